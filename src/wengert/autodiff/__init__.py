@@ -1,0 +1,1 @@
+"""Derivatives: sweeps over a Wengert list, and the transformations users call."""

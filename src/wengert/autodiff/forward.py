@@ -1,0 +1,120 @@
+"""Forward: from tangents of inputs to tangents of outputs, in one walk along the list.
+
+The mirror image of reverse.py, over the same tape and with the same rules of when the derivative
+is itself recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.handle import Handle, wrap
+from ..core.node import Node
+from ..core.op import Sweep, lookup
+from .project import cast, expand, project
+from .reverse import PROBING, as_handle, handles_of, has_nan, owned, transpose
+from .tape import Tape, fresh, tape_between
+
+
+def pushforward(
+    outputs: Sequence[Node],
+    tangents: Mapping[Node, Any],
+    record: bool | None = None,
+    tape: Tape | None = None,
+) -> list[Any]:
+    """Tangents of the outputs, given tangents of some inputs.
+
+    Parameters
+    ----------
+    outputs : sequence of Node
+        What the tangents are asked of.
+    tangents : mapping from Node
+        The tangent of each input, of its shape and dtype.
+    record : bool, optional
+        Whether the derivative is to be differentiable itself; by default exactly when something
+        recorded that is not an input takes part.
+
+    tape : Tape, optional
+        What `tape_between` says of these nodes, if it is known already.
+
+    Returns
+    -------
+    list
+        For each output an array, or a handle if recorded; None where it depends on no input.
+    """
+    if tape is None:
+        tape = tape_between(outputs, set(tangents))
+    recorded = tape.foreign if record is None else record
+    recorded = recorded or any(isinstance(t, Handle) for t in tangents.values())
+    for guarded in (False, True):
+        sweep = Sweep(tape.wanted, recorded, guarded)
+        with np.errstate(all="ignore"):
+            dots = _sweep(tape, tangents, sweep)
+        result = [dots.get(n) for n in outputs]
+        if not any(has_nan(d) for d in result):
+            break
+    dots.clear()
+    return result if recorded else owned(result)
+
+
+def _sweep(tape: Tape, tangents: Mapping[Node, Any], sweep: Sweep) -> dict[Node, Any]:
+    recorded = sweep.recorded
+    known = {n: as_handle(t) if recorded else t for n, t in tangents.items()}
+    for node in tape.lines:
+        args = node.args
+        if node in known or not args:
+            continue
+        dots = [known.get(a) if type(a) is Node else None for a in args]
+        if all(d is None for d in dots):
+            continue
+        if recorded:
+            out, inputs = handles_of(node)
+        else:
+            out, inputs = node.value, [a.value if isinstance(a, Node) else a for a in args]
+        op: Any = node.op
+        if op.has_jvp:
+            dot = op.jvp(node, dots, out, inputs, sweep)
+        else:
+            dot = jvp_from_vjp(node, dots, out, inputs, sweep)
+        if dot is not None:
+            known[node] = settle(dot, node, recorded)
+    return known
+
+
+def settle(dot: Any, node: Node, recorded: bool) -> Any:
+    """A tangent with the shape and dtype of the value of `node`."""
+    if type(node.value) is tuple:
+        return tuple(dot)
+    value = node.value
+    if not recorded and isinstance(dot, Handle):
+        dot = dot.node.value
+    if not hasattr(dot, "dtype"):
+        dot = np.asarray(dot, dtype=value.dtype)
+    if dot.shape != value.shape:
+        if isinstance(dot, Handle):
+            dot = lookup("broadcast_to")(dot, shape=value.shape)
+        else:
+            dot = expand(dot, value.shape)
+    return cast(dot, value.dtype)
+
+
+def jvp_from_vjp(node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+    """The forward rule of an operation that states only the reverse one: its transpose."""
+    value = node.value
+    values = value if type(value) is tuple else (value,)
+    probes = [
+        fresh(np.zeros_like(v)) if np.asarray(v).dtype.kind in "fc" else None for v in values
+    ]
+    ts = [None if p is None else wrap(p) for p in probes]
+    op: Any = node.op
+    bars = op.vjp(node, tuple(ts) if type(value) is tuple else ts[0], out, inputs, PROBING)
+    outs, seeds = [], []
+    for bar, a, dot in zip(bars, node.args, dots, strict=True):
+        if bar is not None and dot is not None:
+            outs.append(project(bar, a))
+            seeds.append(dot)
+    result = transpose(node, outs, seeds, probes, sweep)
+    return tuple(result) if type(value) is tuple else result[0]

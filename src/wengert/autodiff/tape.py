@@ -1,0 +1,142 @@
+"""The tape between chosen nodes: which lines a sweep visits, and in what order.
+
+The nodes reachable from an output are its tape.  Serial numbers rise along the list, so sorting by
+them gives a topological order, and nothing older than the oldest target can depend on a target:
+the search stops there.  No recursion: a chain of a million lines is fine.
+
+*Foreign* means that the search met something recorded that is not a target: an outer derivative's
+variable, or a parameter.  Then the derivative itself has to be recorded, because somebody may
+differentiate it; and lines that depend on foreign things only are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.apply import Operation
+from ..core.node import NO_PARAMS, RELEASED, Node, constant
+from ..errors import CycleError, ReleasedError
+
+_serial = attrgetter("serial")
+
+
+class Variable(Operation):
+    """The identity that begins a derivative: what it is taken by is a fresh line.
+
+    Its operand is the line it stands for, so an outer derivative goes through it; when that is a
+    constant, the variable of a finished derivative is itself nothing but a constant.
+    """
+
+    kind = "view"
+
+    def run(self, x: Any) -> Any:  # type: ignore[override]
+        """The operand."""
+        return x
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, sweep: Any) -> Any:
+        """The identity."""
+        return [t]
+
+    def jvp(self, node: Node, dots: Any, out: Any, inputs: Any, sweep: Any) -> Any:
+        """The identity."""
+        return dots[0]
+
+
+VARIABLE = Variable("variable")
+
+
+def fresh(x: Any) -> Node:
+    """A new node to differentiate by, for a node or a plain value."""
+    if isinstance(x, Node):
+        return Node(VARIABLE, (x,), NO_PARAMS, x.value)
+    if isinstance(x, np.ndarray) and x.flags.writeable:
+        x = x.copy()
+    return Node(VARIABLE, (constant(x),), NO_PARAMS, x)
+
+
+class Tape(NamedTuple):
+    """Lines in order of creation, and what was found beside them.
+
+    wanted : the lines that depend on a target, or None when all do.
+    foreign : whether something recorded is not a target.
+    """
+
+    lines: list[Node]
+    wanted: set[Node] | None
+    foreign: bool
+
+
+def tape_between(outputs: Iterable[Node], targets: Collection[Node]) -> Tape:
+    """The part of the list that leads from the targets to the outputs."""
+    floor = min((n.serial for n in targets), default=0)
+    seen = {n for n in outputs if type(n) is Node}
+    foreign = any(n.serial < floor for n in seen)
+    stack = [n for n in seen if n.serial >= floor]
+    lines: list[Node] = []
+    while stack:
+        node = stack.pop()
+        lines.append(node)
+        args = node.args
+        if not args and node not in targets:
+            foreign = True
+            if node.op is RELEASED:
+                raise _released()
+        for a in args:
+            if type(a) is Node:
+                if a.serial < floor:
+                    foreign = True
+                elif a not in seen:
+                    seen.add(a)
+                    stack.append(a)
+    lines.sort(key=_serial)
+    return Tape(lines, _dependent(lines, targets) if foreign else None, foreign)
+
+
+def _dependent(lines: Iterable[Node], targets: Collection[Node]) -> set[Node]:
+    found = set(targets)
+    for node in lines:
+        if node not in found and not found.isdisjoint(node.args_as_nodes()):
+            found.add(node)
+    return found
+
+
+def leaves_of(outputs: Iterable[Node]) -> list[Node]:
+    """The recorded leaves that the outputs depend on, in order of creation.
+
+    Raises
+    ------
+    CycleError
+        A line depends on itself (only possible in lists built by hand).
+    """
+    seen = {n for n in outputs if type(n) is Node}
+    stack = list(seen)
+    leaves = []
+    while stack:
+        node = stack.pop()
+        if not node.args:
+            if node.op is RELEASED:
+                raise _released()
+            leaves.append(node)
+        for a in node.args:
+            if type(a) is Node:
+                if a.serial >= node.serial:
+                    raise CycleError(
+                        f"{node!r} uses {a!r}, which was made later or is the same: the graph "
+                        "has a cycle. A line may only use earlier lines."
+                    )
+                if a not in seen:
+                    seen.add(a)
+                    stack.append(a)
+    leaves.sort(key=_serial)
+    return leaves
+
+
+def _released() -> ReleasedError:
+    return ReleasedError(
+        "The history of this value was given back by backward(retain_graph=False). Leave "
+        "retain_graph at its default to differentiate more than once."
+    )

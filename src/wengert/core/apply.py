@@ -1,0 +1,164 @@
+"""The one door: every operation meets its operands in `apply`.
+
+Recording, checking and counting live here and nowhere else.  An operation runs on the plain
+values of its operands; if one of them is recorded, the result is a handle on a new node, and the
+nodes reachable from it *are* the tape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import DtypeError, OperandError, ShapeError, WengertError, user_line
+from .handle import Handle, wrap
+from .node import CONSTANT, NO_PARAMS, Constant, Discrete, Node, constant, keep, next_serial
+from .op import Op
+from .recording import _enabled, _Pauses
+from .spec import spec_of
+
+_new = object.__new__
+Example = tuple[tuple[Any, ...], dict[str, Any]]  # operands and parameters
+
+
+def apply(op: Op, args: Sequence[Any], params: dict[str, Any] = NO_PARAMS) -> Any:
+    """Run an operation on operands of which at least one is a handle; return a handle.
+
+    Parameters
+    ----------
+    op : Op
+        The operation.
+    args : sequence
+        Handles, arrays, numbers.
+    params : dict
+        Static parameters.
+
+    Returns
+    -------
+    Handle, or tuple of Handle
+        A tuple for an operation with several outputs.
+    """
+    inputs: list[Any] = []
+    values: list[Any] = []
+    recorded = derived = arrays = False
+    for a in args:
+        if isinstance(a, Handle):
+            a = a.node
+            if type(a) is Node:
+                recorded = True
+            elif type(a) is Discrete:
+                derived = True
+            inputs.append(a)
+            values.append(a.value)
+        else:
+            if type(a) is np.ndarray:
+                arrays = True
+            inputs.append(a)
+            values.append(a)
+    try:
+        value = op.run(*values, **params) if params else op.run(*values)
+    except (TypeError, ValueError, IndexError) as error:
+        raise refusal(op, values, error) from error
+    if (recorded or derived) and (_Pauses.count == 0 or _enabled.get()):
+        if arrays:
+            inputs = [keep(a) if type(a) is np.ndarray else a for a in inputs]
+        cls: type[Node] = Node if recorded and not op.discrete else Discrete
+    else:
+        inputs = []
+        cls = Constant
+    node = _new(cls)
+    node.op = op if inputs else CONSTANT  # type: ignore[assignment]
+    node.args = tuple(inputs)
+    node.params = params
+    node.value = value
+    node.extra = {"where": user_line()} if op.notes_where else None
+    node.serial = next_serial()
+    if type(value) is tuple:
+        return tuple(wrap(part(node, i)) for i in range(len(value)))
+    return wrap(node)
+
+
+def refusal(op: Op, values: Sequence[Any], error: Exception) -> Exception:
+    """NumPy's complaint about the operands as an error of our tree, naming operation and line."""
+    if isinstance(error, WengertError | IndexError):
+        return error
+    where = user_line()
+    operands = ", ".join(str(spec_of(v) or type(v).__name__) for v in values)
+    cls = ShapeError if isinstance(error, ValueError) else DtypeError
+    if any(isinstance(v, np.ndarray) and v.dtype.kind in "OSUV" for v in values):
+        cls = DtypeError
+    elif not isinstance(error, ValueError | TypeError):
+        cls = OperandError  # type: ignore[assignment]
+    return cls(f"{op.name} of {operands}: {error}." + (f" (at {where})" if where else ""))
+
+
+class Part(Op):
+    """One of the outputs of an operation that has several."""
+
+    kind = "view"
+
+    def __init__(self) -> None:
+        super().__init__("part", "One of the outputs of an operation with several outputs.")
+
+    def run(self, value: Any, *, index: int) -> Any:  # type: ignore[override]
+        """The output of that index."""
+        return value[index]
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The spec of that output."""
+        return specs[0][params["index"]]
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, sweep: Any) -> Any:
+        """The cotangent of the tuple: zero but for this output."""
+        return [Parts({node.params["index"]: t})]
+
+    def jvp(self, node: Node, dots: Any, out: Any, inputs: Any, sweep: Any) -> Any:
+        """The tangent of this output."""
+        return dots[0][node.params["index"]]
+
+
+class Parts(dict[int, Any]):
+    """The cotangent of a tuple: what has arrived for each output so far."""
+
+    def __add__(self, other: Parts) -> Parts:
+        total = Parts(self)
+        for i, t in other.items():
+            total[i] = total[i] + t if i in total else t
+        return total
+
+
+PART = Part()
+
+
+def part(node: Node, index: int) -> Node:
+    """The node of one output of `node`."""
+    value = node.value[index]
+    if type(node) is Constant:
+        return constant(value)
+    inexact = getattr(value, "dtype", np.dtype(float)).kind in "fc"
+    cls = type(node) if inexact else Discrete
+    return cls(PART, (node,), {"index": index}, value)
+
+
+class Operation(Op):
+    """An operation as users call it: plain values in, plain value out; handles in, handle out."""
+
+    make_examples: Callable[[np.random.Generator], Iterator[Example]] | None = None
+
+    def examples(self, make: Callable[[np.random.Generator], Iterator[Example]]) -> Any:
+        """State arguments to check the operation with (a decorator).
+
+        The generator below it is given a random generator and yields pairs `(args, params)`.
+        Elementwise operations need none: their domain says enough.
+        """
+        self.make_examples = make
+        return make
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """Run on plain values, or go through the one door when a handle is among them."""
+        for a in args:
+            if isinstance(a, Handle):
+                return apply(self, args, params)
+        return self.run(*args, **params)

@@ -1,0 +1,109 @@
+"""Handle: what users hold.  A reference to a node that may be pointed at another node.
+
+Because the handle is not the node, `x[i] = v` and `x += 1` make the handle point at a new node;
+the old node, and what a derivative needs of it, stays what it was.
+
+The class `Tensor` (tensor.py) is the one handle; it registers itself here, so that the floors
+below it can make handles without knowing its methods.
+
+NumPy's basic slices, reshapes and transposes share memory with their base: writing to one shows
+in the other.  Handles keep that promise by links: a view remembers its base and how it was taken;
+a base knows its views weakly.  `rebind` writes through both ways.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import OperandError
+from .node import Node
+
+
+class Handle:
+    """A mutable reference to a node; the base of `Tensor`."""
+
+    __slots__ = ("__weakref__", "_link", "_views", "node")
+
+    node: Node
+
+
+class _Class:
+    """The class that `wrap` makes, set once by tensor.py."""
+
+    handle: type[Handle] = Handle
+
+
+def register_handle(cls: type[Handle]) -> type[Handle]:
+    """Make `cls` the class of all handles (a class decorator)."""
+    _Class.handle = cls
+    return cls
+
+
+def wrap(node: Node) -> Any:
+    """A new handle of a node."""
+    handle = object.__new__(_Class.handle)
+    handle.node = node
+    return handle
+
+
+def value_of(x: Any) -> Any:
+    """The plain value behind a handle or node; anything else is its own value."""
+    if isinstance(x, Handle):
+        return x.node.value
+    return x.value if isinstance(x, Node) else x
+
+
+# ---- shared memory -----------------------------------------------------------------------------
+
+Take = Callable[[Any], Any]
+Put = Callable[[Any, Any], Any]
+
+
+def link(view: Handle, base: Handle, take: Take, put: Put | None) -> None:
+    """Note that `view = take(base)` shares memory; `put(base, view)` is the base after a write.
+
+    Nothing is noted where NumPy made a copy.
+    """
+    value, source = view.node.value, base.node.value
+    if type(value) is not np.ndarray or not np.may_share_memory(value, source):
+        return
+    view._link = (base, take, put)  # type: ignore[attr-defined]
+    views = getattr(base, "_views", None)
+    if views is None:
+        base._views = [weakref.ref(view)]  # type: ignore[attr-defined]
+        return
+    if len(views) >= 8 and len(views) & (len(views) - 1) == 0:  # at powers of two: amortised
+        views[:] = [ref for ref in views if ref() is not None]
+    views.append(weakref.ref(view))
+
+
+def rebind(handle: Handle, node: Node) -> None:
+    """Point a handle at a new node, and let everything that shares its memory follow."""
+    shared = getattr(handle, "_link", None)
+    if shared is None:
+        handle.node = node
+        _refresh_views(handle)
+        return
+    base, _, put = shared
+    if put is None:
+        raise OperandError(
+            "assignment to a read-only view: NumPy's broadcast_to and diagonal cannot be written "
+            "to. Copy it first (x.copy())."
+        )
+    rebind(base, put(wrap(base.node), wrap(node)).node)
+
+
+def _refresh_views(base: Handle) -> None:
+    stack = [base]
+    while stack:
+        source = stack.pop()
+        for ref in getattr(source, "_views", None) or ():
+            view = ref()
+            if view is not None:
+                _, take, _ = view._link
+                view.node = take(wrap(source.node)).node
+                stack.append(view)

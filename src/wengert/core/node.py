@@ -1,0 +1,228 @@
+"""Node: one line of a Wengert list, `out = op(*args, **params)`.
+
+Its value may be known (eager: a tape entry) or not yet (traced: a symbolic entry, value None and
+a spec instead).  Nothing else differs.  Three kinds of line:
+
+    Node        depends on an input, and differentiably so (INPUT, INPUT_DERIVED)
+    Constant    a value without history                     (CONSTANT, CONSTANT_DERIVED)
+    Discrete    depends on an input, but its derivative is known to be zero: a comparison, an
+                argmax, a floor                             (INPUT_DERIVED_NON_DIFF)
+
+They are told apart by their exact type because every sweep asks this of every argument, next to
+the question whether the argument is a node at all: `type(a) is Node` answers both.  An argument
+that met the operation as a plain number or array stands in `args` as it is; `inputs` shows it as
+a Constant.
+
+The `serial` number is the order of creation: a topological order for nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import MutatedError
+from .spec import spec_of
+
+if TYPE_CHECKING:
+    from .op import Op
+
+next_serial = itertools.count(1).__next__
+NO_PARAMS: dict[str, Any] = {}
+
+
+class Leaf:
+    """What stands in the place of an operation where a line has none."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<leaf {self.name}>"
+
+
+INPUT = Leaf("input")
+CONSTANT = Leaf("constant")
+RELEASED = Leaf("released")  # backward(retain_graph=False) has been here
+
+
+class Node:
+    """One differentiable line of a Wengert list; immutable once made.
+
+    Attributes
+    ----------
+    op : Op or Leaf
+        What made the value.
+    args : tuple
+        The operands in order: nodes, or plain values that have no history.
+    params : dict
+        Static parameters (axis, shape, ...), part of the operation's identity.
+    value : array, number, tuple of these, or None
+        None while only the spec is known.
+    serial : int
+        Order of creation; larger than the serial of every argument.
+    extra : dict or None
+        What few nodes have: name, where (the user's line), owner, hooks, spec.
+    """
+
+    __slots__ = ("__weakref__", "args", "extra", "op", "params", "serial", "value")
+
+    op: Op | Leaf
+    args: tuple[Any, ...]
+    params: dict[str, Any]
+    value: Any
+    serial: int
+    extra: dict[str, Any] | None
+
+    def __init__(
+        self,
+        op: Op | Leaf,
+        args: tuple[Any, ...] = (),
+        params: dict[str, Any] = NO_PARAMS,
+        value: Any = None,
+        extra: dict[str, Any] | None = None,
+    ) -> None:
+        self.op = op
+        self.args = args
+        self.params = params
+        self.value = value
+        self.extra = extra
+        self.serial = next_serial()
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The operands in order, each as a node."""
+        if all(isinstance(a, Node) for a in self.args):
+            return self.args
+        # Remembered, so that a constant keeps its identity between two looks at the list.
+        self.args = tuple(a if isinstance(a, Node) else constant(a) for a in self.args)
+        return self.args
+
+    def args_as_nodes(self) -> list[Node]:
+        """The operands that have a history."""
+        return [a for a in self.args if type(a) is Node]
+
+    @property
+    def spec(self) -> Any:
+        """Shape and dtype (a tuple of specs for an operation with several outputs)."""
+        if self.value is None and self.extra:
+            return self.extra.get("spec")
+        return spec_of(self.value)
+
+    @property
+    def name(self) -> str | None:
+        """A name given by the user, if any."""
+        return self.extra.get("name") if self.extra else None
+
+    @property
+    def where(self) -> str | None:
+        """The user's file and line, where it was noted (tracing, debugging, user operations)."""
+        return self.extra.get("where") if self.extra else None
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no operation made it."""
+        return not self.args
+
+    @property
+    def kind(self) -> str:
+        """INPUT, INPUT_DERIVED, INPUT_DERIVED_NON_DIFF, CONSTANT or CONSTANT_DERIVED."""
+        return "INPUT_DERIVED" if self.args else "INPUT"
+
+    def note(self, key: str, item: Any) -> None:
+        """Attach something that few nodes have."""
+        if self.extra is None:
+            self.extra = {}
+        self.extra[key] = item
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.serial}: {self.op.name} {self.spec}>"
+
+
+class Constant(Node):
+    """A value without history."""
+
+    __slots__ = ()
+
+    @property
+    def kind(self) -> str:
+        """CONSTANT, or CONSTANT_DERIVED for the result of an operation on constants."""
+        return "CONSTANT_DERIVED" if self.args or self.extra else "CONSTANT"
+
+
+class Discrete(Node):
+    """Depends on an input, with a derivative known to be zero."""
+
+    __slots__ = ()
+
+    @property
+    def kind(self) -> str:
+        """INPUT_DERIVED_NON_DIFF, always."""
+        return "INPUT_DERIVED_NON_DIFF"
+
+
+class Watched(Constant):
+    """A large plain array that a recorded operation used: not copied, but watched.
+
+    Reading it for a derivative first compares its fingerprint with the one taken when it was
+    recorded, so that an array overwritten behind the tape's back is an error and never a wrong
+    gradient.
+    """
+
+    __slots__ = ("_array", "_print")
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self._array = array
+        self._print = fingerprint(array)
+        self.op, self.args, self.params, self.extra = CONSTANT, (), NO_PARAMS, None
+        self.serial = next_serial()
+
+    @property
+    def value(self) -> Any:  # type: ignore[override]
+        """The array, if it still is what it was."""
+        if fingerprint(self._array) != self._print:
+            raise MutatedError(
+                f"An array {spec_of(self._array)} was overwritten after a recorded operation used "
+                "it, so the derivative at the recorded point can no longer be computed. Copy it "
+                "before you change it, or make it a tensor (wengert.tensor copies), or take the "
+                "derivative first."
+            )
+        return self._array
+
+
+COPY_LIMIT = 1 << 14  # bytes; below it a copy costs less than two fingerprints
+_SAMPLES = 64
+
+
+def fingerprint(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+    """The wrapping sum of the array's words, and some single elements against reordering."""
+    flat = array.reshape(-1) if array.flags.c_contiguous else array.ravel(order="K")
+    words = flat.view(np.uint8)
+    usable = words.size - words.size % 8
+    total = int(words[:usable].view(np.uint64).sum()) + int(words[usable:].sum())
+    step = max(1, flat.size // _SAMPLES)
+    return total, flat[::step].tobytes()
+
+
+def keep(array: np.ndarray[Any, Any]) -> Any:
+    """A plain array as an argument that stays what it is now.
+
+    Small arrays are copied, large ones watched; read-only arrays need neither.
+    """
+    if array.nbytes <= COPY_LIMIT:
+        return array.copy()
+    base: Any = array
+    while isinstance(base, np.ndarray) and not base.flags.writeable:
+        base = base.base
+    if base is None or isinstance(base, bytes):
+        return array
+    return Watched(array)
+
+
+def constant(value: Any, name: str | None = None) -> Constant:
+    """A line that holds a value and nothing else."""
+    return Constant(CONSTANT, (), NO_PARAMS, value, {"name": name} if name else None)

@@ -1,0 +1,141 @@
+"""Op: what every operation says of itself, and the registry of all of them by name.
+
+An operation answers five questions; its kind (kinds/) answers most of them once for the whole
+kind, so that an entry states only what is its own:
+
+    run(*values, **params)             the value, from plain values
+    infer(specs, params)               the spec of the value, from the specs of the operands
+    vjp(node, t, out, inputs, sweep)   cotangents of the operands, from the cotangent of the value
+    jvp(node, dots, out, inputs, sweep)  the tangent of the value, from the operands' tangents
+    bodies, oracles, domains           what the laws in tests/laws check it against
+
+In `vjp` and `jvp`, `out` and `inputs` are plain values when nothing is recording, and handles
+when the derivative itself is to be differentiated: the rule is the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import NotDifferentiableError, RegistryError, at
+from .node import Node
+from .spec import example_of, spec_of
+
+REGISTRY: dict[str, Op] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What a rule may know about the sweep that calls it.
+
+    wanted : the nodes that take part, or None when all arguments that are nodes do.
+    recorded : whether values are handles, and the derivative is being recorded.
+    guarded : the second run after a NaN: a cotangent that is exactly zero gives zero, whatever
+        it is multiplied with (docs/conventions.md, "a branch not taken").
+    """
+
+    wanted: Any = None
+    recorded: bool = False
+    guarded: bool = False
+
+    def wants(self, arg: Any) -> bool:
+        """Whether this argument takes part in the derivative."""
+        return type(arg) is Node and (self.wanted is None or arg in self.wanted)
+
+
+class Op:
+    """Base of all operations.  Kinds derive from it; users meet its instances as functions.
+
+    Attributes
+    ----------
+    name : str
+        Unique in the registry.
+    kind : str
+        elementwise, reduction, view, contraction, indexing, control or opaque.
+    discrete : bool
+        The derivative is known to be zero (comparisons, argmax, floor).
+    differentiable : bool
+        False for an operation registered without a rule: it works forward, and raises when a
+        derivative needs it.
+    notes_where : bool
+        Whether recording it also notes the user's file and line.
+    """
+
+    kind = "opaque"
+    discrete = False
+    differentiable = True
+    notes_where = False
+    has_jvp = True
+    run: Callable[..., Any]
+
+    def __init__(self, name: str, doc: str | None = None) -> None:
+        self.name = name
+        self.__name__ = name
+        self.__doc__ = doc
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The spec of the result.  By default an example is run: right, at the cost of a run."""
+        return spec_of(self.run(*[example_of(s) for s in specs], **params))
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+        """Cotangents of the operands, aligned with `node.args`; None where there is none."""
+        raise self.no_rule(node)
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+        """The tangent of the value; `dots` are the operands' tangents, None where zero."""
+        raise self.no_rule(node)
+
+    def no_rule(self, node: Node) -> NotDifferentiableError:
+        """The error for an operation without a derivative."""
+        return NotDifferentiableError(
+            f"The derivative of {self.name} was needed, but {self.name} was registered without "
+            f"one. Register a rule (wengert.extend), or put wengert.stop_gradient around it if it "
+            f"is meant to be a constant{at(node.where)}."
+        )
+
+    def normalise(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Bring the arguments of a call into (operands, params); kinds override it."""
+        return args, params
+
+    def __repr__(self) -> str:
+        return f"<wengert {self.kind} operation {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return lookup, (self.name,)
+
+
+def register(op: Op, replace: bool = False) -> Op:
+    """Enter an operation into the registry under its name.
+
+    Raises
+    ------
+    RegistryError
+        The name is taken, and `replace` is False.
+    """
+    if op.name in REGISTRY and not replace:
+        raise RegistryError(
+            f"An operation named {op.name!r} is registered already. Choose another name, or pass "
+            "replace=True."
+        )
+    REGISTRY[op.name] = op
+    return op
+
+
+def lookup(name: str) -> Op:
+    """The operation of that name.
+
+    Raises
+    ------
+    RegistryError
+        There is none; the message lists names that look alike.
+    """
+    try:
+        return REGISTRY[name]
+    except KeyError:
+        import difflib
+
+        near = difflib.get_close_matches(name, REGISTRY, 3)
+        hint = f" Did you mean {', '.join(near)}?" if near else " Import the module that defines it."
+        raise RegistryError(f"No operation named {name!r} is registered.{hint}") from None

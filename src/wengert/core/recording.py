@@ -1,0 +1,107 @@
+"""Recording state: whether operations on tensors are written down.
+
+The state is a context variable, so threads and asyncio tasks do not see each other's `no_grad`.
+Reading it costs time in every operation, hence the module also counts how many `no_grad` blocks
+are open anywhere: while there are none, `apply` looks at one integer and nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import ContextDecorator
+from contextvars import ContextVar
+from threading import Lock
+from typing import Any
+
+_enabled: ContextVar[bool] = ContextVar("wengert_recording", default=True)
+_lock = Lock()
+
+
+class _Pauses:
+    """How many recording switches are open in any thread."""
+
+    count = 0
+
+
+def is_recording() -> bool:
+    """Whether operations on tensors are recorded here and now."""
+    return _Pauses.count == 0 or _enabled.get()
+
+
+class _Switch(ContextDecorator):
+    """A block, or a decorated function or generator, with recording switched on or off."""
+
+    enabled: bool
+
+    def __init__(self) -> None:
+        self._previous: list[bool] = []
+
+    def __enter__(self) -> _Switch:
+        self._previous.append(_enabled.get())
+        with _lock:
+            _Pauses.count += 1
+        _enabled.set(self.enabled)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # Not Token.reset: a generator may be closed in another context than it was started in.
+        _enabled.set(self._previous.pop())
+        with _lock:
+            _Pauses.count -= 1
+
+    def _recreate_cm(self) -> _Switch:
+        return type(self)()
+
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        if not inspect.isgeneratorfunction(func):
+            return super().__call__(func)
+
+        # The state holds while the generator's own code runs, and not between its items.
+        @functools.wraps(func)
+        def stepping(*args: Any, **kwargs: Any) -> Iterator[Any]:
+            items = func(*args, **kwargs)
+            while True:
+                with type(self)():
+                    try:
+                        item = next(items)
+                    except StopIteration as stop:
+                        return stop.value
+                yield item
+
+        return stepping
+
+
+class no_grad(_Switch):  # noqa: N801 - PyTorch's name, and it reads as a statement
+    """Operations inside are not recorded; their results are constants.
+
+    Usable as ``with no_grad():`` and as a decorator, also of generators.
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> w = wg.tensor([1.0, 2.0], requires_grad=True)
+    >>> with wg.no_grad():
+    ...     y = w * 2.0
+    >>> y.requires_grad
+    False
+    """
+
+    enabled = False
+
+
+class enable_grad(_Switch):  # noqa: N801
+    """Operations inside are recorded again, within a `no_grad` block.
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> w = wg.tensor([1.0, 2.0], requires_grad=True)
+    >>> with wg.no_grad(), wg.enable_grad():
+    ...     y = w * 2.0
+    >>> y.requires_grad
+    True
+    """
+
+    enabled = True

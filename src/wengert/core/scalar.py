@@ -1,0 +1,95 @@
+"""The scalar language: what the body of an elementwise operation is written in.
+
+A body is a function `body(s, x, ...)` of one element; `s` supplies the leaves below, and Python's
+operators + - * / the arithmetic.  Every target reads the same body with a language of its own:
+
+    Arrays    NumPy arrays: the meaning
+    Formula   text, for the documentation and for `explain`
+    ...       LLVM, C, intervals: later, each a class with these leaves (backends/)
+
+About forty leaves.  `max` and `min` keep NaN, as NumPy's do (C's fmax drops it).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+UNARY_LEAVES = tuple(
+    """abs sign floor ceil trunc rint sqrt cbrt exp exp2 expm1 log log2 log10 log1p
+    sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh
+    isnan isinf isfinite signbit logical_not conj""".split()
+)
+BINARY_LEAVES = tuple(
+    """power arctan2 fmod copysign nextafter heaviside less less_equal equal not_equal
+    logical_and logical_or logical_xor max min""".split()
+)
+
+
+class Arrays:
+    """The reading on NumPy arrays."""
+
+    max = staticmethod(np.maximum)
+    min = staticmethod(np.minimum)
+    where = staticmethod(np.where)
+
+    def __getattr__(self, leaf: str) -> Any:
+        if leaf in UNARY_LEAVES or leaf in BINARY_LEAVES:
+            return getattr(np, leaf)
+        raise AttributeError(f"the scalar language has no leaf {leaf!r}")
+
+
+ARRAYS = Arrays()
+
+
+class Term:
+    """A piece of text with the binding strength of its outermost operator."""
+
+    def __init__(self, text: str, strength: int = 3) -> None:
+        self.text = text
+        self.strength = strength
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _term(x: Any) -> Term:
+    return x if isinstance(x, Term) else Term(f"{x:g}" if isinstance(x, float) else str(x))
+
+
+def _infix(symbol: str, strength: int) -> tuple[Any, Any]:
+    def join(a: Term, b: Term) -> Term:
+        left = f"({a})" if a.strength < strength else str(a)
+        right = f"({b})" if b.strength <= strength and b.strength < 3 else str(b)
+        return Term(f"{left} {symbol} {right}", strength)
+
+    return (
+        lambda self, other: join(self, _term(other)),
+        lambda self, other: join(_term(other), self),
+    )
+
+
+for _name, _symbol, _strength in [
+    ("add", "+", 1),
+    ("sub", "-", 1),
+    ("mul", "*", 2),
+    ("truediv", "/", 2),
+]:
+    _plain, _reflected = _infix(_symbol, _strength)
+    setattr(Term, f"__{_name}__", _plain)
+    setattr(Term, f"__r{_name}__", _reflected)
+setattr(Term, "__neg__", lambda self: Term(f"-{self}" if self.strength == 3 else f"-({self})", 2))  # noqa: B010
+
+
+class Formula:
+    """The reading as text."""
+
+    def __getattr__(self, leaf: str) -> Any:
+        def call(*args: Any) -> Term:
+            return Term(f"{leaf}({', '.join(str(_term(a)) for a in args)})")
+
+        return call
+
+
+FORMULA = Formula()

@@ -1,0 +1,74 @@
+"""Spec: the shape and dtype of a value, known before the value is.
+
+`spec_of` reads it off anything that can stand in a Wengert list: an array, a NumPy scalar, a
+Python number, or a tuple of these (an operation with several outputs has a tuple of specs).
+
+A Python number is *weak* (NEP 50): `2.0 * float32_array` stays float32.  NumPy decides promotion
+everywhere; this module only asks it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Shape = tuple[int, ...]
+_PYTHON_DTYPE = {
+    bool: np.dtype(np.bool_),
+    int: np.dtype(np.int64),
+    float: np.dtype(np.float64),
+    complex: np.dtype(np.complex128),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """Shape, dtype, and whether the dtype is a Python number's (weak)."""
+
+    shape: Shape
+    dtype: np.dtype[Any]
+    weak: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        n = 1
+        for length in self.shape:
+            n *= length
+        return n
+
+
+def spec_of(value: Any) -> Any:
+    """The Spec of a value; a tuple of Specs for a tuple; None for what is not numeric."""
+    if isinstance(value, np.ndarray | np.generic):
+        return Spec(value.shape, value.dtype)
+    dtype = _PYTHON_DTYPE.get(type(value))
+    if dtype is not None:
+        return Spec((), dtype, weak=True)
+    if isinstance(value, tuple):
+        return tuple(spec_of(v) for v in value)
+    return None
+
+
+def example_of(spec: Any) -> Any:
+    """A value of ones with this spec; running an operation on it shows the spec of its result."""
+    if isinstance(spec, tuple):
+        return tuple(example_of(s) for s in spec)
+    if spec.weak:
+        return spec.dtype.type(1).item()
+    return np.ones(spec.shape, spec.dtype)
+
+
+def is_inexact(dtype: np.dtype[Any]) -> bool:
+    """Whether a derivative by a value of this dtype makes sense (floating or complex)."""
+    return dtype.kind in "fc"

@@ -1,0 +1,84 @@
+"""Nested containers: arguments and results as trees of leaves (optree does the work).
+
+Lists, tuples, named tuples, dicts, and any class registered with optree are containers; so are
+plain dataclasses, which are registered here at first sight.  None is a leaf: it is a value that
+has no derivative, not an empty container.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import optree
+
+from ..errors import StructureError
+
+NAMESPACE = "wengert"
+_known: set[type] = set()
+
+
+def _register_dataclass(cls: type) -> None:
+    names = [f.name for f in dataclasses.fields(cls)]
+
+    def flatten(x: Any) -> tuple[list[Any], None, list[str]]:
+        return [getattr(x, n) for n in names], None, names
+
+    def unflatten(_: None, children: Sequence[Any]) -> Any:
+        x = object.__new__(cls)  # not __init__: the leaves may be gradients or None
+        for n, child in zip(names, children, strict=True):
+            object.__setattr__(x, n, child)
+        return x
+
+    optree.register_pytree_node(cls, flatten, unflatten, namespace=NAMESPACE)
+    _known.add(cls)
+
+
+def _is_new_dataclass(x: Any) -> bool:
+    cls = type(x)
+    return dataclasses.is_dataclass(x) and cls not in _known and not isinstance(x, type)
+
+
+def flatten(tree: Any) -> tuple[list[Any], Any]:
+    """The leaves of a tree in order, and its structure."""
+    leaves, structure = optree.tree_flatten(tree, none_is_leaf=True, namespace=NAMESPACE)
+    fresh = {type(x) for x in leaves if _is_new_dataclass(x)}
+    if not fresh:
+        return leaves, structure
+    for cls in fresh:
+        _register_dataclass(cls)
+    return flatten(tree)
+
+
+def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
+    """A tree of that structure with these leaves."""
+    return optree.tree_unflatten(structure, leaves)
+
+
+def paths(tree: Any) -> list[str]:
+    """For each leaf how to reach it: '[0]', \"['weights']\", '.bias', '' for a bare leaf."""
+    flatten(tree)
+    accessors = optree.tree_accessors(tree, none_is_leaf=True, namespace=NAMESPACE)
+    return [a.codify("") for a in accessors]
+
+
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any) -> Any:
+    """`f` of corresponding leaves, in the structure of the first tree.
+
+    Raises
+    ------
+    StructureError
+        The trees differ in structure.
+    """
+    leaves, structure = flatten(tree)
+    columns = [leaves]
+    for other in rest:
+        more, other_structure = flatten(other)
+        if other_structure != structure:
+            raise StructureError(
+                f"Two containers of different structure: {structure} and {other_structure}. "
+                "Give both the same nesting of lists, tuples, dicts and keys."
+            )
+        columns.append(more)
+    return unflatten(structure, [f(*xs) for xs in zip(*columns, strict=True)])

@@ -1,0 +1,123 @@
+"""Every deliberate exception of wengert.
+
+    WengertError
+    ├── DerivativeError            a derivative that cannot be taken
+    │   ├── NotScalarError           grad of something that is not one real number
+    │   ├── NotDifferentiableError   an operation or argument without a derivative
+    │   ├── UnconnectedError         the output does not depend on the chosen input
+    │   ├── RuleError                a user's rule returned the wrong thing
+    │   ├── MutatedError             an array was overwritten after it was recorded
+    │   └── ReleasedError            the history was given back (retain_graph=False)
+    ├── GraphError                 a graph that is not a Wengert list
+    │   ├── CycleError               a node depends on itself
+    │   └── MixedGraphError          nodes of two graphs in one expression
+    ├── OperandError               an operation refused its operands
+    │   ├── ShapeError               ... because of their shapes
+    │   └── DtypeError               ... because of their dtypes
+    ├── ConversionError            a recorded tensor where only plain data can go
+    ├── StructureError             containers whose structures do not match
+    ├── RegistryError              an unknown or doubly used name
+    └── CheckError                 a checker found a wrong derivative
+
+A message says what was given, why it cannot be, and what to do, in that order, and ends with the
+user's own file and line where one is known.  Each class also derives from the built-in exception
+that a NumPy user would expect (ValueError, TypeError, ...), so that existing handlers keep working.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+_HERE = str(Path(__file__).parent)
+
+
+class WengertError(Exception):
+    """Base of every error that wengert raises on purpose."""
+
+
+class DerivativeError(WengertError):
+    """A derivative that cannot be taken."""
+
+
+class NotScalarError(DerivativeError, ValueError):
+    """A gradient was asked of something that is not one real number."""
+
+
+class NotDifferentiableError(DerivativeError, TypeError):
+    """An operation or an argument has no derivative."""
+
+
+class UnconnectedError(DerivativeError, ValueError):
+    """The output does not depend on a chosen input, and the caller asked to be told."""
+
+
+class UnconnectedWarning(UserWarning):
+    """The output does not depend on a chosen input; its derivative is zero."""
+
+
+class RuleError(DerivativeError, ValueError):
+    """A derivative rule returned the wrong number of values, or a wrong shape or dtype."""
+
+
+class MutatedError(DerivativeError, RuntimeError):
+    """A plain array was overwritten between its use and the derivative."""
+
+
+class ReleasedError(DerivativeError, RuntimeError):
+    """The history was given back by ``backward(retain_graph=False)``."""
+
+
+class GraphError(WengertError, ValueError):
+    """A graph that is not a valid Wengert list."""
+
+
+class CycleError(GraphError):
+    """A node depends on itself."""
+
+
+class MixedGraphError(GraphError):
+    """Nodes of two different graphs met in one expression."""
+
+
+class OperandError(WengertError):
+    """An operation refused its operands."""
+
+
+class ShapeError(OperandError, ValueError):
+    """Shapes that do not fit together."""
+
+
+class DtypeError(OperandError, TypeError):
+    """Dtypes that an operation cannot take."""
+
+
+class ConversionError(WengertError, TypeError):
+    """A recorded tensor where only plain data can go; its history would be lost silently."""
+
+
+class StructureError(WengertError, TypeError):
+    """Nested containers whose structures do not match."""
+
+
+class RegistryError(WengertError, LookupError):
+    """A name that is not registered, or is registered already."""
+
+
+class CheckError(WengertError, AssertionError):
+    """A checker found a value or a derivative that is wrong."""
+
+
+def user_line() -> str:
+    """``file.py:12, in f``: the innermost frame outside wengert, or '' where there is none."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
+        frame = frame.f_back  # type: ignore[assignment]
+    if frame is None:
+        return ""
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}, in {frame.f_code.co_name}"
+
+
+def at(where: str | None) -> str:
+    """The closing words of a message: where in the user's file."""
+    return f" (at {where})" if where else ""

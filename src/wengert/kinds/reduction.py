@@ -1,0 +1,103 @@
+"""Reduction: some axes are combined into one number each.
+
+An entry states run (NumPy's signature: axis, keepdims) and its *partial*, a linear map
+`(t, out, x, axis) -> partial * t` over arrays of the operand's shape, where `t` and `out` have
+been expanded back to it by broadcasting.  From it follow both modes: the cotangent is the map of
+the expanded cotangent, the tangent the sum over the axes of the map of the tangent.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.apply import Operation
+from ..core.node import Node
+from ..core.op import Sweep, lookup, register
+from .elementwise import strong_zero
+
+Axis = int | tuple[int, ...] | None
+
+
+def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
+    """The reduced axes, non-negative and in order."""
+    if axis is None:
+        return tuple(range(ndim))
+    chosen = axis if isinstance(axis, tuple) else (axis,)
+    return tuple(sorted(a % ndim if ndim else a for a in chosen))
+
+
+def kept_shape(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
+    """The shape with the reduced axes of length one."""
+    gone = axes_of(axis, len(shape))
+    return tuple(1 if i in gone else n for i, n in enumerate(shape))
+
+
+class Reduction(Operation):
+    """A reduction; made by the decorator `reduction`."""
+
+    kind = "reduction"
+
+    def __init__(
+        self, run: Callable[..., Any], *, oracle: Any = None, discrete: bool = False
+    ) -> None:
+        super().__init__(run.__name__, inspect.getdoc(run))
+        self.run = run
+        self.oracle = oracle
+        self.discrete = discrete
+        self.differentiable = discrete
+        self._partial: Callable[..., Any] | None = None
+
+    def partial(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """State the partial: `rule(t, out, x, axis, **params) -> partial * t` (a decorator)."""
+        self._partial = rule
+        self.differentiable = True
+        return rule
+
+    def _options(self, node: Node) -> tuple[Axis, dict[str, Any]]:
+        rest = {k: v for k, v in node.params.items() if k not in ("axis", "keepdims", "dtype")}
+        return node.params.get("axis"), rest
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+        """The partial of the cotangent, spread over the reduced axes."""
+        if self._partial is None:
+            raise self.no_rule(node)
+        x = inputs[0]
+        axis, rest = self._options(node)
+        shape = kept_shape(x.shape, axis)
+        spread = lookup("broadcast_to")(t.reshape(shape), shape=x.shape)
+        bar = self._partial(spread, out.reshape(shape), x, axis, **rest)
+        if sweep.guarded:
+            bar = strong_zero(spread, bar)
+        return [bar, *([None] * (len(inputs) - 1))]
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+        """The sum over the axes of the partial of the tangent."""
+        if self._partial is None:
+            raise self.no_rule(node)
+        x = inputs[0]
+        axis, rest = self._options(node)
+        shape = kept_shape(x.shape, axis)
+        term = self._partial(dots[0], out.reshape(shape), x, axis, **rest)
+        if sweep.guarded:
+            term = strong_zero(dots[0], term)
+        total = lookup("sum")(term, axis=axis, keepdims=True)
+        return total.reshape(out.shape)
+
+
+def reduction(run: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Register the function below it as a reduction (a decorator).
+
+    Parameters
+    ----------
+    run : callable
+        ``run(x, *, axis=None, keepdims=False, ...)`` on plain values.
+    oracle : callable, optional
+        An independent way to the same value, for the tests.
+    discrete : bool
+        The derivative is zero wherever it exists (argmax, any).
+    """
+    if run is None:
+        return lambda f: reduction(f, **options)
+    return register(Reduction(run, **options))

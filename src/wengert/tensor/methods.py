@@ -1,0 +1,152 @@
+"""NumPy's methods and attributes of Tensor.
+
+A method is the function of that name in `wengert.numpy`, found through the table that serves
+`__array_function__`; so `x.mean(0)`, `np.mean(x, 0)` and `wengert.numpy.mean(x, 0)` are one thing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.handle import value_of
+from ..errors import at, user_line
+from ..errors import ShapeError as _ShapeError
+from ..ops import casts, indexing, shapes
+from .protocols import FUNCTIONS, UFUNCS
+
+FROM_NUMPY = """sum prod mean var std max min argmax argmin any all cumsum cumprod swapaxes squeeze
+    repeat take diagonal trace dot clip round argsort searchsorted nonzero compress ptp choose
+    """.split()
+
+
+def method(name: str) -> Any:
+    """The method that calls NumPy's function of the same name."""
+    function = getattr(np, name)
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return FUNCTIONS[function](self, *args, **kwargs)
+
+    call.__name__ = name
+    call.__qualname__ = f"Tensor.{name}"
+    call.__doc__ = f"``numpy.{name}(x, ...)``, as NumPy's method of that name."
+    return call
+
+
+class Methods:
+    """Mixin: what an ndarray has."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes."""
+        return np.shape(value_of(self))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the elements."""
+        value = value_of(self)
+        return value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(np.size(value_of(self)))
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.itemsize
+
+    @property
+    def T(self) -> Any:  # noqa: N802 - NumPy's name
+        """Axes reversed."""
+        return shapes.transpose(self)
+
+    @property
+    def mT(self) -> Any:  # noqa: N802 - NumPy's name
+        """The last two axes exchanged."""
+        if self.ndim < 2:
+            raise _ShapeError(f"mT needs at least two axes, this has {self.ndim}{at(user_line())}.")
+        return shapes.transpose(self, axes=(*range(self.ndim - 2), self.ndim - 1, self.ndim - 2))
+
+    @property
+    def real(self) -> Any:
+        """Real part; the tensor itself if it is real."""
+        return FUNCTIONS[np.real](self)
+
+    @property
+    def imag(self) -> Any:
+        """Imaginary part."""
+        return FUNCTIONS[np.imag](self)
+
+    def conj(self) -> Any:
+        """Complex conjugate; the tensor itself if it is real."""
+        return UFUNCS[np.conjugate](self) if self.dtype.kind == "c" else self
+
+    conjugate = conj
+
+    def reshape(self, *shape: Any, order: str = "C") -> Any:
+        """The same elements in another shape, given as one tuple or several ints."""
+        target = shape[0] if len(shape) == 1 else shape
+        target = (target,) if isinstance(target, int | np.integer) else tuple(target)
+        return shapes.reshape(self, shape=tuple(int(n) for n in target), order=order)
+
+    def transpose(self, *axes: Any) -> Any:
+        """Axes in another order, given as one tuple or several ints; reversed if none."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        return shapes.transpose(self, axes=tuple(order) if order else None)
+
+    def ravel(self, order: str = "C") -> Any:
+        """One axis; a view where NumPy gives one."""
+        return shapes.reshape(self, shape=(-1,), order=order)
+
+    def flatten(self, order: str = "C") -> Any:
+        """One axis; always a copy."""
+        return self.ravel(order).copy()
+
+    def astype(self, dtype: Any, copy: bool = True, **_: Any) -> Any:
+        """Another dtype; integers and booleans stop derivatives."""
+        return self if not copy and self.dtype == dtype else casts.astype(self, dtype)
+
+    def copy(self, order: str = "C") -> Any:
+        """A handle of its own: writing to it does not show here.  Derivatives pass."""
+        return FUNCTIONS[np.copy](self)
+
+    def fill(self, value: Any) -> None:
+        """Write one value to every element."""
+        self[...] = value  # type: ignore[index]
+
+    def item(self, *args: Any) -> Any:
+        """The only element, or the chosen one, as a Python number; derivatives end here."""
+        return np.asarray(value_of(self)).item(*args)
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers; derivatives end here."""
+        return np.asarray(value_of(self)).tolist()
+
+    def sort(self, axis: int = -1, **_: Any) -> None:
+        """Sort in place."""
+        self[...] = FUNCTIONS[np.sort](self, axis)  # type: ignore[index]
+
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+        """``x.flat[indices] = values``."""
+        flat = shapes.reshape(self, shape=(-1,))
+        new = indexing.written(flat, np.asarray(value_of(indices)), values)
+        self[...] = shapes.reshape(new, shape=self.shape)  # type: ignore[index]
+
+
+for _name in FROM_NUMPY:
+    setattr(Methods, _name, method(_name))

@@ -1,0 +1,143 @@
+"""Operators of Tensor: every one of NumPy's arrays, plain, reflected and in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..core.apply import apply
+from ..core.handle import Handle, value_of
+from ..core.node import Node
+from ..core.op import lookup
+from ..errors import DtypeError, at, user_line
+from ..ops import indexing
+from .protocols import fitted
+
+NUMERIC = frozenset(
+    {np.ndarray, int, float, complex, bool, *np.sctypeDict.values()} - {np.object_, np.str_}
+)
+
+
+def operand(other: Any) -> Any:
+    """`other` as something an operation can take; NotImplemented leaves it to its own class."""
+    if isinstance(other, Handle) or type(other) in NUMERIC:
+        return other
+    if isinstance(other, list | tuple):
+        return np.asarray(other)
+    if isinstance(other, np.ndarray | np.generic | int | float | complex):
+        return other
+    return NotImplemented
+
+
+def binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+    """The forms x + y, y + x and x += y of an operation."""
+    op: Any = lookup(name)
+
+    def forward(self: Any, other: Any) -> Any:
+        if not isinstance(other, Handle) and type(other) not in NUMERIC:
+            other = operand(other)
+            if other is NotImplemented:
+                return NotImplemented
+        return apply(op, (self, other))
+
+    def reflected(self: Any, other: Any) -> Any:
+        other = operand(other)
+        return NotImplemented if other is NotImplemented else apply(op, (other, self))
+
+    def in_place(self: Any, other: Any) -> Any:
+        result = forward(self, other)
+        if result is NotImplemented:
+            return result
+        self._assign(fitted(result, self, f"in-place {name}"))
+        return self
+
+    return forward, reflected, in_place
+
+
+def unary(name: str) -> Callable[..., Any]:
+    """The form -x of an operation."""
+    op: Any = lookup(name)
+    return lambda self: apply(op, (self,))
+
+
+BINARY = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "divide",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "pow": "power",
+    "matmul": "matmul",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "left_shift",
+    "rshift": "right_shift",
+}
+COMPARISONS = {
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+    "eq": "equal",
+    "ne": "not_equal",
+}
+UNARY = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
+
+
+class Operators:
+    """Mixin: operators, filled from the tables above, and indexing."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+    node: Node
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other  # type: ignore[operator]
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __getitem__(self, index: Any) -> Any:
+        return indexing.read(self, index)
+
+    def __setitem__(self, index: Any, v: Any) -> None:
+        if (
+            isinstance(v, Handle)
+            and type(v.node) is Node
+            and value_of(self).dtype.kind not in "fc"
+        ):
+            raise DtypeError(
+                f"assignment of a recorded value to elements of a {value_of(self).dtype} tensor "
+                "would round it and stop its derivative. Cast the target first, "
+                f"x = x.astype(float){at(user_line())}."
+            )
+        self._assign(indexing.written(self, index, v))  # type: ignore[attr-defined]
+
+    def __len__(self) -> int:
+        return len(value_of(self))
+
+    def __iter__(self) -> Iterator[Any]:
+        if value_of(self).ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return (self[i] for i in range(len(self)))
+
+    def __contains__(self, item: Any) -> bool:
+        return bool(np.any(value_of(self) == value_of(item)))
+
+
+def install(cls: type) -> type:
+    """Give a class the operators (a decorator)."""
+    for dunder, name in BINARY.items():
+        forward, reflected, in_place = binary(name)
+        setattr(cls, f"__{dunder}__", forward)
+        setattr(cls, f"__r{dunder}__", reflected)
+        setattr(cls, f"__i{dunder}__", in_place)
+    for dunder, name in COMPARISONS.items():
+        setattr(cls, f"__{dunder}__", binary(name)[0])
+    for dunder, name in UNARY.items():
+        setattr(cls, f"__{dunder}__", unary(name))
+    return cls

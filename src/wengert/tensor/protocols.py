@@ -1,0 +1,166 @@
+"""NumPy's protocols: a function written with plain `import numpy as np` meets tensors here.
+
+`__array_ufunc__` finds the operation of a ufunc in the registry; `__array_function__` finds the
+function that `wengert.numpy` has registered with `@implements`.  `out=` makes the handle given
+point at the result; `where=` selects.  What has no counterpart is an error that says so: falling
+back to plain numbers would lose the derivative silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.handle import Handle, value_of
+from ..core.node import Node
+from ..core.op import REGISTRY
+from ..errors import ConversionError, DtypeError, NotDifferentiableError, ShapeError, at, user_line
+from ..ops import casts, choice
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
+METHODS: dict[str, Callable[..., Any]] = {}
+NAMESPACE: list[Any] = []
+
+
+def implements(*functions: Any) -> Callable[[Any], Any]:
+    """Register the function below as what tensors do for some of NumPy's (a decorator)."""
+
+    def enter(ours: Any) -> Any:
+        for function in functions:
+            if isinstance(function, np.ufunc):
+                UFUNCS[function] = ours
+            else:
+                FUNCTIONS[function] = ours
+        return ours
+
+    return enter
+
+
+def implements_method(method: str) -> Callable[[Any], Any]:
+    """Register the function below as `ufunc.reduce`, `.accumulate`, `.outer`, ... of tensors."""
+
+    def enter(ours: Any) -> Any:
+        METHODS[method] = ours
+        return ours
+
+    return enter
+
+
+def operation_of(ufunc: np.ufunc) -> Callable[..., Any]:
+    """What tensors do for a ufunc.
+
+    Raises
+    ------
+    NotDifferentiableError
+        Nothing is known.
+    """
+    ours = UFUNCS.get(ufunc)
+    if ours is None:
+        for op in REGISTRY.values():
+            if getattr(op, "ufunc", None) is not None:
+                UFUNCS.setdefault(op.ufunc, op)
+        ours = UFUNCS.get(ufunc)
+    if ours is None:
+        raise NotDifferentiableError(
+            f"numpy.{ufunc.__name__} was called with a tensor, and wengert has no operation for "
+            "it. Convert with .numpy() if no derivative is wanted, or register one "
+            f"(wengert.extend){at(user_line())}."
+        )
+    return ours
+
+
+class Protocols:
+    """Mixin: NumPy calls these."""
+
+    __slots__ = ()
+    __array_priority__ = 1000.0
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+        if method == "__call__":
+            if not kwargs:
+                return operation_of(ufunc)(*args)
+            return _call_with(ufunc, args, kwargs)
+        out = kwargs.pop("out", None)
+        result = METHODS[method](ufunc, *args, **kwargs)
+        return result if out is None else deliver(result, out)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        ours = FUNCTIONS.get(func)
+        if ours is not None:
+            return ours(*args, **kwargs)
+        module = getattr(func, "__module__", "numpy")
+        raise NotDifferentiableError(
+            f"{module}.{func.__name__} was called with a tensor, and wengert has no counterpart "
+            "for it. Convert with .numpy() if no derivative is wanted, or write it with other "
+            f"functions{at(user_line())}."
+        )
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The module whose functions take tensors: wengert.numpy."""
+        return NAMESPACE[0]
+
+
+def _call_with(ufunc: np.ufunc, args: Any, kwargs: dict[str, Any]) -> Any:
+    out = kwargs.pop("out", None)
+    mask = kwargs.pop("where", True)
+    dtype = kwargs.pop("dtype", None)
+    kwargs.pop("casting", None)
+    kwargs.pop("order", None)
+    if kwargs.pop("subok", True) is not True or kwargs:
+        raise NotDifferentiableError(
+            f"numpy.{ufunc.__name__} with {', '.join(kwargs) or 'subok=False'} has no counterpart "
+            f"for tensors. Leave it out{at(user_line())}."
+        )
+    if dtype is not None:
+        args = [casts.astype(a, dtype) for a in args]
+    result = operation_of(ufunc)(*args)
+    if mask is not True:
+        held = out[0] if out is not None and out[0] is not None else 0.0
+        result = choice.where(mask, result, held)
+    return result if out is None else deliver(result, out)
+
+
+def deliver(result: Any, out: Any) -> Any:
+    """Put results where `out=` says, with NumPy's casting rule; return what was written to."""
+    outs = out if isinstance(out, tuple) else (out,)
+    results = result if isinstance(result, tuple) else (result,)
+    delivered = []
+    for r, o in zip(results, outs, strict=True):
+        delivered.append(r if o is None else _deliver_one(r, o))
+    return tuple(delivered) if isinstance(result, tuple) else delivered[0]
+
+
+def _deliver_one(result: Any, out: Any) -> Any:
+    if isinstance(out, Handle):
+        out._assign(fitted(result, out, "out="))  # type: ignore[attr-defined]
+        return out
+    if isinstance(result, Handle) and type(result.node) is Node:
+        raise ConversionError(
+            "out= (or an in-place operator) names a plain array, but the result is recorded for a "
+            "derivative, which a plain array cannot hold. Make the array a tensor "
+            f"(wengert.tensor(array), or np.zeros(n, like=x)){at(user_line())}."
+        )
+    np.copyto(out, value_of(result), casting="same_kind")
+    return out
+
+
+def fitted(result: Any, target: Any, what: str) -> Any:
+    """`result` with the shape and dtype of `target`, as NumPy's in-place operations demand it."""
+    shape = np.shape(value_of(result))
+    if shape != target.shape:
+        raise ShapeError(
+            f"{what}: the result has shape {shape}, which does not fit into shape {target.shape}. "
+            f"Write it as a new array{at(user_line())}."
+        )
+    dtype = np.asarray(value_of(result)).dtype
+    if dtype == target.dtype:
+        return result
+    if not np.can_cast(dtype, target.dtype, "same_kind"):
+        raise DtypeError(
+            f"{what}: a result of {dtype} cannot be put into {target.dtype} without losing its "
+            f"kind. Cast the target first, x = x.astype({str(dtype)!r}){at(user_line())}."
+        )
+    return casts.astype(result, target.dtype)

@@ -1,0 +1,188 @@
+"""The class Tensor: a handle on a node, made of the mixins beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core import recording
+from ..core.handle import Handle, rebind, register_handle, value_of, wrap
+from ..core.node import Node, constant
+from ..errors import ConversionError, DtypeError, at, user_line
+from .gradients import Gradients, leaf
+from .methods import Methods
+from .operators import Operators, install
+from .protocols import Protocols
+
+
+@register_handle
+@install
+class Tensor(Handle, Operators, Methods, Gradients, Protocols):
+    """An array that remembers how it was computed.
+
+    Parameters
+    ----------
+    data : array_like
+        The values; copied.
+    requires_grad : bool, default False
+        Whether operations on it are recorded, for `backward`.
+    dtype : dtype, optional
+        As in ``numpy.array``.
+
+    Notes
+    -----
+    Operators, methods, indexing and assignment are NumPy's, and NumPy's functions take tensors.
+    The value of a node never changes: assignment makes the tensor point at a new node.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> x = wg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    >>> y = np.sum(x * x)
+    >>> y
+    Tensor(14., dtype=float64, grad_fn=<SumBackward>)
+    >>> y.backward()
+    >>> x.grad
+    Tensor([2., 4., 6.], dtype=float64)
+    """
+
+    __slots__ = ("_grad",)
+
+    def __init__(self, data: Any, requires_grad: bool = False, dtype: Any = None) -> None:
+        if isinstance(data, Handle):
+            data = data.node.value
+        array = np.array(data, dtype=dtype)
+        if array.dtype.kind not in "biufc":
+            raise DtypeError(
+                f"a tensor of {array.dtype}: its elements must be numbers. Convert them first"
+                f"{at(user_line())}."
+            )
+        self.node = constant(array)
+        if requires_grad:
+            self.requires_grad_()
+
+    # ---- leaving wengert -----------------------------------------------------------------------
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The values as a plain array that cannot be written to; derivatives end here."""
+        view = np.asarray(value_of(self)).view()
+        view.flags.writeable = False
+        return view
+
+    @property
+    def data(self) -> np.ndarray[Any, Any]:
+        """The values, as `numpy()`; assigning replaces them without being recorded."""
+        return self.numpy()
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        with recording.no_grad():
+            self._assign(wrap(constant(np.array(value_of(value), dtype=self.dtype))))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if type(self.node) is Node and recording.is_recording():
+            raise ConversionError(
+                "a recorded tensor was about to become a plain array, which would lose its "
+                "derivative silently. For a list of tensors use np.stack or "
+                "wengert.numpy.array; to write into a plain array make it a tensor first, "
+                "np.zeros(n, like=x); where no derivative is wanted say x.numpy()"
+                f"{at(user_line())}."
+            )
+        value = self.numpy()
+        if dtype is not None and value.dtype != dtype:
+            return value.astype(dtype)
+        return value.copy() if copy else value
+
+    def _number(self, kind: Any) -> Any:
+        if type(self.node) is Node and recording.is_recording():
+            raise ConversionError(
+                f"{kind.__name__}(x) of a recorded tensor loses its derivative. Use functions of "
+                "numpy instead of math (np.exp, not math.exp); where no derivative is wanted say "
+                f"x.item(){at(user_line())}."
+            )
+        return kind(self.item())
+
+    def __float__(self) -> float:
+        return self._number(float)
+
+    def __int__(self) -> int:
+        return self._number(int)
+
+    def __complex__(self) -> complex:
+        return self._number(complex)
+
+    def __index__(self) -> int:
+        return value_of(self).__index__()
+
+    def __bool__(self) -> bool:
+        return bool(value_of(self))
+
+    # ---- in-place ------------------------------------------------------------------------------
+
+    def _assign(self, new: Any) -> None:
+        """Point at the node of `new`; a leaf assigned to while nothing records stays a leaf."""
+        node = new.node if isinstance(new, Handle) else constant(new)
+        if type(self.node) is Node and not self.node.args and not recording.is_recording():
+            node = leaf(node.value, self)
+        rebind(self, node)
+
+    # ---- printing, copying, pickling -----------------------------------------------------------
+
+    def __repr__(self) -> str:
+        value = np.asarray(value_of(self))
+        digits = np.array2string(value, separator=", ", prefix="Tensor(")
+        parts = [digits, f"dtype={value.dtype}"]
+        if self.grad_fn is not None:
+            parts.append(f"grad_fn={self.grad_fn!r}")
+        elif self.requires_grad:
+            parts.append("requires_grad=True")
+        return f"Tensor({', '.join(parts)})"
+
+    def __str__(self) -> str:
+        return str(value_of(self))
+
+    def __format__(self, spec: str) -> str:
+        value = value_of(self)
+        return format(value.item() if np.size(value) == 1 else value, spec)
+
+    def __copy__(self) -> Tensor:
+        twin = wrap(self.node)
+        if self.requires_grad and self.is_leaf:
+            twin.node = leaf(self.node.value, twin)
+        return twin
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        twin = self.__copy__()
+        if self.grad is not None:
+            twin._grad = self.grad.__copy__()
+        return twin
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), np.asarray(value_of(self)), self.requires_grad, self.grad)
+
+
+def _restore(cls: type, value: Any, requires_grad: bool, grad: Any) -> Any:
+    made = object.__new__(cls)
+    made.node = leaf(value, made) if requires_grad else constant(value)
+    if grad is not None:
+        made._grad = grad
+    return made
+
+
+def tensor(data: Any, requires_grad: bool = False, dtype: Any = None) -> Tensor:
+    """A `Tensor` with a copy of the data.
+
+    Parameters
+    ----------
+    data : array_like
+    requires_grad : bool, default False
+    dtype : dtype, optional
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> wg.tensor([1.0, 2.0], requires_grad=True)
+    Tensor([1., 2.], dtype=float64, requires_grad=True)
+    """
+    return Tensor(data, requires_grad, dtype)
