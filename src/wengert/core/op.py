@@ -7,7 +7,7 @@ kind, so that an entry states only what is its own:
     infer(specs, params)               the spec of the value, from the specs of the operands
     vjp(node, t, out, inputs, sweep)   cotangents of the operands, from the cotangent of the value
     jvp(node, dots, out, inputs, sweep)  the tangent of the value, from the operands' tangents
-    bodies, oracles, domains           what the laws in tests/laws check it against
+    oracle, domain, examples           what the laws check it against (wengert.testing)
 
 In `vjp` and `jvp`, `out` and `inputs` are plain values when nothing is recording, and handles
 when the derivative itself is to be differentiated: the rule is the same code.
@@ -68,6 +68,7 @@ class Op:
     differentiable = True
     notes_where = False
     has_jvp = True
+    oracle: Any = None
     run: Callable[..., Any]
 
     def __init__(self, name: str, doc: str | None = None) -> None:

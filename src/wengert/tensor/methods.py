@@ -14,7 +14,7 @@ from ..core.handle import value_of
 from ..errors import at, user_line
 from ..errors import ShapeError as _ShapeError
 from ..ops import casts, indexing, shapes
-from .protocols import FUNCTIONS, UFUNCS
+from .protocols import FUNCTIONS, operation_of
 
 FROM_NUMPY = """sum prod mean var std max min argmax argmin any all cumsum cumprod swapaxes squeeze
     repeat take diagonal trace dot clip round argsort searchsorted nonzero compress ptp choose
@@ -94,7 +94,7 @@ class Methods:
 
     def conj(self) -> Any:
         """Complex conjugate; the tensor itself if it is real."""
-        return UFUNCS[np.conjugate](self) if self.dtype.kind == "c" else self
+        return operation_of(np.conjugate)(self) if self.dtype.kind == "c" else self
 
     conjugate = conj
 

@@ -1,0 +1,13 @@
+"""Checks anyone can use: derivatives of a function, all laws of an operation.
+
+differences.py   numerical derivatives of the forward function, by extrapolation
+grads.py         check_grads: both modes, any order, of any function
+laws.py          one function for each law that an operation must keep
+ops.py           check_op: all laws of one operation
+oracles.py       mpmath as an outside witness of elementwise values
+"""
+
+from .grads import check_grads
+from .ops import OpReport, check_op
+
+__all__ = ["OpReport", "check_grads", "check_op"]

@@ -1,0 +1,51 @@
+"""Numerical derivatives of a forward function: the reference that no rule can influence.
+
+Central differences with steps that shrink by a constant factor, extrapolated to step zero by
+Neville's scheme (Ridders 1982, Adv. Eng. Software 4(2), 75-76).  The best entry of the table comes
+with an estimate of its own error, so a comparison can tell a wrong rule from a hard function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+SHRINK = 1.6
+STEPS = 9
+
+
+def directional(
+    f: Callable[[float], Any], scale: float = 1.0, steps: int = STEPS
+) -> tuple[Any, Any]:
+    """The derivative of `f` at 0 and an estimate of its error, elementwise.
+
+    Parameters
+    ----------
+    f : callable
+        From a step (float) to an array; defined for steps up to `scale / 16`.
+    scale : float
+        A length over which `f` varies.
+    """
+    h = scale / 16.0
+    table: list[list[Any]] = []
+    best = worst = None
+    with np.errstate(all="ignore"):
+        for i in range(steps):
+            row = [(np.asarray(f(h)) - np.asarray(f(-h))) / (2.0 * h)]
+            factor = SHRINK * SHRINK
+            for k in range(i):
+                row.append((row[k] * factor - table[-1][k]) / (factor - 1.0))
+                factor *= SHRINK * SHRINK
+                error = np.maximum(
+                    np.abs(row[-1] - row[-2]), np.abs(row[-1] - table[-1][k])
+                )
+                if best is None:
+                    best, worst = row[-1], error
+                    continue
+                better = (error < worst) | ~np.isfinite(worst)
+                best, worst = np.where(better, row[-1], best), np.where(better, error, worst)
+            table.append(row)
+            h /= SHRINK
+    return best, worst

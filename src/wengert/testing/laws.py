@@ -1,0 +1,310 @@
+"""The laws that every operation keeps, one function each.
+
+A law takes an operation and a random generator and raises CheckError when it is broken.  They
+follow from what the operation says of itself: domain, oracle, examples.  `LAWS` lists them all;
+`check_op` runs them for one operation, tests/laws for every registered one.
+
+The reference for a derivative is always the forward function, never a second formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import inf, isinf
+from typing import Any
+
+import numpy as np
+
+from ..autodiff.transforms import grad, jvp, vjp
+from ..core.handle import value_of
+from ..core.spec import spec_of
+from ..errors import CheckError
+from .grads import check_grads
+from .oracles import oracle_of
+
+Law = Callable[[Any, np.random.Generator], None]
+LAWS: dict[str, Law] = {}
+
+
+def law(check: Law) -> Law:
+    """Enter a law into the table (a decorator)."""
+    LAWS[check.__name__] = check
+    return check
+
+
+# ---- arguments to check with -------------------------------------------------------------------
+
+
+def draw(interval: tuple[float, float], rng: np.random.Generator, shape: Any = (5,)) -> Any:
+    """Numbers well inside an interval."""
+    low, high = interval
+    if isinf(low) and isinf(high):
+        return rng.normal(size=shape) * 1.5
+    if isinf(high):
+        return low + np.exp(rng.normal(size=shape) * 0.6)
+    if isinf(low):
+        return high - np.exp(rng.normal(size=shape) * 0.6)
+    return low + (high - low) * rng.uniform(0.08, 0.92, size=shape)
+
+
+def arguments_of(op: Any, rng: np.random.Generator) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Operands and parameters to check an operation with.
+
+    Raises
+    ------
+    CheckError
+        The operation states neither a domain nor examples.
+    """
+    if getattr(op, "make_examples", None) is not None:
+        yield from op.make_examples(rng)
+    elif getattr(op, "domain", None):
+        shapes = [(5,), (2, 3), (), (1, 3)]
+        for shape in shapes:
+            yield tuple(_operand(op, k, rng, shape) for k in range(len(op.domain))), {}
+    else:
+        raise CheckError(
+            f"{op.name} states neither a domain nor examples, so nothing can be checked. Give it "
+            "some: @op.examples on a generator of (operands, parameters)."
+        )
+
+
+def _operand(op: Any, k: int, rng: np.random.Generator, shape: Any) -> Any:
+    x = draw(op.domain[k], rng, shape)
+    for kink in op.kinks:
+        near = np.abs(x - kink) < 0.1
+        x = np.where(near, kink + 0.5, x)
+    if op.rules[k] is None and op.differentiable and not op.discrete and op._gradient is None:
+        return x > 0  # an operand without derivative: a condition
+    return x
+
+
+def is_elementwise(op: Any) -> bool:
+    """Whether the operation was made by `elementwise`."""
+    return hasattr(op, "body")
+
+
+# ---- the laws ----------------------------------------------------------------------------------
+
+
+@law
+def value_agrees_with_oracle(op: Any, rng: np.random.Generator) -> None:
+    """What runs agrees with a witness from outside."""
+    if op.oracle is None:
+        raise CheckError(
+            f"{op.name} has no oracle: an independent way to its value. Give it one (oracle=)."
+        )
+    for args, params in arguments_of(op, rng):
+        got = op.run(*args, **params)
+        if callable(op.oracle):
+            _same(op, got, op.oracle(*args, **params), "its oracle")
+        elif is_elementwise(op):
+            exact = np.vectorize(lambda *xs: complex(oracle_of(op)(*[_item(x) for x in xs])))
+            if np.size(got):
+                _same(op, np.asarray(got).astype(complex), exact(*args), "mpmath")
+
+
+def _item(x: Any) -> Any:
+    return x.item() if hasattr(x, "item") else x
+
+
+def _same(op: Any, got: Any, want: Any, who: str, rtol: float = 1e-13) -> None:
+    gots = got if isinstance(got, tuple) else (got,)
+    wants = want if isinstance(want, tuple) else (want,)
+    for g, w in zip(gots, wants, strict=True):
+        scale = np.max(np.abs(w), initial=0.0)
+        if np.shape(g) != np.shape(w) or not np.allclose(
+            g, w, rtol=rtol * 50, atol=rtol * scale, equal_nan=True
+        ):
+            raise CheckError(f"{op.name} gives {g}, but {who} says {w}.")
+
+
+@law
+def body_agrees_with_ufunc(op: Any, rng: np.random.Generator) -> None:
+    """The body in the scalar language is the same function as NumPy's ufunc."""
+    if not is_elementwise(op) or op.ufunc is None:
+        return
+    for args, _ in arguments_of(op, rng):
+        with np.errstate(all="ignore"):
+            _same(op, np.asarray(op._run_body(*args)), np.asarray(op.run(*args)), "NumPy's ufunc")
+
+
+@law
+def spec_is_true(op: Any, rng: np.random.Generator) -> None:
+    """The spec inferred from the operands' specs is the spec of the value."""
+    for args, params in arguments_of(op, rng):
+        want = spec_of(op.run(*args, **params))
+        got = op.infer([spec_of(a) for a in args], params)
+        if _plain(got) != _plain(want):
+            raise CheckError(f"{op.name} says it gives {got}, but gives {want}.")
+
+
+def _plain(spec: Any) -> Any:
+    return tuple(map(_plain, spec)) if isinstance(spec, tuple) else (spec.shape, spec.dtype)
+
+
+@law
+def derivatives_are_right(op: Any, rng: np.random.Generator) -> None:
+    """Both modes agree with differences of the forward function, and so do their derivatives."""
+    if op.discrete or not op.differentiable:
+        return
+    for args, params in arguments_of(op, rng):
+        check_grads(_function(op, params), args, order=2)
+
+
+def _function(op: Any, params: dict[str, Any]) -> Any:
+    def f(*xs: Any) -> Any:
+        return op(*xs, **params)
+
+    f.__name__ = op.name
+    return f
+
+
+@law
+def modes_are_transposes(op: Any, rng: np.random.Generator) -> None:
+    """<t, J v> == <J^T t, v> to rounding."""
+    if op.discrete or not op.differentiable:
+        return
+    for args, params in arguments_of(op, rng):
+        slots = [i for i, a in enumerate(args) if np.asarray(a).dtype.kind in "fc"]
+
+        def f(*xs: Any, args: Any = args, slots: Any = slots, params: Any = params) -> Any:
+            full = list(args)
+            for i, x in zip(slots, xs, strict=True):
+                full[i] = x
+            out = op(*full, **params)
+            outs = out if isinstance(out, tuple) else (out,)
+            return tuple(y for y in outs if np.asarray(value_of(y)).dtype.kind in "fc")
+
+        point = tuple(np.asarray(args[i]) for i in slots)
+        v = tuple(_like(x, rng) for x in point)
+        outs, pull = vjp(f, *point)
+        t = tuple(_like(np.asarray(y), rng) for y in outs)
+        left = sum(_dot(a, b) for a, b in zip(t, jvp(f, point, v)[1], strict=True))
+        right = sum(_dot(a, b) for a, b in zip(pull(t), v, strict=True))
+        if not abs(left - right) <= 1e-10 * (1 + abs(left)):
+            raise CheckError(f"{op.name}: jvp and vjp are not transposes, {left} != {right}.")
+
+
+def _like(x: Any, rng: np.random.Generator) -> Any:
+    v = rng.normal(size=x.shape)
+    return (v + 1j * rng.normal(size=x.shape) if x.dtype.kind == "c" else v).astype(x.dtype)
+
+
+def _dot(a: Any, b: Any) -> float:
+    return float(np.sum(np.conj(a) * b).real)
+
+
+@law
+def operands_are_not_changed(op: Any, rng: np.random.Generator) -> None:
+    """Neither run nor the rules write to the operands."""
+    for args, params in arguments_of(op, rng):
+        before = [np.array(a) for a in args]
+        floats = any(np.asarray(a).dtype.kind in "fc" for a in args)
+        op.run(*args, **params)
+        if op.differentiable and not op.discrete and floats:
+            slots = [i for i, a in enumerate(args) if np.asarray(a).dtype.kind in "fc"]
+            frozen = [_frozen(a) if i in slots else a for i, a in enumerate(args)]
+            grad(lambda *xs, p=params: _total(op(*xs, **p)), argnums=slots)(*frozen)
+        for a, b in zip(args, before, strict=True):
+            if not np.array_equal(np.asarray(a), b, equal_nan=b.dtype.kind in "fc"):
+                raise CheckError(f"{op.name} wrote to its operand, which was {b} and is {a}.")
+
+
+def _frozen(a: Any) -> Any:
+    a = np.array(a, dtype=np.asarray(a).dtype)
+    a.flags.writeable = False
+    return a
+
+
+def _total(out: Any) -> Any:
+    outs = out if isinstance(out, tuple) else (out,)
+    total: Any = 0.0
+    for y in outs:
+        dtype = np.asarray(value_of(y)).dtype
+        if dtype.kind in "fc":
+            total = total + (y.real if dtype.kind == "c" else y).sum()
+    return total
+
+
+@law
+def dtype_is_kept(op: Any, rng: np.random.Generator) -> None:
+    """float32 in, float32 gradient out."""
+    if op.discrete or not op.differentiable:
+        return
+    for args, params in arguments_of(op, rng):
+        if any(np.asarray(a).dtype.kind == "c" for a in args):
+            continue
+        slots = [i for i, a in enumerate(args) if np.asarray(a).dtype.kind == "f"]
+        if not slots:
+            continue
+        single = [np.asarray(a, np.float32) if i in slots else a for i, a in enumerate(args)]
+        with np.errstate(all="ignore"):
+            bars = grad(
+                lambda *xs, p=params: _real_total(op(*xs, **p)), argnums=slots
+            )(*single)
+        for i, bar in zip(slots, bars, strict=True):
+            if bar.dtype != np.float32 or bar.shape != np.shape(single[i]):
+                raise CheckError(
+                    f"{op.name}: operand {i} is float32{np.shape(single[i])}, its gradient "
+                    f"{bar.dtype}{bar.shape}."
+                )
+
+
+def _real_total(out: Any) -> Any:
+    return _total(out) * 1.0
+
+
+@law
+def broadcasting_is_undone(op: Any, rng: np.random.Generator) -> None:
+    """Every operand may be broadcast, be 0-d, empty, or a Python number."""
+    if not is_elementwise(op) or op.discrete or len(op.arguments) < 2:
+        return
+    n = len(op.arguments)
+    for k in range(n):
+        for shape in [(3, 1), (), (1,), (4,)]:
+            args = [_operand(op, i, rng, shape if i == k else (3, 4)) for i in range(n)]
+            check_grads(_function(op, {}), tuple(args), order=1)
+        empty = [_operand(op, i, rng, (0, 4) if i != k else (4,)) for i in range(n)]
+        check_grads(_function(op, {}), tuple(empty), order=1)
+
+
+@law
+def python_numbers_are_operands(op: Any, rng: np.random.Generator) -> None:
+    """An operand may be a Python number, constant or variable."""
+    if not is_elementwise(op) or op.discrete or not op.differentiable:
+        return
+    args = [_item(_operand(op, i, rng, ())) for i in range(len(op.arguments))]
+    for i, a in enumerate(args):
+        if isinstance(a, float):
+            slope = grad(lambda *xs: _real_total(op(*xs)), argnums=i)(*args)
+            want = grad(lambda *xs: _real_total(op(*xs)), argnums=i)(*map(np.asarray, args))
+            if not np.allclose(slope, want):
+                raise CheckError(f"{op.name} of Python numbers {args}: {slope} != {want}.")
+
+
+@law
+def formula_and_documentation_exist(op: Any, rng: np.random.Generator) -> None:
+    """The body reads as text, and the operation says what it is."""
+    if not op.__doc__:
+        raise CheckError(f"{op.name} has no docstring.")
+    if is_elementwise(op) and not op.formula():
+        raise CheckError(f"{op.name} has no formula.")
+
+
+SPECIAL = (0.0, -0.0, 1.0, -1.0, inf, -inf, np.nan, 800.0, -800.0, 0.5)
+
+
+@law
+def special_values_agree(op: Any, rng: np.random.Generator) -> None:
+    """Body and ufunc agree on zeros, infinities, NaN and large numbers."""
+    if not is_elementwise(op) or op.ufunc is None:
+        return
+    grid = np.meshgrid(*[np.array(SPECIAL)] * len(op.arguments))
+    with np.errstate(all="ignore"):
+        got, want = np.asarray(op._run_body(*grid)), np.asarray(op.run(*grid))
+    if not np.allclose(got, want, rtol=1e-14, atol=0.0, equal_nan=True):
+        bad = np.argwhere(~np.isclose(got, want, rtol=1e-14, atol=0.0, equal_nan=True))[0]
+        where = [g[tuple(bad)] for g in grid]
+        raise CheckError(
+            f"{op.name} at {where}: the body gives {got[tuple(bad)]}, NumPy {want[tuple(bad)]}."
+        )

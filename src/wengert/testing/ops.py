@@ -1,0 +1,60 @@
+"""check_op: all laws of one operation, built in or a user's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core.op import Op, lookup
+from .laws import LAWS
+
+
+@dataclass(frozen=True)
+class OpReport:
+    """What `check_op` has checked."""
+
+    name: str
+    kind: str
+    laws: tuple[str, ...]
+
+    def __str__(self) -> str:
+        kept = "\n".join(f"  kept: {name.replace('_', ' ')}" for name in self.laws)
+        return f"{self.name} ({self.kind})\n{kept}"
+
+
+def check_op(op: Op | str, *, seed: int = 0) -> OpReport:
+    """Check that an operation keeps every law.
+
+    Values against its oracle, its body against NumPy's ufunc, its spec, both modes of derivative
+    to second order against differences, their being transposes, dtypes, broadcasting, Python
+    numbers, and that it does not write to its operands.
+
+    Parameters
+    ----------
+    op : Op or str
+        The operation, or its name in the registry.
+    seed : int
+        For the random operands.
+
+    Returns
+    -------
+    OpReport
+        What was checked.
+
+    Raises
+    ------
+    CheckError
+        A law is broken; the message names the operation, the input and both numbers.
+
+    Examples
+    --------
+    >>> from wengert.testing import check_op
+    >>> print(check_op("sin").name)
+    sin
+    """
+    op = lookup(op) if isinstance(op, str) else op
+    for check in LAWS.values():
+        check(op, np.random.default_rng(seed))
+    return OpReport(op.name, op.kind, tuple(LAWS))
