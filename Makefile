@@ -1,0 +1,71 @@
+# Every command of this project; needs make, and Python 3.11 or newer as `python3`
+# (or `make PYTHON=python3.12 ...`).  The environments are made on first use and made again
+# when pyproject.toml changes.
+#
+#   make demo      train on scikit-learn's digits and show the graph (examples/digits.py)
+#   make test      lint, layers, types, tests and documentation: what CI runs
+#   make test-all  the same, with the slow tests
+#   make bench     measure beside the peers (downloads PyTorch and JAX into .venv-bench)
+#   make docs      write the generated pages, then run every code block and docstring example
+#   make lint      ruff alone; `make format` repairs what it can
+#   make clean     remove the environments and every cache
+
+PYTHON ?= python3
+BIN := .venv/bin
+BENCH := .venv-bench/bin
+
+.DEFAULT_GOAL := test
+.NOTPARALLEL:
+.PHONY: demo test test-all bench docs lint format layers types clean
+
+demo: .venv/ready
+	@$(BIN)/python examples/digits.py
+
+test: lint layers types
+	@$(BIN)/python -m pytest
+
+test-all: lint layers types
+	@$(BIN)/python -m pytest -m ""
+
+lint: .venv/ready
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+format: .venv/ready
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+layers: .venv/ready
+	@$(BIN)/lint-imports
+
+types: .venv/ready
+	@$(BIN)/mypy
+
+docs: .venv/ready
+	@for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script --render || exit 1; done
+	@for script in docs/generate/*.py; do test ! -e $$script || $(BIN)/python $$script || exit 1; done
+	@$(BIN)/python -m pytest tests/test_docs.py
+
+bench: .venv-bench/ready
+	@for script in benchmarks/[a-z]*.py; do $(BENCH)/python $$script || exit 1; done
+
+clean:
+	rm -rf .venv .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .import_linter_cache .hypothesis src/*.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp marks an environment as complete, so that an interrupted install is repeated.
+
+.venv/ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wengert needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	@echo "preparing .venv (once)"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,demo,show]'
+	@touch $@
+
+.venv-bench/ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wengert needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	@echo "preparing .venv-bench (once; this downloads PyTorch and JAX)"
+	@$(PYTHON) -m venv .venv-bench
+	@$(BENCH)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	@touch $@
