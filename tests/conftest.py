@@ -1,0 +1,39 @@
+"""What every test gets.
+
+The suite is stricter than a user's session: warnings are errors (pyproject.toml), so a NaN or an
+overflow that NumPy would only warn of fails the test; a test that means to make one says so with
+`np.errstate`.  Everything random is seeded by the test's own name, so a test fails alone as it
+fails in company, and the same commit always runs the same cases.
+
+    rng          a generator seeded by the name of the test
+    fast, wide   hypothesis profiles: `pytest --hypothesis-profile=wide` searches afresh, and longer
+"""
+
+import importlib.metadata
+import os
+import platform
+import zlib
+
+import hypothesis
+import numpy as np
+import pytest
+
+os.environ["MPLBACKEND"] = "Agg"  # a page or test that draws needs no screen
+
+hypothesis.settings.register_profile(
+    "fast", max_examples=50, deadline=None, derandomize=True, database=None
+)
+hypothesis.settings.register_profile("wide", max_examples=2000, deadline=None, print_blob=True)
+hypothesis.settings.load_profile("fast")
+
+
+def pytest_report_header():
+    versions = [
+        f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "scipy", "hypothesis")
+    ]
+    return f"{platform.machine()}, {', '.join(versions)}; seeds are the names of the tests"
+
+
+@pytest.fixture
+def rng(request):
+    return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))

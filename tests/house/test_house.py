@@ -1,0 +1,171 @@
+"""The rules of the house that no linter knows.
+
+    maps        every module opens with a docstring that says what it holds: 3 lines or more,
+                one or more in an __init__.py
+    sizes       a file has at most 450 lines, a function at most 60 beside its docstring
+    promises    no note to do something later: do it, or write it down where users can read it
+    neutrality  no file names a host of a package index or a path of the machine it was written on,
+                and no lock file fixes versions for one machine
+    package     typed, one version, one configuration
+
+Size limits may be raised, by changing the line here that states them, with the reason.
+"""
+
+import ast
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "wengert"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+FOLDERS = ("src", "tests", "docs", "examples", "benchmarks", ".ci")
+FILE_LIMIT = 450
+FUNCTION_LIMIT = 60
+MAP_LIMIT = 3
+
+
+def words(*halves):
+    """A pattern for words that are written here in halves, so that this file has none of them."""
+    return "(?:" + "|".join(a + b for a, b in halves) + ")"
+
+
+PROMISES = re.compile(rf"\b{words(('TO', 'DO'), ('FIX', 'ME'), ('X', 'XX'))}\b")
+HOSTS = re.compile(
+    words(("py", r"pi\.org"), ("python", r"hosted\.org"), ("py", r"torch\.org/whl"))
+    + "|"
+    + words(("ana", r"conda\.(?:org|com)"), ("download.py", r"torch\.org"))
+)
+PATHS = re.compile(
+    r"(?<![\w.])/"
+    + words(("ro", "ot"), ("ho", r"me/\w+"), ("Us", r"ers/\w+"), ("op", r"t/(?:wheels|py\w+)"))
+    + "/|(?<![\\w.])/"
+    + words(("wo", "rk/main"), ("wo", "rk/shared"))
+)
+LOCKS = ("*.lock", "*-lock.*", "requirements*.txt", "constraints*.txt", "Pipfile*")
+
+
+def texts():
+    """Every text file of the repository that is not made by a tool."""
+    files = [path for path in ROOT.iterdir() if path.is_file()]
+    for folder in FOLDERS:
+        files += [path for path in (ROOT / folder).rglob("*") if path.is_file()]
+    for path in sorted(files):
+        if "__pycache__" in path.parts or path.suffix in (".pyc", ".png", ".npz", ".npy"):
+            continue
+        try:
+            yield path, path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+
+
+def offences(pattern):
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path, text in texts()
+        for number, line in enumerate(text.splitlines(), start=1)
+        if pattern.search(line)
+    ]
+
+
+def relative(path):
+    return path.relative_to(PACKAGE).as_posix()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_module_opens_with_a_map(path):
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    assert docstring, "no docstring: say what the module holds, why, and where to begin"
+    lines = [line for line in docstring.splitlines() if line.strip()]
+    assert path.name == "__init__.py" or len(lines) >= MAP_LIMIT, f"a map of {len(lines)} line(s)"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_module_is_small(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= FILE_LIMIT
+    long = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.name} has {size} lines"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (size := code_lines(node)) > FUNCTION_LIMIT
+    ]
+    assert not long, long
+
+
+def code_lines(function):
+    """Lines of a function beside its docstring."""
+    size = function.end_lineno - function.lineno + 1
+    if ast.get_docstring(function) is not None:
+        size -= function.body[0].end_lineno - function.body[0].lineno + 1
+    return size
+
+
+def test_no_promises():
+    assert not offences(PROMISES)
+
+
+def test_no_host_of_a_package_index():
+    assert not offences(HOSTS)
+
+
+def test_no_path_of_this_machine():
+    assert not offences(PATHS)
+    here = re.compile(re.escape(str(ROOT)) + r"(?![\w-])")
+    assert len(ROOT.parts) < 3 or not offences(here)
+
+
+def test_no_lock_files():
+    assert not [str(path) for pattern in LOCKS for path in ROOT.glob(pattern)]
+
+
+def test_the_searches_find_what_they_look_for():
+    assert PROMISES.search("# TO" + "DO: later")
+    assert HOSTS.search("https://py" + "pi.org/simple")
+    assert PATHS.search('open("/ho' + 'me/ada/data")')
+    assert not PATHS.search("https://example.org/ro" + "ot/page")
+    function = ast.parse('def f():\n    """One\n    two."""\n    return 1').body[0]
+    assert code_lines(function) == 2
+
+
+def test_package_is_typed():
+    assert (PACKAGE / "py.typed").is_file()
+
+
+def test_one_version_and_one_configuration():
+    import wengert
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert wengert.__version__ == project["version"]
+    others = ("setup.py", "setup.cfg", "tox.ini", "pytest.ini", "mypy.ini", "ruff.toml")
+    assert not [name for name in others if (ROOT / name).exists()]
+    if (ROOT / "README.md").exists():
+        assert project.get("readme") == "README.md", "name the README in pyproject.toml"
+
+
+def test_import_is_light():
+    """What only some users need is imported when they need it (each costs more than NumPy)."""
+    heavy = ["matplotlib", "sklearn", "rich", "llvmlite", "scipy.stats", "scipy.optimize"]
+    code = f"import sys, wengert; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "benchmarks" / "results").glob("*.json")), ids=lambda p: p.stem
+)
+def test_page_of_results_is_rendered(path, monkeypatch):
+    script = path.parents[1] / f"{path.stem}.py"
+    monkeypatch.syspath_prepend(str(script.parent))
+    spec = importlib.util.spec_from_file_location(f"benchmarks_{path.stem}", script)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    page = ROOT / "docs" / module.PAGE
+    rendered = module.render(json.loads(path.read_text(encoding="utf-8")))
+    assert page.read_text(encoding="utf-8") == rendered, "run `make docs`"
