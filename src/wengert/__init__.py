@@ -1,9 +1,44 @@
-"""wengert differentiates NumPy programs exactly and shows the graph that it differentiates."""
+"""wengert differentiates NumPy programs exactly and shows the graph that it differentiates.
 
-from . import ops as _ops  # registers the operations  # noqa: F401
+    grad, value_and_grad, vjp, jvp, linearize      derivatives of functions
+    jacobian, jacfwd, jacrev, hessian, hvp         matrices of derivatives
+    checkpoint, stop_gradient, no_grad             what is remembered, what is passed
+    Tensor, tensor                                 arrays that remember how they were computed
+    Graph                                          the list that is differentiated
+    numpy, nn, optim, data, extend, show, testing  submodules
+"""
+
+from . import ops as _ops  # registers the operations
 from . import numpy
+from .autodiff.checkpoint import checkpoint
+from .autodiff.matrices import hessian, hvp, jacfwd, jacobian, jacrev
 from .autodiff.transforms import grad, jvp, linearize, stop_gradient, value_and_grad, vjp
+from .core.graph import Graph
 from .core.recording import enable_grad, is_recording, no_grad
+from .errors import WengertError
 from .tensor import Tensor, tensor
 
 __version__ = "0.1.0.dev0"
+
+__all__ = [
+    "Graph",
+    "Tensor",
+    "WengertError",
+    "checkpoint",
+    "enable_grad",
+    "grad",
+    "hessian",
+    "hvp",
+    "is_recording",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "no_grad",
+    "numpy",
+    "stop_gradient",
+    "tensor",
+    "value_and_grad",
+    "vjp",
+]

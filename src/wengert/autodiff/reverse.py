@@ -88,6 +88,8 @@ def _sweep(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Swee
             t = _through_hooks(node, t)
         if node in chosen:
             done[node] = t
+            if tape.ends:
+                continue
         args = node.args
         if not args:
             continue

@@ -63,14 +63,18 @@ class Tape(NamedTuple):
 
     wanted : the lines that depend on a target, or None when all do.
     foreign : whether something recorded is not a target.
+    ends : whether targets are ends, so that none is reached through another.
     """
 
     lines: list[Node]
     wanted: set[Node] | None
     foreign: bool
+    ends: bool = False
 
 
-def tape_between(outputs: Iterable[Node], targets: Collection[Node]) -> Tape:
+def tape_between(
+    outputs: Iterable[Node], targets: Collection[Node], ends: bool = False
+) -> Tape:
     """The part of the list that leads from the targets to the outputs."""
     floor = min((n.serial for n in targets), default=0)
     seen = {n for n in outputs if type(n) is Node}
@@ -81,6 +85,8 @@ def tape_between(outputs: Iterable[Node], targets: Collection[Node]) -> Tape:
         node = stack.pop()
         lines.append(node)
         args = node.args
+        if ends and node in targets:
+            continue
         if not args and node not in targets:
             foreign = True
             if node.op is RELEASED:
@@ -93,7 +99,8 @@ def tape_between(outputs: Iterable[Node], targets: Collection[Node]) -> Tape:
                     seen.add(a)
                     stack.append(a)
     lines.sort(key=_serial)
-    return Tape(lines, _dependent(lines, targets) if foreign else None, foreign)
+    wanted = _dependent(lines, targets) if foreign else None
+    return Tape(lines, wanted, foreign, ends)
 
 
 def _dependent(lines: Iterable[Node], targets: Collection[Node]) -> set[Node]:
@@ -101,6 +108,24 @@ def _dependent(lines: Iterable[Node], targets: Collection[Node]) -> set[Node]:
     for node in lines:
         if node not in found and not found.isdisjoint(node.args_as_nodes()):
             found.add(node)
+    return found
+
+
+def older_than(mark: int, outputs: Iterable[Node]) -> list[Node]:
+    """The newest recorded nodes older than serial `mark` that the outputs were computed from."""
+    seen = {n for n in outputs if type(n) is Node}
+    stack = list(seen)
+    found = []
+    while stack:
+        node = stack.pop()
+        if node.serial < mark:
+            found.append(node)
+            continue
+        for a in node.args:
+            if type(a) is Node and a not in seen:
+                seen.add(a)
+                stack.append(a)
+    found.sort(key=_serial)
     return found
 
 

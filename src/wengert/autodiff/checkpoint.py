@@ -1,0 +1,142 @@
+"""Checkpoint: forget the intermediate values of a function, and compute them again when needed.
+
+The call is one line of the list.  Its operands are the arguments and whatever recorded values the
+function took from outside (found by running it once with recording on and looking at the tape,
+which is then dropped); its reverse rule runs the function again, records it, and sweeps.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core import recording, tree
+from ..core.apply import part
+from ..core.handle import Handle, value_of, wrap
+from ..core.node import Node, constant, next_serial
+from ..core.op import Op, Sweep
+from .forward import pushforward
+from .reverse import pullback
+from .tape import fresh, older_than, tape_between
+
+
+class Rerun(Op):
+    """One checkpointed call: an operation made for it, and gone with it."""
+
+    kind = "control"
+
+    def __init__(
+        self, fun: Callable[..., Any], structure: Any, leaves: Sequence[Any], slots: Sequence[int]
+    ) -> None:
+        super().__init__(f"checkpoint_{getattr(fun, '__name__', 'function')}")
+        self.fun, self.structure, self.slots = fun, structure, tuple(slots)
+        self.leaves = [None if i in slots else x for i, x in enumerate(leaves)]
+
+    def record(self, nodes: Sequence[Node]) -> tuple[list[Any], Any]:
+        """Run the function with these nodes as its arguments; the leaves of its result."""
+        leaves = list(self.leaves)
+        for i, node in zip(self.slots, nodes, strict=True):
+            leaves[i] = wrap(node)
+        args, kwargs = tree.unflatten(self.structure, leaves)
+        with recording.enable_grad():
+            return tree.flatten(self.fun(*args, **kwargs))
+
+    def run(self, *values: Any) -> Any:  # type: ignore[override]
+        """The values of the function."""
+        with recording.no_grad():
+            outs, _ = self.record([constant(v) for v in values[: len(self.slots)]])
+        return tuple(value_of(o) for o in outs)
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+        """Run again, recorded, and sweep."""
+        variables, captured = self._variables(node, inputs)
+        outs, _ = self.record(variables)
+        seeds = {
+            o.node: bar
+            for o, bar in zip(outs, t, strict=True)
+            if bar is not None and isinstance(o, Handle) and type(o.node) is Node
+        }
+        targets = [*variables, *captured]
+        tape = tape_between(seeds, set(targets), ends=True)
+        return pullback(seeds, targets, sweep.recorded, tape)
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+        """Run again, recorded, and push forward."""
+        variables, captured = self._variables(node, inputs)
+        outs, _ = self.record(variables)
+        known = {
+            n: d for n, d in zip([*variables, *captured], dots, strict=True) if d is not None
+        }
+        nodes = [o.node if isinstance(o, Handle) else constant(o) for o in outs]
+        live = [n for n in nodes if type(n) is Node]
+        tape = tape_between(live, set(known), ends=True)
+        found = iter(pushforward(live, known, sweep.recorded, tape))
+        return tuple(
+            _zero_if_none(next(found) if type(n) is Node else None, n.value) for n in nodes
+        )
+
+    def _variables(self, node: Node, inputs: Sequence[Any]) -> tuple[list[Node], list[Node]]:
+        """Fresh nodes for the arguments; the captured nodes as they are."""
+        n = len(self.slots)
+        variables = [fresh(x.node if isinstance(x, Handle) else x) for x in inputs[:n]]
+        return variables, list(node.args[n:])
+
+
+def _zero_if_none(dot: Any, value: Any) -> Any:
+    return np.zeros_like(value) if dot is None else dot
+
+
+def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that does the same but does not remember its intermediate values.
+
+    Parameters
+    ----------
+    fun : callable
+        Takes and returns arrays or nested containers of them. It is run again when a derivative
+        is taken, so it should have no side effects and give the same result each time.
+
+    Returns
+    -------
+    callable
+        In a derivative it costs one more evaluation of `fun`, and keeps only its arguments and
+        results in memory.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> f = wg.checkpoint(lambda x: np.sin(np.sin(x)))
+    >>> float(wg.grad(f)(0.0))
+    1.0
+    """
+
+    @functools.wraps(fun, updated=())
+    def forgetful(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = tree.flatten((args, kwargs))
+        slots = [i for i, x in enumerate(leaves) if isinstance(x, Handle)]
+        nodes = [leaves[i].node for i in slots]
+        op = Rerun(fun, structure, leaves, slots)
+        variables = [fresh(n) if type(n) is Node else n for n in nodes]
+        mark = next_serial()
+        outs, out_structure = op.record(variables)
+        live = [o.node for o in outs if isinstance(o, Handle) and type(o.node) is Node]
+        if not live or not recording.is_recording():
+            return tree.unflatten(
+                out_structure, [_detached(o) if isinstance(o, Handle) else o for o in outs]
+            )
+        captured = [n for n in older_than(mark, live) if n not in set(variables)]
+        values = tuple(value_of(o) for o in outs)
+        line = Node(op, (*nodes, *captured), value=values)
+        results = [
+            wrap(part(line, i)) if isinstance(o, Handle) and type(o.node) is Node else o
+            for i, o in enumerate(outs)
+        ]
+        return tree.unflatten(out_structure, results)
+
+    return forgetful
+
+
+def _detached(x: Handle) -> Any:
+    return wrap(constant(x.node.value))

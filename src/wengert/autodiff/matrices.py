@@ -1,0 +1,259 @@
+"""Matrices of derivatives: jacobian, jacfwd, jacrev, hessian, hvp.
+
+A Jacobian is one sweep for each input (forward) or for each output (reverse) over one tape; the
+function itself runs once.  The mode is chosen by which is fewer, unless it is forced.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core import tree
+from ..core.handle import Handle, wrap
+from ..core.node import constant
+from ..core.op import lookup
+from ..core.spec import Spec, spec_of
+from ..errors import StructureError, at, user_line
+from .arguments import Argnums, Call, name_of
+from .transforms import Result, grad, jvp
+
+MODES = ("auto", "fwd", "rev")
+
+
+def jacobian(
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    mode: str = "auto",
+) -> Callable[..., Any]:
+    """Return a function that computes the Jacobian of a function of arrays.
+
+    Parameters
+    ----------
+    fun : callable
+        Takes and returns arrays or nested containers of them.
+    argnums : int or sequence of int, default 0
+        Which positional arguments to differentiate by.
+    argnames : str or sequence of str, optional
+        Arguments to differentiate by, chosen by name.
+    mode : {"auto", "fwd", "rev"}
+        One forward sweep for each number that goes in, or one reverse sweep for each that comes
+        out; "auto" takes the smaller count.
+
+    Returns
+    -------
+    callable
+        For one array in and one out: an array of shape ``out.shape + in.shape`` whose entry
+        ``[i..., j...]`` is the derivative of output i by input j. Containers on the output side
+        are outermost, those on the input side inside them.
+
+    Notes
+    -----
+    For complex inputs of real outputs each row follows the convention of `grad`. A function of
+    complex outputs needs ``mode="fwd"`` (or real inputs): column j is then the derivative along
+    the real direction of input j, for holomorphic functions the complex derivative.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.jacobian(lambda x: x * x[0])(np.array([2.0, 3.0]))
+    array([[4., 0.],
+           [3., 2.]])
+    """
+    if mode not in MODES:
+        raise ValueError(f"mode={mode!r} is not one of {MODES}")
+
+    @functools.wraps(fun, updated=())
+    def matrix(*args: Any, **kwargs: Any) -> Any:
+        what = f"jacobian of {name_of(fun)}"
+        call = Call(fun, args, kwargs, argnums, argnames, what)
+        outs, structure = tree.flatten(call())
+        result = Result(outs, call.nodes, call.variables)
+        blocks = _blocks(outs, call, result, mode, what)
+        rows = [call.results([_finished(b, result) for b in row]) for row in blocks]
+        return tree.unflatten(structure, rows)
+
+    return matrix
+
+
+def jacfwd(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """`jacobian` by forward sweeps, one for each number that goes in.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.jacfwd(np.sin)(np.zeros(2))
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    return jacobian(fun, argnums, mode="fwd")
+
+
+def jacrev(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """`jacobian` by reverse sweeps, one for each number that comes out.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.jacrev(np.sin)(np.zeros(2))
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    return jacobian(fun, argnums, mode="rev")
+
+
+def hessian(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """Return a function that computes the Hessian of a scalar function.
+
+    Parameters
+    ----------
+    fun : callable
+        Returns one real number.
+    argnums : int or sequence of int, default 0
+        Which positional arguments to differentiate by.
+
+    Returns
+    -------
+    callable
+        For one array of shape s: an array of shape ``s + s``, symmetric up to rounding.
+
+    Notes
+    -----
+    Forward over reverse: one tape of the gradient, and one forward sweep along it for each
+    number that goes in.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0]))
+    array([[4., 2.],
+           [2., 0.]])
+    """
+    return jacobian(grad(fun, argnums), argnums, mode="fwd")
+
+
+def hvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """The Hessian of a scalar function times a vector, without forming the Hessian.
+
+    Parameters
+    ----------
+    fun : callable
+        Returns one real number.
+    primals : sequence
+        The arguments of `fun`.
+    tangents : sequence
+        The vector: for each primal a tangent of its structure and shapes.
+
+    Returns
+    -------
+    product
+        For one primal its product, of its structure and shapes; for several a tuple.
+
+    Notes
+    -----
+    Forward over reverse: a small constant times one evaluation of `fun`, whatever the size.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> f = lambda x: np.sum(x**3)
+    >>> wg.hvp(f, (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))
+    array([6., 0.])
+    """
+    if not isinstance(primals, tuple | list):
+        raise StructureError(
+            f"hvp of {name_of(fun)}: primals and tangents must be tuples, one entry for each "
+            f"argument. For one argument write (x,), (v,){at(user_line())}."
+        )
+    argnums: Argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
+    return jvp(grad(fun, argnums), primals, tangents)[1]
+
+
+# ---- one block for each pair of an output and an input -----------------------------------------
+
+
+def _blocks(outs: list[Any], call: Call, result: Result, mode: str, what: str) -> list[list[Any]]:
+    out_specs = [_spec(o, what) for o in outs]
+    in_specs = [n.spec for n in call.nodes]
+    n_in = sum(s.size for s in in_specs)
+    n_out = sum(s.size for s in out_specs)
+    if mode == "auto":
+        mode = "fwd" if n_in <= n_out else "rev"
+    if mode == "fwd":
+        columns = _columns(result, in_specs)
+        return [
+            [_join([c[k] for c in columns[i]], out, s, columns_first=True)
+             for i, s in enumerate(in_specs)]
+            for k, out in enumerate(out_specs)
+        ]
+    return [
+        _rows(result, k, out, in_specs) for k, out in enumerate(out_specs)
+    ]
+
+
+def _spec(out: Any, what: str) -> Spec:
+    spec = spec_of(out.node.value if isinstance(out, Handle) else out)
+    if not isinstance(spec, Spec):
+        raise StructureError(
+            f"{what}: it returned a {type(out).__name__}, which has no derivative. Return arrays"
+            f"{at(user_line())}."
+        )
+    return spec
+
+
+def _unit(spec: Spec, k: int) -> Any:
+    e = np.zeros(spec.size, spec.dtype)
+    e[k] = 1.0
+    return e.reshape(spec.shape)[()]
+
+
+def _columns(result: Result, in_specs: list[Spec]) -> list[list[list[Any]]]:
+    zeros = [np.zeros(s.shape, s.dtype)[()] for s in in_specs]
+    columns = []
+    for i, spec in enumerate(in_specs):
+        block = []
+        for k in range(spec.size):
+            dots = list(zeros)
+            dots[i] = _unit(spec, k)
+            block.append(result.push(dots))
+        columns.append(block)
+    return columns
+
+
+def _rows(result: Result, k: int, out: Spec, in_specs: list[Spec]) -> list[Any]:
+    node = result.out_nodes[k]
+    rows = []
+    for j in range(out.size):
+        rows.append(
+            result.pull({node: _unit(out, j)})
+            if node in (result.tape.lines or ())
+            else [None] * len(in_specs)
+        )
+    return [
+        _join([r[i] for r in rows], s, out, columns_first=False) for i, s in enumerate(in_specs)
+    ]
+
+
+def _join(items: list[Any], each: Spec, other: Spec, columns_first: bool) -> Any:
+    """Stack derivatives, each of shape `each.shape`, over the numbers of `other`."""
+    shape = (
+        (*each.shape, *other.shape) if columns_first else (*other.shape, *each.shape)
+    )
+    zero = np.zeros(each.shape, each.dtype)
+    items = [zero if b is None else b for b in items]
+    if not items:
+        return np.zeros(shape, each.dtype)
+    if any(isinstance(b, Handle) for b in items):
+        stacked: Any = lookup("stack")(*items, axis=-1 if columns_first else 0)  # type: ignore[operator]
+    else:
+        stacked = np.stack([np.asarray(b) for b in items], axis=-1 if columns_first else 0)
+    return stacked.reshape(shape)
+
+
+def _finished(block: Any, result: Result) -> Any:
+    return wrap(constant(block)) if result.tensors and not isinstance(block, Handle) else block
