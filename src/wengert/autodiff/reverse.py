@@ -67,6 +67,8 @@ def pullback(
         with np.errstate(all="ignore"):
             done = _sweep(tape, seeds, chosen, sweep)
         bars = [done.get(n) for n in targets]
+        if not recorded:  # a user's rule may return handles
+            bars = [b.node.value if isinstance(b, Handle) else b for b in bars]
         done.clear()
         if not any(has_nan(b) for b in bars):
             break
@@ -77,9 +79,10 @@ def _sweep(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Swee
     recorded, wanted = sweep.recorded, sweep.wanted
     bars: Bars = {n: as_handle(t) for n, t in seeds.items()} if recorded else dict(seeds)
     done: Bars = {}
-    summed: set[Node] = set()  # nodes whose cotangent is a buffer of our own
+    buffers: set[Node] = set()  # nodes whose cotangent is a large array of our own
+    pop, get = bars.pop, bars.get
     for node in reversed(tape.lines):
-        t = bars.pop(node, None)
+        t = pop(node, None)
         if t is None:
             continue
         if type(t) is Parts:
@@ -97,12 +100,12 @@ def _sweep(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Swee
         if recorded:
             out, inputs = handles_of(node)
         else:
-            out, inputs = node.value, [a.value if isinstance(a, Node) else a for a in args]
-        if getattr(op, "has_vjp", True):
+            out, inputs = node.value, values_of(args)
+        if op.has_vjp:
             contributions = op.vjp(node, t, out, inputs, sweep)
         else:
             contributions = vjp_from_jvp(node, t, out, inputs, sweep)
-        for a, bar in zip(args, contributions, strict=True):
+        for a, bar in zip(args, contributions):  # noqa: B905 - strict costs time here
             if bar is None or type(a) is not Node or (wanted is not None and a not in wanted):
                 continue
             try:
@@ -111,18 +114,28 @@ def _sweep(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Swee
                     bar = project(bar, a)
             except AttributeError:
                 bar = project(bar, a)
-            if not recorded and isinstance(bar, Handle):
-                bar = bar.node.value
-            have = bars.get(a)
+            have = get(a)
             if have is None:
                 bars[a] = bar
-            elif a in summed and type(have) is np.ndarray:
+            elif a in buffers:
                 have += bar
             else:
-                bars[a] = have + bar
-                if not recorded:
-                    summed.add(a)
+                bars[a] = total = have + bar
+                # Below this size a new array costs less than writing into an old one.
+                if not recorded and type(total) is np.ndarray and total.size > 4096:
+                    buffers.add(a)
     return done
+
+
+def values_of(args: tuple[Any, ...]) -> Any:
+    """The plain values of operands."""
+    if len(args) == 2:
+        a, b = args
+        return (
+            a.value if isinstance(a, Node) else a,
+            b.value if isinstance(b, Node) else b,
+        )
+    return [a.value if isinstance(a, Node) else a for a in args]
 
 
 def handles_of(node: Node) -> tuple[Any, list[Any]]:

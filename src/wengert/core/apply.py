@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import DtypeError, OperandError, ShapeError, WengertError, user_line
-from .handle import Handle, wrap
+from .handle import Handle, _Class, wrap
 from .node import CONSTANT, NO_PARAMS, Constant, Discrete, Node, constant, keep, next_serial
 from .op import Op
 from .recording import _enabled, _Pauses
 from .spec import spec_of
 
 _new = object.__new__
+_Array = np.ndarray
 Example = tuple[tuple[Any, ...], dict[str, Any]]  # operands and parameters
 
 
@@ -40,44 +41,61 @@ def apply(op: Op, args: Sequence[Any], params: dict[str, Any] = NO_PARAMS) -> An
     Handle, or tuple of Handle
         A tuple for an operation with several outputs.
     """
-    inputs: list[Any] = []
-    values: list[Any] = []
-    recorded = derived = arrays = False
-    for a in args:
+    if len(args) == 2:  # unrolled, as below: a loop would cost a quarter of the whole call
+        a, b = args
+        recorded = derived = arrays = False
         if isinstance(a, Handle):
             a = a.node
-            if type(a) is Node:
-                recorded = True
-            elif type(a) is Discrete:
-                derived = True
-            inputs.append(a)
-            values.append(a.value)
+            x = a.value
+            recorded = type(a) is Node
+            derived = type(a) is Discrete
         else:
-            if type(a) is np.ndarray:
-                arrays = True
-            inputs.append(a)
-            values.append(a)
+            x = a
+            arrays = type(a) is _Array
+        if isinstance(b, Handle):
+            b = b.node
+            y = b.value
+            recorded = recorded or type(b) is Node
+            derived = derived or type(b) is Discrete
+        else:
+            y = b
+            arrays = arrays or type(b) is _Array
+        inputs: Any = (a, b)
+        values: Any = (x, y)
+    elif len(args) == 1:
+        a = args[0].node  # the only operand is a handle
+        recorded, derived, arrays = type(a) is Node, type(a) is Discrete, False
+        inputs = (a,)
+        values = (a.value,)
+    else:
+        inputs = tuple([a.node if isinstance(a, Handle) else a for a in args])
+        values = [a.value if isinstance(a, Node) else a for a in inputs]
+        types = [type(a) for a in inputs]
+        recorded, derived, arrays = Node in types, Discrete in types, _Array in types
     try:
         value = op.run(*values, **params) if params else op.run(*values)
     except (TypeError, ValueError, IndexError) as error:
         raise refusal(op, values, error) from error
     if (recorded or derived) and (_Pauses.count == 0 or _enabled.get()):
         if arrays:
-            inputs = [keep(a) if type(a) is np.ndarray else a for a in inputs]
-        cls: type[Node] = Node if recorded and not op.discrete else Discrete
+            inputs = tuple([keep(a) if type(a) is _Array else a for a in inputs])
+        node = _new(Node if recorded and not op.discrete else Discrete)
+        node.op = op
+        node.args = inputs
+        node.extra = {"where": user_line()} if op.notes_where else None
     else:
-        inputs = []
-        cls = Constant
-    node = _new(cls)
-    node.op = op if inputs else CONSTANT  # type: ignore[assignment]
-    node.args = tuple(inputs)
+        node = _new(Constant)
+        node.op = CONSTANT  # type: ignore[assignment]
+        node.args = ()
+        node.extra = None
     node.params = params
     node.value = value
-    node.extra = {"where": user_line()} if op.notes_where else None
     node.serial = next_serial()
     if type(value) is tuple:
-        return tuple(wrap(part(node, i)) for i in range(len(value)))
-    return wrap(node)
+        return tuple([wrap(part(node, i)) for i in range(len(value))])
+    handle = _new(_Class.handle)
+    handle.node = node
+    return handle
 
 
 def refusal(op: Op, values: Sequence[Any], error: Exception) -> Exception:

@@ -68,6 +68,7 @@ class Op:
     differentiable = True
     notes_where = False
     has_jvp = True
+    has_vjp = True
     oracle: Any = None
     run: Callable[..., Any]
 

@@ -62,7 +62,7 @@ class Opaque(Operation):
         return self.jvp_rule is not None
 
     @property
-    def has_vjp(self) -> bool:
+    def has_vjp(self) -> bool:  # type: ignore[override]
         """Whether the reverse rule is known; if not, the engine derives it."""
         return self.vjp_rule is not None
 

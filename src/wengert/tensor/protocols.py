@@ -80,9 +80,10 @@ class Protocols:
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
         if method == "__call__":
-            if not kwargs:
-                return operation_of(ufunc)(*args)
-            return _call_with(ufunc, args, kwargs)
+            if kwargs:
+                return _call_with(ufunc, args, kwargs)
+            ours = UFUNCS.get(ufunc)
+            return operation_of(ufunc)(*args) if ours is None else ours(*args)
         out = kwargs.pop("out", None)
         result = METHODS[method](ufunc, *args, **kwargs)
         return result if out is None else deliver(result, out)
