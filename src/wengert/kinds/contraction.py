@@ -2,10 +2,13 @@
 
 An entry states *index letters*: one string for each operand and one for the result, as in einsum.
 All derivatives follow by permuting letters: the cotangent of an operand is the contraction of the
-cotangent with the other operands, into the letters of that operand.  A pair of operands is brought
-to one batched matrix product (BLAS); more are left to NumPy's einsum.
+cotangent with the other operands, into the letters of that operand.
 
-No operand may repeat a letter (a trace or diagonal is taken before, ops/products.py).
+    Contraction   the kind: both modes of derivative
+    contract      the value of any contraction of plain arrays (kinds/contracting.py)
+
+An axis of length one meets a longer one as in broadcasting.  No operand may repeat a letter (a
+trace or diagonal is taken before, numpy/products.py).
 """
 
 from __future__ import annotations
@@ -13,8 +16,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +24,7 @@ from ..core.apply import Operation
 from ..core.handle import value_of
 from ..core.node import Node
 from ..core.op import Sweep, lookup, register
-
-Letters = tuple[str, ...]  # one string for each operand, then the result's
+from .contracting import Letters, Shape, contract, planned
 
 
 class Contraction(Operation):
@@ -32,136 +33,121 @@ class Contraction(Operation):
     kind = "contraction"
 
     def __init__(
-        self, run: Callable[..., Any], letters: Callable[..., Letters], oracle: Any = None
+        self,
+        run: Callable[..., Any],
+        letters: Callable[..., Letters],
+        *,
+        ufunc: Any = None,
+        oracle: Any = None,
     ) -> None:
         super().__init__(run.__name__, inspect.getdoc(run))
-        self.run = run
-        self.letters = letters
+        self.run = run if ufunc is None else ufunc
+        self.ufunc = ufunc
+        self.letters = functools.lru_cache(maxsize=1024)(letters)
         self.oracle = oracle
+        self._routes = functools.lru_cache(maxsize=4096)(self._find_routes)
+
+    def _find_routes(self, shapes: tuple[Shape, ...], **params: Any) -> list[Route]:
+        letters = self.letters(*map(len, shapes), **params)
+        return [route(letters, shapes, i) for i in range(len(shapes))]
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
         """Contract the cotangent with the other operands."""
-        *ins, result = self.letters(*[np.ndim(x) for x in _values(node)], **node.params)
+        try:
+            shapes = tuple([x.shape for x in inputs])
+        except AttributeError:  # a Python number among them
+            inputs = [x if hasattr(x, "shape") else np.asarray(x) for x in inputs]
+            shapes = tuple([x.shape for x in inputs])
+        routes = self._routes(shapes, **node.params)
+        if t.dtype.kind == "c":
+            inputs = [np.conjugate(x) for x in inputs]
+        wanted = sweep.wanted
         bars: list[Any] = []
         for i, a in enumerate(node.args):
-            if not sweep.wants(a):
+            letters, lengths, shape, run = routes[i]
+            if type(a) is not Node or (wanted is not None and a not in wanted):
                 bars.append(None)
                 continue
-            others = [_conj(x) for k, x in enumerate(inputs) if k != i]
-            their = [s for k, s in enumerate(ins) if k != i]
-            bars.append(_contract_into(ins[i], [t, *others], [result, *their], inputs[i]))
+            others = (*inputs[:i], *inputs[i + 1 :])
+            if sweep.recorded:
+                bar = lookup("einsum")(t, *others, letters=letters)  # type: ignore[operator]
+            else:
+                bar = run(t, *others)
+            if sweep.guarded:
+                bar = _strong_zero(bar, t, others, letters)
+            if lengths is not None:
+                bar = bar.reshape(lengths)
+            if shape is not None:
+                bar = lookup("broadcast_to")(bar, shape=shape)  # type: ignore[operator]
+            bars.append(bar)
         return bars
 
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
         """One term for each operand that has a tangent."""
         total = None
         for i, dot in enumerate(dots):
-            if dot is not None:
-                term = self(*inputs[:i], dot, *inputs[i + 1 :], **node.params)
-                total = term if total is None else total + term
+            if dot is None:
+                continue
+            operands = [*inputs[:i], dot, *inputs[i + 1 :]]
+            term = self(*operands, **node.params)
+            if sweep.guarded:
+                others = [*inputs[:i], *inputs[i + 1 :]]
+                letters = self.letters(*[np.ndim(value_of(x)) for x in inputs], **node.params)
+                path = (letters[i], *letters[:i], *letters[i + 1 :])
+                term = _strong_zero(term, dot, others, path)
+            total = term if total is None else total + term
         return total
 
 
-def _values(node: Node) -> list[Any]:
-    return [a.value if isinstance(a, Node) else a for a in node.args]
+class Route(NamedTuple):
+    """How to reach the cotangent of an operand from (t, *other operands).
+
+    letters : for the contraction; letters along which the operand has length one and others more
+        are summed, the adjoint of broadcasting in the same product.
+    lengths : the shape to give to its result, where letters are missing in it.
+    shape : the shape to repeat that to, where the operand was summed along a letter of its own.
+    run : the contraction of plain arrays.
+    """
+
+    letters: Letters
+    lengths: Shape | None
+    shape: Shape | None
+    run: Callable[..., Any]
 
 
-def _conj(x: Any) -> Any:
-    return x.conj() if getattr(getattr(x, "dtype", None), "kind", "f") == "c" else x
-
-
-def _contract_into(target: str, operands: list[Any], letters: list[str], like: Any) -> Any:
-    """Contract the operands into the target's letters, repeating along letters nobody has."""
-    known = set("".join(letters))
-    present = "".join(c for c in target if c in known)
-    bar = lookup("einsum")(*operands, letters=(*letters, present))  # type: ignore[operator]
-    if present == target:
-        return bar
-    shape = np.shape(value_of(like))
-    sizes = tuple(1 if c not in known else bar.shape[present.index(c)] for c in target)
-    full = tuple(n if c not in known else m for c, n, m in zip(target, shape, sizes, strict=True))
-    return lookup("broadcast_to")(bar.reshape(sizes), shape=full)  # type: ignore[operator]
-
-
-# ---- running a contraction on plain arrays -----------------------------------------------------
-
-
-def contract(*operands: Any, letters: Letters) -> Any:
-    """The contraction of plain arrays."""
-    *ins, out = letters
-    if len(operands) == 1:
-        return _single(np.asarray(operands[0]), ins[0], out)
-    arrays = [np.asarray(x) for x in operands]
-    if len(arrays) == 2 and _sizes_agree(arrays, ins):
-        return _pair(arrays[0], arrays[1], _plan(ins[0], ins[1], out))
-    return np.einsum(f"{','.join(ins)}->{out}", *arrays, optimize=True)[()]
-
-
-def _single(a: Any, letters: str, out: str) -> Any:
-    gone = tuple(i for i, c in enumerate(letters) if c not in out)
-    if gone:
-        a = np.add.reduce(a, axis=gone)
-    kept = [c for c in letters if c in out]
-    return np.transpose(a, [kept.index(c) for c in out])[()]
-
-
-def _sizes_agree(arrays: Sequence[Any], ins: Sequence[str]) -> bool:
-    size: dict[str, int] = {}
-    for a, letters in zip(arrays, ins, strict=True):
-        for n, c in zip(a.shape, letters, strict=True):
-            if size.setdefault(c, n) != n:
-                return False
-    return True
-
-
-@functools.lru_cache(maxsize=4096)
-def _plan(la: str, lb: str, lo: str) -> Any:
-    batch = [c for c in lo if c in la and c in lb]
-    shared = [c for c in la if c in lb and c not in lo]
-    free_a = [c for c in lo if c in la and c not in lb]
-    free_b = [c for c in lo if c in lb and c not in la]
-    sum_a = tuple(i for i, c in enumerate(la) if c not in lb and c not in lo)
-    sum_b = tuple(i for i, c in enumerate(lb) if c not in la and c not in lo)
-    rest_a = [c for i, c in enumerate(la) if i not in sum_a]
-    rest_b = [c for i, c in enumerate(lb) if i not in sum_b]
-    order_a = tuple(rest_a.index(c) for c in batch + free_a + shared)
-    order_b = tuple(rest_b.index(c) for c in batch + shared + free_b)
-    natural = batch + free_a + free_b
-    order_out = tuple(natural.index(c) for c in lo)
-    return (
-        len(batch),
-        len(free_a),
-        sum_a,
-        sum_b,
-        None if order_a == tuple(range(len(order_a))) else order_a,
-        None if order_b == tuple(range(len(order_b))) else order_b,
-        None if order_out == tuple(range(len(order_out))) else order_out,
-        len(free_a) == len(free_b) == len(shared) == 1,
+def route(letters: Letters, shapes: tuple[Shape, ...], i: int) -> Route:
+    """The route to the cotangent of operand `i`."""
+    *ins, result = letters
+    sizes: dict[str, int] = {}  # what the letters are in t and the other operands together
+    for k, (word, lengths) in enumerate(zip(ins, shapes, strict=True)):
+        for c, n in zip(word, lengths, strict=True):
+            if (k != i or c in result) and sizes.get(c, 1) == 1:
+                sizes[c] = n
+    mine, own = ins[i], shapes[i]
+    target = "".join(c for c, n in zip(mine, own, strict=True) if sizes.get(c) == n)
+    kept = tuple(n if c in target else 1 for c, n in zip(mine, own, strict=True))
+    path = (result, *[w for k, w in enumerate(ins) if k != i], target)
+    t_shape = tuple(sizes[c] for c in result)
+    return Route(
+        path,
+        None if target == mine else kept,
+        None if kept == own else own,
+        planned(path, (t_shape, *shapes[:i], *shapes[i + 1 :])),
     )
 
 
-def _pair(a: Any, b: Any, plan: Any) -> Any:
-    n_batch, n_free, sum_a, sum_b, order_a, order_b, order_out, matrices = plan
-    if sum_a:
-        a = np.add.reduce(a, axis=sum_a)
-    if sum_b:
-        b = np.add.reduce(b, axis=sum_b)
-    if order_a is not None:
-        a = a.transpose(order_a)
-    if order_b is not None:
-        b = b.transpose(order_b)
-    if matrices:
-        out = np.matmul(a, b)
-    else:
-        batch = a.shape[:n_batch]
-        free_a = a.shape[n_batch : n_batch + n_free]
-        shared = a.shape[n_batch + n_free :]
-        free_b = b.shape[n_batch + len(shared) :]
-        k = prod(shared)
-        left = a.reshape((*batch, prod(free_a), k))
-        right = b.reshape((*batch, k, prod(free_b)))
-        out = np.matmul(left, right).reshape(batch + free_a + free_b)
-    return (out if order_out is None else out.transpose(order_out))[()]
+def _strong_zero(bar: Any, t: Any, others: Sequence[Any], letters: Letters) -> Any:
+    """`bar` without what came of 0 * inf or 0 * nan, where the 0 stands in `t`."""
+    finite = [np.isfinite(value_of(x)) for x in others]
+    if all(f.all() for f in finite):
+        return bar
+    where: Any = lookup("where")
+    safe = [x if f.all() else where(f, x, 0.0) for x, f in zip(others, finite, strict=True)]
+    clean = lookup("einsum")(t, *safe, letters=letters)  # type: ignore[operator]
+    live = np.asarray(value_of(t) != 0, float)
+    every = contract(live, *[np.ones(np.shape(f)) for f in finite], letters=letters)
+    sound = contract(live, *[np.asarray(f, float) for f in finite], letters=letters)
+    return where(every == sound, clean, bar)
 
 
 def contraction(letters: Callable[..., Letters], **options: Any) -> Any:
@@ -172,5 +158,7 @@ def contraction(letters: Callable[..., Letters], **options: Any) -> Any:
     letters : callable
         ``letters(*ndims, **params)`` returns one string of index letters for each operand and
         one for the result.
+    ufunc : numpy.ufunc, optional
+        NumPy's own, where it has one; then it is what runs.
     """
     return lambda run: register(Contraction(run, letters, **options))

@@ -1,4 +1,8 @@
-"""Products: matmul in all ranks, dot, outer, tensordot, and the general contraction einsum."""
+"""Products: matmul in all ranks, dot, and the general contraction einsum.
+
+Each is index letters and nothing else (kinds/contraction.py); outer, inner, tensordot, kron and
+the rest of NumPy's products are these three, numpy/products.py.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,8 @@ from string import ascii_letters
 
 import numpy as np
 
-from ..kinds.contraction import contract, contraction
+from ..kinds.contracting import contract
+from ..kinds.contraction import contraction
 
 
 def _matmul_letters(m, n):
@@ -16,10 +21,18 @@ def _matmul_letters(m, n):
     return left, right, batch + ("i" if m > 1 else "") + ("j" if n > 1 else "")
 
 
-@contraction(_matmul_letters)
+@contraction(_matmul_letters, ufunc=np.matmul, oracle="numpy")
 def matmul(x, y):
     """The matrix product over the last two axes, earlier ones broadcast."""
-    return np.matmul(x, y)
+
+
+@matmul.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3)), rng.normal(size=(3, 4))), {}
+    yield (rng.normal(size=3), rng.normal(size=(2, 3, 4))), {}
+    yield (rng.normal(size=(1, 2, 3)), rng.normal(size=(4, 1, 3, 2))), {}
+    yield (rng.normal(size=3), rng.normal(size=3)), {}
+    yield (rng.normal(size=(2, 0)), rng.normal(size=(0, 3))), {}
 
 
 def _dot_letters(m, n):
@@ -32,13 +45,37 @@ def _dot_letters(m, n):
     return left + "z", right[:-1] + "z" + right[-1], left + right
 
 
-@contraction(_dot_letters)
+@contraction(_dot_letters, oracle="numpy")
 def dot(x, y):
     """numpy.dot: the last axis of x with the last but one of y."""
     return np.dot(x, y)
 
 
-@contraction(lambda *ndims, letters: letters)
+@dot.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3)), rng.normal(size=(4, 3, 2))), {}
+    yield (rng.normal(size=(2, 3)), rng.normal(size=3)), {}
+    yield (rng.normal(), rng.normal(size=3)), {}
+
+
+def _by_loops(*operands, letters):
+    *ins, out = letters
+    return np.einsum(f"{','.join(ins)}->{out}", *operands)
+
+
+@contraction(lambda *ndims, letters: letters, oracle=_by_loops)
 def einsum(*operands, letters):
     """The contraction given by one string of letters for each operand and one for the result."""
     return contract(*operands, letters=letters)
+
+
+@einsum.examples
+def _(rng):
+    def draw(*shapes):
+        return tuple(rng.normal(size=s) for s in shapes)
+
+    yield draw((2, 3, 4), (4, 3, 5)), {"letters": ("abc", "cbd", "ad")}
+    yield draw((2, 3), (2, 3)), {"letters": ("ab", "ab", "a")}
+    yield draw((2, 3), (3, 2), (2,)), {"letters": ("ab", "bc", "c", "ac")}
+    yield draw((2, 3, 4)), {"letters": ("abc", "ca")}
+    yield draw((1, 3), (2, 1)), {"letters": ("ab", "ab", "b")}
