@@ -129,35 +129,39 @@ def older_than(mark: int, outputs: Iterable[Node]) -> list[Node]:
     return found
 
 
-def leaves_of(outputs: Iterable[Node]) -> list[Node]:
-    """The recorded leaves that the outputs depend on, in order of creation.
+def tape_to_owners(output: Node) -> tuple[Tape, list[Node]]:
+    """The whole tape of one output, and the lines on it whose gradient a tensor collects.
 
     Raises
     ------
     CycleError
         A line depends on itself (only possible in lists built by hand).
+    ReleasedError
+        Part of the history was given back.
     """
-    seen = {n for n in outputs if type(n) is Node}
-    stack = list(seen)
-    leaves = []
+    seen = {output}
+    stack = [output]
+    lines = []
+    owners = []
     while stack:
         node = stack.pop()
-        if not node.args:
-            if node.op is RELEASED:
-                raise _released()
-            leaves.append(node)
+        lines.append(node)
+        if node.extra is not None and "owner" in node.extra:
+            owners.append(node)
+        elif node.op is RELEASED:
+            raise _released()
         for a in node.args:
-            if type(a) is Node:
+            if type(a) is Node and a not in seen:
                 if a.serial >= node.serial:
                     raise CycleError(
                         f"{node!r} uses {a!r}, which was made later or is the same: the graph "
                         "has a cycle. A line may only use earlier lines."
                     )
-                if a not in seen:
-                    seen.add(a)
-                    stack.append(a)
-    leaves.sort(key=_serial)
-    return leaves
+                seen.add(a)
+                stack.append(a)
+    lines.sort(key=_serial)
+    owners.sort(key=_serial)
+    return Tape(lines, None, False), owners
 
 
 def _released() -> ReleasedError:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..autodiff.project import cast
 from ..autodiff.reverse import pullback
-from ..autodiff.tape import leaves_of, tape_between
+from ..autodiff.tape import tape_between, tape_to_owners
 from ..core.handle import Handle, value_of, wrap
 from ..core.node import INPUT, NO_PARAMS, RELEASED, Node, constant
 from ..core.op import Sweep
@@ -219,8 +219,7 @@ class Gradients:
             )
         seed = _seed(node, gradient)
         if inputs is None:
-            owners = [n for n in leaves_of([node]) if "owner" in (n.extra or {})]
-            tape = None
+            tape, owners = tape_to_owners(node)
         else:
             owners = [t.node for t in inputs]
             tape = tape_between([node], set(owners))
