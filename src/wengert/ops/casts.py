@@ -1,29 +1,49 @@
-"""Casts and the adjoint pair of broadcasting: astype, broadcast_to, sum_to."""
+"""Casts, and the adjoint pair of broadcasting.
+
+    cast          another floating or complex dtype; the cotangent is cast back
+    discretise    whole numbers or truth values: derivatives stop
+    astype        whichever of the two is right
+    broadcast_to  elements repeated without copying
+    sum_to        its transpose
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
 from typing import Any
 
 import numpy as np
 
 from ..core.apply import Operation, apply
-from ..core.handle import Handle
+from ..core.handle import Handle, value_of
 from ..core.op import register
 from ..kinds.linear import linear
 
 
-@linear
+@linear(oracle=lambda x, *, dtype: np.array(x, dtype=dtype))
 def cast(x, *, dtype):
     """x in another floating or complex dtype; the cotangent is cast back."""
-    return np.asarray(x).astype(dtype)[()]
+    return _converted(x, dtype)
+
+
+def _converted(x, dtype):
+    # A 0-d array stays an array, as in NumPy: it can be written to, a scalar cannot.
+    return x.astype(dtype) if isinstance(x, np.ndarray) else np.asarray(x).astype(dtype)[()]
 
 
 @cast.transpose
 def _cast_back(t, x, *, dtype):
-    if t.dtype.kind == "c" and x.dtype.kind != "c":
+    dtype = np.result_type(value_of(x))
+    if t.dtype.kind == "c" and dtype.kind != "c":
         t = t.real
-    return astype(t, x.dtype)
+    return astype(t, dtype)
+
+
+@cast.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3)),), {"dtype": np.dtype(np.float64)}
+    yield (rng.normal(size=()),), {"dtype": np.dtype(np.complex128)}
+    yield (rng.normal(size=0),), {"dtype": np.dtype(np.float64)}
 
 
 class _Discretise(Operation):
@@ -34,26 +54,41 @@ class _Discretise(Operation):
 
     def run(self, x: Any, *, dtype: Any) -> Any:  # type: ignore[override]
         """x in that dtype."""
-        return np.asarray(x).astype(dtype)[()]
+        return _converted(x, dtype)
+
+    @staticmethod
+    def oracle(x: Any, *, dtype: Any) -> Any:
+        """Each number converted by itself."""
+        return np.array([dtype.type(v) for v in np.ravel(x)], dtype).reshape(np.shape(x))
 
 
 discretise = register(_Discretise("discretise", "A cast to an integer or boolean dtype."))
+
+
+@discretise.examples
+def _(rng):
+    yield (3.0 * rng.normal(size=(2, 3)),), {"dtype": np.dtype(np.int64)}
+    yield (rng.normal(size=()),), {"dtype": np.dtype(np.bool_)}
 
 
 def astype(x: Any, dtype: Any) -> Any:
     """`x` in another dtype, as NumPy's method; integers and booleans stop derivatives."""
     dtype = np.dtype(dtype)
     if not isinstance(x, Handle):
-        return np.asarray(x).astype(dtype)[()]
+        return _converted(x, dtype)
     if dtype.kind in "fc":
         if x.dtype.kind == "c" and dtype.kind == "f":  # type: ignore[attr-defined]
+            warnings.warn(
+                "Casting complex values to real discards the imaginary part",
+                np.exceptions.ComplexWarning,
+                stacklevel=2,
+            )
             x = x.real  # type: ignore[attr-defined]
         return apply(cast, (x,), {"dtype": dtype})
     return apply(discretise, (x,), {"dtype": dtype})
 
 
-
-@linear(view=True)
+@linear(view=True, oracle="numpy")
 def broadcast_to(x, *, shape):
     """x repeated along new axes and axes of length one, without copying."""
     return np.broadcast_to(x, shape)
@@ -61,10 +96,25 @@ def broadcast_to(x, *, shape):
 
 @broadcast_to.transpose
 def _broadcast_back(t, x, *, shape):
-    return sum_to(t, shape=x.shape)
+    return sum_to(t, shape=np.shape(value_of(x)))
 
 
-@linear
+@broadcast_to.examples
+def _(rng):
+    yield (rng.normal(size=(3, 1)),), {"shape": (2, 3, 4)}
+    yield (rng.normal(size=()),), {"shape": (2,)}
+    yield (rng.normal(size=(1, 3)),), {"shape": (0, 3)}
+
+
+def _sum_to_oracle(x, *, shape):
+    out = np.zeros(shape)
+    home = np.broadcast_to(np.arange(out.size).reshape(shape), x.shape)
+    for i in np.ndindex(*x.shape):
+        out.flat[home[i]] += x[i]
+    return out
+
+
+@linear(oracle=_sum_to_oracle)
 def sum_to(x, *, shape):
     """The sum over what `broadcast_to` would have repeated: its transpose."""
     x = np.asarray(x)
@@ -77,4 +127,11 @@ def sum_to(x, *, shape):
 
 @sum_to.transpose
 def _sum_back(t, x, *, shape):
-    return broadcast_to(t, shape=x.shape)
+    return broadcast_to(t, shape=np.shape(value_of(x)))
+
+
+@sum_to.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3, 4)),), {"shape": (3, 1)}
+    yield (rng.normal(size=(2, 3)),), {"shape": (2, 3)}
+    yield (rng.normal(size=(2, 3)),), {"shape": ()}

@@ -6,10 +6,15 @@ NumPy keeps one of the writes, and only that one has a derivative.
 
 The parts of an index that are arrays are operands (without derivative); ints, slices, ellipsis and
 None are the static template.
+
+In a first-order reverse sweep none of them makes an array of the size of `x` for each line: they
+add into, or zero out, a buffer that the sweep owns (`vjp_into`), so a loop that reads or writes
+x[i] for every i is linear in its length.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,7 +24,8 @@ from ..core.handle import Handle, value_of
 from ..core.node import Node
 from ..core.op import register
 from ..errors import DtypeError, at, user_line
-from ..kinds.linear import linear
+from ..kinds.linear import Linear, linear
+from .joining import holds_handles, stacked
 
 
 class Hole:
@@ -40,22 +46,23 @@ class Hole:
         return hash((Hole, self.k))
 
 
+# ---- indices -----------------------------------------------------------------------------------
+
+
 def split_index(index: Any) -> tuple[Any, tuple[Any, ...]]:
     """An index as (template, operands)."""
-    if isinstance(index, int | slice) or index is None or index is Ellipsis:
+    if type(index) is int or index is None or index is Ellipsis:
+        return index, ()
+    if type(index) is tuple and all(type(part) is int for part in index):
         return index, ()
     parts = index if isinstance(index, tuple) else (index,)
     template, operands = [], []
     for part in parts:
         if isinstance(part, slice):
             part = slice(*(_plain_int(b) for b in (part.start, part.stop, part.step)))
-        elif isinstance(part, Handle):
+        elif isinstance(part, Handle | list | np.ndarray):
             template.append(Hole(len(operands)))
             operands.append(_whole(part))
-            continue
-        elif isinstance(part, list | np.ndarray):
-            template.append(Hole(len(operands)))
-            operands.append(_whole(np.asarray(part)))
             continue
         elif isinstance(part, np.generic):
             part = part.item()
@@ -68,9 +75,14 @@ def _plain_int(bound: Any) -> Any:
 
 
 def _whole(part: Any) -> Any:
+    """An array of an index, if its elements are positions or truth values."""
+    if isinstance(part, list):
+        part = stacked(part)
+    if not isinstance(part, Handle):
+        part = np.asarray(part)
     dtype = np.asarray(value_of(part)).dtype
     if dtype.kind not in "biu":
-        if np.asarray(value_of(part)).size == 0 and not isinstance(part, Handle):
+        if np.size(value_of(part)) == 0 and not isinstance(part, Handle):
             return part.astype(np.intp)
         raise DtypeError(
             f"an index of dtype {dtype}: positions are whole numbers, or a boolean mask. Cast it, "
@@ -81,9 +93,11 @@ def _whole(part: Any) -> Any:
 
 def join_index(template: Any, operands: Any) -> Any:
     """The index that NumPy understands."""
+    if not operands:
+        return template
     if isinstance(template, tuple):
         return tuple(operands[p.k] if isinstance(p, Hole) else p for p in template)
-    return operands[template.k] if isinstance(template, Hole) else template
+    return operands[template.k]
 
 
 def is_unique(index: Any) -> bool:
@@ -92,23 +106,87 @@ def is_unique(index: Any) -> bool:
     return not any(isinstance(p, np.ndarray) and p.dtype != bool for p in parts)
 
 
-@linear(view=True)
-def getitem(x, *operands, index):
+def add_at(z: np.ndarray[Any, Any], index: Any, t: Any) -> None:
+    """``z[index] += t``, where what meets at a repeated index is summed."""
+    if type(index) is int or is_unique(index):
+        z[index] += t
+    elif z.ndim == 1 and z.dtype == np.float64 and isinstance(index, np.ndarray) and index.ndim:
+        # bincount is NumPy's fastest way to sum by position; it takes no negative ones.
+        flat = np.where(index < 0, index + z.size, index).ravel()
+        if flat.size * 8 < z.size:
+            np.add.at(z, index, t)
+        else:
+            z += np.bincount(flat, np.broadcast_to(t, index.shape).ravel(), z.size)
+    else:
+        np.add.at(z, index, t)
+
+
+# ---- reading -----------------------------------------------------------------------------------
+
+
+class GetItem(Linear):
+    """`x[index]`; its transpose is `scatter`."""
+
+    def vjp_into(self, node: Node, t: Any, inputs: Any, buffers: Any) -> None:
+        """Add the cotangent where it was read from."""
+        x = node.args[0]
+        index = join_index(node.params["index"], [value_of(o) for o in inputs[1:]])
+        add_at(buffers.own(x), index, t)
+
+
+def _getitem_oracle(x, *operands, index):
+    numbers = np.arange(x.size).reshape(x.shape)
+    chosen = numbers[join_index(index, operands)]
+    return np.array([x.flat[k] for k in chosen.flat]).reshape(chosen.shape)
+
+
+def getitem_run(x, *operands, index):
     """x[index]."""
     return np.asarray(x)[join_index(index, operands)]
 
 
+getitem_run.__name__ = "getitem"
+getitem = register(GetItem(getitem_run, view=True, oracle=_getitem_oracle))
+
+
 @getitem.transpose
 def _getitem_back(t, x, *operands, index):
-    return scatter(t, *operands, index=index, shape=tuple(x.shape))
+    return scatter(t, *operands, index=index, shape=np.shape(value_of(x)))
 
 
 @getitem.put
 def _getitem_put(base, view, *operands, index):
-    return setitem(base, view, *operands, index=index)
+    return apply(setitem, (base, view, *operands), {"index": index})
 
 
-@linear
+def _indices(rng: np.random.Generator) -> Iterator[tuple[tuple[int, ...], Any, tuple[Any, ...]]]:
+    """Shape, template and operands of some indices."""
+    yield (4,), 2, ()
+    yield (4,), slice(None, None, -2), ()
+    yield (2, 3), (Ellipsis, None, 1), ()
+    yield (2, 3), (slice(0, 0),), ()
+    yield (4,), Hole(0), (np.array([3, 0, 0, -4]),)
+    yield (3, 4), (Hole(0), slice(1, 3)), (np.array([[0, 2], [2, 1]]),)
+    yield (3, 2, 4), (Hole(0), slice(None), Hole(1)), (np.array([0, 2]), np.array([1, -1]))
+    yield (2, 3), Hole(0), (np.ones((2, 3), bool),)
+    yield (), (), ()
+
+
+@getitem.examples
+def _(rng):
+    for shape, template, operands in _indices(rng):
+        yield (rng.normal(size=shape), *operands), {"index": template}
+
+
+def _scatter_oracle(t, *operands, index, shape):
+    z = np.zeros(shape)
+    numbers = np.arange(z.size).reshape(shape)[join_index(index, operands)]
+    for k, v in zip(np.ravel(numbers), np.ravel(t), strict=True):
+        z.flat[k] += v
+    return z
+
+
+@linear(oracle=_scatter_oracle)
 def scatter(t, *operands, index, shape):
     """Zeros of that shape, with t added at the index; what meets there is summed."""
     t = np.asarray(t)
@@ -117,13 +195,23 @@ def scatter(t, *operands, index, shape):
     if is_unique(index):
         z[index] = t
     else:
-        np.add.at(z, index, t)
+        add_at(z, index, t)
     return z
 
 
 @scatter.transpose
 def _scatter_back(t, x, *operands, index, shape):
     return getitem(t, *operands, index=index)
+
+
+@scatter.examples
+def _(rng):
+    for shape, template, operands in _indices(rng):
+        t = rng.normal(size=np.shape(np.zeros(shape)[join_index(template, operands)]))
+        yield (t, *operands), {"index": template, "shape": shape}
+
+
+# ---- writing -----------------------------------------------------------------------------------
 
 
 class SetItem(Operation):
@@ -137,6 +225,16 @@ class SetItem(Operation):
         out[join_index(index, operands)] = v
         return out
 
+    @staticmethod
+    def oracle(x: Any, v: Any, *operands: Any, index: Any) -> Any:
+        """One element after the other, in the order of the index."""
+        out = np.array(x)
+        chosen = np.arange(out.size).reshape(out.shape)[join_index(index, operands)]
+        for k, value in zip(np.ravel(chosen), np.ravel(np.broadcast_to(v, np.shape(chosen))),
+                            strict=True):
+            out.flat[k] = value
+        return out
+
     def vjp(self, node: Node, t: Any, out: Any, inputs: Any, sweep: Any) -> Any:
         """Zero at the index for x; what stands at the index, if it was kept, for v."""
         x, v, *operands = inputs
@@ -145,34 +243,53 @@ class SetItem(Operation):
         x_bar = self(t, zero, *operands, index=index) if sweep.wants(node.args[0]) else None
         v_bar = None
         if sweep.wants(node.args[1]):
-            v_bar = getitem(t, *operands, index=index)
-            kept = _kept(np.shape(value_of(x)), join_index(index, [value_of(o) for o in operands]))
-            if kept is not None:
-                v_bar = v_bar * kept
+            plain = join_index(index, [value_of(o) for o in operands])
+            v_bar = _kept(getitem(t, *operands, index=index), np.shape(value_of(x)), plain)
         return [x_bar, v_bar, *([None] * len(operands))]
+
+    def vjp_into(self, node: Node, t: Any, inputs: Any, buffers: Any) -> None:
+        """The same, by taking the cotangent over and clearing what was replaced."""
+        x, v = node.args[:2]
+        index = join_index(node.params["index"], [value_of(o) for o in inputs[2:]])
+        if buffers.wants(v):
+            buffers.add(v, _kept(np.array(t[index]), t.shape, index))
+        if buffers.wants(x):
+            t = buffers.taken(node, t)
+            t[index] = 0
+            buffers.give(x, t)
 
     def jvp(self, node: Node, dots: Any, out: Any, inputs: Any, sweep: Any) -> Any:
         """The same replacement among the tangents."""
-        _, v, *operands = inputs
+        _, _, *operands = inputs
         x_dot, v_dot = dots[0], dots[1]
+        out = value_of(out)
         if x_dot is None:
-            x_dot = np.zeros(np.shape(value_of(out)), value_of(out).dtype)
+            x_dot = np.zeros(out.shape, out.dtype)
         if v_dot is None:
-            v_dot = np.zeros((), value_of(out).dtype)[()]
+            v_dot = np.zeros((), out.dtype)[()]
         return self(x_dot, v_dot, *operands, index=node.params["index"])
 
 
 setitem = register(SetItem("setitem", "x with the elements at an index replaced by v."))
 
 
-def _kept(shape: tuple[int, ...], index: Any) -> Any:
-    """Which writes survive where an index repeats; None when none can repeat."""
+@setitem.examples  # type: ignore[attr-defined]
+def _(rng):
+    for shape, template, operands in _indices(rng):
+        part = np.zeros(shape)[join_index(template, operands)]
+        yield (rng.normal(size=shape), rng.normal(size=part.shape), *operands), {"index": template}
+        yield (rng.normal(size=shape), rng.normal(size=()), *operands), {"index": template}
+
+
+def _kept(v_bar: Any, shape: tuple[int, ...], index: Any) -> Any:
+    """The cotangent of what was written, zero where an index repeats and another write won."""
     if is_unique(index):
-        return None
+        return v_bar
     number = np.full(shape, -1, np.intp)
     writes = np.arange(number[index].size).reshape(number[index].shape)
     number[index] = writes
-    return number[index] == writes
+    won = number[index] == writes
+    return v_bar if won.all() else np.where(won, v_bar, 0.0)
 
 
 def read(x: Any, index: Any) -> Any:
@@ -185,5 +302,5 @@ def written(x: Any, index: Any, v: Any) -> Any:
     """`x` after x[index] = v, as a new value."""
     template, operands = split_index(index)
     if isinstance(v, list | tuple):
-        v = np.asarray(v)
+        v = stacked(v) if holds_handles(v) else np.asarray(v)
     return apply(setitem, (x, v, *operands), {"index": template})

@@ -1,4 +1,4 @@
-"""Shapes: reshape, transpose, axes of length one, reversal, diagonals.
+"""Shapes: reshape, transpose, axes of length one, reversal, rotation, diagonals, copies.
 
 All are linear and move elements without computing; where NumPy returns a view, so do these, and a
 handle on the result stays linked with its base (core/handle.py).
@@ -36,7 +36,7 @@ def _reshape_put(base, view, *, shape, order="C"):
     return reshape(view, shape=tuple(base.shape), order=order)
 
 
-@linear(view=True)
+@linear(view=True, oracle="numpy")
 def transpose(x, *, axes=None):
     """Axes in another order; reversed if None."""
     return np.transpose(x, axes)
@@ -59,16 +59,36 @@ def _transpose_put(base, view, *, axes=None):
     return transpose(view, axes=_inverse(axes))
 
 
-@linear(view=True)
+@transpose.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3, 4)),), {}
+    yield (rng.normal(size=(2, 3, 4)),), {"axes": (1, -1, 0)}
+    yield (rng.normal(size=()),), {}
+
+
+@linear(view=True, oracle="numpy")
 def expand_dims(x, *, axis):
     """New axes of length one."""
     return np.expand_dims(x, axis)
 
 
-@linear(view=True)
+@expand_dims.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3)),), {"axis": 1}
+    yield (rng.normal(size=(2,)),), {"axis": (0, -1)}
+
+
+@linear(view=True, oracle="numpy")
 def squeeze(x, *, axis=None):
     """Without the axes of length one, or without the given ones."""
     return np.squeeze(x, axis)
+
+
+@squeeze.examples
+def _(rng):
+    yield (rng.normal(size=(1, 3, 1)),), {}
+    yield (rng.normal(size=(1, 3, 1)),), {"axis": 2}
+    yield (rng.normal(size=(1, 1)),), {}
 
 
 def _same_elements(t, x, **_):
@@ -84,7 +104,7 @@ for _op in (expand_dims, squeeze):
     _op.put(_same_elements_put)
 
 
-@linear(view=True)
+@linear(view=True, oracle="numpy")
 def flip(x, *, axis=None):
     """Elements in reverse order along some axes, or all."""
     return np.flip(x, axis)
@@ -100,7 +120,49 @@ def _flip_put(base, view, *, axis=None):
     return flip(view, axis=axis)
 
 
-@linear(view=True)
+@flip.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3)),), {}
+    yield (rng.normal(size=(2, 3)),), {"axis": (0,)}
+    yield (rng.normal(size=(0, 3)),), {"axis": 1}
+
+
+@linear(oracle="numpy")
+def roll(x, *, shift, axis=None):
+    """Elements moved along axes, those pushed out at the end coming in at the front."""
+    return np.roll(x, shift, axis)
+
+
+@roll.transpose
+def _roll_back(t, x, *, shift, axis=None):
+    back = tuple(-n for n in shift) if isinstance(shift, tuple) else -shift
+    return roll(t, shift=back, axis=axis)
+
+
+@roll.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3)),), {"shift": 2}
+    yield (rng.normal(size=(2, 3)),), {"shift": (1, -2), "axis": (0, 1)}
+    yield (rng.normal(size=(0,)),), {"shift": 1}
+
+
+@linear(oracle="numpy")
+def copy(x):
+    """The same elements, in memory of their own as far as writing is concerned."""
+    return x
+
+
+@copy.transpose
+def _copy_back(t, x):
+    return t
+
+
+@copy.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3)),), {}
+
+
+@linear(view=True, oracle="numpy")
 def diagonal(x, *, offset=0, axis1=0, axis2=1):
     """The diagonal of the matrices in two axes, as a new last axis; read-only, as in NumPy."""
     return np.diagonal(x, offset, axis1, axis2)
@@ -118,3 +180,11 @@ def _diagonal_back(t, x, *, offset=0, axis1=0, axis2=1):
     order = [k for k in range(x.ndim) if k not in (axis1 % x.ndim, axis2 % x.ndim)]
     order += [axis1 % x.ndim, axis2 % x.ndim]
     return transpose(z, axes=_inverse(order))
+
+
+@diagonal.examples
+def _(rng):
+    yield (rng.normal(size=(3, 4)),), {"offset": 1}
+    yield (rng.normal(size=(3, 4)),), {"offset": -2}
+    yield (rng.normal(size=(3, 2, 3)),), {"axis1": 2, "axis2": 0}
+    yield (rng.normal(size=(2, 2)),), {"offset": 5}
