@@ -15,6 +15,7 @@
     │   ├── ShapeError               ... because of their shapes
     │   └── DtypeError               ... because of their dtypes
     ├── ConversionError            a recorded tensor where only plain data can go
+    ├── ArgumentError              an option or setting that cannot be
     ├── StructureError             containers whose structures do not match
     ├── RegistryError              an unknown or doubly used name
     └── CheckError                 a checker found a wrong derivative
@@ -94,6 +95,10 @@ class DtypeError(OperandError, TypeError):
 
 class ConversionError(WengertError, TypeError):
     """A recorded tensor where only plain data can go; its history would be lost silently."""
+
+
+class ArgumentError(WengertError, ValueError):
+    """An option or setting outside what it can be: a negative rate, an unknown mode."""
 
 
 class StructureError(WengertError, TypeError):

@@ -1,0 +1,90 @@
+"""The functions behind the layers, under PyTorch's name: ``import wengert.nn.functional as F``.
+
+activations.py   relu, sigmoid, softmax, ...
+losses.py        mse_loss, cross_entropy, ...
+here             linear, dropout
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.handle import value_of
+from ..errors import ArgumentError, at, user_line
+from .activations import (
+    leaky_relu,
+    log_sigmoid,
+    log_softmax,
+    relu,
+    sigmoid,
+    silu,
+    softmax,
+    softplus,
+    tanh,
+)
+from .losses import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    l1_loss,
+    mse_loss,
+    nll_loss,
+)
+
+__all__ = [
+    *("leaky_relu", "log_sigmoid", "log_softmax", "relu", "sigmoid", "silu", "softmax"),
+    *("softplus", "tanh"),
+    *("binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy"),
+    *("l1_loss", "mse_loss", "nll_loss"),
+    *("linear", "dropout"),
+]
+
+
+def linear(x: Any, weight: Any, bias: Any = None) -> Any:
+    """``x @ weight.T + bias``.
+
+    Parameters
+    ----------
+    x : array or Tensor, shape (..., inputs)
+    weight : array or Tensor, shape (outputs, inputs)
+    bias : array or Tensor, shape (outputs,), optional
+    """
+    y = np.matmul(x, weight.T)
+    return y if bias is None else y + bias
+
+
+def dropout(x: Any, p: float = 0.5, training: bool = True, rng: Any = None) -> Any:
+    """Zero elements with probability p, and scale the others by 1 / (1 - p).
+
+    The scaling ("inverted dropout") keeps the expectation, so that nothing is left to do in
+    evaluation.
+
+    Parameters
+    ----------
+    x : array or Tensor
+    p : float, default 0.5
+        From 0 to 1; 1 gives zeros.
+    training : bool, default True
+        False returns `x` as it is.
+    rng : int or numpy.random.Generator, optional
+
+    Raises
+    ------
+    ArgumentError
+        p is not a probability.
+
+    References
+    ----------
+    .. [1] N. Srivastava et al., "Dropout", J. Machine Learning Research 15, 1929-1958, 2014.
+    """
+    if not 0.0 <= p <= 1.0:
+        raise ArgumentError(
+            f"dropout with p={p}: it is the probability of dropping an element. Choose it from 0 "
+            f"to 1{at(user_line())}."
+        )
+    if not training or p == 0.0:
+        return x
+    kept = np.random.default_rng(rng).random(np.shape(value_of(x))) >= p
+    return np.where(kept, x * (1.0 / (1.0 - p) if p < 1.0 else 0.0), 0.0)

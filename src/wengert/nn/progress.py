@@ -1,0 +1,127 @@
+"""A progress bar: how far, what the loss is, how long still.
+
+On a terminal with rich installed (the extra `demo`) it is a bar; anywhere else it is a plain line
+every tenth of the way, so that a log stays readable.  This is the one module that knows rich.
+
+    with Progress(epochs * len(loader), "training") as progress:
+        ...
+        progress.update(loss=float(loss.item()))
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any, TextIO
+
+try:
+    from rich import progress as bars
+    from rich.console import Console
+except ImportError:  # plain lines then
+    bars = None  # type: ignore[assignment]
+
+
+class Progress:
+    """Progress of something that takes `total` steps.
+
+    Parameters
+    ----------
+    total : int
+    description : str
+        What is going on.
+    file : text stream, optional
+        Where to write; standard error by default.
+    lines : int, default 10
+        How many plain lines to write in total, where there is no terminal.
+
+    Attributes
+    ----------
+    done : int
+        Steps so far.
+    elapsed : float
+        Seconds since the beginning.
+
+    Examples
+    --------
+    >>> import sys
+    >>> with Progress(2, "halves", file=sys.stdout, lines=1) as progress:
+    ...     progress.update(loss=0.5)
+    ...     progress.update(loss=0.25)  # doctest: +ELLIPSIS
+    halves  2/2  loss 0.25  ... s, 0.0 s left
+    """
+
+    def __init__(
+        self, total: int, description: str = "", file: TextIO | None = None, lines: int = 10
+    ) -> None:
+        self.total = total
+        self.description = description
+        self.done = 0
+        self._file = file if file is not None else sys.stderr
+        self._lines = lines
+        self._written = 0
+        self._begin = time.perf_counter()
+        self._bar: Any = None
+        if bars is not None and self._file.isatty():
+            self._bar = bars.Progress(
+                bars.TextColumn("{task.description}"),
+                bars.BarColumn(),
+                bars.MofNCompleteColumn(),
+                bars.TextColumn("{task.fields[figures]}"),
+                bars.TimeElapsedColumn(),
+                bars.TextColumn("left"),
+                bars.TimeRemainingColumn(),
+                console=Console(file=self._file),
+            )
+            self._task = self._bar.add_task(description, total=total, figures="")
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the beginning."""
+        return time.perf_counter() - self._begin
+
+    @property
+    def left(self) -> float:
+        """Estimated seconds to the end, at the pace so far."""
+        return self.elapsed / self.done * (self.total - self.done) if self.done else float("nan")
+
+    def update(self, advance: int = 1, **figures: float) -> None:
+        """Go on by some steps, and show figures such as ``loss=0.3``."""
+        self.done += advance
+        text = "  ".join(f"{name} {value:.4g}" for name, value in figures.items())
+        if self._bar is not None:
+            self._bar.update(self._task, advance=advance, figures=text)
+            return
+        due = self._lines * self.done // max(1, self.total)
+        if due > self._written:
+            self._written = due
+            parts = [self.description, f"{self.done}/{self.total}", text]
+            timing = f"{self.elapsed:.1f} s, {self.left:.1f} s left"
+            print("  ".join([*filter(None, parts), timing]), file=self._file, flush=True)
+
+    def __enter__(self) -> Progress:
+        self._begin = time.perf_counter()
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def track(items: Iterable[Any], description: str = "", **options: Any) -> Iterator[Any]:
+    """Go through items that have a length, showing progress.
+
+    Parameters
+    ----------
+    items : sized iterable
+    description : str
+    **options
+        Of `Progress`.
+    """
+    total = len(items)  # type: ignore[arg-type]
+    with Progress(total, description, **options) as progress:
+        for item in items:
+            yield item
+            progress.update()

@@ -1,0 +1,206 @@
+"""Optimizer: what all optimisers share.
+
+An optimiser states one formula, `update(p, g, state, options)`: the change of one parameter, from
+its value, its gradient, what it remembers about it, and the options of its group.  All in plain
+arrays: a step is not recorded.  Everything else is here, once.
+
+Parameters without a gradient are skipped, and what is remembered of them does not age.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..core.handle import Handle, value_of
+from ..core.recording import no_grad
+from ..errors import ArgumentError, StructureError, at, user_line
+
+State = dict[str, Any]
+Options = dict[str, Any]
+
+
+class Optimizer:
+    """Base of all optimisers; subclasses define `update`.
+
+    Parameters
+    ----------
+    params : iterable of Tensor, or of dict
+        What to change: tensors that require a gradient, such as ``model.parameters()``. To give
+        parts of a model options of their own, pass dicts ``{"params": ..., "lr": ...}``.
+    **defaults
+        Options of groups that do not state them.
+
+    Attributes
+    ----------
+    param_groups : list of dict
+        The parameters with their options, to be changed while training (``group["lr"] *= 0.5``).
+    lr : float
+        The rate of all groups; assigning sets it for all.
+
+    Raises
+    ------
+    ArgumentError
+        No parameters, the same twice, something that is no tensor, an unknown option, or an
+        option outside its range.
+    """
+
+    def __init__(self, params: Iterable[Any], **defaults: Any) -> None:
+        self.param_groups: list[Options] = []
+        self._defaults = defaults
+        self._state: dict[int, State] = {}
+        entries = [params] if isinstance(params, Handle) else list(params)
+        if not entries:
+            raise ArgumentError(
+                f"{type(self).__name__} was given no parameters. Pass model.parameters(), and "
+                f"note that an iterator can be used up only once{at(user_line())}."
+            )
+        if not isinstance(entries[0], Mapping):
+            entries = [{"params": entries}]
+        for entry in entries:
+            self.add_param_group(entry)
+
+    def add_param_group(self, group: Mapping[str, Any]) -> None:
+        """Add parameters with options of their own: ``{"params": ..., "lr": ...}``."""
+        given = group["params"]
+        options = {**self._defaults, **group}
+        options["params"] = [given] if isinstance(given, Handle) else list(given)
+        unknown = sorted(options.keys() - self._defaults.keys() - {"params"})
+        if unknown:
+            raise ArgumentError(
+                f"{type(self).__name__} has no options {unknown}. Its options are "
+                f"{sorted(self._defaults)}{at(user_line())}."
+            )
+        known = {id(p) for p in self.parameters()}
+        for p in options["params"]:
+            if not isinstance(p, Handle):
+                raise ArgumentError(
+                    f"{type(self).__name__} was given a {type(p).__name__} as a parameter. Only "
+                    f"tensors can be changed in place: make it a Parameter{at(user_line())}."
+                )
+            if id(p) in known:
+                raise ArgumentError(
+                    f"{type(self).__name__} was given the same parameter twice, and would step "
+                    f"twice. Name each once{at(user_line())}."
+                )
+            known.add(id(p))
+        self.check(options)
+        self.param_groups.append(options)
+
+    def parameters(self) -> list[Any]:
+        """All parameters, in order."""
+        return [p for group in self.param_groups for p in group["params"]]
+
+    def check(self, options: Options) -> None:
+        """Refuse options outside their range; subclasses extend it."""
+        require(options, "lr", lambda x: x >= 0, "a rate of at least 0", self)
+        require(options, "weight_decay", lambda x: x >= 0, "at least 0", self)
+
+    @property
+    def lr(self) -> float:
+        """The rate of the first group; assigning sets it for all groups."""
+        return self.param_groups[0]["lr"]
+
+    @lr.setter
+    def lr(self, rate: float) -> None:
+        for group in self.param_groups:
+            group["lr"] = rate
+            self.check(group)
+
+    # ---- stepping ------------------------------------------------------------------------------
+
+    def update(self, p: Any, g: Any, state: State, options: Options) -> Any:
+        """The change of a parameter: an array that is added to it.
+
+        Parameters
+        ----------
+        p, g : array
+            Value and gradient. Neither may be changed in place.
+        state : dict
+            What is remembered of this parameter; empty at first.
+        options : dict
+            Of its group.
+        """
+        raise StructureError(
+            f"{type(self).__name__} defines no update(p, g, state, options). Define the change of "
+            f"one parameter{at(user_line())}."
+        )
+
+    @no_grad()
+    def step(self) -> None:
+        """Change every parameter that has a gradient."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                state = self._state.setdefault(id(p), {})
+                p += self.update(value_of(p), value_of(p.grad), state, group)
+
+    def zero_grad(self) -> None:
+        """Forget the gradients of all parameters."""
+        for p in self.parameters():
+            p.grad = None
+
+    # ---- saving and loading --------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """What is needed to go on later: options, and what is remembered, by position."""
+        groups = [{k: v for k, v in g.items() if k != "params"} for g in self.param_groups]
+        states = [_copied(self._state.get(id(p), {})) for p in self.parameters()]
+        return {"groups": groups, "states": states}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where another optimiser of the same parameters stood.
+
+        Raises
+        ------
+        StructureError
+            It had other numbers of groups or parameters. Nothing was changed.
+        """
+        groups, states = state["groups"], state["states"]
+        parameters = self.parameters()
+        if len(groups) != len(self.param_groups) or len(states) != len(parameters):
+            raise StructureError(
+                f"{type(self).__name__}.load_state_dict: the state is of {len(groups)} groups with "
+                f"{len(states)} parameters, this has {len(self.param_groups)} with "
+                f"{len(parameters)}. Load the state of the same model{at(user_line())}."
+            )
+        for group, options in zip(self.param_groups, groups, strict=True):
+            group.update(options)
+        self._state = {id(p): _copied(s) for p, s in zip(parameters, states, strict=True)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Memory addresses mean nothing after pickling: what is remembered goes by position.
+        return {
+            "param_groups": self.param_groups,
+            "_defaults": self._defaults,
+            "_state": [self._state.get(id(p), {}) for p in self.parameters()],
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._state = {id(p): s for p, s in zip(self.parameters(), state["_state"], strict=True)}
+
+    def __repr__(self) -> str:
+        groups = [
+            ", ".join(f"{k}={v}" for k, v in g.items() if k != "params")
+            + f", {len(g['params'])} parameters"
+            for g in self.param_groups
+        ]
+        return f"{type(self).__name__}({'; '.join(groups)})"
+
+
+def require(options: Options, name: str, holds: Any, demand: str, owner: Any) -> None:
+    """Refuse an option that does not hold what is demanded of it."""
+    value = options.get(name)
+    if name in options and not holds(value):
+        raise ArgumentError(
+            f"{type(owner).__name__}({name}={value}): {name} has to be {demand}. Change it"
+            f"{at(user_line())}."
+        )
+
+
+def _copied(state: State) -> State:
+    return {k: np.array(v) if isinstance(v, np.ndarray) else v for k, v in state.items()}
