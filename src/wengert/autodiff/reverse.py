@@ -25,6 +25,7 @@ from ..core.handle import Handle, value_of, wrap
 from ..core.node import Node, constant
 from ..core.op import Sweep
 from ..errors import NotDifferentiableError, at
+from .buffers import Buffers
 from .project import project
 from .tape import Tape, fresh, tape_between
 
@@ -80,6 +81,7 @@ def _sweep(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Swee
     bars: Bars = {n: as_handle(t) for n, t in seeds.items()} if recorded else dict(seeds)
     done: Bars = {}
     buffers: set[Node] = set()  # nodes whose cotangent is a large array of our own
+    own = Buffers(bars, buffers, wanted, chosen)
     pop, get = bars.pop, bars.get
     for node in reversed(tape.lines):
         t = pop(node, None)
@@ -99,6 +101,9 @@ def _sweep(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Swee
         op: Any = node.op
         if recorded:
             out, inputs = handles_of(node)
+        elif op.vjp_into is not None:
+            op.vjp_into(node, t, own)
+            continue
         else:
             out, inputs = node.value, values_of(args)
         if op.has_vjp:

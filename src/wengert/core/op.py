@@ -71,6 +71,9 @@ class Op:
     has_vjp = True
     oracle: Any = None
     run: Callable[..., Any]
+    # `vjp_into(node, t, buffers)`, for an operation that touches a few elements of a large array:
+    # the same as vjp, written into the sweep's own buffers (autodiff/buffers.py).
+    vjp_into: Callable[..., None] | None = None
 
     def __init__(self, name: str, doc: str | None = None) -> None:
         self.name = name

@@ -127,11 +127,12 @@ def add_at(z: np.ndarray[Any, Any], index: Any, t: Any) -> None:
 class GetItem(Linear):
     """`x[index]`; its transpose is `scatter`."""
 
-    def vjp_into(self, node: Node, t: Any, inputs: Any, buffers: Any) -> None:
+    def vjp_into(self, node: Node, t: Any, buffers: Any) -> None:
         """Add the cotangent where it was read from."""
-        x = node.args[0]
-        index = join_index(node.params["index"], [value_of(o) for o in inputs[1:]])
-        add_at(buffers.own(x), index, t)
+        x, *operands = node.args
+        if buffers.wants(x):
+            index = join_index(node.params["index"], [value_of(o) for o in operands])
+            add_at(buffers.own(x), index, t)
 
 
 def _getitem_oracle(x, *operands, index):
@@ -247,10 +248,10 @@ class SetItem(Operation):
             v_bar = _kept(getitem(t, *operands, index=index), np.shape(value_of(x)), plain)
         return [x_bar, v_bar, *([None] * len(operands))]
 
-    def vjp_into(self, node: Node, t: Any, inputs: Any, buffers: Any) -> None:
+    def vjp_into(self, node: Node, t: Any, buffers: Any) -> None:
         """The same, by taking the cotangent over and clearing what was replaced."""
-        x, v = node.args[:2]
-        index = join_index(node.params["index"], [value_of(o) for o in inputs[2:]])
+        x, v, *operands = node.args
+        index = join_index(node.params["index"], [value_of(o) for o in operands])
         if buffers.wants(v):
             buffers.add(v, _kept(np.array(t[index]), t.shape, index))
         if buffers.wants(x):
