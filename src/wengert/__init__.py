@@ -1,18 +1,18 @@
 """wengert differentiates NumPy programs exactly and shows the graph that it differentiates.
 
-    grad, value_and_grad, vjp, jvp, linearize      derivatives of functions
-    jacobian, jacfwd, jacrev, hessian, hvp         matrices of derivatives
-    checkpoint, stop_gradient, no_grad             what is remembered, what is passed
-    Tensor, tensor                                 arrays that remember how they were computed
-    Graph                                          the list that is differentiated
-    numpy, nn, optim, data, extend, show, testing  submodules
+grad, value_and_grad, vjp, jvp, linearize      derivatives of functions
+jacobian, jacfwd, jacrev, hessian, hvp         matrices of derivatives
+checkpoint, stop_gradient, no_grad             what is remembered, what is passed
+Tensor, tensor                                 arrays that remember how they were computed
+Graph                                          the list that is differentiated
+numpy, nn, optim, data, extend, show, testing  submodules
 """
 
-from . import ops as _ops  # registers the operations
-from . import numpy
+from . import numpy, ops
 from .autodiff.checkpoint import checkpoint
+from .autodiff.directional import jvp, linearize, vjp
 from .autodiff.matrices import hessian, hvp, jacfwd, jacobian, jacrev
-from .autodiff.transforms import grad, jvp, linearize, stop_gradient, value_and_grad, vjp
+from .autodiff.transforms import grad, stop_gradient, value_and_grad
 from .core.graph import Graph
 from .core.recording import enable_grad, is_recording, no_grad
 from .errors import WengertError
@@ -37,6 +37,7 @@ __all__ = [
     "linearize",
     "no_grad",
     "numpy",
+    "ops",
     "stop_gradient",
     "tensor",
     "value_and_grad",

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import FrameType
 
 _HERE = str(Path(__file__).parent)
 
@@ -115,9 +116,9 @@ class CheckError(WengertError, AssertionError):
 
 def user_line() -> str:
     """``file.py:12, in f``: the innermost frame outside wengert, or '' where there is none."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_HERE):
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     if frame is None:
         return ""
     return f"{frame.f_code.co_filename}:{frame.f_lineno}, in {frame.f_code.co_name}"

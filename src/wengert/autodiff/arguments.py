@@ -122,6 +122,7 @@ class Call:
         self.nodes = self.variables.nodes
 
     def __call__(self) -> Any:
+        """Run the function."""
         return self.fun(*self.args, **self.kwargs)
 
     def results(self, bars: Sequence[Any]) -> Any:

@@ -44,7 +44,7 @@ class Rerun(Op):
         with recording.enable_grad():
             return tree.flatten(self.fun(*args, **kwargs))
 
-    def run(self, *values: Any) -> Any:  # type: ignore[override]
+    def run(self, *values: Any) -> Any:
         """The values of the function."""
         with recording.no_grad():
             outs, _ = self.record([constant(v) for v in values[: len(self.slots)]])
@@ -67,9 +67,7 @@ class Rerun(Op):
         """Run again, recorded, and push forward."""
         variables, captured = self._variables(node, inputs)
         outs, _ = self.record(variables)
-        known = {
-            n: d for n, d in zip([*variables, *captured], dots, strict=True) if d is not None
-        }
+        known = {n: d for n, d in zip([*variables, *captured], dots, strict=True) if d is not None}
         nodes = [o.node if isinstance(o, Handle) else constant(o) for o in outs]
         live = [n for n in nodes if type(n) is Node]
         tape = tape_between(live, set(known), ends=True)

@@ -105,9 +105,7 @@ def jvp_from_vjp(node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: 
     """The forward rule of an operation that states only the reverse one: its transpose."""
     value = node.value
     values = value if type(value) is tuple else (value,)
-    probes = [
-        fresh(np.zeros_like(v)) if np.asarray(v).dtype.kind in "fc" else None for v in values
-    ]
+    probes = [fresh(np.zeros_like(v)) if np.asarray(v).dtype.kind in "fc" else None for v in values]
     ts = [None if p is None else wrap(p) for p in probes]
     op: Any = node.op
     bars = op.vjp(node, tuple(ts) if type(value) is tuple else ts[0], out, inputs, PROBING)

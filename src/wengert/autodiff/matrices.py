@@ -19,7 +19,9 @@ from ..core.op import lookup
 from ..core.spec import Spec, spec_of
 from ..errors import StructureError, at, user_line
 from .arguments import Argnums, Call, name_of
-from .transforms import Result, grad, jvp
+from .directional import jvp
+from .result import Result
+from .transforms import grad
 
 MODES = ("auto", "fwd", "rev")
 
@@ -187,13 +189,13 @@ def _blocks(outs: list[Any], call: Call, result: Result, mode: str, what: str) -
     if mode == "fwd":
         columns = _columns(result, in_specs)
         return [
-            [_join([c[k] for c in columns[i]], out, s, columns_first=True)
-             for i, s in enumerate(in_specs)]
+            [
+                _join([c[k] for c in columns[i]], out, s, columns_first=True)
+                for i, s in enumerate(in_specs)
+            ]
             for k, out in enumerate(out_specs)
         ]
-    return [
-        _rows(result, k, out, in_specs) for k, out in enumerate(out_specs)
-    ]
+    return [_rows(result, k, out, in_specs) for k, out in enumerate(out_specs)]
 
 
 def _spec(out: Any, what: str) -> Spec:
@@ -226,7 +228,7 @@ def _columns(result: Result, in_specs: list[Spec]) -> list[list[list[Any]]]:
 
 
 def _rows(result: Result, k: int, out: Spec, in_specs: list[Spec]) -> list[Any]:
-    node = result.out_nodes[k]
+    node: Any = result.out_nodes[k]
     rows = []
     for j in range(out.size):
         rows.append(
@@ -241,15 +243,13 @@ def _rows(result: Result, k: int, out: Spec, in_specs: list[Spec]) -> list[Any]:
 
 def _join(items: list[Any], each: Spec, other: Spec, columns_first: bool) -> Any:
     """Stack derivatives, each of shape `each.shape`, over the numbers of `other`."""
-    shape = (
-        (*each.shape, *other.shape) if columns_first else (*other.shape, *each.shape)
-    )
+    shape = (*each.shape, *other.shape) if columns_first else (*other.shape, *each.shape)
     zero = np.zeros(each.shape, each.dtype)
     items = [zero if b is None else b for b in items]
     if not items:
         return np.zeros(shape, each.dtype)
     if any(isinstance(b, Handle) for b in items):
-        stacked: Any = lookup("stack")(*items, axis=-1 if columns_first else 0)  # type: ignore[operator]
+        stacked: Any = lookup("stack")(*items, axis=-1 if columns_first else 0)
     else:
         stacked = np.stack([np.asarray(b) for b in items], axis=-1 if columns_first else 0)
     return stacked.reshape(shape)

@@ -204,12 +204,20 @@ def _is_alone(results: list[Any], i: int) -> bool:
     return fresh_memory and sys.getrefcount(bar) <= _ALONE
 
 
-# How many references a list's only array has, seen from inside `_is_alone`; found by asking, as
-# the number is the interpreter's affair.
+def _references_when_alone() -> int:
+    """How many references the only array of a list has, seen from inside `_is_alone`.
+
+    Found by asking, as the number is the interpreter's affair.
+    """
+    global _ALONE
+    for _ALONE in range(1, 20):
+        if _is_alone([np.empty(1)], 0):
+            break
+    return _ALONE
+
+
 _ALONE = sys.maxsize
-_ALONE = next(
-    n for n in range(1, 20) if (globals().__setitem__("_ALONE", n), _is_alone([np.empty(1)], 0))[1]
-)
+_ALONE = _references_when_alone()
 
 
 def vjp_from_jvp(node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> list[Any]:

@@ -33,7 +33,7 @@ class Variable(Operation):
 
     kind = "view"
 
-    def run(self, x: Any) -> Any:  # type: ignore[override]
+    def run(self, x: Any) -> Any:
         """The operand."""
         return x
 
@@ -72,9 +72,7 @@ class Tape(NamedTuple):
     ends: bool = False
 
 
-def tape_between(
-    outputs: Iterable[Node], targets: Collection[Node], ends: bool = False
-) -> Tape:
+def tape_between(outputs: Iterable[Node], targets: Collection[Node], ends: bool = False) -> Tape:
     """The part of the list that leads from the targets to the outputs."""
     floor = min((n.serial for n in targets), default=0)
     seen = {n for n in outputs if type(n) is Node}

@@ -85,7 +85,7 @@ def apply(op: Op, args: Sequence[Any], params: dict[str, Any] = NO_PARAMS) -> An
         node.extra = {"where": user_line()} if op.notes_where else None
     else:
         node = _new(Constant)
-        node.op = CONSTANT  # type: ignore[assignment]
+        node.op = CONSTANT
         node.args = ()
         node.extra = None
     node.params = params
@@ -120,7 +120,7 @@ class Part(Op):
     def __init__(self) -> None:
         super().__init__("part", "One of the outputs of an operation with several outputs.")
 
-    def run(self, value: Any, *, index: int) -> Any:  # type: ignore[override]
+    def run(self, value: Any, *, index: int) -> Any:
         """The output of that index."""
         return value[index]
 

@@ -182,7 +182,7 @@ class Watched(Constant):
         self.serial = next_serial()
 
     @property
-    def value(self) -> Any:  # type: ignore[override]
+    def value(self) -> Any:
         """The array, if it still is what it was."""
         if fingerprint(self._array) != self._print:
             raise MutatedError(

@@ -15,6 +15,7 @@ when the derivative itself is to be differentiated: the rule is the same code.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -128,7 +129,7 @@ def register(op: Op, replace: bool = False) -> Op:
     return op
 
 
-def lookup(name: str) -> Op:
+def lookup(name: str) -> Any:
     """The operation of that name.
 
     Raises
@@ -139,8 +140,8 @@ def lookup(name: str) -> Op:
     try:
         return REGISTRY[name]
     except KeyError:
-        import difflib
-
         near = difflib.get_close_matches(name, REGISTRY, 3)
-        hint = f" Did you mean {', '.join(near)}?" if near else " Import the module that defines it."
-        raise RegistryError(f"No operation named {name!r} is registered.{hint}") from None
+        hint = "Import the module that defines it."
+        if near:
+            hint = f"Did you mean {', '.join(near)}?"
+        raise RegistryError(f"No operation named {name!r} is registered. {hint}") from None

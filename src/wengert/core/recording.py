@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Generator
 from contextlib import ContextDecorator
 from contextvars import ContextVar
 from threading import Lock
@@ -54,13 +54,13 @@ class _Switch(ContextDecorator):
     def _recreate_cm(self) -> _Switch:
         return type(self)()
 
-    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, func: Any) -> Any:
         if not inspect.isgeneratorfunction(func):
             return super().__call__(func)
 
         # The state holds while the generator's own code runs, and not between its items.
         @functools.wraps(func)
-        def stepping(*args: Any, **kwargs: Any) -> Iterator[Any]:
+        def stepping(*args: Any, **kwargs: Any) -> Generator[Any, None, Any]:
             items = func(*args, **kwargs)
             while True:
                 with type(self)():
@@ -73,7 +73,7 @@ class _Switch(ContextDecorator):
         return stepping
 
 
-class no_grad(_Switch):  # noqa: N801 - PyTorch's name, and it reads as a statement
+class no_grad(_Switch):
     """Operations inside are not recorded; their results are constants.
 
     Usable as ``with no_grad():`` and as a decorator, also of generators.
@@ -91,7 +91,7 @@ class no_grad(_Switch):  # noqa: N801 - PyTorch's name, and it reads as a statem
     enabled = False
 
 
-class enable_grad(_Switch):  # noqa: N801
+class enable_grad(_Switch):
     """Operations inside are recorded again, within a `no_grad` block.
 
     Examples

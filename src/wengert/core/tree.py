@@ -8,7 +8,7 @@ has no derivative, not an empty container.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import optree
@@ -25,8 +25,8 @@ def _register_dataclass(cls: type) -> None:
     def flatten(x: Any) -> tuple[list[Any], None, list[str]]:
         return [getattr(x, n) for n in names], None, names
 
-    def unflatten(_: None, children: Sequence[Any]) -> Any:
-        x = object.__new__(cls)  # not __init__: the leaves may be gradients or None
+    def unflatten(_: Any, children: Iterable[Any]) -> Any:
+        x: Any = object.__new__(cls)  # not __init__: the leaves may be gradients or None
         for n, child in zip(names, children, strict=True):
             object.__setattr__(x, n, child)
         return x
@@ -57,7 +57,7 @@ def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
 
 
 def paths(tree: Any) -> list[str]:
-    """For each leaf how to reach it: '[0]', \"['weights']\", '.bias', '' for a bare leaf."""
+    """For each leaf how to reach it: `[0]`, `['weights']`, `.bias`; empty for a bare leaf."""
     flatten(tree)
     accessors = optree.tree_accessors(tree, none_is_leaf=True, namespace=NAMESPACE)
     return [a.codify("") for a in accessors]

@@ -132,7 +132,7 @@ class Elementwise(Operation):
         holomorphic = t.dtype.kind == "c"
         if holomorphic:
             t = t.conj()
-        bars = []
+        bars: list[Any] = []
         for rule, a in zip(self.rules, node.args, strict=True):
             if rule is None or not sweep.wants(a):
                 bars.append(None)

@@ -105,7 +105,7 @@ class Opaque(Operation):
                 f"The rule of {self.name} returned {len(bars)} cotangents for {len(node.args)} "
                 f"operands. Return a tuple with one for each, None where there is none{where}."
             )
-        fitted = []
+        fitted: list[Any] = []
         for i, (bar, a) in enumerate(zip(bars, node.args, strict=True)):
             if bar is None or type(a) is not Node:
                 fitted.append(None)
@@ -120,8 +120,8 @@ class Opaque(Operation):
                 )
             if isinstance(spec, Spec) and not fits(bar.shape, spec.shape):
                 raise RuleError(
-                    f"The rule of {self.name} returned shape {bar.shape} for operand {i}, which has "
-                    f"shape {spec.shape}. A cotangent has the shape of its operand{where}."
+                    f"The rule of {self.name} returned shape {bar.shape} for operand {i}, which "
+                    f"has shape {spec.shape}. A cotangent has the shape of its operand{where}."
                 )
             fitted.append(bar)
         return fitted

@@ -116,7 +116,8 @@ class Gradients:
                 f"a tensor of {np.asarray(value).dtype} cannot require a gradient: only floating "
                 f"and complex numbers have derivatives. Cast it, x.astype(float){at(user_line())}."
             )
-        self.node = leaf(value, self) if flag else constant(value)  # type: ignore[arg-type]
+        handle: Any = self
+        handle.node = leaf(value, handle) if flag else constant(value)
         return self
 
     @property
@@ -229,7 +230,8 @@ class Gradients:
             if bar is not None:
                 _deposit(owner, bar)
         if retain_graph is False:
-            self.node = Node(RELEASED, (), NO_PARAMS, node.value)
+            handle: Any = self
+            handle.node = Node(RELEASED, (), NO_PARAMS, node.value)
 
 
 def _seed(node: Node, gradient: Any) -> Any:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..core.handle import value_of
-from ..errors import at, user_line
 from ..errors import ShapeError as _ShapeError
+from ..errors import at, user_line
 from ..ops import casts, indexing, shapes
 from .protocols import FUNCTIONS, operation_of
 
@@ -71,12 +71,12 @@ class Methods:
         return self.size * self.itemsize
 
     @property
-    def T(self) -> Any:  # noqa: N802 - NumPy's name
+    def T(self) -> Any:
         """Axes reversed."""
         return shapes.transpose(self)
 
     @property
-    def mT(self) -> Any:  # noqa: N802 - NumPy's name
+    def mT(self) -> Any:
         """The last two axes exchanged."""
         if self.ndim < 2:
             raise _ShapeError(f"mT needs at least two axes, this has {self.ndim}{at(user_line())}.")

@@ -105,11 +105,7 @@ class Operators:
         return indexing.read(self, index)
 
     def __setitem__(self, index: Any, v: Any) -> None:
-        if (
-            isinstance(v, Handle)
-            and type(v.node) is Node
-            and value_of(self).dtype.kind not in "fc"
-        ):
+        if isinstance(v, Handle) and type(v.node) is Node and value_of(self).dtype.kind not in "fc":
             raise DtypeError(
                 f"assignment of a recorded value to elements of a {value_of(self).dtype} tensor "
                 "would round it and stop its derivative. Cast the target first, "

@@ -9,7 +9,7 @@ back to plain numbers would lose the derivative silently.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -60,8 +60,9 @@ def operation_of(ufunc: np.ufunc) -> Callable[..., Any]:
     ours = UFUNCS.get(ufunc)
     if ours is None:
         for op in REGISTRY.values():
-            if getattr(op, "ufunc", None) is not None:
-                UFUNCS.setdefault(op.ufunc, op)
+            known: Any = getattr(op, "ufunc", None)
+            if known is not None:
+                UFUNCS.setdefault(known, cast(Any, op))
         ours = UFUNCS.get(ufunc)
     if ours is None:
         raise NotDifferentiableError(
@@ -110,6 +111,7 @@ def _call_with(ufunc: np.ufunc, args: Any, kwargs: dict[str, Any]) -> Any:
     dtype = kwargs.pop("dtype", None)
     kwargs.pop("casting", None)
     kwargs.pop("order", None)
+    chosen = {"axis": kwargs.pop("axis")} if "axis" in kwargs and ufunc.signature else {}
     if kwargs.pop("subok", True) is not True or kwargs:
         raise NotDifferentiableError(
             f"numpy.{ufunc.__name__} with {', '.join(kwargs) or 'subok=False'} has no counterpart "
@@ -117,7 +119,7 @@ def _call_with(ufunc: np.ufunc, args: Any, kwargs: dict[str, Any]) -> Any:
         )
     if dtype is not None:
         args = [casts.astype(a, dtype) for a in args]
-    result = operation_of(ufunc)(*args)
+    result = operation_of(ufunc)(*args, **chosen)
     if mask is not True:
         held = out[0] if out is not None and out[0] is not None else 0.0
         result = choice.where(mask, result, held)

@@ -163,7 +163,7 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
 
 
 def _restore(cls: type, value: Any, requires_grad: bool, grad: Any) -> Any:
-    made = object.__new__(cls)
+    made: Any = object.__new__(cls)
     made.node = leaf(value, made) if requires_grad else constant(value)
     if grad is not None:
         made._grad = grad

@@ -30,7 +30,8 @@ def directional(
     """
     h = scale / 16.0
     table: list[list[Any]] = []
-    best = worst = None
+    best: Any = None
+    worst: Any = None
     with np.errstate(all="ignore"):
         for i in range(steps):
             row = [(np.asarray(f(h)) - np.asarray(f(-h))) / (2.0 * h)]
@@ -38,9 +39,7 @@ def directional(
             for k in range(i):
                 row.append((row[k] * factor - table[-1][k]) / (factor - 1.0))
                 factor *= SHRINK * SHRINK
-                error = np.maximum(
-                    np.abs(row[-1] - row[-2]), np.abs(row[-1] - table[-1][k])
-                )
+                error = np.maximum(np.abs(row[-1] - row[-2]), np.abs(row[-1] - table[-1][k]))
                 if best is None:
                     best, worst = row[-1], error
                     continue

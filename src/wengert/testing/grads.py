@@ -1,4 +1,4 @@
-"""check_grads: are the derivatives of a function right?
+"""check_grads: whether the derivatives of a function are right.
 
 Reverse mode is compared entry by entry with differences of the forward function, forward mode
 along random directions; the two are transposes of each other; and order k checks the derivative
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff.transforms import jvp, vjp
+from ..autodiff.directional import jvp, vjp
 from ..core import tree
 from ..core.handle import value_of
 from ..core.spec import spec_of
@@ -76,8 +76,9 @@ def check_grads(
     _check(f, tuple(args), order, tuple(modes), rtol, atol, rng, getattr(f, "__name__", "f"))
 
 
-def _check(f: Any, args: Any, order: int, modes: Any, rtol: Any, atol: Any, rng: Any, what: str
-           ) -> None:
+def _check(
+    f: Any, args: Any, order: int, modes: Any, rtol: Any, atol: Any, rng: Any, what: str
+) -> None:
     leaves, structure = tree.flatten(args)
     leaves = [value_of(x) for x in leaves]
     slots = [i for i, x in enumerate(leaves) if _varies(x)]
@@ -106,43 +107,56 @@ def _check(f: Any, args: Any, order: int, modes: Any, rtol: Any, atol: Any, rng:
     if order == 1:
         return
     if "rev" in modes:
+
         def pulled(*xs: Any) -> Any:
             return vjp(of, *xs)[1](cotangents)
 
         _check(pulled, point, order - 1, modes, rtol, atol, rng, f"the vjp of {what}")
     if "fwd" in modes:
+
         def pushed(*xs: Any) -> Any:
             return jvp(of, xs, tangents)[1]
 
         _check(pushed, point, order - 1, modes, rtol, atol, rng, f"the jvp of {what}")
 
 
-def _check_reverse(of: Any, point: Any, cotangents: Any, places: Any, tol: Any, what: str, rng: Any
-                   ) -> None:
+def _check_reverse(
+    of: Any, point: Any, cotangents: Any, places: Any, tol: Any, what: str, rng: Any
+) -> None:
     bars = [np.asarray(value_of(b)) for b in vjp(of, *point)[1](cotangents)]
     for i, (x, bar) in enumerate(zip(point, bars, strict=True)):
         size = max([float(np.abs(b).max()) for b in bars if b.size] + [1e-3])
         for index in _some_indices(x, rng):
             for unit in (1.0, 1j) if x.dtype.kind == "c" else (1.0,):
-                def along(h: float, i: int = i, x: Any = x, index: Any = index, unit: Any = unit
-                          ) -> Any:
+
+                def along(
+                    h: float, i: int = i, x: Any = x, index: Any = index, unit: Any = unit
+                ) -> Any:
                     moved = np.array(x)
                     moved[index] += h * unit
                     return _pairing(cotangents, of(*point[:i], moved, *point[i + 1 :]))
 
                 want, error = directional(along, _scale(x[index]))
                 got = bar[index].real if unit == 1.0 else bar[index].imag
-                _compare(got, want, error, tol, size,
-                         f"{what}, reverse mode, argument {places[i]} at index {index}")
+                _compare(
+                    got,
+                    want,
+                    error,
+                    tol,
+                    size,
+                    f"{what}, reverse mode, argument {places[i]} at index {index}",
+                )
 
 
 def _check_forward(of: Any, point: Any, tangents: Any, tol: Any, what: str) -> None:
     dots = [np.asarray(value_of(d)) for d in jvp(of, point, tangents)[1]]
-    scale = min(_scale(v) for x in point for v in np.ravel(x)) if any(
-        x.size for x in point) else 1.0
+    scale = (
+        min(_scale(v) for x in point for v in np.ravel(x)) if any(x.size for x in point) else 1.0
+    )
 
     def along(h: float) -> Any:
-        moved = [np.asarray(x + h * v).astype(x.dtype) for x, v in zip(point, tangents, strict=True)]
+        pairs = zip(point, tangents, strict=True)
+        moved = [np.asarray(x + h * v).astype(x.dtype) for x, v in pairs]
         outs = [np.ravel(np.asarray(value_of(y))) for y in of(*moved)]
         return np.concatenate(outs)
 
@@ -203,5 +217,3 @@ def _some_indices(x: Any, rng: np.random.Generator) -> list[tuple[int, ...]]:
 def _tolerance(arrays: Any, rtol: Any, atol: Any) -> tuple[float, float]:
     loosest = max(TOLERANCE.get(f"{a.dtype.kind}{a.dtype.itemsize}", 2e-6) for a in arrays)
     return (loosest if rtol is None else rtol), (loosest * 1e-2 if atol is None else atol)
-
-

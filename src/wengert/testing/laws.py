@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff.transforms import grad, jvp, vjp
+from ..autodiff.directional import jvp, vjp
+from ..autodiff.transforms import grad
 from ..core.handle import value_of
 from ..core.spec import spec_of
 from ..errors import CheckError
@@ -23,6 +24,7 @@ from .grads import check_grads
 from .oracles import oracle_of
 
 Law = Callable[[Any, np.random.Generator], None]
+Examples = Iterator[tuple[tuple[Any, ...], dict[str, Any]]]
 LAWS: dict[str, Law] = {}
 
 
@@ -47,7 +49,7 @@ def draw(interval: tuple[float, float], rng: np.random.Generator, shape: Any = (
     return low + (high - low) * rng.uniform(0.08, 0.92, size=shape)
 
 
-def arguments_of(op: Any, rng: np.random.Generator) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+def arguments_of(op: Any, rng: np.random.Generator) -> Examples:
     """Operands and parameters to check an operation with.
 
     Raises
@@ -239,9 +241,7 @@ def dtype_is_kept(op: Any, rng: np.random.Generator) -> None:
             continue
         single = [np.asarray(a, np.float32) if i in slots else a for i, a in enumerate(args)]
         with np.errstate(all="ignore"):
-            bars = grad(
-                lambda *xs, p=params: _real_total(op(*xs, **p)), argnums=slots
-            )(*single)
+            bars = grad(lambda *xs, p=params: _real_total(op(*xs, **p)), argnums=slots)(*single)
         for i, bar in zip(slots, bars, strict=True):
             if bar.dtype != np.float32 or bar.shape != np.shape(single[i]):
                 raise CheckError(
