@@ -1,8 +1,8 @@
 """Activations: relu, sigmoid, softplus, softmax and their like, as plain functions.
 
     from ops         relu (0 at its kink), leaky_relu, sigmoid, log_sigmoid, softplus
-    here             softmax and log_softmax, each one operation: one stable pass, and rules that use
-                     the result, so that a cross entropy from logits gets exactly softmax - onehot
+    here             softmax and log_softmax, each one operation: one stable pass, and rules that
+                     use the result, so that a cross entropy from logits gets softmax - onehot
     compositions     silu
 
 All take arrays and tensors; arrays in, arrays out.
@@ -20,7 +20,14 @@ from ..ops.choice import relu
 from ..ops.exponential import log_sigmoid, sigmoid, softplus
 
 __all__ = [
-    *("leaky_relu", "log_sigmoid", "log_softmax", "relu", "sigmoid", "silu", "softmax", "softplus"),
+    "leaky_relu",
+    "log_sigmoid",
+    "log_softmax",
+    "relu",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softplus",
     "tanh",
 ]
 

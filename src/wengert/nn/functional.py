@@ -34,11 +34,23 @@ from .losses import (
 )
 
 __all__ = [
-    *("leaky_relu", "log_sigmoid", "log_softmax", "relu", "sigmoid", "silu", "softmax"),
-    *("softplus", "tanh"),
-    *("binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy"),
-    *("l1_loss", "mse_loss", "nll_loss"),
-    *("linear", "dropout"),
+    "leaky_relu",
+    "log_sigmoid",
+    "log_softmax",
+    "relu",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softplus",
+    "tanh",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cross_entropy",
+    "l1_loss",
+    "mse_loss",
+    "nll_loss",
+    "linear",
+    "dropout",
 ]
 
 

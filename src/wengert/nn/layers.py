@@ -289,8 +289,8 @@ class CrossEntropyLoss(_Loss):
     >>> import numpy as np
     >>> from wengert import nn
     >>> loss_fn = nn.CrossEntropyLoss()
-    >>> float(loss_fn(np.array([[0.0, 0.0]]), np.array([0]))) == np.log(2.0)
-    True
+    >>> round(float(loss_fn(np.array([[0.0, 0.0]]), np.array([0]))), 6)  # log 2
+    0.693147
     """
 
     function = staticmethod(F.cross_entropy)

@@ -45,11 +45,11 @@ def reduced(losses: Any, reduction: str) -> Any:
 
 
 def _same_shape(prediction: Any, target: Any, what: str) -> None:
-    if np.shape(value_of(prediction)) != np.shape(value_of(target)):
+    given, wanted = np.shape(value_of(prediction)), np.shape(value_of(target))
+    if given != wanted:
         raise ShapeError(
-            f"{what}: the prediction has shape {np.shape(value_of(prediction))}, the target "
-            f"{np.shape(value_of(target))}. Broadcasting them would compare everything with everything: "
-            f"reshape one of them{at(user_line())}."
+            f"{what}: the prediction has shape {given}, the target {wanted}. Broadcasting them "
+            f"would compare everything with everything: reshape one of them{at(user_line())}."
         )
 
 
@@ -119,8 +119,8 @@ def cross_entropy(logits: Any, target: Any, reduction: str = "mean", axis: int =
     >>> import numpy as np, wengert as wg
     >>> from wengert.nn.functional import cross_entropy
     >>> logits, target = np.array([[0.0, 0.0]]), np.array([1])
-    >>> float(cross_entropy(logits, target)) == np.log(2.0)
-    True
+    >>> round(float(cross_entropy(logits, target)), 6)  # log 2
+    0.693147
     >>> wg.grad(cross_entropy)(logits, target)
     array([[ 0.5, -0.5]])
     """
@@ -143,8 +143,8 @@ def nll_loss(
     --------
     >>> import numpy as np
     >>> from wengert.nn.functional import nll_loss
-    >>> float(nll_loss(np.log([[0.25, 0.75]]), np.array([0]))) == np.log(4.0)
-    True
+    >>> round(float(nll_loss(np.log([[0.25, 0.75]]), np.array([0]))), 6)  # log 4
+    1.386294
     """
     shape = np.shape(value_of(log_probabilities))
     axis = axis % len(shape) if shape else axis
@@ -231,8 +231,9 @@ def binary_cross_entropy(probabilities: Any, target: Any, reduction: str = "mean
     --------
     >>> import numpy as np
     >>> from wengert.nn.functional import binary_cross_entropy
-    >>> float(binary_cross_entropy(np.array([1.0, 0.5]), np.array([1.0, 0.0]), "sum")) == np.log(2)
-    True
+    >>> loss = binary_cross_entropy(np.array([1.0, 0.5]), np.array([1.0, 0.0]), "sum")
+    >>> round(float(loss), 6)  # 0 + log 2
+    0.693147
     """
     _same_shape(probabilities, target, "binary_cross_entropy")
     p, y = value_of(probabilities), value_of(target)

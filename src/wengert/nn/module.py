@@ -59,6 +59,7 @@ class Module:
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What `forward` computes."""
         return self.forward(*args, **kwargs)
 
     # ---- what belongs to it --------------------------------------------------------------------
@@ -70,12 +71,11 @@ class Module:
                 yield name, item
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """This module and all modules in it, each once, outer ones first."""
-        for name, module in self._walk(prefix, set()):
-            yield name, module
+        """Itself and all modules in it, with dotted names, each once, outer ones first."""
+        yield from self._walk(prefix, set())
 
     def modules(self) -> Iterator[Module]:
-        """This module and all modules in it, each once."""
+        """Itself and all modules in it, each once, outer ones first."""
         for _, module in self._walk("", set()):
             yield module
 
@@ -133,7 +133,7 @@ class Module:
     # ---- saving and loading --------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Copies of the values of all parameters, by name: what ``numpy.savez(f, **state)`` keeps."""
+        """Copies of the values of all parameters by name, ready for ``numpy.savez(f, **state)``."""
         return {name: np.array(value_of(p)) for name, p in self._every_parameter()}
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:

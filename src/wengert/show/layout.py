@@ -1,0 +1,293 @@
+"""Layered layout of a directed acyclic graph: where boxes go and how edges run.
+
+The four classical steps of Sugiyama, each in its plainest form:
+
+    ranks        longest path from the leaves; leaves and what hangs on them alone come down to
+                 their first use
+    dummies      an edge over several ranks gets a place in each rank it passes
+    order        barycentre sweeps down and up; the order with the fewest crossings is kept
+    coordinates  sweeps again: each rank moves to the mean of its neighbours, as closely as order
+                 and minimum distances allow; that is isotonic regression, solved exactly
+
+References: K. Sugiyama, S. Tagawa, M. Toda, IEEE Trans. SMC 11(2), 109-125, 1981.  E. R. Gansner et
+al., IEEE Trans. Software Eng. 19(3), 214-230, 1993.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+Edge = tuple[int, int]
+Point = tuple[float, float]
+
+GAP = 26.0  # between boxes of a rank
+LANE = 12.0  # between edges passing a rank
+RISE = 46.0  # between ranks
+SWEEPS = 24
+
+
+class Layout(NamedTuple):
+    """Positions.
+
+    centres : the centre of each box.
+    routes : for each edge the points it passes, from box to box.
+    width, height : of the whole.
+    """
+
+    centres: list[Point]
+    routes: dict[Edge, list[Point]]
+    width: float
+    height: float
+
+
+class _Places:
+    """Boxes and dummies alike: rank, size, and neighbours above and below."""
+
+    def __init__(
+        self, sizes: Sequence[tuple[float, float]], ranks: list[int], spine: set[Edge]
+    ) -> None:
+        self.rank = list(ranks)
+        self.spine = spine  # edges of longest paths
+        self.width = [w for w, _ in sizes]
+        self.height = [h for _, h in sizes]
+        self.above: list[list[int]] = [[] for _ in sizes]
+        self.below: list[list[int]] = [[] for _ in sizes]
+        self.dummy = [False] * len(sizes)
+
+    def add_dummy(self, rank: int) -> int:
+        """A place for an edge to pass a rank."""
+        self.rank.append(rank)
+        self.width.append(0.0)
+        self.height.append(0.0)
+        self.above.append([])
+        self.below.append([])
+        self.dummy.append(True)
+        return len(self.rank) - 1
+
+    def join(self, a: int, b: int) -> None:
+        """An edge from one rank to the next."""
+        self.below[a].append(b)
+        self.above[b].append(a)
+
+    def stiffness(self, a: int, b: int) -> float:
+        """How much an edge wants to be upright: a long one most, then the longest paths."""
+        if self.dummy[a] or self.dummy[b]:
+            return 4.0 if self.dummy[a] and self.dummy[b] else 0.5
+        return 1.0 if (a, b) in self.spine or (b, a) in self.spine else 0.1
+
+    def distance(self, a: int, b: int) -> float:
+        """How far apart the centres of neighbours in a rank have to be."""
+        gap = LANE if self.dummy[a] and self.dummy[b] else GAP
+        return (self.width[a] + self.width[b]) / 2 + gap
+
+
+def arrange(sizes: Sequence[tuple[float, float]], edges: Sequence[Edge]) -> Layout:
+    """Place boxes in ranks from top to bottom.
+
+    Parameters
+    ----------
+    sizes : sequence of (width, height)
+        Of each box; every edge goes from a box to a later one.
+    edges : sequence of (int, int)
+    """
+    unique = list(dict.fromkeys(edges))
+    places = _Places(sizes, *_ranks(len(sizes), unique))
+    chains = {edge: _chain(places, edge) for edge in unique}
+    layers = _ordered(places)
+    x = _coordinates(places, layers)
+    return _finished(places, layers, x, chains, len(sizes))
+
+
+def _ranks(n: int, edges: Sequence[Edge]) -> tuple[list[int], set[Edge]]:
+    """Ranks, and the edges of longest paths.
+
+    The rank is the length of the longest path from a leaf; then whatever feeds one box only is
+    pulled down to it.
+    """
+    rank = [0] * n
+    uses: list[list[int]] = [[] for _ in range(n)]
+    makers: list[list[int]] = [[] for _ in range(n)]
+    for a, b in sorted(edges, key=lambda e: e[1]):
+        rank[b] = max(rank[b], rank[a] + 1)
+        uses[a].append(b)
+        makers[b].append(a)
+    spine = {(a, b) for a, b in edges if rank[b] == rank[a] + 1}
+    free = [False] * n  # moving it down lengthens no edge: all above it can follow
+    for i in range(n):
+        free[i] = all(free[a] and len(uses[a]) == 1 for a in makers[i])
+    for i in range(n - 1, -1, -1):
+        if free[i] and uses[i]:
+            rank[i] = min(rank[b] for b in uses[i]) - 1
+    return rank, spine
+
+
+def _chain(places: _Places, edge: Edge) -> list[int]:
+    a, b = edge
+    middle = [places.add_dummy(r) for r in range(places.rank[a] + 1, places.rank[b])]
+    chain = [a, *middle, b]
+    for one, two in pairwise(chain):
+        places.join(one, two)
+    return chain
+
+
+# ---- order -------------------------------------------------------------------------------------
+
+
+def _ordered(places: _Places) -> list[list[int]]:
+    """The places of each rank from left to right, with few crossings."""
+    layers: list[list[int]] = [[] for _ in range(max(places.rank, default=-1) + 1)]
+    for i in _by_depth(places):
+        layers[places.rank[i]].append(i)
+    best, fewest = [list(layer) for layer in layers], _crossings(places, layers)
+    for sweep in range(SWEEPS):
+        if not fewest:
+            break
+        down = sweep % 2 == 0
+        rows = range(1, len(layers)) if down else range(len(layers) - 2, -1, -1)
+        for r in rows:
+            _sort_by_neighbours(layers, r, places.above if down else places.below, down)
+        _swap_neighbours(places, layers)
+        count = _crossings(places, layers)
+        if count < fewest:
+            best, fewest = [list(layer) for layer in layers], count
+    return best
+
+
+def _by_depth(places: _Places) -> list[int]:
+    """All places, depth first from the bottom: what belongs together starts together."""
+    order: dict[int, None] = {}
+    stack = [i for i in range(len(places.rank)) if not places.below[i]][::-1]
+    while stack:
+        i = stack.pop()
+        if i not in order:
+            order[i] = None
+            stack.extend(reversed(places.above[i]))
+    return list(order)
+
+
+def _sort_by_neighbours(
+    layers: list[list[int]], r: int, neighbours: list[list[int]], down: bool
+) -> None:
+    fixed = layers[r - 1 if down else r + 1]
+    position = {i: k for k, i in enumerate(fixed)}
+    keys = {}
+    for k, i in enumerate(layers[r]):
+        around = [position[j] for j in neighbours[i]]
+        # One without neighbours keeps its place among the others.
+        keys[i] = sum(around) / len(around) if around else k * len(fixed) / len(layers[r])
+    layers[r].sort(key=keys.__getitem__)
+
+
+def _swap_neighbours(places: _Places, layers: list[list[int]]) -> None:
+    """Exchange adjacent places wherever that removes crossings."""
+    position = {i: k for layer in layers for k, i in enumerate(layer)}
+    for layer in layers:
+        for k in range(len(layer) - 1):
+            a, b = layer[k], layer[k + 1]
+            now = _between(places, a, b, position)
+            if _between(places, b, a, position) < now:
+                layer[k], layer[k + 1] = b, a
+                position[a], position[b] = k + 1, k
+
+
+def _between(places: _Places, a: int, b: int, position: dict[int, int]) -> int:
+    """Crossings of the edges of two adjacent places, a left of b."""
+    total = 0
+    for neighbours in (places.above, places.below):
+        right = sorted(position[j] for j in neighbours[b])
+        total += sum(bisect_left(right, position[i]) for i in neighbours[a])
+    return total
+
+
+def _crossings(places: _Places, layers: list[list[int]]) -> int:
+    """How many pairs of edges cross: inversions, counted by insertion."""
+    total = 0
+    for upper, lower in pairwise(layers):
+        position = {i: k for k, i in enumerate(lower)}
+        seen: list[int] = []
+        for i in upper:
+            ends = sorted(position[j] for j in places.below[i])
+            total += sum(len(seen) - bisect_left(seen, e + 1) for e in ends)
+            for e in ends:
+                insort(seen, e)
+    return total
+
+
+# ---- coordinates -------------------------------------------------------------------------------
+
+
+def _coordinates(places: _Places, layers: list[list[int]]) -> list[float]:
+    x = [0.0] * len(places.rank)
+    for layer in layers:
+        at = 0.0
+        for k, i in enumerate(layer):
+            at += places.distance(layer[k - 1], i) if k else 0.0
+            x[i] = at
+    for sweep in range(SWEEPS):
+        down = sweep % 2 == 0
+        for r in range(len(layers)) if down else range(len(layers) - 1, -1, -1):
+            layer = layers[r]
+            wishes, weights = [], []
+            for i in layer:
+                near = places.above[i] if down else places.below[i]
+                near = near or places.above[i] + places.below[i]
+                if sweep >= SWEEPS - 4:  # finally everybody looks both ways
+                    near = places.above[i] + places.below[i]
+                heavy = [places.stiffness(i, j) for j in near]
+                if near:
+                    wish = sum(w * x[j] for w, j in zip(heavy, near, strict=True)) / sum(heavy)
+                else:
+                    wish = x[i]
+                wishes.append(wish)
+                weights.append(max(heavy, default=0.1))
+            for i, value in zip(layer, _spaced(places, layer, wishes, weights), strict=True):
+                x[i] = value
+    return x
+
+
+def _spaced(
+    places: _Places, layer: list[int], wishes: list[float], weights: list[float]
+) -> list[float]:
+    """The positions nearest to the wishes, in order and far enough apart.
+
+    Least squares under x[k+1] - x[k] >= distance: with the distances taken off it is isotonic
+    regression, which pooling adjacent violators solves exactly.
+    """
+    offsets = [0.0]
+    for a, b in pairwise(layer):
+        offsets.append(offsets[-1] + places.distance(a, b))
+    blocks: list[list[float]] = []  # mean, weight, count
+    for wish, weight, offset in zip(wishes, weights, offsets, strict=False):
+        blocks.append([wish - offset, weight, 1])
+        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
+            mean, w, count = blocks.pop()
+            last = blocks[-1]
+            last[0] = (last[0] * last[1] + mean * w) / (last[1] + w)
+            last[1] += w
+            last[2] += count
+    flat = [mean for mean, _, count in blocks for _ in range(int(count))]
+    return [z + offset for z, offset in zip(flat, offsets, strict=False)]
+
+
+def _finished(
+    places: _Places,
+    layers: list[list[int]],
+    x: list[float],
+    chains: dict[Edge, list[int]],
+    n: int,
+) -> Layout:
+    y = [0.0] * len(x)
+    top = 0.0
+    for layer in layers:
+        tallest = max(places.height[i] for i in layer)
+        for i in layer:
+            y[i] = top + tallest / 2
+        top += tallest + RISE
+    left = min((x[i] - places.width[i] / 2 for i in range(len(x))), default=0.0)
+    right = max((x[i] + places.width[i] / 2 for i in range(len(x))), default=0.0)
+    routes = {edge: [(x[i] - left, y[i]) for i in chain] for edge, chain in chains.items()}
+    centres = [(x[i] - left, y[i]) for i in range(n)]
+    return Layout(centres, routes, right - left, max(0.0, top - RISE))

@@ -1,0 +1,108 @@
+"""Pictures of a training: the loss as it fell, and what is still misread.
+
+Drawn with matplotlib, which only wengert.show knows; import this module by itself.  Nothing is
+shown on a screen: figures are returned, or written where `path` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+import numpy as np
+
+INK, BLUE, RED, GREY = "#222222", "#2f6db3", "#b8402a", "#8a939c"
+
+
+def training_picture(
+    losses: Sequence[float],
+    accuracies: Sequence[float],
+    images: Any,
+    read_as: Sequence[Any],
+    truly: Sequence[Any],
+    path: str | PathLike[str] | None = None,
+    title: str = "",
+    most: int = 18,
+) -> Figure:
+    """Loss and accuracy over the epochs, and the misread pictures.
+
+    Parameters
+    ----------
+    losses : sequence of float
+        The loss of every step; drawn over epochs, with its running mean.
+    accuracies : sequence of float
+        The held-out accuracy after every epoch, from 0 to 1.
+    images : array, shape (n, height, width)
+        The misread ones.
+    read_as, truly : sequence
+        What each was taken for, and what it is.
+    path : path, optional
+        Where to write a PNG.
+    title : str, optional
+    most : int, default 18
+        How many of the misread to show; a multiple of 6 looks best.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    figure = Figure(figsize=(11.5, 4.8), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subfigures(1, 2, width_ratios=(1.15, 1.0), wspace=0.04)
+    if title:
+        figure.suptitle(title, fontsize=13, fontweight="bold", color=INK)
+    _draw_curves(left, losses, accuracies)
+    _draw_misread(right, np.asarray(images), read_as, truly, most)
+    if path is not None:
+        figure.savefig(path, dpi=150)
+    return figure
+
+
+def _draw_curves(place: Any, losses: Sequence[float], accuracies: Sequence[float]) -> None:
+    epochs = max(1, len(accuracies))
+    steps = (1 + np.arange(len(losses))) * epochs / max(1, len(losses))
+    axes = place.subplots()
+    axes.semilogy(steps, losses, color=BLUE, alpha=0.22, linewidth=0.8)
+    window = max(1, len(losses) // epochs)
+    mean = np.convolve(losses, np.ones(window) / window, "valid")
+    axes.semilogy(steps[window - 1 :], mean, color=BLUE, linewidth=2.0)
+    axes.set_xlabel("epoch")
+    axes.set_ylabel("training loss (cross entropy, nats)", color=BLUE)
+    axes.tick_params(axis="y", labelcolor=BLUE)
+    axes.set_xlim(0, epochs)
+    axes.grid(True, which="major", color="#e6e9ec")
+    axes.spines["top"].set_visible(False)
+    other = axes.twinx()
+    other.plot(
+        1 + np.arange(len(accuracies)), 100 * np.asarray(accuracies), "o-", color=RED, markersize=3
+    )
+    other.set_ylabel("held-out accuracy (%)", color=RED)
+    other.tick_params(axis="y", labelcolor=RED)
+    other.set_ylim(min(90.0, 100 * min(accuracies, default=0.9) - 1), 100.0)
+    other.spines["top"].set_visible(False)
+
+
+def _draw_misread(
+    place: Any, images: Any, read_as: Sequence[Any], truly: Sequence[Any], most: int
+) -> None:
+    count, total = min(most, len(images)), len(images)
+    heading = (
+        "nothing misread"
+        if not total
+        else f"all {total} misread"
+        if count == total
+        else (f"{count} of {total} misread")
+    )
+    place.suptitle(heading, fontsize=11, color=INK)
+    columns = 6
+    rows = max(1, -(-count // columns))
+    grid = place.subplots(max(rows, 2), columns, squeeze=False)
+    for k, axes in enumerate(grid.flat):
+        axes.set_axis_off()
+        if k < count:
+            axes.imshow(images[k], cmap="gray_r", interpolation="nearest")
+            axes.set_title(f"{truly[k]} as {read_as[k]}", fontsize=9, color=INK)
