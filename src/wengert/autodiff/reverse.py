@@ -50,7 +50,6 @@ def pullback(
     record : bool, optional
         Whether the derivative is to be differentiable itself; by default exactly when something
         recorded that is not a target takes part.
-
     tape : Tape, optional
         What `tape_between` says of these nodes, if it is known already.
 
@@ -76,71 +75,121 @@ def pullback(
     return bars if recorded else owned(bars)
 
 
+class _State:
+    """What one sweep has gathered so far."""
+
+    __slots__ = ("bars", "buffers", "chosen", "done", "ends", "own", "sweep")
+
+    def __init__(self, tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Sweep):
+        self.bars: Bars = dict(seeds)
+        if sweep.recorded:
+            self.bars = {n: as_handle(t) for n, t in seeds.items()}
+        self.done: Bars = {}
+        self.buffers: set[Node] = set()  # nodes whose cotangent is a large array of our own
+        self.own = Buffers(self.bars, self.buffers, sweep.wanted, chosen)
+        self.chosen, self.sweep, self.ends = chosen, sweep, tape.ends
+
+
 def _sweep(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Sweep) -> Bars:
-    recorded, wanted = sweep.recorded, sweep.wanted
-    bars: Bars = {n: as_handle(t) for n, t in seeds.items()} if recorded else dict(seeds)
-    done: Bars = {}
-    buffers: set[Node] = set()  # nodes whose cotangent is a large array of our own
-    own = Buffers(bars, buffers, wanted, chosen)
-    pop, get = bars.pop, bars.get
+    state = _State(tape, seeds, chosen, sweep)
+    quick = not sweep.recorded and not sweep.guarded and sweep.wanted is None
+    pop, get, bars = state.bars.pop, state.bars.get, state.bars
     for node in reversed(tape.lines):
         t = pop(node, None)
         if t is None:
             continue
-        if type(t) is Parts:
-            t = _complete(t, node, recorded)
-        if node.extra is not None and "hooks" in node.extra:
-            t = _through_hooks(node, t)
-        if node in chosen:
-            done[node] = t
-            if tape.ends:
-                continue
-        args = node.args
-        if not args:
+        pulls = node.op.pulls if quick else None
+        if pulls is None or node.extra is not None or node in chosen or t.dtype.kind == "c":
+            _visit(node, t, state)
             continue
-        op: Any = node.op
-        if recorded:
-            out, inputs = handles_of(node)
-        elif op.vjp_into is not None:
-            op.vjp_into(node, t, own)
-            continue
-        else:
-            out, inputs = node.value, values_of(args)
-        if op.has_vjp:
-            contributions = op.vjp(node, t, out, inputs, sweep)
-        else:
-            contributions = vjp_from_jvp(node, t, out, inputs, sweep)
-        for a, bar in zip(args, contributions):  # noqa: B905 - strict costs time here
-            if bar is None or type(a) is not Node or (wanted is not None and a not in wanted):
-                continue
+        # What `_visit` would do for an elementwise operation of one or two real operands, written
+        # out: calls and loops would double the time of an eager backward pass.
+        a = node.args[0]
+        if len(pulls) == 1:
+            x = a.value
+            bar = pulls[0](t, node.value, x)
             try:
-                value = a.value
-                if bar.shape != value.shape or bar.dtype is not value.dtype:
-                    bar = project(bar, a)
-            except AttributeError:
+                fits = bar.shape == x.shape and bar.dtype is x.dtype
+            except AttributeError:  # a Python number
+                fits = False
+            if not fits:
                 bar = project(bar, a)
             have = get(a)
-            if have is None:
-                bars[a] = bar
-            elif a in buffers:
-                have += bar
-            else:
-                bars[a] = total = have + bar
-                # Below this size a new array costs less than writing into an old one.
-                if not recorded and type(total) is np.ndarray and total.size > 4096:
-                    buffers.add(a)
-    return done
+            bars[a] = bar if have is None else _plus(have, bar, a, state)
+            continue
+        b = node.args[1]
+        x = a.value if isinstance(a, Node) else a
+        y = b.value if isinstance(b, Node) else b
+        if type(a) is Node:
+            bar = pulls[0](t, node.value, x, y)
+            try:
+                fits = bar.shape == x.shape and bar.dtype is x.dtype
+            except AttributeError:  # a Python number
+                fits = False
+            if not fits:
+                bar = project(bar, a)
+            have = get(a)
+            bars[a] = bar if have is None else _plus(have, bar, a, state)
+        if type(b) is Node:
+            bar = pulls[1](t, node.value, x, y)
+            try:
+                fits = bar.shape == y.shape and bar.dtype is y.dtype
+            except AttributeError:  # a Python number
+                fits = False
+            if not fits:
+                bar = project(bar, b)
+            have = get(b)
+            bars[b] = bar if have is None else _plus(have, bar, b, state)
+    return state.done
 
 
-def values_of(args: tuple[Any, ...]) -> Any:
-    """The plain values of operands."""
-    if len(args) == 2:
-        a, b = args
-        return (
-            a.value if isinstance(a, Node) else a,
-            b.value if isinstance(b, Node) else b,
-        )
-    return [a.value if isinstance(a, Node) else a for a in args]
+def _visit(node: Node, t: Any, state: _State) -> None:
+    """Hand an operation its complete cotangent, and add up what it passes on."""
+    sweep, bars = state.sweep, state.bars
+    recorded = sweep.recorded
+    if type(t) is Parts:
+        t = _complete(t, node, recorded)
+    if node.extra is not None and "hooks" in node.extra:
+        t = _through_hooks(node, t)
+    if node in state.chosen:
+        state.done[node] = t
+        if state.ends:
+            return
+    args = node.args
+    if not args:
+        return
+    op: Any = node.op
+    if recorded:
+        out, inputs = handles_of(node)
+    elif op.vjp_into is not None:
+        op.vjp_into(node, t, state.own)
+        return
+    else:
+        out, inputs = node.value, [a.value if isinstance(a, Node) else a for a in args]
+    if op.has_vjp:
+        contributions = op.vjp(node, t, out, inputs, sweep)
+    else:
+        contributions = vjp_from_jvp(node, t, out, inputs, sweep)
+    for a, bar in zip(args, contributions, strict=True):
+        if bar is None or not sweep.wants(a):
+            continue
+        spec = getattr(a.value, "dtype", None), getattr(a.value, "shape", None)
+        if spec != (getattr(bar, "dtype", None), getattr(bar, "shape", None)):
+            bar = project(bar, a)
+        have = bars.get(a)
+        bars[a] = bar if have is None else _plus(have, bar, a, state)
+
+
+def _plus(have: Any, bar: Any, a: Node, state: _State) -> Any:
+    """The sum of two contributions; into the first, if that is a large array of our own."""
+    if a in state.buffers:
+        have += bar
+        return have
+    total = have + bar
+    # Below this size a new array costs less than writing into an old one.
+    if type(total) is np.ndarray and total.size > 4096 and not state.sweep.recorded:
+        state.buffers.add(a)
+    return total
 
 
 def handles_of(node: Node) -> tuple[Any, list[Any]]:

@@ -37,6 +37,7 @@ class Leaf:
     """What stands in the place of an operation where a line has none."""
 
     __slots__ = ("name",)
+    pulls = None
 
     def __init__(self, name: str) -> None:
         self.name = name

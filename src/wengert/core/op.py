@@ -68,6 +68,7 @@ class Op:
     discrete = False
     differentiable = True
     notes_where = False
+    pulls: tuple[Any, ...] | None = None  # the partials, if they are all there is to the vjp
     has_jvp = True
     has_vjp = True
     oracle: Any = None

@@ -66,7 +66,6 @@ class Elementwise(Operation):
         self.differentiable = discrete
         self.rules: tuple[Rule | None, ...] = (None,) * len(self.arguments)
         self._gradient: Rule | None = None
-        self._simple = False  # has partials: the common case, decided once
 
     def _run_body(self, *xs: Any) -> Any:
         return self.body(ARRAYS, *xs)
@@ -79,7 +78,8 @@ class Elementwise(Operation):
         if len(rules) != len(self.arguments):
             raise TypeError(f"{self.name} has {len(self.arguments)} operands, {len(rules)} rules")
         self.rules = rules
-        self.differentiable = self._simple = True
+        self.differentiable = True
+        self.pulls = rules if len(rules) <= 2 and None not in rules else None
         return self
 
     def to_real(self, gradient: Rule) -> Elementwise:
@@ -102,28 +102,6 @@ class Elementwise(Operation):
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
         """Each partial times the cotangent."""
-        wanted = sweep.wanted
-        if not self._simple or sweep.guarded or wanted is not None or t.dtype.kind == "c":
-            return self._general_vjp(node, t, out, inputs, sweep)
-        # The same as below, unrolled: this is the innermost step of every eager sweep.
-        args, rules = node.args, self.rules
-        if len(args) == 2:
-            x, y = inputs
-            f, g = rules
-            return (
-                f(t, out, x, y) if f is not None and type(args[0]) is Node else None,
-                g(t, out, x, y) if g is not None and type(args[1]) is Node else None,
-            )
-        if len(args) == 1:
-            return (rules[0](t, out, inputs[0]),)  # type: ignore[misc]
-        return [
-            rule(t, out, *inputs) if rule is not None and type(a) is Node else None
-            for rule, a in zip(rules, args)  # noqa: B905 - strict costs time here
-        ]
-
-    def _general_vjp(
-        self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep
-    ) -> list[Any]:
         if not self.differentiable:
             raise self.no_rule(node)
         if self._gradient is not None:
