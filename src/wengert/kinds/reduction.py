@@ -1,9 +1,15 @@
 """Reduction: some axes are combined into one number each.
 
 An entry states run (NumPy's signature: axis, keepdims) and its *partial*, a linear map
-`(t, out, x, axis) -> partial * t` over arrays of the operand's shape, where `t` and `out` have
-been expanded back to it by broadcasting.  From it follow both modes: the cotangent is the map of
-the expanded cotangent, the tangent the sum over the axes of the map of the tangent.
+`(t, out, x, axis) -> partial * t`, where `out` has kept the reduced axes with length one, and `t`
+either has too (a cotangent) or has the operand's shape (a tangent).  From it follow both modes: the
+cotangent is the map of the cotangent, spread over the reduced axes; the tangent is the sum over the
+axes of the map of the tangent.
+
+For complex operands a partial is the complex derivative, as for elementwise operations, and the
+cotangent is conj(partial) t.  Where the value is real but the operand complex (a variance, a norm)
+the partial is the direction of steepest ascent: the cotangent is partial * t, the tangent the real
+part of conj(partial) * dot.
 """
 
 from __future__ import annotations
@@ -32,6 +38,14 @@ def kept_shape(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
     """The shape with the reduced axes of length one."""
     gone = axes_of(axis, len(shape))
     return tuple(1 if i in gone else n for i, n in enumerate(shape))
+
+
+def count_along(shape: tuple[int, ...], axis: Axis) -> int:
+    """How many elements are combined into one."""
+    n = 1
+    for a in axes_of(axis, len(shape)):
+        n *= shape[a] if shape else 1
+    return n
 
 
 class Reduction(Operation):
@@ -65,25 +79,36 @@ class Reduction(Operation):
             raise self.no_rule(node)
         x = inputs[0]
         axis, rest = self._options(node)
-        shape = kept_shape(x.shape, axis)
-        spread = lookup("broadcast_to")(t.reshape(shape), shape=x.shape)
-        bar = self._partial(spread, out.reshape(shape), x, axis, **rest)
+        shape = getattr(x, "shape", ())
+        kept = kept_shape(shape, axis)
+        if t.shape != kept:
+            t, out = t.reshape(kept), out.reshape(kept)
+        holomorphic = t.dtype.kind == "c"
+        bar = self._partial(t.conj() if holomorphic else t, out, x, axis, **rest)
         if sweep.guarded:
-            bar = strong_zero(spread, bar)
-        return [bar, *([None] * (len(inputs) - 1))]
+            bar = strong_zero(t, bar)
+        if holomorphic:
+            bar = bar.conj()
+        if bar.shape != shape:
+            bar = lookup("broadcast_to")(bar, shape=shape)
+        return [bar]
 
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
         """The sum over the axes of the partial of the tangent."""
         if self._partial is None:
             raise self.no_rule(node)
-        x = inputs[0]
+        x, dot = inputs[0], dots[0]
         axis, rest = self._options(node)
-        shape = kept_shape(x.shape, axis)
-        term = self._partial(dots[0], out.reshape(shape), x, axis, **rest)
+        kept = kept_shape(dot.shape, axis)
+        to_real = dot.dtype.kind == "c" and out.dtype.kind == "f"
+        wide = out.reshape(kept) if out.shape != kept else out
+        term = self._partial(dot.conj() if to_real else dot, wide, x, axis, **rest)
         if sweep.guarded:
-            term = strong_zero(dots[0], term)
-        total = lookup("sum")(term, axis=axis, keepdims=True)
-        return total.reshape(out.shape)
+            term = strong_zero(dot, term)
+        if to_real:
+            term = term.real
+        total: Any = lookup("sum")(term, axis=axis, keepdims=True)
+        return total.reshape(out.shape) if total.shape != out.shape else total
 
 
 def reduction(run: Callable[..., Any] | None = None, **options: Any) -> Any:

@@ -1,0 +1,208 @@
+"""Reductions over everything that is not NaN: nansum, nanmean, nanvar, nanmax, nancumsum, ...
+
+A NaN is left out by choice, not by multiplication, so its derivative is exactly 0. Where nothing
+is left, the value is what NumPy says (0, 1, or NaN with a warning) and the derivative 0.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..core.handle import value_of
+from ..kinds.reduction import Axis
+from ..ops import reductions
+from ..ops.choice import where as choose
+from . import cumulative, extremes
+from . import reductions as ours
+from .dispatch import counterpart
+from .options import NOTHING, count, given, kept, masked, typed, unkept
+
+__all__ = [
+    "nansum",
+    "nanprod",
+    "nanmean",
+    "nanvar",
+    "nanstd",
+    "nanmax",
+    "nanmin",
+    "nanargmax",
+    "nanargmin",
+    "nancumsum",
+    "nancumprod",
+]
+
+
+def _filled(a: Any, fill: Any) -> Any:
+    """`a` with its NaNs replaced; `a` itself if it has none."""
+    holes = np.isnan(value_of(a))
+    return masked(a, ~holes, fill) if np.any(holes) else a
+
+
+@counterpart(np.nansum)
+def nansum(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
+    """The sum of what is not NaN, as ``numpy.nansum``.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.grad(lambda x: np.nansum(x * x))(np.array([1.0, np.nan]))
+    array([2., 0.])
+    """
+    return ours.sum(_filled(a, 0), axis, dtype, out, **options)
+
+
+@counterpart(np.nanprod)
+def nanprod(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
+    """The product of what is not NaN, as ``numpy.nanprod``."""
+    return ours.prod(_filled(a, 1), axis, dtype, out, **options)
+
+
+def _present(a: Any, where: Any) -> Any:
+    """The mask of what is not NaN and not left out by the user's mask."""
+    mask = ~np.isnan(value_of(a))
+    return mask if where is True or where is NOTHING else mask & value_of(where)
+
+
+def _average(total: Any, n: Any) -> Any:
+    """total / n, and NaN without a derivative where n is not positive."""
+    empty = n <= 0
+    if not np.any(empty):
+        return total / n
+    return choose(empty, np.nan, total / np.where(empty, 1, n))
+
+
+@counterpart(np.nanmean)
+def nanmean(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+) -> Any:
+    """The mean of what is not NaN, as ``numpy.nanmean``."""
+    a = typed(a, dtype)
+    mask = _present(a, where)
+    n = count(a, axis, mask)
+    if not n.all():
+        warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=2)
+    m = _average(reductions.sum(masked(a, mask, 0), axis=axis, keepdims=True), n)
+    return given(unkept(m, axis, keepdims), out)
+
+
+def _nan_spread(a: Any, axis: Axis, ddof: Any, where: Any, mean: Any) -> Any:
+    """The variance of what is not NaN, with the reduced axes kept."""
+    mask = _present(a, where)
+    n = count(a, axis, mask)
+    a = masked(a, mask, 0)
+    if mean is NOTHING or mean is None:
+        mean = _average(reductions.sum(a, axis=axis, keepdims=True), n)
+    apart = choose(mask, a - mean, 0.0)
+    if not (n > ddof).all():
+        warnings.warn("Degrees of freedom <= 0 for slice.", RuntimeWarning, stacklevel=3)
+    return _average(reductions.sum(ours.abs2(apart), axis=axis, keepdims=True), n - ddof)
+
+
+@counterpart(np.nanvar)
+def nanvar(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: float = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = NOTHING,
+    correction: Any = NOTHING,
+) -> Any:
+    """The variance of what is not NaN, as ``numpy.nanvar``."""
+    ddof = ours.freedom(ddof, correction)
+    v = _nan_spread(typed(a, dtype), axis, ddof, where, mean)
+    return given(unkept(v, axis, keepdims), out)
+
+
+@counterpart(np.nanstd)
+def nanstd(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: float = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = NOTHING,
+    correction: Any = NOTHING,
+) -> Any:
+    """The standard deviation of what is not NaN, as ``numpy.nanstd``; derivative 0 at 0."""
+    ddof = ours.freedom(ddof, correction)
+    v = _nan_spread(typed(a, dtype), axis, ddof, where, mean)
+    return given(unkept(ours.root(v), axis, keepdims), out)
+
+
+# ---- extremes ----------------------------------------------------------------------------------
+
+
+def _nan_extreme(name: str, a: Any, axis: Axis, options: dict[str, Any]) -> Any:
+    holes = np.isnan(value_of(a))
+    pick = getattr(extremes, name)
+    if not np.any(holes):
+        return pick(a, axis, **options)
+    found = pick(masked(a, ~holes, -np.inf if name == "max" else np.inf), axis, **options)
+    keys = {"axis": axis, "keepdims": kept(options.get("keepdims", False))}
+    if options.get("initial", NOTHING) is NOTHING:
+        empty = np.all(holes, **keys)
+        if np.any(empty):
+            warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=3)
+            found = choose(empty, np.nan, found)
+    return found
+
+
+@counterpart(np.nanmax)
+def nanmax(a: Any, axis: Axis = None, out: Any = None, **options: Any) -> Any:
+    """The largest element that is not NaN, as ``numpy.nanmax``; ties split evenly."""
+    return given(_nan_extreme("max", a, axis, options), out)
+
+
+@counterpart(np.nanmin)
+def nanmin(a: Any, axis: Axis = None, out: Any = None, **options: Any) -> Any:
+    """The smallest element that is not NaN, as ``numpy.nanmin``; ties split evenly."""
+    return given(_nan_extreme("min", a, axis, options), out)
+
+
+def _nan_position(op: Any, fill: Any, a: Any, axis: Any, keepdims: Any) -> Any:
+    if np.any(np.all(np.isnan(value_of(a)), axis=axis)):
+        raise ValueError("All-NaN slice encountered")
+    return op(_filled(a, fill), axis=axis, keepdims=kept(keepdims))
+
+
+@counterpart(np.nanargmax)
+def nanargmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    """Where the largest element that is not NaN is, as ``numpy.nanargmax``."""
+    return given(_nan_position(reductions.argmax, -np.inf, a, axis, keepdims), out)
+
+
+@counterpart(np.nanargmin)
+def nanargmin(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    """Where the smallest element that is not NaN is, as ``numpy.nanargmin``."""
+    return given(_nan_position(reductions.argmin, np.inf, a, axis, keepdims), out)
+
+
+# ---- running -----------------------------------------------------------------------------------
+
+
+@counterpart(np.nancumsum)
+def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
+    """The running sum with NaNs as zeros, as ``numpy.nancumsum``."""
+    return cumulative.cumsum(_filled(a, 0), axis, dtype, out)
+
+
+@counterpart(np.nancumprod)
+def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
+    """The running product with NaNs as ones, as ``numpy.nancumprod``."""
+    return cumulative.cumprod(_filled(a, 1), axis, dtype, out)

@@ -1,0 +1,162 @@
+"""Norms of vectors and matrices, log-sum-exp, softmax.
+
+    logsumexp, softmax, log_softmax   SciPy's, stable; weights of any sign
+    vector_norm, matrix_norm          all orders but those that need singular values
+
+They are zero-safe: the derivative at the zero vector, and where all of logsumexp is -inf, is 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..core.handle import Handle, value_of
+from ..errors import at, user_line
+from ..kinds.reduction import Axis
+from ..ops import casts, reductions
+from ..ops.choice import absolute
+from ..ops.choice import where as choose
+from .options import unkept
+
+__all__ = ["logsumexp", "softmax", "log_softmax"]
+
+
+def logsumexp(
+    a: Any,
+    axis: Axis = None,
+    b: Any = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+) -> Any:
+    """log(sum(b exp(a))) without overflow, as ``scipy.special.logsumexp``.
+
+    Parameters
+    ----------
+    a : array or Tensor
+    axis : int, tuple of int or None
+    b : array or Tensor, optional
+        Factors, of any sign; may be zero. Broadcast against `a`.
+    keepdims : bool
+    return_sign : bool
+        Also return the sign of the sum, and the logarithm of its absolute value.
+
+    Returns
+    -------
+    array or Tensor
+        A tuple with the sign if `return_sign`. NaN where the sum is negative otherwise.
+
+    Notes
+    -----
+    The derivative by `a` is the softmax; 0 where all of `a` is -inf.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> round(float(wg.numpy.logsumexp(np.array([1000.0, 1000.0]))), 4)
+    1000.6931
+    >>> wg.grad(wg.numpy.logsumexp)(np.array([1000.0, 1000.0, -np.inf]))
+    array([0.5, 0.5, 0. ])
+    """
+    a = a if isinstance(a, Handle) else np.asarray(a)
+    if b is None:
+        out = reductions.logsumexp(a, axis=axis, keepdims=keepdims)
+        return (out, np.ones_like(value_of(out))) if return_sign else out
+    b = b if isinstance(b, Handle) else np.asarray(b)
+    used = np.broadcast_to(value_of(b) != 0, np.broadcast_shapes(a.shape, b.shape))
+    a = choose(used, a, -np.inf)
+    top = np.maximum.reduce(value_of(a).real, axis=axis, keepdims=True, initial=-np.inf)
+    top = np.where(np.isfinite(top), top, 0)
+    s = reductions.sum(b * np.exp(a - top), axis=axis, keepdims=True)
+    sign = np.sign(value_of(s))
+    if return_sign:
+        s = s * sign
+    empty = value_of(s) == 0
+    with np.errstate(invalid="ignore"):
+        out = choose(empty, -np.inf, np.log(choose(empty, 1.0, s))) + top
+    out = unkept(out, axis, keepdims)
+    return (out, unkept(sign, axis, keepdims)) if return_sign else out
+
+
+def softmax(x: Any, axis: Axis = None) -> Any:
+    """exp(x) / sum(exp(x)) over an axis, as ``scipy.special.softmax``.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.numpy.softmax(np.array([1000.0, 1000.0]))
+    array([0.5, 0.5])
+    """
+    return np.exp(log_softmax(x, axis))
+
+
+def log_softmax(x: Any, axis: Axis = None) -> Any:
+    """The logarithm of the softmax, as ``scipy.special.log_softmax``."""
+    x = x if isinstance(x, Handle) else np.asarray(x)
+    return x - reductions.logsumexp(x, axis=axis, keepdims=True)
+
+
+# ---- norms -------------------------------------------------------------------------------------
+
+
+def vector_norm(x: Any, ord: float = 2, axis: Axis = None, keepdims: bool = False) -> Any:
+    """The norm of vectors along axes, for every order, as ``numpy.linalg.vector_norm``.
+
+    Parameters
+    ----------
+    x : array or Tensor
+        Real or complex.
+    ord : float
+        p of the p-norm; inf and -inf for the largest and smallest absolute value, 0 for the
+        number of elements that are not zero.
+    axis : int, tuple of int or None
+    keepdims : bool
+
+    Notes
+    -----
+    The derivative at the zero vector is 0, and so is that of |x| at 0 (docs/conventions.md).
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.grad(wg.numpy.vector_norm)(np.array([3.0, 4.0]))
+    array([0.6, 0.8])
+    """
+    x = x if isinstance(x, Handle) else np.asarray(x)
+    if x.dtype.kind in "biu":
+        x = casts.astype(x, float)
+    keys: Any = {"axis": axis, "keepdims": keepdims}
+    if ord == 2:
+        return reductions.norm2(x, **keys)
+    if ord == math.inf:
+        return reductions.max(absolute(x), **keys)
+    if ord == -math.inf:
+        return reductions.min(absolute(x), **keys)
+    if ord == 1:
+        return reductions.sum(absolute(x), **keys)
+    if ord == 0:
+        return casts.astype(
+            reductions.count_nonzero(x, **keys), np.asarray(value_of(x)).real.dtype
+        )
+    return reductions.norm_p(x, p=ord, **keys)
+
+
+def matrix_norm(
+    x: Any, ord: Any = "fro", axis: tuple[int, int] = (-2, -1), keepdims: bool = False
+) -> Any:
+    """The norm of matrices in two axes: "fro", 1, -1, inf or -inf.
+
+    The spectral and nuclear norms need singular values: ``wengert.numpy.linalg.norm``.
+    """
+    if ord in ("fro", "f"):
+        return vector_norm(x, 2, axis, keepdims)
+    if ord not in (1, -1, math.inf, -math.inf):
+        raise ValueError(f"ord={ord!r} is not one of 'fro', 1, -1, inf, -inf{at(user_line())}")
+    x = x if isinstance(x, Handle) else np.asarray(x)
+    row, column = (k % x.ndim for k in axis)
+    summed, compared = (row, column) if abs(ord) == 1 else (column, row)
+    sums = reductions.sum(absolute(x), axis=summed, keepdims=True)
+    pick = reductions.max if ord > 0 else reductions.min
+    return unkept(pick(sums, axis=compared, keepdims=True), (row, column), keepdims)

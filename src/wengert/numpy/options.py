@@ -1,0 +1,64 @@
+"""What NumPy's reductions have in common: out=, where=, initial=, dtype=, keepdims=.
+
+Each option is one small function on values that may be tensors. NumPy marks an option that was not
+given with a value of its own, NOTHING.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.handle import Handle, value_of
+from ..kinds.reduction import Axis, axes_of
+from ..ops import casts
+from ..ops.choice import where as choose
+from ..tensor.protocols import deliver
+
+NOTHING = np._NoValue  # type: ignore[attr-defined]
+
+
+def given(x: Any, out: Any) -> Any:
+    """A result where `out=` wants it."""
+    return x if out is None else deliver(x, out)
+
+
+def masked(a: Any, where: Any, fill: Any) -> Any:
+    """`a` with a neutral element where the mask says no."""
+    if where is True or where is NOTHING:
+        return a
+    dtype = np.asarray(value_of(a)).dtype
+    return choose(where, a, fill if isinstance(fill, Handle) else dtype.type(fill))
+
+
+def typed(a: Any, dtype: Any) -> Any:
+    """`a` in the dtype in which to compute."""
+    return a if dtype is None or dtype is NOTHING else casts.astype(a, dtype)
+
+
+def started(x: Any, initial: Any, combine: Any) -> Any:
+    """A result combined with `initial=`."""
+    return x if initial is None or initial is NOTHING else combine(x, initial)
+
+
+def kept(keepdims: Any) -> bool:
+    """Whether the reduced axes stay."""
+    return keepdims is not NOTHING and bool(keepdims)
+
+
+def unkept(x: Any, axis: Axis, keepdims: Any) -> Any:
+    """Without the reduced axes that were kept, unless they are wanted."""
+    if kept(keepdims):
+        return x
+    shape = np.shape(value_of(x))
+    gone = axes_of(axis, len(shape))
+    return x.reshape(tuple(n for k, n in enumerate(shape) if k not in gone))
+
+
+def count(a: Any, axis: Axis, where: Any) -> Any:
+    """How many elements the mask leaves, with the reduced axes kept, in the precision of `a`."""
+    value = np.asarray(value_of(a))
+    mask = np.broadcast_to(value_of(where), value.shape)
+    real = value.dtype.type(0).real.dtype if value.dtype.kind in "fc" else np.dtype(float)
+    return np.add.reduce(mask, axis=axis, keepdims=True).astype(real)

@@ -1,0 +1,310 @@
+"""Medians, quantiles, percentiles, with and without NaNs.
+
+A quantile is the sorted sample read at a *virtual index*, a position that need not be whole;
+between neighbours it is interpolated (R. J. Hyndman and Y. Fan, "Sample quantiles in statistical
+packages", American Statistician 50(4), 361-365, 1996). The sample is sorted by a gather, the
+virtual index is computed with wengert operations: the derivatives by the sample and by q follow.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..core.handle import value_of
+from ..kinds.reduction import Axis, axes_of
+from ..ops import casts, reductions, sorting
+from ..ops.choice import where as choose
+from ..ops.shapes import reshape, transpose
+from .dispatch import as_array, counterpart
+from .options import given, kept, unkept
+
+__all__ = ["median", "quantile", "percentile", "nanmedian", "nanquantile", "nanpercentile"]
+
+# Methods that interpolate: the virtual index is n q + alpha + q (1 - alpha - beta) - 1.
+PLOTTING = {
+    "linear": (1.0, 1.0),
+    "weibull": (0.0, 0.0),
+    "hazen": (0.5, 0.5),
+    "interpolated_inverted_cdf": (0.0, 1.0),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+}
+STEPS = (
+    "inverted_cdf",
+    "averaged_inverted_cdf",
+    "closest_observation",
+    "lower",
+    "higher",
+    "midpoint",
+    "nearest",
+)
+
+
+def _in_lines(a: Any, axis: Axis) -> Any:
+    """The reduced axes as one last axis."""
+    axes = axes_of(axis, a.ndim)
+    rest = [k for k in range(a.ndim) if k not in axes]
+    if axes and (*rest, *axes) != tuple(range(a.ndim)):
+        a = transpose(a, axes=(*rest, *axes))
+    return reshape(a, shape=(*a.shape[: len(rest)], -1)) if len(axes) != 1 else a
+
+
+def _sorted(a: Any, axis: Axis) -> tuple[Any, Any, Any]:
+    """Sorted lines, how many elements of each are not NaN, and which have a NaN."""
+    x = _in_lines(as_array(a), axis)
+    x = casts.astype(x, float) if x.dtype.kind in "biu" else x
+    positions = np.argsort(value_of(x), axis=-1)
+    x = sorting.gather_along(x, positions, axis=-1, unique=True)
+    holes = np.isnan(value_of(x))
+    return x, x.shape[-1] - holes.sum(-1), holes.any(-1)
+
+
+def _at(x: Any, index: Any) -> Any:
+    """One element of each line."""
+    last = max(x.shape[-1] - 1, 0)
+    index = np.clip(index, 0, last).astype(np.intp)
+    return sorting.gather_along(x, index[..., None], axis=-1)[..., 0]
+
+
+def _shape_kept(a: Any, axis: Axis) -> tuple[int, ...]:
+    axes = axes_of(axis, np.ndim(value_of(a)))
+    return tuple(1 if k in axes else n for k, n in enumerate(np.shape(value_of(a))))
+
+
+# ---- median ------------------------------------------------------------------------------------
+
+
+def _median(a: Any, axis: Axis, keepdims: Any, ignore_nan: bool) -> Any:
+    a = as_array(a)
+    x, n, undefined = _sorted(a, axis)
+    if x.shape[-1] == 0:
+        empty = reductions.sum(x, axis=-1) + np.nan
+        warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=4)
+        return unkept(empty.reshape(_shape_kept(a, axis)), axis, keepdims)
+    if not ignore_nan:
+        n = np.full_like(n, x.shape[-1])
+    elif np.any(n == 0):
+        warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=4)
+    low, high = (n - 1) // 2, n // 2
+    middle = _at(x, high)
+    if np.any(low != high):
+        both = (_at(x, low) + middle) * 0.5
+        middle = both if np.all(low != high) else choose(low == high, middle, both)
+    undefined = (n == 0) if ignore_nan else undefined
+    if np.any(undefined):
+        middle = choose(undefined, np.nan, middle)
+    return unkept(middle.reshape(_shape_kept(a, axis)), axis, keepdims)
+
+
+@counterpart(np.median)
+def median(
+    a: Any, axis: Axis = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
+) -> Any:
+    """The median, as ``numpy.median``.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.grad(np.median)(np.array([4.0, 1.0, 3.0, 9.0]))
+    array([0.5, 0. , 0.5, 0. ])
+    """
+    return given(_median(a, axis, keepdims, False), out)
+
+
+@counterpart(np.nanmedian)
+def nanmedian(
+    a: Any, axis: Axis = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
+) -> Any:
+    """The median of what is not NaN, as ``numpy.nanmedian``."""
+    return given(_median(a, axis, keepdims, True), out)
+
+
+# ---- quantiles ---------------------------------------------------------------------------------
+
+
+def _step_index(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
+    """The two neighbours and the share of the second, for methods that jump."""
+    if method in ("inverted_cdf", "averaged_inverted_cdf"):
+        v = n * q - 1
+        floor = np.floor(v)
+        whole = v == floor
+        share = np.where(whole, 0.5, 1.0) if method[0] == "a" else np.where(whole, 0.0, 1.0)
+        return floor, floor + 1, share
+    if method == "closest_observation":
+        v = n * q - 1 - 0.5
+        floor = np.floor(v)
+        stay = (v == floor) & (floor % 2 == 1)
+        return floor, floor + 1, np.where(stay, 0.0, 1.0)
+    v = (n - 1) * q
+    if method == "nearest":
+        near = np.rint(v)
+        return near, near, np.zeros_like(v)
+    low, high = np.floor(v), np.ceil(v)
+    share = {"lower": 0.0, "higher": 1.0, "midpoint": 0.5}[method]
+    return low, high, np.full_like(v, share)
+
+
+def _read(x: Any, q: Any, n: Any, method: str) -> Any:
+    """The quantile q, one number, of each sorted line."""
+    real = value_of(x).dtype
+    if method in PLOTTING:
+        alpha, beta = PLOTTING[method]
+        if method == "linear":
+            v = (n - 1) * q
+        else:
+            v = n * q + (alpha + q * (1.0 - alpha - beta)) - 1.0
+        # Beyond the ends the quantile is the end: a constant, with no derivative by q.
+        v = choose(value_of(v) >= n - 1, n - 1.0, choose(value_of(v) < 0, 0.0, v))
+        low = np.floor(value_of(v))
+        share = v - low
+        share = casts.astype(share, real) if np.asarray(value_of(share)).dtype != real else share
+        a, b = _at(x, low), _at(x, np.minimum(low + 1, n - 1))
+    else:
+        low, high, share = _step_index(value_of(q), n, method)
+        last = np.maximum(n - 1, 0)
+        a, b = _at(x, np.clip(low, 0, last)), _at(x, np.clip(high, 0, last))
+        share = np.asarray(share, real)
+    level = np.logical_and(value_of(a) == value_of(b), np.isinf(value_of(a)))
+    if np.any(level):  # inf - inf would be NaN
+        edge, a, b = a, choose(level, 0.0, a), choose(level, 0.0, b)
+    apart = b - a
+    mixed = choose(value_of(share) >= 0.5, b - apart * (1 - share), a + apart * share)
+    return choose(level, edge, mixed) if np.any(level) else mixed
+
+
+def _weighted(a: Any, q: Any, axis: Axis, weights: Any) -> tuple[list[Any], Any]:
+    """The inverted distribution function of a weighted sample, one row for each q."""
+    x = _in_lines(a, axis)
+    w = value_of(weights)
+    w = w if np.ndim(w) == a.ndim else _along(w, a, axis)
+    w = _in_lines(np.asarray(w), axis)
+    order = np.argsort(value_of(x), axis=-1, kind="stable")
+    x = sorting.gather_along(x, order, axis=-1, unique=True)
+    share = np.cumsum(np.take_along_axis(w, order, -1), axis=-1)
+    share = share / share[..., -1:]
+    rows = [_at(x, (share < one).sum(-1)) for one in np.ravel(value_of(q))]
+    return rows, np.isnan(value_of(x)).any(-1)
+
+
+def _along(weights: Any, a: Any, axis: Axis) -> Any:
+    axes = axes_of(axis, a.ndim)
+    shape = tuple(n if k in axes else 1 for k, n in enumerate(a.shape))
+    return np.broadcast_to(np.reshape(weights, shape), a.shape)
+
+
+def _quantile(
+    a: Any, q: Any, axis: Axis, method: str, keepdims: Any, weights: Any, ignore_nan: bool
+) -> Any:
+    a, q = as_array(a), as_array(q)
+    if a.dtype.kind == "c":
+        raise TypeError("a must be an array of real numbers")
+    levels = value_of(q)
+    if not np.all((levels >= 0) & (levels <= 1)):
+        raise ValueError("Quantiles must be in the range [0, 1]")
+    if method not in PLOTTING and method not in STEPS:
+        raise ValueError(f"{method!r} is not a valid method. Use one of {(*PLOTTING, *STEPS)}")
+    shape = _shape_kept(a, axis)
+    flat_q = reshape(q, shape=(-1,))
+    if weights is not None:
+        if method != "inverted_cdf":
+            raise ValueError("Only method 'inverted_cdf' supports weights.")
+        rows, undefined = _weighted(a, q, axis, weights)
+    else:
+        x, n, undefined = _sorted(a, axis)
+        n = n if ignore_nan else np.full_like(n, x.shape[-1])
+        undefined = (n == 0) if ignore_nan else undefined
+        if ignore_nan and np.any(undefined):
+            warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=4)
+        rows = [_read(x, flat_q[k], n, method) for k in range(q.size)]
+    if np.any(undefined):
+        rows = [choose(undefined, np.nan, row) for row in rows]
+    rows = [unkept(row.reshape(shape), axis, keepdims) for row in rows]
+    if q.ndim == 0:
+        return rows[0]
+    stacked = np.stack(rows)
+    return stacked.reshape(q.shape + stacked.shape[1:])
+
+
+@counterpart(np.quantile)
+def quantile(
+    a: Any,
+    q: Any,
+    axis: Axis = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: Any = False,
+    *,
+    weights: Any = None,
+) -> Any:
+    """The quantiles q, as ``numpy.quantile``, by all of NumPy's methods.
+
+    Notes
+    -----
+    Differentiable by the sample, and by q where the method interpolates. Weights only choose
+    (method "inverted_cdf"): they have no derivative.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> x = np.array([1.0, 2.0, 4.0])
+    >>> wg.grad(lambda x: np.quantile(x, 0.75))(x)
+    array([0. , 0.5, 0.5])
+    >>> float(wg.grad(lambda q: np.quantile(x, q))(0.75))
+    4.0
+    """
+    return given(_quantile(a, q, axis, method, kept(keepdims), weights, False), out)
+
+
+@counterpart(np.percentile)
+def percentile(
+    a: Any,
+    q: Any,
+    axis: Axis = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: Any = False,
+    *,
+    weights: Any = None,
+) -> Any:
+    """The percentiles q, as ``numpy.percentile``; see `quantile`."""
+    return quantile(a, as_array(q) / 100, axis, out, False, method, keepdims, weights=weights)
+
+
+@counterpart(np.nanquantile)
+def nanquantile(
+    a: Any,
+    q: Any,
+    axis: Axis = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: Any = False,
+    *,
+    weights: Any = None,
+) -> Any:
+    """The quantiles of what is not NaN, as ``numpy.nanquantile``."""
+    if weights is not None:
+        weights = np.where(np.isnan(value_of(a)), 0.0, value_of(weights))
+        a = choose(np.isnan(value_of(a)), np.inf, a)
+    return given(_quantile(a, q, axis, method, kept(keepdims), weights, True), out)
+
+
+@counterpart(np.nanpercentile)
+def nanpercentile(
+    a: Any,
+    q: Any,
+    axis: Axis = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: Any = False,
+    *,
+    weights: Any = None,
+) -> Any:
+    """The percentiles of what is not NaN, as ``numpy.nanpercentile``."""
+    return nanquantile(a, as_array(q) / 100, axis, out, False, method, keepdims, weights=weights)

@@ -1,0 +1,223 @@
+"""Statistics: average, covariance, correlation, histograms, counts.
+
+Medians and quantiles are in quantiles.py, moments in reductions.py. Numbers of occurrence are whole
+numbers without derivative; weights in them are differentiable.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..core.handle import Handle, value_of
+from ..errors import ShapeError, at, user_line
+from ..kinds.reduction import Axis, axes_of
+from ..ops import casts, indexing, reductions, sorting
+from ..ops.casts import broadcast_to
+from ..ops.shapes import reshape
+from .cumulative import diff
+from .dispatch import as_array, counterpart
+from .options import kept
+
+__all__ = ["average", "cov", "corrcoef", "histogram", "bincount"]
+
+
+@counterpart(np.average)
+def average(
+    a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False
+) -> Any:
+    """The weighted mean, as ``numpy.average``; differentiable by the weights too.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> x = np.array([1.0, 3.0])
+    >>> wg.grad(lambda w: np.average(x, weights=w))(np.array([1.0, 1.0]))
+    array([-0.5,  0.5])
+    """
+    a = as_array(a)
+    keys: Any = {"axis": axis, "keepdims": kept(keepdims)}
+    if weights is None:
+        mean = reductions.mean(a, **keys)
+        total = np.full(mean.shape, a.size / max(mean.size, 1), value_of(mean).dtype)
+        return (mean, total) if returned else mean
+    weights = as_array(weights)
+    if weights.shape != a.shape:
+        weights = _weights_along(weights, a, axis)
+    total = reductions.sum(weights, **keys)
+    if np.any(value_of(total) == 0):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    mean = reductions.sum(a * weights, **keys) / total
+    if not returned:
+        return mean
+    return mean, broadcast_to(total, shape=mean.shape) if total.shape != mean.shape else total
+
+
+def _weights_along(weights: Any, a: Any, axis: Axis) -> Any:
+    """Weights for some axes only, spread over the others."""
+    if axis is None:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    chosen = axis if isinstance(axis, tuple) else (axis,)
+    axes = tuple(k % a.ndim for k in chosen)
+    if weights.shape != tuple(a.shape[k] for k in axes):
+        raise ShapeError(
+            f"average: weights of shape {weights.shape} for axes {axes} of an array of shape "
+            f"{a.shape}. Weights have the shape of the array, or of those axes{at(user_line())}."
+        )
+    order = np.argsort(axes)
+    weights = weights.transpose(tuple(int(k) for k in order)) if weights.ndim > 1 else weights
+    gone = axes_of(axes, a.ndim)
+    shape = tuple(n if k in gone else 1 for k, n in enumerate(a.shape))
+    return broadcast_to(reshape(weights, shape=shape), shape=a.shape)
+
+
+# ---- covariance --------------------------------------------------------------------------------
+
+
+@counterpart(np.cov)
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: Any = None,
+) -> Any:
+    """The covariance matrix of variables in rows, as ``numpy.cov``.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> x = np.array([[0.0, 1.0, 2.0], [2.0, 0.0, 1.0]])
+    >>> wg.grad(lambda x: np.cov(x)[0, 1])(x)
+    array([[ 0.5, -0.5,  0. ],
+           [-0.5,  0. ,  0.5]])
+    """
+    x = _variables(m, rowvar, dtype)
+    if y is not None:
+        x = np.concatenate([x, _variables(y, rowvar, x.dtype)], axis=0)
+    if ddof is None:
+        ddof = 0 if bias else 1
+    w = _joint_weights(fweights, aweights)
+    if w is None:
+        mean = reductions.mean(x, axis=1, keepdims=True)
+        total, used = x.shape[1], x.shape[1]
+    else:
+        total = reductions.sum(w)
+        mean = reductions.sum(x * w, axis=1, keepdims=True) / total
+        used = total
+    if ddof == 0:
+        free = used
+    elif aweights is None or w is None:
+        free = used - ddof
+    else:
+        free = used - ddof * reductions.sum(w * as_array(aweights)) / total
+    if value_of(free) <= 0:
+        warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
+        free = 0.0
+    apart = x - mean
+    other = apart if w is None else apart * w
+    other = other.conj() if other.dtype.kind == "c" else other
+    return (np.matmul(apart, other.T) / free).squeeze()
+
+
+def _variables(m: Any, rowvar: bool, dtype: Any) -> Any:
+    m = as_array(m)
+    if m.ndim > 2:
+        raise ShapeError(f"cov of {m.ndim} axes: it takes at most two{at(user_line())}.")
+    m = casts.astype(m, np.result_type(m.dtype, np.float64) if dtype is None else dtype)
+    if m.ndim < 2:
+        return reshape(m, shape=(1, -1))
+    return m.T if not rowvar and m.shape[0] != 1 else m
+
+
+def _joint_weights(fweights: Any, aweights: Any) -> Any:
+    if aweights is None:
+        return None if fweights is None else as_array(fweights)
+    aweights = as_array(aweights)
+    return aweights if fweights is None else aweights * as_array(fweights)
+
+
+@counterpart(np.corrcoef)
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
+    """The matrix of correlation coefficients, as ``numpy.corrcoef``."""
+    c = cov(x, y, rowvar, dtype=dtype)
+    if c.ndim == 0:
+        return c / c
+    spread = np.sqrt(np.diagonal(c).real)
+    c = c / reshape(spread, shape=(-1, 1)) / reshape(spread, shape=(1, -1))
+    return c if c.dtype.kind == "c" else np.clip(c, -1.0, 1.0)
+
+
+# ---- counts ------------------------------------------------------------------------------------
+
+
+@counterpart(np.bincount)
+def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
+    """How often each whole number occurs, as ``numpy.bincount``; linear in the weights.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.grad(lambda w: np.bincount([0, 1, 1], w)[1])(np.array([1.0, 1.0, 1.0]))
+    array([0., 1., 1.])
+    """
+    if weights is None:
+        return sorting.bincount(as_array(x), minlength=minlength)
+    positions = np.asarray(value_of(x))
+    weights = as_array(weights)
+    if positions.shape != weights.shape:
+        raise ValueError("The weights and list don't have the same length.")
+    length = int(max(positions.max(initial=-1) + 1, minlength))
+    weights = casts.astype(weights, float)
+    return indexing.scatter(weights, positions, index=indexing.Hole(0), shape=(length,))
+
+
+@counterpart(np.histogram)
+def histogram(
+    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> Any:
+    """How many elements lie in each bin, as ``numpy.histogram``.
+
+    Notes
+    -----
+    Numbers of elements have no derivative. Weights have, and so have edges that are found from
+    the data, and a density by both.
+    """
+    a = as_array(a)
+    edges = _edges(a, bins, range, weights)
+    flat = reshape(a, shape=(-1,))
+    if weights is None:
+        counts = sorting.histogram_counts(flat, edges)
+    else:
+        counts = _weighted_counts(flat, edges, reshape(as_array(weights), shape=(-1,)))
+    if not density:
+        return counts, edges
+    counts = casts.astype(counts, float)
+    return counts / diff(edges) / reductions.sum(counts), edges
+
+
+def _edges(a: Any, bins: Any, range: Any, weights: Any) -> Any:
+    if isinstance(bins, Handle) or np.ndim(bins) == 1:
+        return as_array(bins)
+    plain = np.histogram_bin_edges(value_of(a), bins, range, value_of(weights))
+    if range is not None or not a.size:
+        return plain
+    low, high = reductions.min(a), reductions.max(a)
+    if value_of(low) == value_of(high):
+        low, high = low - 0.5, high + 0.5
+    share = np.linspace(0.0, 1.0, len(plain))
+    return low * (1.0 - share) + high * share
+
+
+def _weighted_counts(a: Any, edges: Any, weights: Any) -> Any:
+    x, e = value_of(a), value_of(edges)
+    inside = (x >= e[0]) & (x <= e[-1])
+    which = np.minimum(np.searchsorted(e, x[inside], side="right") - 1, len(e) - 2)
+    chosen = weights[np.flatnonzero(inside)]
+    return indexing.scatter(chosen, which, index=indexing.Hole(0), shape=(len(e) - 1,))

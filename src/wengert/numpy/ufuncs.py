@@ -1,0 +1,295 @@
+"""Methods of ufuncs on tensors: reduce, accumulate, outer, at, reduceat.
+
+Where a method has a name of its own, that is what runs (add.reduce is a sum, maximum.accumulate a
+running maximum); any other binary ufunc is folded along the axis, one operation a step, which is
+right for all that wengert can differentiate.
+
+`ufunc.at(x, index, v)` writes into a tensor: the handle points at a new node. Where an index
+repeats, the steps happen in order, as in NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import log
+from typing import Any
+
+import numpy as np
+
+from ..core.handle import Handle, value_of
+from ..core.node import Node
+from ..errors import ConversionError, DtypeError, ShapeError, at, user_line
+from ..kinds.reduction import axes_of
+from ..ops import casts, cumulative, indexing, reductions
+from ..ops.choice import where as choose
+from ..ops.shapes import reshape
+from ..tensor.protocols import fitted, implements_method
+from . import extremes
+from . import reductions as ours
+from .dispatch import as_array
+from .options import NOTHING
+
+__all__: list[str] = []  # reached through NumPy's ufuncs only
+
+
+def _check_binary(ufunc: np.ufunc, method: str) -> None:
+    if ufunc.nin != 2 or ufunc.nout != 1 or ufunc.signature is not None:
+        raise DtypeError(
+            f"numpy.{ufunc.__name__}.{method}: only a function of two numbers with one result has "
+            f"this method{at(user_line())}."
+        )
+
+
+# ---- reduce ------------------------------------------------------------------------------------
+
+
+def _logaddexp_reduce(x: Any, axis: Any, keepdims: bool) -> Any:
+    return reductions.logsumexp(x, axis=axis, keepdims=keepdims)
+
+
+def _logaddexp2_reduce(x: Any, axis: Any, keepdims: bool) -> Any:
+    return reductions.logsumexp(x * log(2.0), axis=axis, keepdims=keepdims) / log(2.0)
+
+
+DIRECT: dict[np.ufunc, Callable[..., Any]] = {
+    np.add: lambda x, axis, dtype, keepdims, initial, where: ours.sum(
+        x, axis, dtype, None, keepdims, initial, where
+    ),
+    np.multiply: lambda x, axis, dtype, keepdims, initial, where: ours.prod(
+        x, axis, dtype, None, keepdims, initial, where
+    ),
+    np.maximum: lambda x, axis, dtype, keepdims, initial, where: extremes.max(
+        x, axis, None, keepdims, initial, where
+    ),
+    np.minimum: lambda x, axis, dtype, keepdims, initial, where: extremes.min(
+        x, axis, None, keepdims, initial, where
+    ),
+}
+NAMED: dict[np.ufunc, Callable[..., Any]] = {
+    np.logical_and: lambda x, axis, keepdims: reductions.all(x, axis=axis, keepdims=keepdims),
+    np.logical_or: lambda x, axis, keepdims: reductions.any(x, axis=axis, keepdims=keepdims),
+    np.logaddexp: _logaddexp_reduce,
+    np.logaddexp2: _logaddexp2_reduce,
+}
+
+
+@implements_method("reduce")
+def reduce(
+    ufunc: np.ufunc,
+    array: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    keepdims: bool = False,
+    initial: Any = NOTHING,
+    where: Any = True,
+) -> Any:
+    """``ufunc.reduce`` of a tensor: the elements along the axes combined, from the first on.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.grad(np.hypot.reduce)(np.array([3.0, 4.0]))
+    array([0.6, 0.8])
+    """
+    _check_binary(ufunc, "reduce")
+    if initial is None and ufunc in (np.add, np.multiply):
+        initial = NOTHING
+    direct = DIRECT.get(ufunc)
+    if direct is not None:
+        return direct(array, axis, dtype, keepdims, initial, where)
+    x = as_array(array)
+    if dtype is not None:
+        x = casts.astype(x, dtype)
+    named = NAMED.get(ufunc)
+    if named is not None and initial is NOTHING and where is True:
+        return named(x, axis, bool(keepdims))
+    axes = axes_of(axis, x.ndim)
+    if len(axes) > 1 and ufunc.identity is None and ufunc not in (np.fmax, np.fmin):
+        raise ValueError(
+            f"reduction operation '{ufunc.__name__}' is not reorderable, so at most one axis may "
+            "be specified"
+        )
+    result = _fold_lines(ufunc, x, axes, initial, where)
+    if keepdims:
+        return reshape(result, shape=tuple(1 if k in axes else n for k, n in enumerate(x.shape)))
+    return result
+
+
+def _fold_lines(ufunc: np.ufunc, x: Any, axes: tuple[int, ...], initial: Any, where: Any) -> Any:
+    """The steps one after the other, along the given axes in C order."""
+    rest = [k for k in range(x.ndim) if k not in axes]
+    lines = reshape(
+        x.transpose((*axes, *rest)) if x.ndim > 1 else x,
+        shape=(-1, *[x.shape[k] for k in rest]),
+    )
+    mask = None
+    if where is not True:
+        mask = np.broadcast_to(value_of(where), x.shape).transpose((*axes, *rest))
+        mask = mask.reshape(lines.shape)
+    total = initial
+    if initial is NOTHING or initial is None:
+        total = ufunc.identity if mask is not None or not len(lines) else None
+        if total is None and (mask is not None or not len(lines)):
+            raise ShapeError(
+                f"numpy.{ufunc.__name__}.reduce of nothing, or with where=: it has no identity to "
+                f"start from. Pass initial={at(user_line())}."
+            )
+    steps = range(len(lines))
+    if total is None:
+        total, steps = lines[0], range(1, len(lines))
+    for k in steps:
+        step = ufunc(total, lines[k])
+        total = step if mask is None else choose(mask[k], step, total)
+    if np.shape(value_of(total)) != lines.shape[1:]:
+        total = casts.broadcast_to(total, shape=lines.shape[1:])
+    return total
+
+
+# ---- accumulate --------------------------------------------------------------------------------
+
+
+@implements_method("accumulate")
+def accumulate(ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None) -> Any:
+    """``ufunc.accumulate`` of a tensor: all partial results along an axis.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> x = wg.tensor([1.0, 3.0, 2.0])
+    >>> np.maximum.accumulate(x)
+    Tensor([1., 3., 3.], dtype=float64)
+    """
+    _check_binary(ufunc, "accumulate")
+    x = as_array(array)
+    if dtype is not None:
+        x = casts.astype(x, dtype)
+    if x.ndim == 0:
+        raise TypeError("cannot accumulate on a scalar")
+    if ufunc is np.add:
+        return cumulative.cumsum(x, axis=axis)
+    if ufunc is np.multiply:
+        return cumulative.cumprod(x, axis=axis)
+    if ufunc in (np.maximum, np.minimum):
+        return cumulative.running(x, axis=axis, largest=ufunc is np.maximum)
+    before = (slice(None),) * (axis % x.ndim)
+    if x.shape[axis] == 0:
+        return x
+    parts = [x[(*before, 0)]]
+    for k in range(1, x.shape[axis]):
+        parts.append(ufunc(parts[-1], x[(*before, k)]))
+    return np.stack(parts, axis=axis)
+
+
+@implements_method("reduceat")
+def reduceat(
+    ufunc: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: Any = None
+) -> Any:
+    """``ufunc.reduceat`` of a tensor: reductions of the stretches between indices."""
+    _check_binary(ufunc, "reduceat")
+    x = as_array(array)
+    starts = np.asarray(value_of(indices))
+    n = x.shape[axis]
+    if starts.size and (starts.min() < 0 or starts.max() >= n):
+        raise IndexError(f"index out-of-bounds in {ufunc.__name__}.reduceat [0, {n})")
+    before = (slice(None),) * (axis % x.ndim)
+    parts = []
+    for i, start in enumerate(starts.tolist()):
+        stop = n if i + 1 == len(starts) else int(starts[i + 1])
+        stretch = x[(*before, slice(start, max(stop, start + 1)))]
+        parts.append(reduce(ufunc, stretch, axis, dtype))
+    return np.stack(parts, axis=axis)
+
+
+# ---- outer -------------------------------------------------------------------------------------
+
+
+@implements_method("outer")
+def outer(ufunc: np.ufunc, a: Any, b: Any, /, **options: Any) -> Any:
+    """``ufunc.outer`` of tensors: every element of one with every element of the other.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.grad(lambda x: np.multiply.outer(x, [1.0, 2.0]).sum())(np.array([1.0, 1.0]))
+    array([3., 3.])
+    """
+    _check_binary(ufunc, "outer")
+    a, b = as_array(a), as_array(b)
+    return ufunc(reshape(a, shape=a.shape + (1,) * b.ndim), b, **options)
+
+
+# ---- at ----------------------------------------------------------------------------------------
+
+
+@implements_method("at")
+def at_(ufunc: np.ufunc, x: Any, index: Any, *operands: Any) -> None:
+    """``ufunc.at(x, index, v)``: in place, unbuffered, so that repeated indices all count.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> x = wg.tensor([0.0, 0.0])
+    >>> np.add.at(x, [0, 0, 1], [1.0, 2.0, 5.0])
+    >>> x
+    Tensor([3., 5.], dtype=float64)
+    """
+    if not isinstance(x, Handle):
+        if any(isinstance(v, Handle) and type(v.node) is Node for v in operands):
+            raise ConversionError(
+                f"numpy.{ufunc.__name__}.at writes into a plain array, but what it writes is "
+                "recorded for a derivative, which a plain array cannot hold. Make the array a "
+                f"tensor first, wengert.tensor(array){at(user_line())}."
+            )
+        plain_index = index
+        if isinstance(index, Handle):
+            plain_index = value_of(index)
+        elif isinstance(index, tuple):
+            plain_index = tuple(value_of(part) for part in index)
+        ufunc.at(x, plain_index, *[value_of(v) for v in operands])
+        return
+    v = as_array(operands[0]) if operands else None
+    template, parts = indexing.split_index(index)
+    if v is not None and ufunc in (np.add, np.subtract):
+        new = _added(ufunc, x, v, template, parts)
+    else:
+        new = _in_rounds(ufunc, x, v, indexing.join_index(template, [value_of(p) for p in parts]))
+    x._assign(fitted(new, x, f"numpy.{ufunc.__name__}.at"))  # type: ignore[attr-defined]
+
+
+def _added(ufunc: np.ufunc, x: Any, v: Any, template: Any, parts: Any) -> Any:
+    """x plus or minus v scattered: linear, all in one operation."""
+    spot = np.shape(value_of(indexing.getitem(value_of(x), *map(value_of, parts), index=template)))
+    if v.shape != spot:
+        v = casts.broadcast_to(v, shape=spot)
+    return ufunc(x, indexing.scatter(v, *parts, index=template, shape=tuple(x.shape)))
+
+
+def _in_rounds(ufunc: np.ufunc, x: Any, v: Any, index: Any) -> Any:
+    """The r-th visits of all elements together, for r = 0, 1, ...: in each round none repeats."""
+    number = np.arange(x.size).reshape(x.shape)[index]
+    flat = reshape(x, shape=(-1,))
+    places = np.ravel(number)
+    if v is not None:
+        v = reshape(v if v.shape == number.shape else casts.broadcast_to(v, shape=number.shape),
+                    shape=(-1,))
+    rounds = _visits(places)
+    for r in range(int(rounds.max(initial=-1)) + 1):
+        now = np.flatnonzero(rounds == r)
+        where = places[now]
+        old = flat[where]
+        new = ufunc(old) if v is None else ufunc(old, v[now])
+        flat = indexing.setitem(flat, new, where, index=indexing.Hole(0))
+    return reshape(flat, shape=tuple(x.shape))
+
+
+def _visits(places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """How often each place has occurred before."""
+    order = np.argsort(places, kind="stable")
+    ordered = places[order]
+    first = np.r_[True, ordered[1:] != ordered[:-1]] if len(places) else np.empty(0, bool)
+    since = np.arange(len(places)) - np.maximum.accumulate(
+        np.where(first, np.arange(len(places)), 0)
+    )
+    rounds = np.empty(len(places), np.intp)
+    rounds[order] = since
+    return rounds
