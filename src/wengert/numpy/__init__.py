@@ -18,17 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from ..ops.choice import where
-from ..ops.reductions import sum as _sum
-from ..tensor.protocols import FUNCTIONS, NAMESPACE
+from ..tensor.protocols import NAMESPACE
 
-FUNCTIONS[np.sum] = lambda x, axis=None, **k: _sum(x, axis=axis, **k)
-FUNCTIONS[np.where] = where
+SUBMODULES = {"linalg", "fft", "random"}  # their names stay there, as in NumPy
 
 __all__: list[str] = []
 for _info in pkgutil.iter_modules(__path__):
     _module = importlib.import_module(f"{__name__}.{_info.name}")
-    for _name in getattr(_module, "__all__", ()):
+    for _name in () if _info.name in SUBMODULES else getattr(_module, "__all__", ()):
         globals()[_name] = getattr(_module, _name)
         __all__.append(_name)  # noqa: PYI056
 

@@ -1,0 +1,385 @@
+"""Indexing: NumPy's functions that read or write chosen elements.
+
+    reading    take, take_along_axis, compress, extract, choose, select, where, piecewise
+    writing    put, put_along_axis, place, putmask, copyto
+    grids      ix_, meshgrid
+    loops      apply_along_axis, apply_over_axes, vectorize
+
+All are x[index] or x[index] = v with an index that is computed here from plain values: duplicates
+accumulate in the gradient of a reading, the last write wins in a writing.  Positions and masks
+have no derivative, so tensors among them count by their values.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from ..core.handle import Handle, value_of
+from ..errors import ShapeError, at, user_line
+from ..ops import casts, choice, indexing, joining, shapes
+from ..tensor.protocols import deliver
+from .dispatch import as_array, counterpart, dtype_of, plain, write
+from .shapes import broadcast_arrays
+
+__all__ = [
+    "take", "take_along_axis", "compress", "extract", "choose", "select", "where", "piecewise",
+    "put", "put_along_axis", "place", "putmask", "copyto", "ix_", "meshgrid", "apply_along_axis",
+    "apply_over_axes", "vectorize",
+]  # fmt: skip
+
+
+# ---- reading -----------------------------------------------------------------------------------
+
+
+def _positions(indices: Any, n: int, mode: str) -> Any:
+    """Positions brought into range as `mode` says; raising is left to the index itself."""
+    if mode == "raise":
+        return indices if isinstance(indices, Handle) else plain(indices).astype(np.intp)
+    positions = plain(indices).astype(np.intp)
+    return positions % n if mode == "wrap" else np.clip(positions, 0, max(n - 1, 0))
+
+
+@counterpart(np.take)
+def take(
+    a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise"
+) -> Any:
+    """Elements at positions along an axis; see `numpy.take`.
+
+    Parameters
+    ----------
+    a : array_like
+    indices : array_like of int
+    axis : int, optional
+        The flattened array if not given.
+    out : array or Tensor, optional
+    mode : {"raise", "wrap", "clip"}
+        What to do with positions out of range.
+
+    Examples
+    --------
+    A position read twice counts twice:
+
+    >>> import numpy as np, wengert as wg, wengert.numpy as wnp
+    >>> wg.grad(lambda x: wnp.take(x, [0, 0, 2]).sum())(np.ones(3))
+    array([2., 0., 1.])
+    """
+    a = as_array(a)
+    if axis is None:
+        a, axis = shapes.reshape(a, shape=(-1,)), 0
+    axis = normalize_axis_index(axis, a.ndim)
+    chosen = _positions(indices, a.shape[axis], mode)
+    result = indexing.read(a, (*[slice(None)] * axis, chosen))
+    return result if out is None else deliver(result, out)
+
+
+def _along(shape: Sequence[int], indices: Any, axis: int) -> tuple[Any, ...]:
+    """The index that `take_along_axis` stands for."""
+    grid: list[Any] = []
+    for i, n in enumerate(shape):
+        if i == axis:
+            grid.append(indices)
+        else:
+            grid.append(np.arange(n).reshape((1,) * i + (n,) + (1,) * (len(shape) - i - 1)))
+    return tuple(grid)
+
+
+def _checked_along(arr: Any, indices: Any, axis: int | None) -> tuple[Any, Any, int]:
+    if axis is None:
+        return shapes.reshape(arr, shape=(-1,)), indices, 0
+    axis = normalize_axis_index(axis, arr.ndim)
+    if np.ndim(value_of(indices)) != arr.ndim:
+        raise ShapeError(
+            f"take_along_axis: indices have {np.ndim(value_of(indices))} axes, the array "
+            f"{arr.ndim}. Give them the same number{at(user_line())}."
+        )
+    return arr, indices, axis
+
+
+@counterpart(np.take_along_axis)
+def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
+    """Elements at positions that differ from line to line; see `numpy.take_along_axis`."""
+    arr, indices, axis = _checked_along(as_array(arr), indices, axis)
+    indices = indices if isinstance(indices, Handle) else plain(indices)
+    return indexing.read(arr, _along(arr.shape, indices, axis))
+
+
+@counterpart(np.compress)
+def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> Any:
+    """The slices along an axis where the condition holds; see `numpy.compress`."""
+    return take(as_array(a), np.flatnonzero(plain(condition)), axis, out)
+
+
+@counterpart(np.extract)
+def extract(condition: Any, arr: Any) -> Any:
+    """The elements where the condition holds; see `numpy.extract`."""
+    return take(as_array(arr), np.flatnonzero(plain(condition)))
+
+
+@counterpart(np.choose)
+def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+    """Each element from the array that `a` names; see `numpy.choose`."""
+    if isinstance(choices, Handle):
+        choices = [indexing.read(choices, i) for i in range(len(choices))]  # type: ignore[arg-type]
+    which, *arrays = broadcast_arrays(plain(a), *choices)
+    which = _positions(which, len(arrays), mode)
+    np.choose(which, [np.zeros(())] * len(arrays), mode="raise")  # raises where NumPy does
+    whole = joining.stack(*arrays, axis=0)
+    result = indexing.read(whole, _along(whole.shape, which[None], 0))
+    result = indexing.read(result, 0)
+    return result if out is None else deliver(result, out)
+
+
+@counterpart(np.where)
+def where(condition: Any, *choices: Any) -> Any:
+    """Elements of x where the condition holds, else of y; alone, the positions where it holds.
+
+    Parameters
+    ----------
+    condition : array_like of bool
+    x, y : array_like, optional
+        Both or neither.
+
+    Returns
+    -------
+    array or Tensor, or tuple of index arrays where only the condition is given
+
+    Notes
+    -----
+    A choice and not a product: where x is not chosen its cotangent is zero, even if the
+    derivative of what made x is infinite there.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg, wengert.numpy as wnp
+    >>> wg.grad(lambda x: wnp.where(x > 0, np.sqrt(x), 0.0).sum())(np.array([4.0, 0.0]))
+    array([0.25, 0.  ])
+    """
+    if not choices:
+        return np.nonzero(condition)
+    if len(choices) != 2:
+        raise ValueError("either both or neither of x and y should be given")
+    return choice.where(condition, *(joining.stacked(x) for x in choices))
+
+
+@counterpart(np.select)
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """Each element from the first choice whose condition holds; see `numpy.select`."""
+    if len(condlist) != len(choicelist):
+        raise ValueError("list of cases must be same length as list of conditions")
+    if len(condlist) == 0:
+        raise ValueError("select with an empty condition list is not possible")
+    for i, condition in enumerate(condlist):
+        if plain(condition).dtype != np.bool_:
+            raise TypeError(f"invalid entry {i} in condlist: should be boolean ndarray")
+    dtype = np.result_type(*[dtype_of(c) for c in choicelist], dtype_of(default))
+    shape = np.broadcast_shapes(
+        *[np.shape(value_of(x)) for x in (*condlist, *choicelist)], np.shape(value_of(default))
+    )
+    result = casts.astype(default, dtype)
+    for condition, chosen in zip(reversed(condlist), reversed(choicelist), strict=True):
+        result = choice.where(plain(condition), casts.astype(chosen, dtype), result)
+    return casts.broadcast_to(result, shape=shape) if result.shape != shape else result
+
+
+@counterpart(np.piecewise)
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+    """A function in pieces, each computed only where its condition holds; see `numpy.piecewise`."""
+    x = as_array(x)
+    conditions = value_of(condlist)
+    if np.isscalar(conditions) or (
+        not isinstance(conditions[0], list | np.ndarray | Handle) and x.ndim != 0
+    ):
+        conditions = [conditions]
+    masks = [np.broadcast_to(plain(c).astype(bool), x.shape) for c in conditions]
+    if len(masks) == len(funclist) - 1:
+        masks.append(~np.any(masks, axis=0))
+    if len(masks) != len(funclist):
+        raise ValueError(
+            f"with {len(masks)} condition(s), either {len(masks)} or {len(masks) + 1} functions "
+            "are expected"
+        )
+    y = np.zeros_like(x)
+    for mask, f in zip(masks, funclist, strict=True):
+        if not callable(f):
+            write(y, mask, f, "piecewise")
+        elif mask.any():
+            write(y, mask, f(indexing.read(x, mask), *args, **kw), "piecewise")
+    return y
+
+
+# ---- writing -----------------------------------------------------------------------------------
+
+
+@counterpart(np.put)
+def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    """Write to positions of the flattened array; see `numpy.put`."""
+    positions = _positions(plain(ind).ravel(), a.size, mode)
+    values = shapes.reshape(as_array(joining.stacked(v)), shape=(-1,))
+    if positions.size == 0 or values.size == 0:
+        return
+    if values.size != positions.size:
+        values = indexing.read(values, np.arange(positions.size) % values.size)
+    if positions.min() < -a.size or positions.max() >= a.size:
+        bad = positions[(positions < -a.size) | (positions >= a.size)][0]
+        raise IndexError(f"index {bad} is out of bounds for axis 0 with size {a.size}")
+    write(a, np.unravel_index(positions % a.size, a.shape), values, "put")
+
+
+@counterpart(np.put_along_axis)
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
+    """Write to positions that differ from line to line; see `numpy.put_along_axis`."""
+    if axis is None:
+        write(arr, np.unravel_index(plain(indices) % arr.size, arr.shape), values,
+              "put_along_axis")
+        return
+    _, indices, axis = _checked_along(arr, indices, axis)
+    write(arr, _along(arr.shape, plain(indices), axis), values, "put_along_axis")
+
+
+@counterpart(np.place)
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """Write the first of the values where the mask holds, one after the other; `numpy.place`."""
+    where_to = np.flatnonzero(plain(mask))
+    values = as_array(joining.stacked(vals))
+    if where_to.size and values.size == 0:
+        raise ValueError("Cannot insert from an empty array!")
+    put(arr, where_to, values) if isinstance(arr, Handle) else write(
+        arr, np.unravel_index(where_to, arr.shape), values, "place"
+    )
+
+
+@counterpart(np.putmask)
+def putmask(a: Any, /, mask: Any, values: Any) -> None:
+    """Write values where the mask holds, each at its own position; see `numpy.putmask`."""
+    where_to = np.flatnonzero(plain(mask))
+    flat = shapes.reshape(as_array(joining.stacked(values)), shape=(-1,))
+    if where_to.size and flat.size:
+        chosen = indexing.read(flat, where_to % flat.size)
+        write(a, np.unravel_index(where_to, a.shape), chosen, "putmask")
+
+
+@counterpart(np.copyto)
+def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    """Write an array into another; see `numpy.copyto`."""
+    src = as_array(joining.stacked(src))
+    if not np.can_cast(dtype_of(src), dst.dtype, casting):
+        raise TypeError(
+            f"Cannot cast array data from {src.dtype!r} to {dst.dtype!r} according to the rule "
+            f"{casting!r}"
+        )
+    if where is True:
+        write(dst, Ellipsis, src, "copyto")
+        return
+    mask = np.broadcast_to(plain(where), dst.shape)
+    write(dst, mask, indexing.read(casts.broadcast_to(src, shape=dst.shape), mask), "copyto")
+
+
+# ---- grids -------------------------------------------------------------------------------------
+
+
+@counterpart(np.ix_)
+def ix_(*args: Any) -> tuple[Any, ...]:
+    """Index arrays for a sub-grid; see `numpy.ix_`."""
+    return np.ix_(*[plain(a) for a in args])
+
+
+@counterpart(np.meshgrid)
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+    """Coordinates of a grid; see `numpy.meshgrid`."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+    n = len(xi)
+    lines = []
+    for i, x in enumerate(xi):
+        place = 1 - i if indexing == "xy" and n > 1 and i < 2 else i
+        lines.append(as_array(x).reshape((1,) * place + (-1,) + (1,) * (n - place - 1)))
+    grids = list(lines) if sparse else list(broadcast_arrays(*lines))
+    return tuple(g.copy() if copy else g for g in grids)
+
+
+# ---- loops -------------------------------------------------------------------------------------
+
+
+@counterpart(np.apply_along_axis)
+def apply_along_axis(
+    func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
+) -> Any:
+    """A function of each line along an axis; see `numpy.apply_along_axis`."""
+    arr = as_array(arr)
+    axis = normalize_axis_index(axis, arr.ndim)
+    others = arr.shape[:axis] + arr.shape[axis + 1 :]
+    if 0 in others:
+        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
+    results = []
+    for where_ in np.ndindex(*others):
+        line = indexing.read(arr, (*where_[:axis], slice(None), *where_[axis:]))
+        results.append(as_array(joining.stacked(func1d(line, *args, **kwargs))))
+    whole = joining.stack(*results, axis=0)
+    inner = results[0].shape
+    whole = whole.reshape(others + inner)
+    order = [*range(axis), *range(len(others), whole.ndim), *range(axis, len(others))]
+    return shapes.transpose(whole, axes=tuple(order))
+
+
+@counterpart(np.apply_over_axes)
+def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
+    """A function of the array and one axis, repeatedly; see `numpy.apply_over_axes`."""
+    value = as_array(a)
+    n = value.ndim
+    for axis in plain(axes).ravel().tolist():
+        result = func(value, axis % n if axis < 0 else axis)
+        if result.ndim != value.ndim:
+            result = shapes.expand_dims(result, axis=axis)
+            if result.ndim != value.ndim:
+                raise ValueError(
+                    "function is not returning an array of the correct shape"
+                )
+        value = result
+    return value
+
+
+class vectorize(np.vectorize):  # noqa: N801 - NumPy's name
+    """A function of numbers as a function of arrays, and of tensors; see `numpy.vectorize`.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg, wengert.numpy as wnp
+    >>> relu = wnp.vectorize(lambda v: v if v > 0 else 0.0)
+    >>> wg.grad(lambda x: relu(x).sum())(np.array([-1.0, 2.0]))
+    array([0., 1.])
+    """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function of each element, put together again."""
+        if not any(isinstance(a, Handle) for a in (*args, *kwargs.values())):
+            return super().__call__(*args, **kwargs)
+        if self.signature is not None:
+            raise ShapeError(
+                "vectorize with a signature does not take tensors. Write the loop over the outer "
+                f"axes, or apply_along_axis{at(user_line())}."
+            )
+        fixed = {k: kwargs.pop(k) for k in list(kwargs) if k in self.excluded}
+        fun = functools.partial(self.pyfunc, **fixed)
+        held = {i: a for i, a in enumerate(args) if i in self.excluded}
+        free = [a for i, a in enumerate(args) if i not in self.excluded]
+        arrays = broadcast_arrays(*free, *kwargs.values())
+        results = [self._once(fun, arrays, i, held, kwargs) for i in np.ndindex(*arrays[0].shape)]
+        if not results:
+            raise ValueError("cannot call `vectorize` on size 0 inputs")
+        if not isinstance(results[0], tuple):
+            return joining.stacked(results).reshape(arrays[0].shape)
+        columns = zip(*results, strict=True)
+        return tuple(as_array(joining.stacked(list(c))).reshape(arrays[0].shape) for c in columns)
+
+    @staticmethod
+    def _once(fun: Any, arrays: Any, index: Any, held: Any, named: Any) -> Any:
+        numbers = [indexing.read(a, index) for a in arrays]
+        free = numbers[: len(numbers) - len(named)]
+        for i in sorted(held):
+            free.insert(i, held[i])
+        return fun(*free, **dict(zip(named, numbers[len(numbers) - len(named) :], strict=True)))

@@ -1,0 +1,302 @@
+"""Joining and splitting: NumPy's functions that make one array of several, or several of one.
+
+    joining      concatenate, concat, stack, vstack, row_stack, hstack, dstack, column_stack, block
+    longer       append, insert, delete, tile, repeat
+    splitting    split, array_split, hsplit, vsplit, dsplit, unstack
+
+The pieces of a split are views, as NumPy's.  `insert` and `delete` ask NumPy where each element
+of the result comes from, and read it from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from ..core.handle import Handle, value_of
+from ..errors import DtypeError, at, user_line
+from ..ops import casts, indexing, joining
+from ..tensor.protocols import deliver
+from .dispatch import as_array, counterpart, plain
+from .shapes import atleast_1d, atleast_2d, atleast_3d, ravel
+
+__all__ = [
+    "concatenate", "concat", "stack", "vstack", "row_stack", "hstack", "dstack", "column_stack",
+    "block", "append", "insert", "delete", "tile", "repeat", "split", "array_split", "hsplit",
+    "vsplit", "dsplit", "unstack",
+]  # fmt: skip
+
+
+# ---- joining -----------------------------------------------------------------------------------
+
+
+def _pieces(arrays: Any) -> list[Any]:
+    """The operands of a join: along the first axis of a tensor, or the items of a list."""
+    if isinstance(arrays, Handle):
+        return [indexing.read(arrays, i) for i in range(len(arrays))]  # type: ignore[arg-type]
+    return [as_array(joining.stacked(a)) for a in arrays]
+
+
+def _finished(result: Any, pieces: Sequence[Any], out: Any, dtype: Any, casting: str) -> Any:
+    """`dtype=` and `out=` of a join."""
+    if dtype is not None:
+        for a in pieces:
+            if not np.can_cast(a.dtype, dtype, casting):
+                raise DtypeError(
+                    f"concatenate: {a.dtype} cannot be cast to {np.dtype(dtype)} with casting="
+                    f"{casting!r}. Cast it first, or choose another casting{at(user_line())}."
+                )
+        result = casts.astype(result, dtype)
+    return result if out is None else deliver(result, out)
+
+
+@counterpart(np.concatenate, np.concat)
+def concatenate(
+    arrays: Any, /, axis: int | None = 0, out: Any = None, *, dtype: Any = None,
+    casting: str = "same_kind",
+) -> Any:  # fmt: skip
+    """Arrays joined along an axis that they have; see `numpy.concatenate`.
+
+    Parameters
+    ----------
+    arrays : sequence of array_like
+        Equal in shape but for the axis.
+    axis : int or None, default 0
+        None flattens them first.
+    out : array or Tensor, optional
+    dtype : dtype, optional
+        Of the result; the common one by default.
+    casting : str
+        Which casts `dtype` may need.
+
+    Examples
+    --------
+    >>> import wengert as wg, wengert.numpy as wnp
+    >>> wnp.concatenate([wg.tensor([1.0]), [2.0, 3.0]])
+    Tensor([1., 2., 3.], dtype=float64)
+    """
+    pieces = _pieces(arrays)
+    if axis is None:
+        pieces, axis = [ravel(a) for a in pieces], 0
+    return _finished(joining.concatenate(*pieces, axis=axis), pieces, out, dtype, casting)
+
+
+concat = concatenate
+
+
+@counterpart(np.stack)
+def stack(
+    arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
+) -> Any:
+    """Arrays of one shape joined along a new axis; see `numpy.stack`."""
+    pieces = _pieces(arrays)
+    return _finished(joining.stack(*pieces, axis=axis), pieces, out, dtype, casting)
+
+
+@counterpart(np.vstack)
+def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    """Joined row on row; see `numpy.vstack`."""
+    return concatenate([atleast_2d(a) for a in _pieces(tup)], dtype=dtype, casting=casting)
+
+
+row_stack = vstack
+
+
+@counterpart(np.hstack)
+def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    """Joined side by side; see `numpy.hstack`."""
+    pieces = [atleast_1d(a) for a in _pieces(tup)]
+    axis = 0 if pieces and pieces[0].ndim == 1 else 1
+    return concatenate(pieces, axis, dtype=dtype, casting=casting)
+
+
+@counterpart(np.dstack)
+def dstack(tup: Any) -> Any:
+    """Joined along the third axis; see `numpy.dstack`."""
+    return concatenate([atleast_3d(a) for a in _pieces(tup)], 2)
+
+
+@counterpart(np.column_stack)
+def column_stack(tup: Any) -> Any:
+    """One-dimensional arrays as columns; see `numpy.column_stack`."""
+    return concatenate([a if a.ndim > 1 else a.reshape((-1, 1)) for a in _pieces(tup)], 1)
+
+
+@counterpart(np.block)
+def block(arrays: Any) -> Any:
+    """A matrix of nested lists of blocks; see `numpy.block`."""
+    if isinstance(arrays, Handle):
+        return arrays.copy()  # type: ignore[attr-defined]
+    # NumPy itself says whether the nesting and the shapes are right, on empty-handed stand-ins.
+    np.block(_nested(arrays, lambda a: plain(a)))
+    depth = _depth(arrays)
+    ndim = max(depth, *[np.ndim(value_of(a)) for a in _leaves(arrays)])
+    return _block(arrays, depth, ndim)
+
+
+def _nested(x: Any, f: Any) -> Any:
+    return [_nested(item, f) for item in x] if isinstance(x, list) else f(x)
+
+
+def _leaves(x: Any) -> list[Any]:
+    return [leaf for item in x for leaf in _leaves(item)] if isinstance(x, list) else [x]
+
+
+def _depth(x: Any) -> int:
+    return 1 + _depth(x[0]) if isinstance(x, list) else 0
+
+
+def _block(x: Any, depth: int, ndim: int) -> Any:
+    if not isinstance(x, list):
+        a = as_array(x)
+        return a.reshape((1,) * (ndim - a.ndim) + a.shape)
+    return joining.concatenate(*[_block(item, depth - 1, ndim) for item in x], axis=-depth)
+
+
+# ---- longer and shorter ------------------------------------------------------------------------
+
+
+@counterpart(np.append)
+def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    """Values joined to the end; see `numpy.append`."""
+    arr, values = as_array(arr), as_array(joining.stacked(values))
+    if axis is None:
+        arr, values, axis = ravel(arr), ravel(values), 0
+    return joining.concatenate(arr, values, axis=axis)
+
+
+@counterpart(np.insert)
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+    """Values put in before the given positions; see `numpy.insert`."""
+    arr = as_array(arr)
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    axis = normalize_axis_index(axis, arr.ndim)
+    obj = obj if isinstance(obj, slice | int) else plain(obj)
+    n = arr.shape[axis]
+    values = as_array(joining.stacked(values))
+    one = np.ndim(obj) == 0 and not isinstance(obj, slice)
+    if np.size(np.arange(n)[obj] if isinstance(obj, slice) else obj) == 1:
+        values = values.reshape((1,) * (arr.ndim - values.ndim) + values.shape)
+        if one:
+            values = np.moveaxis(values, 0, axis)
+        k = values.shape[axis]
+    else:
+        k = np.insert(np.arange(n), obj, -1).size - n
+    shape = (*arr.shape[:axis], k, *arr.shape[axis + 1 :])
+    added = casts.broadcast_to(values, shape=shape)
+    added = casts.astype(added, arr.dtype)
+    source = np.insert(np.arange(n), obj, n + np.arange(k))
+    both = joining.concatenate(arr, added, axis=axis)
+    return indexing.read(both, (*[slice(None)] * axis, source))
+
+
+@counterpart(np.delete)
+def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
+    """Without what stands at the given positions; see `numpy.delete`."""
+    arr = as_array(arr)
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    axis = normalize_axis_index(axis, arr.ndim)
+    obj = obj if isinstance(obj, slice | int) else plain(obj)
+    kept = np.delete(np.arange(arr.shape[axis]), obj)
+    return indexing.read(arr, (*[slice(None)] * axis, kept))
+
+
+@counterpart(np.tile)
+def tile(A: Any, reps: Any) -> Any:  # noqa: N803 - NumPy's name
+    """The array laid side by side with itself; see `numpy.tile`."""
+    A = as_array(A)
+    reps = tuple(plain(reps).ravel().tolist())
+    ndim = max(A.ndim, len(reps))
+    shape = (1,) * (ndim - A.ndim) + A.shape
+    reps = (1,) * (ndim - len(reps)) + reps
+    spread = A.reshape(tuple(m for n in shape for m in (1, n)))
+    full = casts.broadcast_to(spread, shape=tuple(m for r, n in zip(reps, shape, strict=True)
+                                                  for m in (r, n)))
+    return full.reshape(tuple(r * n for r, n in zip(reps, shape, strict=True))).copy()
+
+
+@counterpart(np.repeat)
+def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
+    """Each element several times; see `numpy.repeat`."""
+    a = as_array(a)
+    if axis is None:
+        a, axis = ravel(a), 0
+    axis = normalize_axis_index(axis, a.ndim)
+    counts = plain(repeats)
+    if counts.size != 1:
+        source = np.repeat(np.arange(a.shape[axis]), counts)
+        return indexing.read(a, (*[slice(None)] * axis, source))
+    k, n = int(counts.ravel()[0]), a.shape[axis]
+    np.repeat(np.empty(0), counts)  # raises where NumPy does
+    before, after = a.shape[:axis], a.shape[axis + 1 :]
+    spread = casts.broadcast_to(a.reshape((*before, n, 1, *after)), shape=(*before, n, k, *after))
+    return spread.reshape((*before, n * k, *after)).copy()
+
+
+# ---- splitting ---------------------------------------------------------------------------------
+
+
+def _cut(ary: Any, numbers: Sequence[Any], axis: int) -> list[Any]:
+    """Pieces whose lengths NumPy has found by splitting 0, 1, 2, ..."""
+    before = (slice(None),) * axis
+    pieces = []
+    for part in numbers:
+        start = int(part[0]) if part.size else 0
+        pieces.append(indexing.read(ary, (*before, slice(start, start + part.size))))
+    return pieces
+
+
+@counterpart(np.split)
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """Equal pieces, or pieces between given positions; see `numpy.split`."""
+    axis = normalize_axis_index(axis, ary.ndim)
+    return _cut(ary, np.split(np.arange(ary.shape[axis]), value_of(indices_or_sections)), axis)
+
+
+@counterpart(np.array_split)
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """Pieces as equal as possible; see `numpy.array_split`."""
+    axis = normalize_axis_index(axis, ary.ndim)
+    numbers = np.array_split(np.arange(ary.shape[axis]), value_of(indices_or_sections))
+    return _cut(ary, numbers, axis)
+
+
+def _split_along(name: str, axis: int, ary: Any, sections: Any) -> list[Any]:
+    if ary.ndim < axis + 1:
+        raise ValueError(f"{name} only works on arrays of {axis + 1} or more dimensions")
+    return split(ary, sections, axis)
+
+
+@counterpart(np.hsplit)
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """Split along the second axis, or the only one; see `numpy.hsplit`."""
+    return _split_along("hsplit", 0 if ary.ndim == 1 else 1, ary, indices_or_sections)
+
+
+@counterpart(np.vsplit)
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """Split along the first axis; see `numpy.vsplit`."""
+    if ary.ndim < 2:
+        raise ValueError("vsplit only works on arrays of 2 or more dimensions")
+    return split(ary, indices_or_sections, 0)
+
+
+@counterpart(np.dsplit)
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """Split along the third axis; see `numpy.dsplit`."""
+    return _split_along("dsplit", 2, ary, indices_or_sections)
+
+
+@counterpart(np.unstack)
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """The slices along an axis, without it; see `numpy.unstack`."""
+    if x.ndim == 0:
+        raise ValueError("Input array must be at least 1-d.")
+    axis = normalize_axis_index(axis, x.ndim)
+    before = (slice(None),) * axis
+    return tuple(indexing.read(x, (*before, i)) for i in range(x.shape[axis]))
