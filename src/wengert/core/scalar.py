@@ -22,7 +22,7 @@ UNARY_LEAVES = tuple(
     isnan isinf isfinite signbit logical_not conj""".split()
 )
 BINARY_LEAVES = tuple(
-    """power arctan2 fmod copysign nextafter heaviside less less_equal equal not_equal
+    """power arctan2 fmod copysign nextafter ldexp heaviside less less_equal equal not_equal
     logical_and logical_or logical_xor max min""".split()
 )
 

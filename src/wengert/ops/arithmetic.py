@@ -61,23 +61,60 @@ def divide(s, x, y):
 divide.partials(lambda t, out, x, y: t / y, lambda t, out, x, y: -t * (out / y))
 
 
+# ---- quotients of whole numbers ----------------------------------------------------------------
+# floor(x / y) is not what Python and NumPy mean: 1.0 // 0.1 is 9, because 0.1 is a little more
+# than a tenth, although 1.0 / 0.1 rounds to 10.  The exact remainder of fmod decides.
+
+
+def _wrapped(s, x, y):
+    """The exact remainder with the sign of x, and whether y must be added to it."""
+    r = s.fmod(x, y)
+    return r, s.logical_and(s.not_equal(r, 0.0), s.logical_xor(s.less(y, 0.0), s.less(r, 0.0)))
+
+
 @elementwise(
     ufunc=np.floor_divide, oracle="floor(x / y)", domain=[REAL, POSITIVE], discrete=True
 )
 def floor_divide(s, x, y):
     """The largest whole number not above x / y; a step function."""
-    return s.floor(x / y)
+    r, wraps = _wrapped(s, x, y)
+    q = (x - r) / y - s.where(wraps, 1.0, 0.0)
+    whole = s.rint(q)  # q is a whole number up to rounding
+    signed_zero = s.copysign(0.0, x / y)
+    inside = s.where(s.equal(q, 0.0), signed_zero, whole)
+    return s.where(s.equal(y, 0.0), x / y, inside)
 
 
 @elementwise(ufunc=np.remainder, oracle="x - y * floor(x / y)", domain=[REAL, POSITIVE])
 def remainder(s, x, y):
-    """x - y floor(x / y), with the sign of y."""
-    return x - y * s.floor(x / y)
+    """x - y floor(x / y), with the sign of y.
+
+    It jumps where x / y is a whole number; there the derivative of the piece that begins.
+    """
+    r, wraps = _wrapped(s, x, y)
+    zero = s.where(s.equal(y, 0.0), r, s.copysign(r, y))
+    return s.where(wraps, r + y, s.where(s.equal(r, 0.0), zero, r))
 
 
 remainder.partials(
     lambda t, out, x, y: t, lambda t, out, x, y: -t * np.floor_divide(value_of(x), value_of(y))
 )
+
+
+@elementwise(
+    ufunc=np.fmod, oracle="x - y * sign(x) * floor(abs(x) / y)", domain=[REAL, POSITIVE]
+)
+def fmod(s, x, y):
+    """x - y trunc(x / y), exact, with the sign of x: C's remainder."""
+    return s.fmod(x, y)
+
+
+def _whole_quotient(out: Any, x: Any, y: Any) -> Any:
+    """The whole number that fmod took out: trunc(x / y) without the rounding of x / y."""
+    return np.rint((value_of(x) - value_of(out)) / value_of(y))
+
+
+fmod.partials(lambda t, out, x, y: t, lambda t, out, x, y: -t * _whole_quotient(out, x, y))
 
 
 @elementwise(ufunc=np.negative, oracle="-x", complex_ok=True)
@@ -125,7 +162,7 @@ def sqrt(s, x):
 sqrt.partials(lambda t, out, x: t / (out + out))
 
 
-@elementwise(ufunc=np.cbrt, oracle="sign(x) * cbrt(abs(x))", domain=[POSITIVE])
+@elementwise(ufunc=np.cbrt, oracle="sign(x) * cbrt(abs(x))", kinks=[0.0])
 def cbrt(s, x):
     """The real cube root; derivative infinite at 0."""
     return s.cbrt(x)
@@ -143,43 +180,47 @@ cbrt.partials(lambda t, out, x: t / (3.0 * out * out))
 def power(s, x, y):
     """x ** y; for negative x the exponent has to be a whole number.
 
-    The derivative by x is y x**(y-1), and 0 where y is 0, also at x = 0.  The derivative by y is
-    x**y log x, and 0 at x = 0 for y >= 0 (the limit of x**y log x for y > 0).
+    The derivative by x is y x**(y-1), and 0 for x = y = 0.  The derivative by y is x**y log x,
+    and 0 for x = 0, y >= 0 (its limit for y > 0).
     """
     return s.power(x, y)
 
 
 def _power_by_base(t: Any, out: Any, x: Any, y: Any) -> Any:
-    where = lookup("where")
+    raise_to = lookup("power")
     exponent = value_of(y)
-    if np.ndim(exponent) == 0:
+    if y is exponent and np.ndim(exponent) == 0:  # a constant: nobody differentiates by it
         if exponent == 2:
             return t * (x + x)
         if exponent == 0:
-            return t * (x * 0.0)
-        if y is exponent:  # a plain number: the exponent y - 1 stays one too
-            return t * (y * lookup("power")(x, exponent - 1))
-    at_zero = np.equal(exponent, 0)
-    if not at_zero.any():
-        return t * (y * lookup("power")(x, y - 1))
-    safe = where(at_zero, 1, y)
-    return t * where(at_zero, 0.0, y * lookup("power")(x, safe - 1))
+            return t * 0.0
+        return t * (y * raise_to(x, int(y) - 1 if isinstance(y, np.integer) else y - 1))
+    kind = np.asarray(exponent).dtype.kind
+    if kind in "bu":  # 0 - 1 would wrap around
+        y = exponent = exponent.astype(np.int64)
+    empty = np.logical_and(np.equal(exponent, 0), np.equal(value_of(x), 0))
+    if kind in "bui" or not empty.any():
+        factor = y * raise_to(x, y - 1)
+        return t * factor if not empty.any() else lookup("where")(empty, 0.0, t * factor)
+    where = lookup("where")
+    return where(empty, 0.0, t * (y * raise_to(x, where(empty, 1, y) - 1)))
 
 
 def _power_by_exponent(t: Any, out: Any, x: Any, y: Any) -> Any:
-    where = lookup("where")
+    where, log = lookup("where"), lookup("log")
     base = value_of(x)
-    at_zero = np.equal(base, 0)
-    log = lookup("log")
-    if not at_zero.any():
+    flat = np.logical_and(np.equal(base, 0), np.greater_equal(np.real(value_of(y)), 0))
+    if not flat.any():
         return t * (out * log(x))
-    return where(at_zero, 0.0, t * (out * log(where(at_zero, 1.0, x))))
+    return where(flat, 0.0, t * (out * log(where(flat, 1.0, x))))
 
 
 power.partials(_power_by_base, _power_by_exponent)
 
 
-@elementwise(ufunc=np.float_power, oracle="x ** y", domain=[POSITIVE, (-3.0, 3.0)])
+@elementwise(
+    ufunc=np.float_power, oracle="x ** y", domain=[POSITIVE, (-3.0, 3.0)], complex_ok=True
+)
 def float_power(s, x, y):
     """x ** y, computed in float64 or more."""
     return s.power(x, y)

@@ -1,4 +1,4 @@
-"""Kinks and choices: absolute value, the larger and the smaller, where, clip.
+"""Kinks and choices: absolute value, the larger and the smaller, where, clip, relu and its kin.
 
 A choice is a choice and not a multiplication by a mask: the cotangent of what was not chosen is
 the number zero, never 0 * inf.  Ties are split evenly (docs/conventions.md).
@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..kinds.elementwise import REAL, elementwise
+from ..core.handle import value_of
+from ..core.op import lookup
+from ..kinds.elementwise import POSITIVE, REAL, elementwise
 
 
 @elementwise(ufunc=np.absolute, oracle="abs(x)", kinks=[0.0], complex_ok=True)
@@ -24,7 +26,7 @@ absolute.to_real(lambda out, x: _direction(x))
 
 def _direction(x: Any) -> Any:
     """x / |x|, and 0 at 0."""
-    if x.dtype.kind != "c":
+    if not np.iscomplexobj(value_of(x)):
         return np.sign(x)
     size = absolute(x)
     at_zero = size == 0
@@ -68,6 +70,38 @@ minimum.partials(
 )
 
 
+# fmax and fmin choose the operand that is a number.  Body: C's rule in terms of ours.
+
+
+@elementwise(ufunc=np.fmax, oracle="max(x, y)")
+def fmax(s, x, y):
+    """The larger of x and y; the other one if one is NaN; where x == y, half to each."""
+    return s.where(s.isnan(x), y, s.where(s.isnan(y), x, s.max(x, y)))
+
+
+def _only(a: Any, b: Any) -> Any:
+    """Where b is NaN and a is not."""
+    return np.logical_and(np.isnan(value_of(b)), ~np.isnan(value_of(a)))
+
+
+fmax.partials(
+    lambda t, out, x, y: _winner_takes((x > y) | _only(x, y), (x < y) | _only(y, x), t),
+    lambda t, out, x, y: _winner_takes((y > x) | _only(y, x), (y < x) | _only(x, y), t),
+)
+
+
+@elementwise(ufunc=np.fmin, oracle="min(x, y)")
+def fmin(s, x, y):
+    """The smaller of x and y; the other one if one is NaN; where x == y, half to each."""
+    return s.where(s.isnan(x), y, s.where(s.isnan(y), x, s.min(x, y)))
+
+
+fmin.partials(
+    lambda t, out, x, y: _winner_takes((x < y) | _only(x, y), (x > y) | _only(y, x), t),
+    lambda t, out, x, y: _winner_takes((y < x) | _only(y, x), (y > x) | _only(x, y), t),
+)
+
+
 @elementwise(oracle="x if condition else y", domain=[REAL, REAL, REAL], complex_ok=True)
 def where(s, condition, x, y):
     """x where the condition holds, else y; no derivative by the condition."""
@@ -78,4 +112,81 @@ where.partials(
     None,
     lambda t, out, condition, x, y: where(condition, t, 0.0),
     lambda t, out, condition, x, y: where(condition, 0.0, t),
+)
+
+
+@where.examples
+def _(rng):
+    for shape in [(5,), (2, 3), ()]:
+        yield (rng.normal(size=shape) > 0, rng.normal(size=shape), rng.normal(size=shape)), {}
+
+
+@elementwise(
+    oracle="min(max(x, low), high)", domain=[(-2.0, 2.0), (-1.0, -0.5), (0.5, 1.0)]
+)
+def clip(s, x, low, high):
+    """x, but not below low and not above high: min(max(x, low), high).
+
+    The derivative is that of this composition, so ties split evenly here too.
+    """
+    return s.min(s.max(x, low), high)
+
+
+def _below(t: Any, x: Any, low: Any, high: Any) -> Any:
+    """What passes the upper bound."""
+    y = np.maximum(value_of(x), value_of(low))
+    bound = value_of(high)
+    return _winner_takes(y < bound, y > bound, t)
+
+
+clip.partials(
+    lambda t, out, x, low, high: _winner_takes(x > low, x < low, _below(t, x, low, high)),
+    lambda t, out, x, low, high: _winner_takes(low > x, low < x, _below(t, x, low, high)),
+    lambda t, out, x, low, high: t - _below(t, x, low, high),
+)
+
+
+# ---- rectifiers --------------------------------------------------------------------------------
+# All with the derivative of their left side at 0, as relu, whose derivative there is 0.
+
+
+@elementwise(oracle="max(x, 0)", kinks=[0.0])
+def relu(s, x):
+    """max(x, 0); derivative 0 at x = 0."""
+    return s.max(x, 0)
+
+
+relu.partials(lambda t, out, x: where(x > 0, t, 0.0))
+
+
+@elementwise(
+    oracle="x if x > 0 else slope * x", domain=[REAL, (0.0, 0.5)], kinks=[0.0]
+)
+def leaky_relu(s, x, slope):
+    """x for x > 0, else slope * x; derivative `slope` at x = 0."""
+    return s.where(s.less(0, x), x, slope * x)
+
+
+leaky_relu.partials(
+    lambda t, out, x, slope: where(x > 0, t, t * slope),
+    lambda t, out, x, slope: where(x > 0, 0.0, t * x),
+)
+
+
+@elementwise(
+    oracle="x if x > 0 else alpha * expm1(x)", domain=[REAL, POSITIVE], kinks=[0.0]
+)
+def elu(s, x, alpha):
+    """x for x > 0, else alpha (exp(x) - 1); derivative `alpha` at x = 0."""
+    return s.where(s.less(0, x), x, alpha * s.expm1(s.min(x, 0)))
+
+
+def _negative(x: Any) -> Any:
+    """x where it counts, and 0 where exp(x) could overflow."""
+    return where(value_of(x) > 0, 0.0, x)
+
+
+elu.partials(
+    lambda t, out, x, alpha: where(x > 0, t, t * (alpha * lookup("exp")(_negative(x)))),
+    lambda t, out, x, alpha: where(x > 0, 0.0, t * lookup("expm1")(_negative(x))),
 )

@@ -1,10 +1,17 @@
-"""Circular functions and their inverses: DLMF 4.14 to 4.26."""
+"""Circular functions and their inverses: DLMF 4.14 to 4.26; angles and lengths."""
 
 from __future__ import annotations
 
+from math import factorial, pi
+from typing import Any
+
 import numpy as np
 
-from ..kinds.elementwise import elementwise
+from ..core.handle import value_of
+from ..core.op import lookup
+from ..kinds.elementwise import UNIT, elementwise
+
+ANGLE = (-pi / 2, pi / 2)
 
 
 @elementwise(ufunc=np.sin, oracle="sin(x)", complex_ok=True)
@@ -23,3 +30,171 @@ def cos(s, x):
 
 
 cos.partials(lambda t, out, x: -t * sin(x))
+
+
+@elementwise(ufunc=np.tan, oracle="tan(x)", domain=[ANGLE], complex_ok=True)
+def tan(s, x):
+    """The tangent of x radians."""
+    return s.tan(x)
+
+
+tan.partials(lambda t, out, x: t * (1.0 + out * out))
+
+
+@elementwise(oracle="cot(x)", domain=[(0.0, pi)], complex_ok=True)
+def cot(s, x):
+    """The cotangent of x radians, 1 / tan(x)."""
+    return 1.0 / s.tan(x)
+
+
+cot.partials(lambda t, out, x: -t * (1.0 + out * out))
+
+
+@elementwise(ufunc=np.arcsin, oracle="asin(x)", domain=[UNIT], complex_ok=True)
+def arcsin(s, x):
+    """The angle in [-pi/2, pi/2] whose sine is x; derivative infinite at -1 and 1."""
+    return s.arcsin(x)
+
+
+def _cosine(x: Any) -> Any:
+    """sqrt(1 - x*x), accurate near 1 and with the branch cuts of arcsin (DLMF 4.24.1)."""
+    sqrt = lookup("sqrt")
+    return sqrt(1.0 - x) * sqrt(1.0 + x)
+
+
+arcsin.partials(lambda t, out, x: t / _cosine(x))
+
+
+@elementwise(ufunc=np.arccos, oracle="acos(x)", domain=[UNIT], complex_ok=True)
+def arccos(s, x):
+    """The angle in [0, pi] whose cosine is x; derivative infinite at -1 and 1."""
+    return s.arccos(x)
+
+
+arccos.partials(lambda t, out, x: -t / _cosine(x))
+
+
+@elementwise(ufunc=np.arctan, oracle="atan(x)", complex_ok=True)
+def arctan(s, x):
+    """The angle in (-pi/2, pi/2) whose tangent is x."""
+    return s.arctan(x)
+
+
+arctan.partials(lambda t, out, x: t / (1.0 + x * x))
+
+
+# ---- the plane ---------------------------------------------------------------------------------
+# Both have a singular point, the origin; there the derivative is 0 (docs/conventions.md).
+
+
+@elementwise(ufunc=np.hypot, oracle="hypot(x, y)")
+def hypot(s, x, y):
+    """sqrt(x*x + y*y) without overflow; derivative 0 at the origin."""
+    a, b = s.abs(x), s.abs(y)
+    large, small = s.max(a, b), s.min(a, b)
+    ratio = small / s.where(s.equal(large, 0.0), 1.0, large)
+    length = large * s.sqrt(1.0 + ratio * ratio)
+    return s.where(s.logical_or(s.isinf(x), s.isinf(y)), s.max(s.where(s.isinf(x), a, b), 0), length)
+
+
+def _over(t: Any, length: Any) -> Any:
+    """t / length, and 0 at the origin."""
+    origin = np.equal(value_of(length), 0)
+    if not origin.any():
+        return t / length
+    where = lookup("where")
+    return where(origin, 0.0, t / where(origin, 1.0, length))
+
+
+hypot.partials(
+    lambda t, out, x, y: t * _over(x, out), lambda t, out, x, y: t * _over(y, out)
+)
+
+
+@elementwise(ufunc=np.arctan2, oracle="atan2(y, x)")
+def arctan2(s, y, x):
+    """The angle of the point (x, y), in [-pi, pi]; derivative 0 at the origin.
+
+    y comes first, as in NumPy.  It jumps by 2 pi across the negative x axis, where the derivative
+    is the one of both sides.
+    """
+    return s.arctan2(y, x)
+
+
+def _by_y(t: Any, out: Any, y: Any, x: Any) -> Any:
+    length = hypot(x, y)
+    return _over(t, length) * _over(x, length)
+
+
+def _by_x(t: Any, out: Any, y: Any, x: Any) -> Any:
+    length = hypot(x, y)
+    return -_over(t, length) * _over(y, length)
+
+
+arctan2.partials(_by_y, _by_x)
+
+
+# ---- units -------------------------------------------------------------------------------------
+
+
+@elementwise(ufunc=np.deg2rad, oracle="radians(x)")
+def deg2rad(s, x):
+    """Degrees to radians: x pi / 180."""
+    return x * (pi / 180.0)
+
+
+@elementwise(ufunc=np.radians, oracle="radians(x)")
+def radians(s, x):
+    """Degrees to radians: x pi / 180."""
+    return x * (pi / 180.0)
+
+
+@elementwise(ufunc=np.rad2deg, oracle="degrees(x)")
+def rad2deg(s, x):
+    """Radians to degrees: x 180 / pi."""
+    return x * (180.0 / pi)
+
+
+@elementwise(ufunc=np.degrees, oracle="degrees(x)")
+def degrees(s, x):
+    """Radians to degrees: x 180 / pi."""
+    return x * (180.0 / pi)
+
+
+for _op in (deg2rad, radians):
+    _op.partials(lambda t, out, x: t * (pi / 180.0))
+for _op in (rad2deg, degrees):
+    _op.partials(lambda t, out, x: t * (180.0 / pi))
+
+
+# ---- sinc --------------------------------------------------------------------------------------
+
+
+@elementwise(oracle="sincpi(x)", complex_ok=True)
+def sinc(s, x):
+    """sin(pi x) / (pi x), and 1 at x = 0: NumPy's normalised sinc."""
+    y = pi * x
+    zero = s.equal(y, 0)
+    return s.where(zero, 1.0, s.sin(y) / s.where(zero, 1.0, y))
+
+
+# (cos(pi x) - sinc(x)) / x cancels near 0, and more so at each further order; below |x| = 0.4 the
+# power series is used instead: the sum of -2k (-1)^k pi^(2k) x^(2k-1) / (2k+1)!.
+_TERMS = [2 * k * (-1) ** k * pi ** (2 * k) / factorial(2 * k + 1) for k in range(1, 14)]
+
+
+def _sinc_by_x(t: Any, out: Any, x: Any) -> Any:
+    where = lookup("where")
+    near = np.abs(value_of(x)) < 0.4
+    if not near.any():
+        return t * ((cos(pi * x) - out) / x)
+    close = where(near, x, 0.0)
+    square = close * close
+    series: Any = _TERMS[-1]
+    for term in reversed(_TERMS[:-1]):
+        series = series * square + term
+    far = where(near, 1.0, x)
+    return t * where(near, series * close, (cos(pi * far) - sinc(far)) / far)
+
+
+sinc.partials(_sinc_by_x)

@@ -1,0 +1,373 @@
+"""NumPy's functions of single elements.
+
+Those that NumPy has as ufuncs *are* NumPy's ufuncs here: `wengert.numpy.exp is numpy.exp`.  Plain
+arrays cost nothing extra and give exactly NumPy's result, dtypes, `out=`, `where=` and all; tensors
+are brought to the operation of the same ufunc by `__array_ufunc__`, and so are `.reduce`, `.outer`
+and `.at` (ufuncs.py).  This module adds what is not one operation:
+
+    two results        divmod, modf, frexp
+    compositions       sign of complex numbers, angle, nan_to_num, real_if_close, unwrap
+    choices of bounds  clip with one bound, two, or none
+    tests              isclose, isreal, iscomplex, isposinf, isneginf
+    steps              round, around, fix
+"""
+
+from __future__ import annotations
+
+from math import pi
+from typing import Any
+
+import numpy as np
+from numpy import (
+    abs,
+    absolute,
+    acos,
+    acosh,
+    add,
+    arccos,
+    arccosh,
+    arcsin,
+    arcsinh,
+    arctan,
+    arctan2,
+    arctanh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    bitwise_and,
+    bitwise_count,
+    bitwise_invert,
+    bitwise_left_shift,
+    bitwise_not,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
+    cbrt,
+    ceil,
+    conj,
+    conjugate,
+    copysign,
+    cos,
+    cosh,
+    deg2rad,
+    degrees,
+    divide,
+    divmod,
+    equal,
+    exp,
+    exp2,
+    expm1,
+    fabs,
+    float_power,
+    floor,
+    floor_divide,
+    fmax,
+    fmin,
+    fmod,
+    frexp,
+    gcd,
+    greater,
+    greater_equal,
+    heaviside,
+    hypot,
+    invert,
+    isfinite,
+    isinf,
+    isnan,
+    lcm,
+    ldexp,
+    left_shift,
+    less,
+    less_equal,
+    log,
+    log1p,
+    log2,
+    log10,
+    logaddexp,
+    logaddexp2,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    maximum,
+    minimum,
+    mod,
+    modf,
+    multiply,
+    negative,
+    nextafter,
+    not_equal,
+    positive,
+    pow,
+    power,
+    rad2deg,
+    radians,
+    reciprocal,
+    remainder,
+    right_shift,
+    rint,
+    sign,
+    signbit,
+    sin,
+    sinh,
+    spacing,
+    sqrt,
+    square,
+    subtract,
+    tan,
+    tanh,
+    true_divide,
+    trunc,
+)
+
+from ..core.handle import Handle, value_of, wrap
+from ..core.node import constant
+from ..core.op import lookup
+from ..ops import arithmetic, choice, circular, complexes, logic, rounding
+from ..tensor.protocols import deliver, implements
+from .dispatch import counterpart
+
+_UFUNCS = """
+    add subtract multiply divide true_divide floor_divide remainder mod fmod divmod power pow
+    float_power negative positive reciprocal square sqrt cbrt
+    exp exp2 expm1 log log2 log10 log1p logaddexp logaddexp2
+    sin cos tan arcsin arccos arctan arctan2 asin acos atan atan2 hypot
+    deg2rad rad2deg radians degrees
+    sinh cosh tanh arcsinh arccosh arctanh asinh acosh atanh
+    abs absolute fabs sign floor ceil trunc rint copysign nextafter spacing heaviside
+    ldexp frexp modf maximum minimum fmax fmin
+    less less_equal greater greater_equal equal not_equal
+    logical_and logical_or logical_xor logical_not isnan isinf isfinite signbit conj conjugate
+    bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_invert invert bitwise_count
+    bitwise_left_shift bitwise_right_shift left_shift right_shift gcd lcm
+""".split()
+_FUNCTIONS = """
+    sinc clip round around fix nan_to_num real imag angle real_if_close unwrap
+    isclose isreal iscomplex isrealobj iscomplexobj isposinf isneginf
+""".split()
+__all__ = [*_UFUNCS, *_FUNCTIONS]
+
+_ABSENT: Any = getattr(np, "_NoValue", object())
+
+
+# ---- ufuncs that are not one operation ---------------------------------------------------------
+
+implements(np.conjugate)(complexes.conjugate)
+
+
+@implements(np.sign)
+def _sign(x: Any) -> Any:
+    """The sign; of a complex number x / |x|, and 0 at 0."""
+    if not np.iscomplexobj(value_of(x)):
+        return rounding.sign(x)
+    size = choice.absolute(x)
+    zero = value_of(size) == 0
+    return choice.where(zero, 0.0, x / choice.where(zero, 1.0, size))
+
+
+@implements(np.divmod)
+def _divmod(x: Any, y: Any) -> tuple[Any, Any]:
+    """Quotient and remainder, as Python's."""
+    return arithmetic.floor_divide(x, y), arithmetic.remainder(x, y)
+
+
+implements(np.modf)(rounding.modf)
+implements(np.frexp)(rounding.frexp)
+
+
+# ---- choices -----------------------------------------------------------------------------------
+
+
+@counterpart(np.clip)
+def clip(
+    a: Any,
+    a_min: Any = _ABSENT,
+    a_max: Any = _ABSENT,
+    out: Any = None,
+    *,
+    min: Any = _ABSENT,
+    max: Any = _ABSENT,
+    **_: Any,
+) -> Any:
+    """``numpy.clip``: the elements, but none below `a_min` and none above `a_max`.
+
+    Parameters
+    ----------
+    a : array or Tensor
+    a_min, a_max : array, Tensor or None
+        The bounds, also called `min` and `max`; None for no bound on that side.
+    out : Tensor or array, optional
+
+    Notes
+    -----
+    The derivative is that of ``minimum(maximum(a, a_min), a_max)``: where an element equals its
+    bound, half goes to each (docs/conventions.md).
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.grad(lambda x: np.clip(x, 0.0, 1.0).sum())(np.array([-1.0, 0.0, 0.5, 2.0]))
+    array([0. , 0.5, 1. , 0. ])
+    """
+    low, high = (v if w is _ABSENT else w for v, w in ((a_min, min), (a_max, max)))
+    low, high = (None if v is _ABSENT else v for v in (low, high))
+    if low is None and high is None:
+        result = arithmetic.positive(a)
+    elif low is None:
+        result = choice.minimum(a, high)
+    elif high is None:
+        result = choice.maximum(a, low)
+    else:
+        result = choice.clip(a, low, high)
+    return result if out is None else deliver(result, out)
+
+
+@counterpart(np.nan_to_num)
+def nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
+    """``numpy.nan_to_num``: NaN and infinities replaced by numbers; there the derivative is 0.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.grad(lambda x: np.nan_to_num(x * x).sum())(np.array([3.0, np.nan]))
+    array([6., 0.])
+    """
+    value = np.asarray(value_of(x))
+    if value.dtype.kind not in "fc":
+        result = x
+    elif value.dtype.kind == "c":
+        parts = [
+            nan_to_num(part(x), True, nan, posinf, neginf) for part in (real, imag)
+        ]
+        result = parts[0] + 1j * parts[1]
+    else:
+        limits = np.finfo(value.dtype)
+        top = limits.max if posinf is None else posinf
+        bottom = limits.min if neginf is None else neginf
+        result = choice.where(np.isnan(value), nan, x)
+        result = choice.where(np.isposinf(value), top, result)
+        result = choice.where(np.isneginf(value), bottom, result)
+    if not copy and isinstance(x, Handle):
+        x._assign(result)  # type: ignore[attr-defined]
+        return x
+    return result
+
+
+# ---- complex numbers ---------------------------------------------------------------------------
+
+
+@counterpart(np.real)
+def real(val: Any) -> Any:
+    """``numpy.real``: the real part, a view; `val` itself if it is real."""
+    return complexes.real(val) if np.iscomplexobj(value_of(val)) else val
+
+
+@counterpart(np.imag)
+def imag(val: Any) -> Any:
+    """``numpy.imag``: the imaginary part, a view; zeros, without derivative, if `val` is real."""
+    value = value_of(val)
+    return complexes.imag(val) if np.iscomplexobj(value) else wrap(constant(np.imag(value)))
+
+
+@counterpart(np.angle)
+def angle(z: Any, deg: bool = False) -> Any:
+    """``numpy.angle``: the argument of a complex number, in (-pi, pi]; derivative 0 at z = 0.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.grad(np.angle)(np.array(2.0j)).round(2)
+    np.complex128(-0.5+0j)
+    """
+    result = circular.arctan2(imag(z), real(z))
+    return result * (180.0 / pi) if deg else result
+
+
+@counterpart(np.real_if_close)
+def real_if_close(a: Any, tol: float = 100) -> Any:
+    """``numpy.real_if_close``: the real part if all imaginary parts are within rounding of 0."""
+    return a if np.iscomplexobj(np.real_if_close(value_of(a), tol)) else real(a)
+
+
+@counterpart(np.unwrap)
+def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * pi) -> Any:
+    """``numpy.unwrap``: jumps larger than half a period taken out; they move nothing, so 1."""
+    value = np.asarray(value_of(p))
+    jumps = np.unwrap(value, value_of(discont), axis, period=period) - value
+    return p + jumps.astype(np.result_type(value.dtype, jumps.dtype), copy=False)
+
+
+# ---- steps and tests ---------------------------------------------------------------------------
+
+
+@counterpart(np.sinc)
+def sinc(x: Any) -> Any:
+    """``numpy.sinc``: sin(pi x) / (pi x), and 1 at 0."""
+    return circular.sinc(x)
+
+
+@counterpart(np.round, np.around)
+def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
+    """``numpy.round``: to so many decimals; a step function."""
+    result = rounding.round(a, decimals=decimals)
+    return result if out is None else deliver(result, out)
+
+
+around = round
+
+
+@counterpart(np.fix)
+def fix(x: Any, out: Any = None) -> Any:
+    """``numpy.fix``: towards zero; a step function."""
+    result = rounding.trunc(x)
+    return result if out is None else deliver(result, out)
+
+
+@counterpart(np.isclose)
+def isclose(
+    a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
+) -> Any:
+    """``numpy.isclose``: whether |a - b| <= atol + rtol |b|."""
+    return logic.isclose(a, b, rtol=value_of(rtol), atol=value_of(atol), equal_nan=equal_nan)
+
+
+@counterpart(np.isreal)
+def isreal(x: Any) -> Any:
+    """``numpy.isreal``: whether the imaginary part is 0."""
+    return lookup("equal")(imag(x), 0)
+
+
+@counterpart(np.iscomplex)
+def iscomplex(x: Any) -> Any:
+    """``numpy.iscomplex``: whether the imaginary part is not 0."""
+    return lookup("not_equal")(imag(x), 0)
+
+
+@counterpart(np.iscomplexobj)
+def iscomplexobj(x: Any) -> bool:
+    """``numpy.iscomplexobj``: whether the dtype is complex."""
+    return np.iscomplexobj(value_of(x))
+
+
+@counterpart(np.isrealobj)
+def isrealobj(x: Any) -> bool:
+    """``numpy.isrealobj``: whether the dtype is not complex."""
+    return np.isrealobj(value_of(x))
+
+
+@counterpart(np.isposinf)
+def isposinf(x: Any, out: Any = None) -> Any:
+    """``numpy.isposinf``."""
+    result = logic.isinf(x) & (x > 0)
+    return result if out is None else deliver(result, out)
+
+
+@counterpart(np.isneginf)
+def isneginf(x: Any, out: Any = None) -> Any:
+    """``numpy.isneginf``."""
+    result = logic.isinf(x) & (x < 0)
+    return result if out is None else deliver(result, out)

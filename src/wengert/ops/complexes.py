@@ -1,0 +1,70 @@
+"""Real part, imaginary part, conjugate.
+
+None is holomorphic, all are linear over the real numbers.  Real and imaginary part are views, as
+NumPy's: writing to `z.imag` writes to z.  What their cotangents mean: docs/conventions.md,
+"complex numbers".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..kinds.elementwise import elementwise
+from ..kinds.linear import linear
+
+
+@elementwise(ufunc=np.conjugate, oracle="conj(x)", complex_ok=True)
+def conjugate(s, x):
+    """The complex conjugate; x itself if it is real."""
+    return s.conj(x)
+
+
+# The kind conjugates t before and after the rule, so this one line is right in both modes.
+conjugate.partials(lambda t, out, x: t.conj())
+
+
+def _complex(x: Any) -> np.dtype[Any]:
+    """The complex dtype that a real cotangent of `x` has to become."""
+    return np.result_type(x.dtype, np.complex64)
+
+
+@linear(view=True, oracle=lambda z: (z + np.conj(z)).real / 2)
+def real(z):
+    """The real part of complex z."""
+    return np.real(z)
+
+
+@real.transpose
+def _real_back(t, z):
+    return t.astype(_complex(z))
+
+
+@real.put
+def _real_put(base, view):
+    return view + 1j * imag(base)
+
+
+@linear(view=True, oracle=lambda z: (z - np.conj(z)).imag / 2)
+def imag(z):
+    """The imaginary part of complex z."""
+    return np.imag(z)
+
+
+@imag.transpose
+def _imag_back(t, z):
+    return t.astype(_complex(z)) * np.array(1j, _complex(z))[()]
+
+
+@imag.put
+def _imag_put(base, view):
+    return real(base) + 1j * view
+
+
+for _op in (real, imag):
+
+    @_op.examples
+    def _(rng):
+        for shape in [(5,), (2, 3), ()]:
+            yield (rng.normal(size=shape) + 1j * rng.normal(size=shape),), {}
