@@ -13,3 +13,11 @@ from .behaviours import (
     behavior_named,
     register_behavior,
 )
+from .decorated import backward, grad_compute, gradients
+from .primitives import jvp, primitive, vjp
+from . import operator_arithmetic as _a, operator_lines as _l
+from .operators import *
+from .operator_graph import *
+from .operator_library import *
+from .operator_arithmetic import *
+from .operator_lines import OperatorOperation

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from ..autodiff.directional import vjp as vjp_of
 from ..autodiff.project import project
 from ..autodiff.reverse import pullback
-from ..autodiff.directional import vjp as vjp_of
 from ..core.handle import Handle, value_of, wrap
 from ..core.node import Node, constant
 from ..core.op import Op, Sweep

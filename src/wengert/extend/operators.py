@@ -21,7 +21,7 @@ shape, data type, node type and gradient level.  An operator states
     copy_to(graph, ancestors), get_params   the same operator elsewhere; what else it depends on
 
 The classes in the right column are in operator_library.py, the graph in operator_graph.py.
-`Square.as_operation()` makes a class of operators an operation on tensors.
+`as_operation(Square)` makes a class of operators an operation on tensors (operator_lines.py).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.spec import Shape, Spec
+from ..core.spec import Shape
 from ..errors import NotDifferentiableError, ShapeError, at, user_line
 
 if TYPE_CHECKING:
@@ -202,12 +202,6 @@ class AbstractOperator(ABC):
             f"it{at(self.where)}."
         )
 
-    @classmethod
-    def as_operation(cls, name: str | None = None) -> Any:
-        """The class as an operation on tensors: ``op(x, ..., **parameters)``."""
-        from_class = OPERATION_OF[0]
-        return from_class(cls, name)
-
     def _copied(self, graph: OperatorGraph, **changes: Any) -> Any:
         twin = copy.copy(self)
         twin.graph = graph
@@ -218,9 +212,6 @@ class AbstractOperator(ABC):
     def _renamed(self, nodes: Sequence[GraphNode], ancestors: Sequence[GraphNode]) -> list[Any]:
         new = dict(zip(self.get_ancestors(), ancestors, strict=True))
         return [new[n] for n in nodes]
-
-
-OPERATION_OF: list[Any] = []  # filled by operator_graph.py, which stands above this module
 
 
 def _index(node: GraphNode) -> int:
@@ -381,11 +372,6 @@ class BinaryOperator(_OfParents):
 
 class NaryOperator(_OfParents):
     """An elementary operator of any number of parents, with the shape of the result."""
-
-
-def spec_of_node(node: GraphNode) -> Spec:
-    """Shape and dtype of a node."""
-    return Spec(node.shape, node.data_type)
 
 
 __all__ = [
