@@ -301,3 +301,15 @@ def test_linear_functions_return_fresh_arrays():
     a += 1.0
     np.testing.assert_array_equal(b, np.ones(3))
     np.testing.assert_array_equal(t, np.ones(3))
+
+
+def test_a_python_number_promotes_nothing():
+    a = np.ones(2, np.float32)
+
+    def f(x):
+        return np.sum(a * (2.0 * -x + 1.0))
+
+    value, slope = wg.value_and_grad(f)(0.5)
+    assert value.dtype == f(0.5).dtype == np.float32 and float(slope) == -4.0
+    strong = lambda x: np.sum(a * np.multiply(x, 2.0))  # noqa: E731
+    assert wg.value_and_grad(strong)(0.5)[0].dtype == strong(0.5).dtype == np.float64

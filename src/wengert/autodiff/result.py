@@ -17,7 +17,7 @@ import numpy as np
 from ..core import tree
 from ..core.handle import Handle, wrap
 from ..core.node import Node, constant
-from ..core.spec import spec_of
+from ..core.spec import spec_of, unweakened
 from ..errors import (
     NotScalarError,
     ShapeError,
@@ -65,7 +65,7 @@ class Result:
         """An output as the caller gets it."""
         if not isinstance(x, Handle) or self.recorded:
             return x
-        return wrap(constant(x.node.value)) if self.tensors else x.node.value
+        return wrap(constant(x.node.value)) if self.tensors else unweakened(x.node.value)
 
 
 def _stands_for_recorded(node: Node) -> bool:

@@ -275,7 +275,8 @@ def vjp_from_jvp(node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Swe
     dots = [None if p is None else wrap(p) for p in probes]
     op: Any = node.op
     y_dot = op.jvp(node, dots, out, inputs, PROBING)
-    return transpose(node, [y_dot], [t], probes, sweep)
+    several = type(node.value) is tuple
+    return transpose(node, y_dot if several else [y_dot], t if several else [t], probes, sweep)
 
 
 def transpose(
@@ -292,7 +293,8 @@ def transpose(
                 "plain numbers, so the other mode cannot be derived from it. Write the rule in "
                 f"wengert operations, or state both modes{at(node.where)}."
             )
-        pairs[out.node] = project(seed, out.node)
+        bar = project(seed, out.node)  # a rule may return one handle for two operands
+        pairs[out.node] = pairs[out.node] + bar if out.node in pairs else bar
     live = [p for p in probes if p is not None]
     bars = iter(pullback(pairs, live, record=sweep.recorded or None))
     return [None if p is None else next(bars) for p in probes]

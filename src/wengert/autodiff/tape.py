@@ -19,6 +19,7 @@ import numpy as np
 
 from ..core.apply import Operation
 from ..core.node import NO_PARAMS, RELEASED, Node, constant
+from ..core.spec import weakened
 from ..errors import CycleError, ReleasedError
 
 _serial = attrgetter("serial")
@@ -55,7 +56,7 @@ def fresh(x: Any) -> Node:
         return Node(VARIABLE, (x,), NO_PARAMS, x.value)
     if isinstance(x, np.ndarray) and x.flags.writeable:
         x = x.copy()
-    return Node(VARIABLE, (constant(x),), NO_PARAMS, x)
+    return Node(VARIABLE, (constant(x),), NO_PARAMS, weakened(x))
 
 
 class Tape(NamedTuple):
@@ -73,7 +74,13 @@ class Tape(NamedTuple):
 
 
 def tape_between(outputs: Iterable[Node], targets: Collection[Node], ends: bool = False) -> Tape:
-    """The part of the list that leads from the targets to the outputs."""
+    """The part of the list that leads from the targets to the outputs.
+
+    Raises
+    ------
+    CycleError
+        A line depends on itself (only possible in lists built by hand).
+    """
     floor = min((n.serial for n in targets), default=0)
     seen = {n for n in outputs if type(n) is Node}
     foreign = any(n.serial < floor for n in seen)
@@ -91,6 +98,8 @@ def tape_between(outputs: Iterable[Node], targets: Collection[Node], ends: bool 
                 raise _released()
         for a in args:
             if type(a) is Node:
+                if a.serial >= node.serial:
+                    raise _cycle(node, a)
                 if a.serial < floor:
                     foreign = True
                 elif a not in seen:
@@ -149,17 +158,22 @@ def tape_to_owners(output: Node) -> tuple[Tape, list[Node]]:
         elif node.op is RELEASED:
             raise _released()
         for a in node.args:
-            if type(a) is Node and a not in seen:
+            if type(a) is Node:
                 if a.serial >= node.serial:
-                    raise CycleError(
-                        f"{node!r} uses {a!r}, which was made later or is the same: the graph "
-                        "has a cycle. A line may only use earlier lines."
-                    )
-                seen.add(a)
-                stack.append(a)
+                    raise _cycle(node, a)
+                if a not in seen:
+                    seen.add(a)
+                    stack.append(a)
     lines.sort(key=_serial)
     owners.sort(key=_serial)
     return Tape(lines, None, False), owners
+
+
+def _cycle(node: Node, a: Node) -> CycleError:
+    return CycleError(
+        f"{node!r} uses {a!r}, which was made later or is the same: the graph has a cycle. A line "
+        "may only use earlier lines."
+    )
 
 
 def _released() -> ReleasedError:

@@ -17,7 +17,7 @@ from .handle import Handle, _Class, wrap
 from .node import CONSTANT, NO_PARAMS, Constant, Discrete, Node, constant, keep, next_serial
 from .op import Op
 from .recording import _enabled, _Pauses
-from .spec import spec_of
+from .spec import WEAK, spec_of, unweakened
 
 _new = object.__new__
 _Array = np.ndarray
@@ -47,6 +47,8 @@ def apply(op: Op, args: Sequence[Any], params: dict[str, Any] = NO_PARAMS) -> An
         if isinstance(a, Handle):
             a = a.node
             x = a.value
+            if type(x) in WEAK:
+                x = x.item()
             recorded = type(a) is Node
             derived = type(a) is Discrete
         else:
@@ -55,6 +57,8 @@ def apply(op: Op, args: Sequence[Any], params: dict[str, Any] = NO_PARAMS) -> An
         if isinstance(b, Handle):
             b = b.node
             y = b.value
+            if type(y) in WEAK:
+                y = y.item()
             recorded = recorded or type(b) is Node
             derived = derived or type(b) is Discrete
         else:
@@ -69,7 +73,7 @@ def apply(op: Op, args: Sequence[Any], params: dict[str, Any] = NO_PARAMS) -> An
         values = (a.value,)
     else:
         inputs = tuple([a.node if isinstance(a, Handle) else a for a in args])
-        values = [a.value if isinstance(a, Node) else a for a in inputs]
+        values = [unweakened(a.value) if isinstance(a, Node) else a for a in inputs]
         types = [type(a) for a in inputs]
         recorded, derived, arrays = Node in types, Discrete in types, _Array in types
     try:

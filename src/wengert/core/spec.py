@@ -3,8 +3,10 @@
 `spec_of` reads it off anything that can stand in a Wengert list: an array, a NumPy scalar, a
 Python number, or a tuple of these (an operation with several outputs has a tuple of specs).
 
-A Python number is *weak* (NEP 50): `2.0 * float32_array` stays float32.  NumPy decides promotion
-everywhere; this module only asks it.
+A Python number is *weak* (NEP 50): `2.0 * float32_array` stays float32.  A recorded one is held as
+a NumPy scalar of a class of its own, so that rules meet a shape and a dtype everywhere, and goes
+back to a Python number when an operation runs.  NumPy decides promotion everywhere; this module
+only asks it.
 """
 
 from __future__ import annotations
@@ -21,6 +23,29 @@ _PYTHON_DTYPE = {
     float: np.dtype(np.float64),
     complex: np.dtype(np.complex128),
 }
+
+
+class WeakFloat(np.float64):
+    """A Python float that is recorded."""
+
+
+class WeakComplex(np.complex128):
+    """A Python complex number that is recorded."""
+
+
+WEAK: dict[type, type] = {WeakFloat: float, WeakComplex: complex}
+_WEAKENED: dict[type, type] = {float: WeakFloat, complex: WeakComplex}
+
+
+def weakened(x: Any) -> Any:
+    """A Python float or complex number as its recorded form; anything else as it is."""
+    cls = _WEAKENED.get(type(x))
+    return x if cls is None else cls(x)
+
+
+def unweakened(x: Any) -> Any:
+    """The Python number again."""
+    return x.item() if type(x) in WEAK else x
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +76,7 @@ class Spec:
 def spec_of(value: Any) -> Any:
     """The Spec of a value; a tuple of Specs for a tuple; None for what is not numeric."""
     if isinstance(value, np.ndarray | np.generic):
-        return Spec(value.shape, value.dtype)
+        return Spec(value.shape, value.dtype, weak=type(value) in WEAK)
     dtype = _PYTHON_DTYPE.get(type(value))
     if dtype is not None:
         return Spec((), dtype, weak=True)

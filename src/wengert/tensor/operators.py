@@ -11,6 +11,7 @@ from ..core.apply import apply
 from ..core.handle import Handle, value_of
 from ..core.node import Node
 from ..core.op import lookup
+from ..core.spec import WEAK, weakened
 from ..errors import DtypeError, at, user_line
 from ..ops import indexing
 from .protocols import fitted
@@ -18,6 +19,7 @@ from .protocols import fitted
 NUMERIC = frozenset(
     {np.ndarray, int, float, complex, bool, *np.sctypeDict.values()} - {np.object_, np.str_}
 )
+PYTHON = frozenset({int, float, complex, *WEAK})
 
 
 def operand(other: Any) -> Any:
@@ -31,6 +33,13 @@ def operand(other: Any) -> Any:
     return NotImplemented
 
 
+def as_python(out: Any, other: Any = 0) -> Any:
+    """Python numbers combine to a Python number, which promotes nothing (NEP 50)."""
+    if type(value_of(other)) in PYTHON:
+        out.node.value = weakened(out.node.value.item())
+    return out
+
+
 def binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
     """The forms x + y, y + x and x += y of an operation."""
     op: Any = lookup(name)
@@ -40,11 +49,15 @@ def binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[
             other = operand(other)
             if other is NotImplemented:
                 return NotImplemented
-        return apply(op, (self, other))
+        out = apply(op, (self, other))
+        return as_python(out, other) if type(self.node.value) in WEAK else out
 
     def reflected(self: Any, other: Any) -> Any:
         other = operand(other)
-        return NotImplemented if other is NotImplemented else apply(op, (other, self))
+        if other is NotImplemented:
+            return NotImplemented
+        out = apply(op, (other, self))
+        return as_python(out, other) if type(self.node.value) in WEAK else out
 
     def in_place(self: Any, other: Any) -> Any:
         result = forward(self, other)
@@ -59,7 +72,12 @@ def binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[
 def unary(name: str) -> Callable[..., Any]:
     """The form -x of an operation."""
     op: Any = lookup(name)
-    return lambda self: apply(op, (self,))
+
+    def forward(self: Any) -> Any:
+        out = apply(op, (self,))
+        return as_python(out) if type(self.node.value) in WEAK else out
+
+    return forward
 
 
 BINARY = {
