@@ -13,7 +13,8 @@
     │   └── MixedGraphError          nodes of two graphs in one expression
     ├── OperandError               an operation refused its operands
     │   ├── ShapeError               ... because of their shapes
-    │   └── DtypeError               ... because of their dtypes
+    │   ├── DtypeError               ... because of their dtypes
+    │   └── MatrixError              ... a singular matrix, or one that is not positive definite
     ├── ConversionError            a recorded tensor where only plain data can go
     ├── ArgumentError              an option or setting that cannot be
     ├── StructureError             containers whose structures do not match
@@ -30,6 +31,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import FrameType
+
+from numpy.linalg import LinAlgError
 
 _HERE = str(Path(__file__).parent)
 
@@ -92,6 +95,10 @@ class ShapeError(OperandError, ValueError):
 
 class DtypeError(OperandError, TypeError):
     """Dtypes that an operation cannot take."""
+
+
+class MatrixError(OperandError, LinAlgError):
+    """A matrix that has not what is needed: square, invertible, positive definite."""
 
 
 class ConversionError(WengertError, TypeError):

@@ -154,8 +154,10 @@ def derivatives_are_right(op: Any, rng: np.random.Generator) -> None:
 
 
 def _function(op: Any, params: dict[str, Any]) -> Any:
+    prepare = getattr(op, "prepare", None)  # an operation that needs Hermitian matrices, say
+
     def f(*xs: Any) -> Any:
-        return op(*xs, **params)
+        return op(*(xs if prepare is None else prepare(*xs)), **params)
 
     f.__name__ = op.name
     return f

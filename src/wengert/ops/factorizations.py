@@ -1,0 +1,212 @@
+"""Factorizations with triangles: Cholesky, QR, and solving with a triangle.
+
+    solve_triangular   x with op(a) @ x = b, a triangular
+    cholesky           a = L @ adjoint(L)
+    qr                 a = Q @ R
+
+The derivatives follow from differentiating the factorization and sorting the result into its
+triangles: I. Murray, "Differentiation of the Cholesky decomposition", 2016; S. F. Walter and
+L. Lehmann, "Algorithmic differentiation of linear algebra functions", 2018.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy  # scipy.linalg is loaded when it is first used
+
+from .choice import where
+from .linalg import adjoint, hermitian, matrices
+
+TRANS = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
+
+
+# ---- triangles ---------------------------------------------------------------------------------
+
+
+@matrices("An element of the diagonal is zero; look at how the triangle is made")
+def solve_triangular(a, b, *, lower=False, trans=0, unit_diagonal=False):
+    """x with op(a) @ x = b, reading one triangle of `a`; op: none, transpose, adjoint (0, 1, 2)."""
+    a, b = np.asarray(a), np.asarray(b)
+    columns = b[:, None] if b.ndim == 1 else b
+    batch = np.broadcast_shapes(a.shape[:-2], columns.shape[:-2])
+    if a.shape[-1] != a.shape[-2] or a.shape[-1] != columns.shape[-2]:
+        raise ValueError(f"a triangle of shape {a.shape} and a right-hand side of {b.shape}")
+    dtype = np.result_type(a.dtype, b.dtype, np.float32)
+    if dtype.kind not in "fc":
+        dtype = np.dtype(float)
+    x = np.empty((*batch, *columns.shape[-2:]), dtype)
+    if x.size:
+        options = {"trans": TRANS[trans], "lower": lower, "unit_diagonal": unit_diagonal}
+        left = np.broadcast_to(a, (*batch, *a.shape[-2:]))
+        right = np.broadcast_to(columns, x.shape)
+        for i in np.ndindex(*batch):
+            x[i] = scipy.linalg.solve_triangular(left[i], right[i], check_finite=False, **options)
+    return x[..., 0] if b.ndim == 1 else x
+
+
+def triangle(x: Any, lower: bool, strict: bool = False) -> Any:
+    """`x` with zeros on the other side of the diagonal, and on it if `strict`."""
+    rows, columns = x.shape[-2:]
+    if lower:
+        mask = np.tri(rows, columns, -1 if strict else 0, dtype=bool)
+    else:
+        mask = ~np.tri(rows, columns, 0 if strict else -1, dtype=bool)
+    return where(mask, x, 0.0)
+
+
+def _solve_adjoint(a: Any, t: Any, lower: bool, trans: int, unit_diagonal: bool) -> Any:
+    """The solution with the adjoint of op(a)."""
+    if trans == 1 and a.dtype.kind == "c":
+        a, back = np.conjugate(a), 0
+    else:
+        back = 0 if trans else 2
+    return solve_triangular(a, t, lower=lower, trans=back, unit_diagonal=unit_diagonal)
+
+
+@solve_triangular.define_vjp
+def _solve_triangular_vjp(t, out, a, b, *, lower=False, trans=0, unit_diagonal=False):
+    vector = b.ndim == 1
+    trans = TRANS[trans]
+    if vector:
+        t, out = t[..., None], out[..., None]
+    b_bar = _solve_adjoint(a, t, lower, trans, unit_diagonal)
+    m_bar = -(b_bar @ adjoint(out))
+    if trans == 1:
+        m_bar = m_bar.mT
+    elif trans == 2:
+        m_bar = adjoint(m_bar)
+    return triangle(m_bar, lower, unit_diagonal), b_bar[..., 0] if vector else b_bar
+
+
+@solve_triangular.define_jvp
+def _solve_triangular_jvp(dots, out, a, b, *, lower=False, trans=0, unit_diagonal=False):
+    a_dot, b_dot = dots
+    vector = b.ndim == 1
+    trans = TRANS[trans]
+    right = None if b_dot is None else b_dot[:, None] if vector else b_dot
+    if a_dot is not None:
+        m_dot = triangle(a_dot, lower, unit_diagonal)
+        m_dot = adjoint(m_dot) if trans == 2 else m_dot.mT if trans == 1 else m_dot
+        moved = m_dot @ (out[..., None] if vector else out)
+        right = -moved if right is None else right - moved
+    x_dot = solve_triangular(a, right, lower=lower, trans=trans, unit_diagonal=unit_diagonal)
+    return x_dot[..., 0] if vector else x_dot
+
+
+def _solve_triangle(a, b, *, lower=False, trans=0, unit_diagonal=False):
+    m = np.tril(a) if lower else np.triu(a)
+    if unit_diagonal:
+        m = m * (1 - np.eye(m.shape[-1])) + np.eye(m.shape[-1])
+    m = [m, m.mT, adjoint(m)][TRANS[trans]]
+    return np.linalg.solve(m, b)
+
+
+solve_triangular.oracle = _solve_triangle
+
+
+@solve_triangular.examples
+def _(rng):
+    a = rng.normal(size=(3, 3)) + 3.0 * np.eye(3)
+    yield (a, rng.normal(size=3)), {"lower": True}
+    yield (a, rng.normal(size=(3, 2))), {"trans": 1}
+    yield (a, rng.normal(size=(2, 3, 2))), {"lower": True, "unit_diagonal": True}
+    yield (a * (1 + 0.5j), rng.normal(size=(3, 1)) * (1 + 1j)), {"trans": 2}
+
+
+# ---- Cholesky ----------------------------------------------------------------------------------
+
+
+@matrices(
+    "Add a small multiple of the identity, or use eigh, if it may be semidefinite",
+    oracle="numpy",
+    prepare=lambda a: (hermitian(a),),
+)
+def cholesky(a, *, upper=False):
+    """L with a = L @ adjoint(L), L lower triangular; or U with a = adjoint(U) @ U.
+
+    One triangle of `a` is read; the derivative is that of a function of (a + adjoint(a)) / 2.
+    """
+    return np.linalg.cholesky(a, upper=upper) if upper else np.linalg.cholesky(a)
+
+
+def _lower_half(x: Any) -> Any:
+    """The lower triangle with half the diagonal: the lower y with y + adjoint(y) = x."""
+    weights = 1.0 - 0.5 * np.eye(x.shape[-1])
+    return triangle(x * weights.astype(x.real.dtype), True)
+
+
+@cholesky.define_vjp
+def _cholesky_vjp(t, out, a, *, upper=False):
+    low, t = (adjoint(out), adjoint(t)) if upper else (out, t)
+    inner = hermitian(_lower_half(adjoint(low) @ t))
+    half = solve_triangular(low, inner, lower=True, trans=2)
+    return (hermitian(adjoint(solve_triangular(low, adjoint(half), lower=True, trans=2))),)
+
+
+@cholesky.define_jvp
+def _cholesky_jvp(dots, out, a, *, upper=False):
+    low = adjoint(out) if upper else out
+    half = solve_triangular(low, hermitian(dots[0]), lower=True)
+    inner = solve_triangular(low, adjoint(half), lower=True)
+    dot = low @ _lower_half(inner)
+    return adjoint(dot) if upper else dot
+
+
+@cholesky.examples
+def _(rng):
+    for shape, upper in [((3, 3), False), ((2, 2, 2), False), ((3, 3), True)]:
+        a = rng.normal(size=shape)
+        yield (a @ a.mT + np.eye(shape[-1]),), {"upper": upper}
+    a = rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3))
+    yield (a @ adjoint(a) + np.eye(3),), {}
+
+
+# ---- QR ----------------------------------------------------------------------------------------
+
+
+@matrices("The matrix has to have as many rows as columns, or more", oracle="numpy")
+def qr(a):
+    """Q with orthonormal columns and upper triangular R with a = Q @ R; no more columns than rows.
+
+    The derivative needs independent columns.
+    """
+    return tuple(np.linalg.qr(a))
+
+
+def _imaginary_diagonal(x: Any) -> Any:
+    return 1j * (x.imag * np.eye(x.shape[-1], dtype=x.real.dtype))
+
+
+@qr.define_vjp
+def _qr_vjp(t, out, a):
+    q, r = out
+    t_q, t_r = t
+    inner = t_r @ adjoint(r)
+    across = adjoint(q) @ t_q
+    turn = across - inner
+    low = triangle(turn - adjoint(turn), True, strict=True)
+    if a.dtype.kind == "c":
+        low = low + _imaginary_diagonal(turn)
+    c_bar = t_q + q @ (inner + low - across)
+    return (adjoint(solve_triangular(r, adjoint(c_bar))),)
+
+
+@qr.define_jvp
+def _qr_jvp(dots, out, a):
+    q, r = out
+    c = adjoint(solve_triangular(r, adjoint(dots[0]), trans=2))
+    x = adjoint(q) @ c
+    low = triangle(x, True, strict=True)
+    turn = low - adjoint(low)
+    if a.dtype.kind == "c":
+        turn = turn + _imaginary_diagonal(x)
+    return q @ turn + c - q @ x, (x - turn) @ r
+
+
+@qr.examples
+def _(rng):
+    yield (rng.normal(size=(3, 3)),), {}
+    yield (rng.normal(size=(2, 4, 2)),), {}
+    yield (rng.normal(size=(3, 2)) + 1j * rng.normal(size=(3, 2)),), {}

@@ -1,0 +1,220 @@
+"""Eigenvalues and singular values, and the exponential of a matrix.
+
+    eigh   of Hermitian matrices        eig   of any square matrix        svd   of any matrix
+    expm   the exponential
+
+Eigenvectors are determined up to a factor, so only functions that do not depend on that factor
+have a derivative: for complex eigh and svd the rules take the direction in which the factor stays
+(diag(adjoint(v) @ v_dot) = 0); eig takes LAPACK's own (largest component real).
+
+Where two eigenvalues are equal, eigenvectors have no derivative: it is NaN, unless nothing asks for
+it, as for a sum of functions of eigenvalues.  Singular values zero: likewise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy  # scipy.linalg is loaded when it is first used
+
+from ..core.handle import Handle, value_of
+from ..core.node import Node
+from .choice import where
+from .linalg import adjoint, hermitian, matrices, solve
+
+CONVERGE = "Look for NaN or infinity in it"
+
+
+def quotient(x: Any, d: Any) -> Any:
+    """x / d; where d is 0 it is NaN, but 0 where x is a zero that nobody will vary."""
+    divisor = value_of(d)
+    pole = divisor == 0
+    if not pole.any():
+        return x / d
+    if not (isinstance(x, Handle) and type(x.node) is Node):
+        spared = pole & (value_of(x) == 0)
+        substitute = np.where(spared, 1.0, np.nan).astype(divisor.dtype)
+        return x / where(pole, substitute, d)
+    return x / where(pole, np.array(np.nan, divisor.dtype), d)
+
+
+def diagonal_of(x: Any) -> Any:
+    """The diagonals of the matrices in the last two axes."""
+    return np.diagonal(x, axis1=-2, axis2=-1)
+
+
+def _off_diagonal(x: Any) -> Any:
+    return where(np.eye(x.shape[-1], dtype=bool), 0.0, x)
+
+
+def _diagonal_matrix(d: Any) -> Any:
+    return d[..., None, :] * np.eye(d.shape[-1], dtype=d.real.dtype)
+
+
+def _differences(w: Any) -> Any:
+    """w_j - w_i, and 1 on the diagonal."""
+    return where(np.eye(w.shape[-1], dtype=bool), 1.0, w[..., None, :] - w[..., :, None])
+
+
+# ---- eigenvalues -------------------------------------------------------------------------------
+
+
+@matrices(CONVERGE, oracle="numpy", prepare=lambda a: (hermitian(a),))
+def eigh(a, *, lower=True):
+    """Eigenvalues in rising order and orthonormal eigenvectors of Hermitian matrices.
+
+    One triangle of `a` is read; the derivative is that of a function of (a + adjoint(a)) / 2.
+    """
+    return tuple(np.linalg.eigh(a, "L" if lower else "U"))
+
+
+@eigh.define_vjp
+def _eigh_vjp(t, out, a, *, lower=True):
+    w, v = out
+    t_w, t_v = t
+    turn = quotient(_off_diagonal(adjoint(v) @ t_v), _differences(w))
+    return (hermitian(v @ (turn + _diagonal_matrix(t_w)) @ adjoint(v)),)
+
+
+@eigh.define_jvp
+def _eigh_jvp(dots, out, a, *, lower=True):
+    w, v = out
+    x = adjoint(v) @ hermitian(dots[0]) @ v
+    return diagonal_of(x).real, v @ quotient(_off_diagonal(x), _differences(w))
+
+
+@eigh.examples
+def _(rng):
+    a = rng.normal(size=(3, 3)) + np.diag([0.0, 3.0, 6.0])
+    yield (hermitian(a),), {}
+    a = rng.normal(size=(2, 2, 2)) + np.diag([0.0, 3.0])
+    yield (hermitian(a),), {"lower": False}
+
+
+@matrices(CONVERGE, oracle="numpy")
+def eig(a):
+    """Eigenvalues and eigenvectors of length one, always complex."""
+    w, v = np.linalg.eig(a)
+    dtype = np.result_type(w.dtype, np.complex64)
+    return w.astype(dtype), v.astype(dtype)
+
+
+@eig.define_jvp
+def _eig_jvp(dots, out, a):
+    w, v = out
+    x = solve(v, dots[0] @ v)
+    v_dot = v @ quotient(_off_diagonal(x), _differences(w))
+    along = np.sum(np.conjugate(v) * v_dot, axis=-2, keepdims=True).real
+    v_dot = v_dot - v * along  # the length stays one
+    size = np.abs(value_of(v))  # and the largest component real
+    largest = np.argmax(size, axis=-2, keepdims=True) == np.arange(size.shape[-2])[:, None]
+    moved = np.sum(where(largest, v_dot, 0.0), axis=-2, keepdims=True).imag
+    from_here = np.sum(where(largest, v, 0.0), axis=-2, keepdims=True).real
+    return diagonal_of(x), v_dot - v * (1j * (moved / from_here))
+
+
+@eig.examples
+def _(rng):
+    yield (np.diag([1.0, 2.0, 4.0]) + 0.3 * rng.normal(size=(3, 3)),), {}
+    yield (np.array([[1.0, 2.0], [-3.0, 0.5]]),), {}
+
+
+# ---- singular values ---------------------------------------------------------------------------
+
+
+@matrices(CONVERGE, oracle="numpy")
+def svd(a, *, full_matrices=False):
+    """U, s and adjoint(V) with a = U @ diag(s) @ adjoint(V), s falling.
+
+    With `full_matrices` the bases are completed; the derivative of what completes them is the
+    one that leaves them as they are within their own space.
+    """
+    return tuple(np.linalg.svd(a, full_matrices=full_matrices))
+
+
+@svd.define_vjp
+def _svd_vjp(t, out, a, *, full_matrices=False):
+    (u, s, vh), (t_u, t_s, t_vh) = out, t
+    k = s.shape[-1]
+    v, t_v = adjoint(vh), adjoint(t_vh)
+    u1, v1, t_u1, t_v1 = u[..., :k], v[..., :k], t_u[..., :k], t_v[..., :k]
+    gaps = _differences(s) * _sums(s)  # s_j**2 - s_i**2
+    in_u, in_v = adjoint(u1) @ t_u1, adjoint(v1) @ t_v1
+    turn_u, turn_v = (quotient(_off_diagonal(x), gaps) for x in (in_u, in_v))
+    core = (turn_u + adjoint(turn_u)) * s[..., None, :] + _diagonal_matrix(t_s)
+    core = core + s[..., :, None] * (turn_v + adjoint(turn_v))
+    if a.dtype.kind == "c":
+        phase = diagonal_of(in_u).imag - diagonal_of(in_v).imag
+        core = core + 1j * _diagonal_matrix(quotient(phase, 2.0 * s))
+    bar = u1 @ core @ adjoint(v1)
+    if a.shape[-2] > k:
+        rest = _outside(u, u1, t_u, t_u1, in_u)
+        bar = bar + quotient(rest, s[..., None, :]) @ adjoint(v1)
+    if a.shape[-1] > k:
+        rest = _outside(v, v1, t_v, t_v1, in_v)
+        bar = bar + u1 @ adjoint(quotient(rest, s[..., None, :]))
+    return (bar,)
+
+
+def _sums(s: Any) -> Any:
+    return where(np.eye(s.shape[-1], dtype=bool), 1.0, s[..., None, :] + s[..., :, None])
+
+
+def _outside(u: Any, u1: Any, t_u: Any, t_u1: Any, inside: Any) -> Any:
+    """The part of the cotangent outside the range, with what the completing vectors add."""
+    rest = t_u1 - u1 @ inside
+    k = u1.shape[-1]
+    if u.shape[-1] > k:
+        rest = rest - u[..., k:] @ (adjoint(t_u[..., k:]) @ u1)
+    return rest
+
+
+@svd.examples
+def _(rng):
+    yield (rng.normal(size=(3, 3)),), {}
+    yield (rng.normal(size=(2, 2, 4)),), {}
+    yield (rng.normal(size=(4, 2)),), {}
+
+
+# ---- functions of a matrix ---------------------------------------------------------------------
+
+
+@matrices(CONVERGE, oracle=lambda a: _expm_series(a))
+def expm(a):
+    """The exponential of a square matrix."""
+    return scipy.linalg.expm(a)
+
+
+def _derivative_of_expm(a: Any, direction: Any) -> Any:
+    """By the exponential of [[a, direction], [0, a]]: Van Loan 1978, IEEE Trans. AC 23, 395-404."""
+    n = a.shape[-1]
+    both = np.eye(2 * n, dtype=a.real.dtype)
+    first, second = both[:, :n], both[:, n:]
+    block = first @ a @ first.T + second @ a @ second.T + first @ direction @ second.T
+    return first.T @ expm(block) @ second
+
+
+@expm.define_vjp
+def _expm_vjp(t, out, a):
+    return (_derivative_of_expm(adjoint(a), t),)
+
+
+@expm.define_jvp
+def _expm_jvp(dots, out, a):
+    return _derivative_of_expm(a, dots[0])
+
+
+def _expm_series(a: Any) -> Any:
+    """By the power series of a small part of the matrix, squared up again."""
+    small = a / 1024.0
+    term = total = np.broadcast_to(np.eye(a.shape[-1]), a.shape)
+    for k in range(1, 12):
+        term = term @ small / k
+        total = total + term
+    return np.linalg.matrix_power(total, 1024)
+
+
+@expm.examples
+def _(rng):
+    yield (rng.normal(size=(2, 2)),), {}
