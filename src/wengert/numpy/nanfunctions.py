@@ -154,7 +154,7 @@ def _nan_extreme(name: str, a: Any, axis: Axis, options: dict[str, Any]) -> Any:
     if not np.any(holes):
         return pick(a, axis, **options)
     found = pick(masked(a, ~holes, -np.inf if name == "max" else np.inf), axis, **options)
-    keys = {"axis": axis, "keepdims": kept(options.get("keepdims", False))}
+    keys: Any = {"axis": axis, "keepdims": kept(options.get("keepdims", False))}
     if options.get("initial", NOTHING) is NOTHING:
         empty = np.all(holes, **keys)
         if np.any(empty):

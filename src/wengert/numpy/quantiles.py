@@ -143,8 +143,7 @@ def _step_index(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
         near = np.rint(v)
         return near, near, np.zeros_like(v)
     low, high = np.floor(v), np.ceil(v)
-    share = {"lower": 0.0, "higher": 1.0, "midpoint": 0.5}[method]
-    return low, high, np.full_like(v, share)
+    return low, high, np.full_like(v, {"lower": 0.0, "higher": 1.0, "midpoint": 0.5}[method])
 
 
 def _read(x: Any, q: Any, n: Any, method: str) -> Any:
@@ -167,12 +166,8 @@ def _read(x: Any, q: Any, n: Any, method: str) -> Any:
         last = np.maximum(n - 1, 0)
         a, b = _at(x, np.clip(low, 0, last)), _at(x, np.clip(high, 0, last))
         share = np.asarray(share, real)
-    level = np.logical_and(value_of(a) == value_of(b), np.isinf(value_of(a)))
-    if np.any(level):  # inf - inf would be NaN
-        edge, a, b = a, choose(level, 0.0, a), choose(level, 0.0, b)
     apart = b - a
-    mixed = choose(value_of(share) >= 0.5, b - apart * (1 - share), a + apart * share)
-    return choose(level, edge, mixed) if np.any(level) else mixed
+    return choose(value_of(share) >= 0.5, b - apart * (1 - share), a + apart * share)
 
 
 def _weighted(a: Any, q: Any, axis: Axis, weights: Any) -> tuple[list[Any], Any]:

@@ -90,7 +90,7 @@ def partition(
     """A copy with the kth element in its sorted place, as ``numpy.partition``."""
     _kind(None, order, None)
     a, axis = _line(a, axis)
-    positions = np.argpartition(value_of(a), _whole(kth), axis=axis, kind=kind)  # type: ignore[call-overload]
+    positions = np.argpartition(value_of(a), _whole(kth), axis=axis)
     return sorting.gather_along(a, positions, axis=axis, unique=True)
 
 

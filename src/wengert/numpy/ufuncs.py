@@ -126,22 +126,21 @@ def _fold_lines(ufunc: np.ufunc, x: Any, axes: tuple[int, ...], initial: Any, wh
     if where is not True:
         mask = np.broadcast_to(value_of(where), x.shape).transpose((*axes, *rest))
         mask = mask.reshape(lines.shape)
-    total = initial
-    if initial is NOTHING or initial is None:
-        total = ufunc.identity if mask is not None or not len(lines) else None
-        if total is None and (mask is not None or not len(lines)):
+    start = None if initial is NOTHING else initial
+    if start is None and (mask is not None or not len(lines)):
+        start = ufunc.identity
+        if start is None:
             raise ShapeError(
                 f"numpy.{ufunc.__name__}.reduce of nothing, or with where=: it has no identity to "
                 f"start from. Pass initial={at(user_line())}."
             )
-    steps = range(len(lines))
-    if total is None:
+    if start is None:
         total, steps = lines[0], range(1, len(lines))
+    else:  # a zero of the right shape and dtype, and a tensor, plus the start
+        total, steps = reductions.sum(lines[:0], axis=0) + start, range(len(lines))
     for k in steps:
         step = ufunc(total, lines[k])
         total = step if mask is None else choose(mask[k], step, total)
-    if np.shape(value_of(total)) != lines.shape[1:]:
-        total = casts.broadcast_to(total, shape=lines.shape[1:])
     return total
 
 
@@ -278,7 +277,7 @@ def _in_rounds(ufunc: np.ufunc, x: Any, v: Any, index: Any) -> Any:
         where = places[now]
         old = flat[where]
         new = ufunc(old) if v is None else ufunc(old, v[now])
-        flat = indexing.setitem(flat, new, where, index=indexing.Hole(0))
+        flat = indexing.written(flat, where, new)
     return reshape(flat, shape=tuple(x.shape))
 
 

@@ -6,6 +6,7 @@ A method is the function of that name in `wengert.numpy`, found through the tabl
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,11 @@ import numpy as np
 from ..core.handle import value_of
 from ..errors import ShapeError as _ShapeError
 from ..errors import at, user_line
-from ..ops import casts, indexing, shapes
+from ..ops import casts, shapes
 from .protocols import FUNCTIONS, operation_of
 
 FROM_NUMPY = """sum prod mean var std max min argmax argmin any all cumsum cumprod swapaxes squeeze
-    repeat take diagonal trace dot clip round argsort searchsorted nonzero compress ptp choose
+    repeat take diagonal trace dot clip round argsort argpartition searchsorted nonzero ptp choose put
     """.split()
 
 
@@ -137,15 +138,71 @@ class Methods:
         """Nested lists of Python numbers; derivatives end here."""
         return np.asarray(value_of(self)).tolist()
 
-    def sort(self, axis: int = -1, **_: Any) -> None:
+    def sort(self, axis: int = -1, **how: Any) -> None:
         """Sort in place."""
-        self[...] = FUNCTIONS[np.sort](self, axis)  # type: ignore[index]
+        self[...] = FUNCTIONS[np.sort](self, axis, **how)  # type: ignore[index]
 
-    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
-        """``x.flat[indices] = values``."""
-        flat = shapes.reshape(self, shape=(-1,))
-        new = indexing.written(flat, np.asarray(value_of(indices)), values)
-        self[...] = shapes.reshape(new, shape=self.shape)  # type: ignore[index]
+    def partition(self, kth: Any, axis: int = -1, **how: Any) -> None:
+        """Put the k-th element where sorting would, smaller ones before it; in place."""
+        self[...] = FUNCTIONS[np.partition](self, kth, axis, **how)  # type: ignore[index]
+
+    def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Any:
+        """``numpy.compress(condition, x, axis)``."""
+        return FUNCTIONS[np.compress](condition, self, axis, out)
+
+    def view(self) -> Any:
+        """Another handle on the same memory: what is written to one shows in the other."""
+        return self[...]  # type: ignore[index]
+
+    @property
+    def flat(self) -> Flat:
+        """All elements in C order, to iterate over, read by position or assign to."""
+        return Flat(self)
+
+    @flat.setter
+    def flat(self, values: Any) -> None:
+        Flat(self)[:] = values
+
+    @property
+    def base(self) -> Any:
+        """The tensor whose memory this is a view of, or None."""
+        shared = getattr(self, "_link", None)
+        return None if shared is None else shared[0]
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes between neighbours along each axis, of the values as they lie in memory."""
+        return np.asarray(value_of(self)).strides
+
+    @property
+    def device(self) -> str:
+        """Where the values are: "cpu"."""
+        return "cpu"
+
+    def tobytes(self, order: str = "C") -> bytes:
+        """The values as bytes; derivatives end here."""
+        return np.asarray(value_of(self)).tobytes(order)  # type: ignore[arg-type]
+
+
+class Flat:
+    """``x.flat``: the elements of a tensor as one axis."""
+
+    def __init__(self, x: Any) -> None:
+        self._x = x
+
+    def __len__(self) -> int:
+        return self._x.size
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._x.ravel())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._x.ravel()[index].copy()
+
+    def __setitem__(self, index: Any, values: Any) -> None:
+        chosen = np.arange(self._x.size)[index]
+        if np.size(chosen):
+            FUNCTIONS[np.put](self._x, chosen, values)
 
 
 for _name in FROM_NUMPY:
