@@ -28,11 +28,11 @@ def to_dot(outputs: Any, names: Names | None = None) -> str:
     >>> from wengert import show
     >>> x = wg.tensor(2.0, requires_grad=True)
     >>> for line in show.to_dot(x * x, names={"x": x}).splitlines():
-    ...     print(line[:61])
+    ...     print(line[:60])
     digraph wengert {
       node [fontname="Helvetica", fontsize=11];
-      n0 [label="x\nfloat64[]", shape=box, style="filled", fillco
-      n1 [label="multiply\nfloat64[]", shape=box, style="filled,bo
+      n0 [label="x\nfloat64[]", shape=box, style="filled", fillc
+      n1 [label="multiply\nfloat64[]", shape=box, style="filled,
       n0 -> n1;
       n0 -> n1;
     }

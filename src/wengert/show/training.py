@@ -44,7 +44,7 @@ def training_picture(
         Where to write a PNG.
     title : str, optional
     most : int, default 18
-        How many of the misread to show; a multiple of 6 looks best.
+        How many of the misread to show; rows of six.
 
     Returns
     -------
@@ -74,6 +74,8 @@ def _draw_curves(place: Any, losses: Sequence[float], accuracies: Sequence[float
     axes.set_ylabel("training loss (cross entropy, nats)", color=BLUE)
     axes.tick_params(axis="y", labelcolor=BLUE)
     axes.set_xlim(0, epochs)
+    if len(losses):  # a single lucky batch does not set the scale
+        axes.set_ylim(np.percentile(losses, 1) / 2, np.max(losses) * 1.3)
     axes.grid(True, which="major", color="#e6e9ec")
     axes.spines["top"].set_visible(False)
     other = axes.twinx()
@@ -90,17 +92,12 @@ def _draw_misread(
     place: Any, images: Any, read_as: Sequence[Any], truly: Sequence[Any], most: int
 ) -> None:
     count, total = min(most, len(images)), len(images)
-    heading = (
-        "nothing misread"
-        if not total
-        else f"all {total} misread"
-        if count == total
-        else (f"{count} of {total} misread")
-    )
+    heading = f"all {total} misread" if count == total else f"{count} of {total} misread"
+    heading = heading if total else "nothing misread"
     place.suptitle(heading, fontsize=11, color=INK)
-    columns = 6
-    rows = max(1, -(-count // columns))
-    grid = place.subplots(max(rows, 2), columns, squeeze=False)
+    columns = 6 if count > 12 else 4 if count > 4 else 2
+    rows = max(2, -(-count // columns))
+    grid = place.subplots(rows, columns, squeeze=False)
     for k, axes in enumerate(grid.flat):
         axes.set_axis_off()
         if k < count:
