@@ -11,13 +11,13 @@ derivatives (jacobian, hessian, hvp) in matrices.py.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core import tree
-from ..core.apply import Operation
+from ..core.apply import Example, Operation
 from ..core.handle import Handle
 from ..core.op import register
 from .arguments import Argnums, Call, name_of
@@ -170,6 +170,7 @@ class _Stop(Operation):
 
     kind = "view"
     discrete = True
+    oracle = staticmethod(lambda x: x)
 
     def run(self, x: Any) -> Any:
         """The operand."""
@@ -177,6 +178,11 @@ class _Stop(Operation):
 
 
 _stop = register(_Stop("stop_gradient", "The identity, with a derivative of zero."))
+
+
+@_stop.examples
+def _stop_examples(rng: np.random.Generator) -> Iterator[Example]:
+    yield (rng.normal(size=(2, 3)),), {}
 
 
 def stop_gradient(x: Any) -> Any:

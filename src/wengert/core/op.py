@@ -18,13 +18,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import NotDifferentiableError, RegistryError, at
 from .node import Node
 from .spec import example_of, spec_of
 
 REGISTRY: dict[str, Op] = {}
+AnyOp = TypeVar("AnyOp", bound="Op")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ class Op:
         return lookup, (self.name,)
 
 
-def register(op: Op, replace: bool = False) -> Op:
+def register(op: AnyOp, replace: bool = False) -> AnyOp:
     """Enter an operation into the registry under its name.
 
     Raises
