@@ -167,6 +167,19 @@ def test_in_place_update_of_a_leaf_while_nothing_records():
     assert w.tolist() == [6.0, 7.0]
 
 
+def test_a_view_of_a_leaf_written_to_while_nothing_records():
+    w = leaf([1.0, 2.0, 3.0])
+    head = w[:2]
+    with wg.no_grad():
+        v = w[1:]
+        v -= 1.0
+        w[0] = 7.0
+    assert w.is_leaf and w.requires_grad and w.tolist() == [7.0, 1.0, 2.0]
+    assert head.tolist() == [7.0, 1.0] and head.requires_grad and not v.requires_grad
+    (head * head).sum().backward()
+    assert w.grad.tolist() == [14.0, 2.0, 0.0]
+
+
 def test_a_leaf_changed_while_recording_collects_the_gradient_by_its_old_value():
     x = leaf([1.0, 2.0])
     y = x

@@ -13,6 +13,7 @@ a base knows its views weakly.  `rebind` writes through both ways.
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import OperandError
-from .node import Node
+from .node import INPUT, NO_PARAMS, Node
+from .recording import enable_grad, is_recording
 
 
 class Handle:
@@ -57,6 +59,11 @@ def value_of(x: Any) -> Any:
     return x.value if isinstance(x, Node) else x
 
 
+def leaf(value: Any, owner: Handle) -> Node:
+    """A recorded leaf whose gradient goes to `owner`."""
+    return Node(INPUT, (), NO_PARAMS, value, {"owner": weakref.ref(owner)})
+
+
 # ---- shared memory -----------------------------------------------------------------------------
 
 Take = Callable[[Any], Any]
@@ -82,9 +89,15 @@ def link(view: Handle, base: Handle, take: Take, put: Put | None) -> None:
 
 
 def rebind(handle: Handle, node: Node) -> None:
-    """Point a handle at a new node, and let everything that shares its memory follow."""
+    """Point a handle at a new node, and let everything that shares its memory follow.
+
+    A leaf that requires a gradient and is written to while nothing records stays such a leaf.
+    """
     shared = getattr(handle, "_link", None)
     if shared is None:
+        old = handle.node
+        if type(old) is Node and not old.args and not is_recording():
+            node = leaf(node.value, handle)
         handle.node = node
         _refresh_views(handle)
         return
@@ -105,5 +118,7 @@ def _refresh_views(base: Handle) -> None:
             view = ref()
             if view is not None:
                 _, take, _ = view._link
-                view.node = take(wrap(source.node)).node
+                recorded = type(view.node) is Node
+                with enable_grad() if recorded else contextlib.nullcontext():
+                    view.node = take(wrap(source.node)).node
                 stack.append(view)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..tensor import Tensor
-from ..tensor.gradients import leaf
+from ..core.handle import leaf
 
 
 class Parameter(Tensor):

@@ -18,17 +18,12 @@ import numpy as np
 from ..autodiff.project import cast
 from ..autodiff.reverse import pullback
 from ..autodiff.tape import tape_between, tape_to_owners
-from ..core.handle import Handle, value_of, wrap
-from ..core.node import INPUT, NO_PARAMS, RELEASED, Node, constant
+from ..core.handle import Handle, leaf, value_of, wrap
+from ..core.node import NO_PARAMS, RELEASED, Node, constant
 from ..core.op import Sweep
 from ..errors import NotDifferentiableError, NotScalarError, ShapeError, at, user_line
 
 _hook_number = itertools.count(1).__next__
-
-
-def leaf(value: Any, owner: Handle) -> Node:
-    """A recorded leaf whose gradient goes to `owner`."""
-    return Node(INPUT, (), NO_PARAMS, value, {"owner": weakref.ref(owner)})
 
 
 class GradFn:

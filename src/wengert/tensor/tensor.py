@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..core import recording
-from ..core.handle import Handle, rebind, register_handle, value_of, wrap
+from ..core.handle import Handle, leaf, rebind, register_handle, value_of, wrap
 from ..core.node import Node, constant
 from ..errors import ConversionError, DtypeError, at, user_line
-from .gradients import Gradients, leaf
+from .gradients import Gradients
 from .methods import Methods
 from .operators import Operators, install
 from .protocols import Protocols
@@ -121,11 +121,8 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
     # ---- in-place ------------------------------------------------------------------------------
 
     def _assign(self, new: Any) -> None:
-        """Point at the node of `new`; a leaf assigned to while nothing records stays a leaf."""
-        node = new.node if isinstance(new, Handle) else constant(new)
-        if type(self.node) is Node and not self.node.args and not recording.is_recording():
-            node = leaf(node.value, self)
-        rebind(self, node)
+        """Point at the node of `new`, and let what shares memory follow."""
+        rebind(self, new.node if isinstance(new, Handle) else constant(new))
 
     # ---- printing, copying, pickling -----------------------------------------------------------
 
