@@ -4,10 +4,10 @@ A closed list: every operand of a line is an earlier line.  It gives each line a
 and its consumers; it can be verified and read aloud.  Building one does not change anything: the
 nodes are the tape's own.
 
-    %0 = input x                 float64[3]
-    %1 = sin %0                  float64[3]
-    %2 = multiply %1 %0          float64[3]
-    %3 = sum %2  [axis=None]     float64[]
+    %0 = input x             float64[3]
+    %1 = sin %0              float64[3]
+    %2 = multiply %1 %0      float64[3]
+    %3 = sum %2  [axis=0]    float64[]
     return %3
 """
 
@@ -161,9 +161,10 @@ class Graph:
         elif node.is_leaf and isinstance(node, Constant):
             words.append(_brief(node.value))
         words += [f"%{k}" for k in self.inputs(i)]
-        if node.params:
-            shown = ", ".join(f"{k}={v!r}" for k, v in node.params.items())
-            words.append(f" [{shown}]")
+        # None and False are what nobody chose: left out, so that a choice is seen.
+        chosen = {k: v for k, v in node.params.items() if v is not None and v is not False}
+        if chosen:
+            words.append(f" [{', '.join(f'{k}={v!r}' for k, v in chosen.items())}]")
         return " ".join(words), _show(node.spec)
 
 
