@@ -308,7 +308,10 @@ def logspace(
         shape = np.broadcast_shapes(
             base.shape, np.shape(value_of(start)), np.shape(value_of(stop))
         )
-        base = np.expand_dims(casts.broadcast_to(base, shape=shape), axis)
+        start, stop, base = (
+            casts.broadcast_to(as_array(a), shape=shape) for a in (start, stop, base)
+        )
+        base = np.expand_dims(base, axis)
     y = np.power(base, linspace(start, stop, num, endpoint, axis=axis))
     return y if dtype is None else casts.astype(y, dtype)
 
