@@ -159,7 +159,8 @@ def elementwise(body: Callable[..., Any] | None = None, **options: Any) -> Any:
     ufunc : numpy.ufunc, optional
         NumPy's own, where it has one; then it is what runs, and a law compares the body with it.
     domain : sequence of (low, high)
-        For each operand the open interval that the tests draw from.
+        For each operand the open interval that the tests draw from; bounds of type int say
+        that the operand is a whole number.
     kinks : sequence of float
         Points inside where it is continuous but not differentiable.
     oracle : str

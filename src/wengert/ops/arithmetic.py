@@ -85,7 +85,11 @@ def floor_divide(s, x, y):
     return s.where(s.equal(y, 0.0), x / y, inside)
 
 
-@elementwise(ufunc=np.remainder, oracle="x - y * floor(x / y)", domain=[REAL, POSITIVE])
+# Tests draw quotients away from the jumps at whole numbers.
+_BETWEEN = [(2.4, 2.6), (0.95, 1.05)]
+
+
+@elementwise(ufunc=np.remainder, oracle="x - y * floor(x / y)", domain=_BETWEEN)
 def remainder(s, x, y):
     """x - y floor(x / y), with the sign of y.
 
@@ -102,7 +106,7 @@ remainder.partials(
 
 
 @elementwise(
-    ufunc=np.fmod, oracle="x - y * sign(x) * floor(abs(x) / y)", domain=[REAL, POSITIVE]
+    ufunc=np.fmod, oracle="x - y * sign(x / y) * floor(abs(x / y))", domain=_BETWEEN
 )
 def fmod(s, x, y):
     """x - y trunc(x / y), exact, with the sign of x: C's remainder."""
@@ -115,6 +119,15 @@ def _whole_quotient(out: Any, x: Any, y: Any) -> Any:
 
 
 fmod.partials(lambda t, out, x, y: t, lambda t, out, x, y: -t * _whole_quotient(out, x, y))
+
+
+for _op in (remainder, fmod):
+
+    @_op.examples
+    def _(rng):
+        for shape in [(5,), (2, 3), ()]:
+            x = (rng.uniform(0.3, 0.7, shape) + rng.integers(-4, 4, shape)) * 1.5
+            yield (x, rng.choice([-1.5, 1.5], shape)), {}
 
 
 @elementwise(ufunc=np.negative, oracle="-x", complex_ok=True)

@@ -170,7 +170,7 @@ for _op in (rad2deg, degrees):
 # ---- sinc --------------------------------------------------------------------------------------
 
 
-@elementwise(oracle="sincpi(x)", complex_ok=True)
+@elementwise(ufunc=np.sinc, oracle="sincpi(x)", complex_ok=True)
 def sinc(s, x):
     """sin(pi x) / (pi x), and 1 at x = 0: NumPy's normalised sinc."""
     y = pi * x

@@ -4,9 +4,11 @@ differences.py   numerical derivatives of the forward function, by extrapolation
 grads.py         check_grads: both modes, any order, of any function
 laws.py          one function for each law that an operation must keep
 ops.py           check_op: all laws of one operation
+whole_range.py   more of them, for elementwise operations: tails, complex numbers, dtypes
 oracles.py       mpmath as an outside witness of elementwise values
 """
 
+from . import whole_range as _whole_range  # enters its laws
 from .grads import check_grads
 from .ops import OpReport, check_op
 

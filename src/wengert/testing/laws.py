@@ -40,6 +40,8 @@ def law(check: Law) -> Law:
 def draw(interval: tuple[float, float], rng: np.random.Generator, shape: Any = (5,)) -> Any:
     """Numbers well inside an interval."""
     low, high = interval
+    if is_whole(interval):
+        return rng.integers(low, high + 1, size=shape)
     if isinf(low) and isinf(high):
         return rng.normal(size=shape) * 1.5
     if isinf(high):
@@ -47,6 +49,11 @@ def draw(interval: tuple[float, float], rng: np.random.Generator, shape: Any = (
     if isinf(low):
         return high - np.exp(rng.normal(size=shape) * 0.6)
     return low + (high - low) * rng.uniform(0.08, 0.92, size=shape)
+
+
+def is_whole(interval: tuple[float, float]) -> bool:
+    """Whether the bounds are whole numbers, which says that the operand is a whole number."""
+    return all(isinstance(bound, int) for bound in interval)
 
 
 def arguments_of(op: Any, rng: np.random.Generator) -> Examples:
@@ -72,6 +79,8 @@ def arguments_of(op: Any, rng: np.random.Generator) -> Examples:
 
 def _operand(op: Any, k: int, rng: np.random.Generator, shape: Any) -> Any:
     x = draw(op.domain[k], rng, shape)
+    if is_whole(op.domain[k]):
+        return x
     for kink in op.kinks:
         near = np.abs(x - kink) < 0.1
         x = np.where(near, kink + 0.5, x)
@@ -294,6 +303,7 @@ def formula_and_documentation_exist(op: Any, rng: np.random.Generator) -> None:
 
 
 SPECIAL = (0.0, -0.0, 1.0, -1.0, inf, -inf, np.nan, 800.0, -800.0, 0.5)
+SPECIAL_WHOLE = (0, 1, -1, 800, -800, 5)
 
 
 @law
@@ -301,7 +311,7 @@ def special_values_agree(op: Any, rng: np.random.Generator) -> None:
     """Body and ufunc agree on zeros, infinities, NaN and large numbers."""
     if not is_elementwise(op) or op.ufunc is None:
         return
-    grid = np.meshgrid(*[np.array(SPECIAL)] * len(op.arguments))
+    grid = np.meshgrid(*[np.array(SPECIAL_WHOLE if is_whole(d) else SPECIAL) for d in op.domain])
     with np.errstate(all="ignore"):
         got, want = np.asarray(op._run_body(*grid)), np.asarray(op.run(*grid))
     if not np.allclose(got, want, rtol=1e-14, atol=0.0, equal_nan=True):

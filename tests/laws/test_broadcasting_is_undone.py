@@ -1,0 +1,7 @@
+"""Every operand may be broadcast, and gets a cotangent of its own shape."""
+
+from wengert.testing.laws import broadcasting_is_undone
+
+
+def test_broadcasting_is_undone(op, rng):
+    broadcasting_is_undone(op, rng)

@@ -1,0 +1,7 @@
+"""Where complex operands are allowed, values and derivatives are right for them."""
+
+from wengert.testing.whole_range import complex_numbers_are_operands
+
+
+def test_complex_numbers_are_operands(op, rng):
+    complex_numbers_are_operands(op, rng)

@@ -1,0 +1,7 @@
+"""float32 in, float32 gradient out."""
+
+from wengert.testing.laws import dtype_is_kept
+
+
+def test_dtype_is_kept(op, rng):
+    dtype_is_kept(op, rng)

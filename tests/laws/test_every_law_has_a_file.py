@@ -1,0 +1,15 @@
+"""No law of `wengert.testing` is left out here, and no operation is left without a witness."""
+
+from pathlib import Path
+
+from wengert.testing.laws import LAWS, arguments_of
+
+
+def test_every_law_has_a_file():
+    files = {p.stem.removeprefix("test_") for p in Path(__file__).parent.glob("test_*.py")}
+    assert set(LAWS) <= files
+
+
+def test_an_operation_states_how_to_check_it(op, rng):
+    assert op.oracle is not None, f"{op.name} has no oracle: an independent way to its value"
+    assert any(True for _ in arguments_of(op, rng)), f"{op.name} yields no examples"

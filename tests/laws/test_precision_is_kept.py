@@ -1,0 +1,7 @@
+"""float16, float32 and complex64 give values and gradients of their precision."""
+
+from wengert.testing.whole_range import precision_is_kept
+
+
+def test_precision_is_kept(op, rng):
+    precision_is_kept(op, rng)
