@@ -136,8 +136,8 @@ def test_full_of_a_tensor():
 
 A, B = np.array(0.5), np.array(2.0)
 RANGES = {
-    "arange": lambda xp, a, b: wnp.arange(a, b, 0.37),
-    "arange step": lambda xp, a, b: wnp.arange(0.0, 4.0, b * 0.33),
+    "arange": lambda xp, a, b: wnp.arange(a, b, 0.42),
+    "arange step": lambda xp, a, b: wnp.arange(0.0, 4.0, b * 0.35),
     "linspace": lambda xp, a, b: xp.linspace(a, b, 5),
     "linspace open": lambda xp, a, b: xp.linspace(a, b, 5, endpoint=False),
     "linspace one": lambda xp, a, b: xp.linspace(a, b, 1),
