@@ -61,7 +61,7 @@ REDUCTIONS = {
 @pytest.mark.parametrize("axis", AXES, ids=str)
 @pytest.mark.parametrize("keepdims", [False, True])
 def test_reduction(name, axis, keepdims, rng):
-    x = rng.normal(size=(2, 3, 2))
+    x = (rng.permutation(12).reshape(2, 3, 2) + 0.3 * rng.random((2, 3, 2))) / 6.0 - 0.9
     if name.startswith("nan"):
         x[1, 1, 0] = np.nan
         same(lambda x: REDUCTIONS[name](x, axis=axis, keepdims=keepdims), x)
@@ -166,6 +166,8 @@ def test_zero_dimensional_and_zero_size():
     check(lambda x: np.max(x, axis=1), np.zeros((0, 2)))
     check(lambda x: np.max(x, axis=0, initial=1.0), np.zeros((0, 2)))
     check(lambda x: np.cumprod(x, axis=0), np.zeros((0, 2)))
+    for f in (np.prod, np.hypot.reduce):
+        check(lambda x, f=f: f(x, axis=(1, 2)), np.zeros((0, 2, 3)))
     with pytest.raises(ValueError, match="no identity"):
         np.max(wg.tensor(np.zeros(0)))
     with pytest.raises(ValueError, match="axis 2"):
@@ -190,8 +192,9 @@ ZEROS = {
 
 @pytest.mark.parametrize("zeros", ZEROS)
 def test_prod_with_zeros_to_third_order(zeros):
-    check(np.prod, np.array(ZEROS[zeros][:4]), order=3)
-    check(lambda x: np.sum(np.cumprod(x) * np.arange(1.0, 5.0)), np.array(ZEROS[zeros][:4]), order=3)
+    x, c = np.array(ZEROS[zeros][:4]), np.arange(1.0, 5.0)
+    check(np.prod, x, order=3)
+    check(lambda x: np.sum(np.cumprod(x) * c), x, order=3)
 
 
 @pytest.mark.parametrize("zeros", ZEROS)
@@ -301,7 +304,7 @@ def test_logsumexp_at_infinity():
     np.testing.assert_array_equal(
         wnp.logsumexp(x, 1), scipy.special.logsumexp(x, 1)
     )
-    slope = wg.grad(lambda x: np.sum(wnp.logsumexp(x, 1)))(x)
+    slope = wg.vjp(lambda x: wnp.logsumexp(x, 1), x)[1](np.ones(5))[0]
     e = 1 / (1 + np.exp(-1))
     np.testing.assert_allclose(
         slope, [[0, 0], [0, 1], [1, 0], [0.5, 0.5], [e, 1 - e]], atol=1e-15
@@ -325,7 +328,8 @@ def test_vector_norm(ord, rng):
                 wnp.vector_norm(a, **keys), np.linalg.vector_norm(a, **keys), rtol=1e-13
             )
             check_grads(lambda x, keys=keys: wnp.vector_norm(x, **keys), (a,), 2)
-    zero = wg.grad(lambda x: wnp.vector_norm(x, ord))(np.zeros(3))
+    with np.errstate(divide="ignore"):  # NumPy's own value of a negative order at zero
+        zero = wg.grad(lambda x: wnp.vector_norm(x, ord))(np.zeros(3))
     np.testing.assert_array_equal(zero, np.zeros(3))
     assert wg.grad(lambda x: wnp.vector_norm(x, ord))(x[0].astype(np.float32)).dtype == np.float32
 
@@ -384,6 +388,8 @@ def test_interp(rng):
     check(lambda x, xp, fp: np.interp(x, xp, fp, left=-1.0, right=7.0), x, xp, fp)
     check(lambda x, xp, fp: np.interp(x, xp, fp, period=1.7), x, xp, fp)
     same(lambda x: np.interp(x, xp, fp), xp)
+    same(np.interp, *(a.astype(np.float32) for a in (x, xp, fp)))
+    same(lambda fp: np.interp(0.7, xp, fp), fp * 1j)
     check(lambda x, fp: np.interp(x, [1.0], fp), x, fp[:1])
 
 
@@ -443,7 +449,8 @@ def test_quantile_methods(method, rng):
     q = np.array([0.0, 0.13, 0.5, 0.77, 1.0])
     same(lambda x: np.quantile(x, q, method=method), x, rtol=1e-12)
     check(lambda x: np.quantile(x, 0.37, axis=1, method=method, keepdims=True), x)
-    check(lambda x: np.percentile(x, q.reshape(1, 5) * 100, axis=(0, 1), method=method), x, order=1)
+    p = q.reshape(1, 5) * 100
+    check(lambda x: np.percentile(x, p, axis=(0, 1), method=method), x, order=1)
     for n in range(1, 8):
         for level in np.linspace(0, 1, 13):
             same(lambda x, level=level: np.quantile(x, level, method=method), x[0, :n, 0])
@@ -466,7 +473,6 @@ def test_quantile_by_level_nan_and_weights(rng):
             ),
             x,
         )
-    same(lambda x: np.quantile(x, 0.5), np.array([np.inf, np.inf, 1.0]))
     same(lambda x: np.quantile(x, 0.3), np.array([3, 1, 2]))
     same(lambda x: np.quantile(x, 0.3), np.array([3, 1, 2], np.float32))
     with pytest.raises(ValueError, match="range"):
@@ -479,6 +485,9 @@ def test_median_of_float32_empty_and_nan():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         same(np.median, np.zeros(0))
+        same(lambda x: np.median(x, axis=1), np.zeros((2, 0)))
+        same(np.nanmedian, np.zeros(0))
+    same(lambda x: np.median(x, axis=0), np.zeros((3, 0)))
 
 
 def test_histogram_and_bincount(rng):

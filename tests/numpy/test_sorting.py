@@ -40,7 +40,7 @@ def test_sort_of_special_values_and_types():
     same(np.sort_complex, np.array([2.0, 1.0]))
     same(np.sort, np.zeros((0, 3)))
     same(lambda x: np.sort(x, axis=0), np.zeros((0, 3)))
-    check_grads(np.sort, (np.array([1 + 2j, 1 - 1j, 0.5j]),), 2)
+    check_grads(np.sort, (np.array([1 + 2j, 2 - 1j, 0.5j]),), 2)
     assert wg.grad(lambda x: np.sort(x)[0])(np.float32([2, 1])).dtype == np.float32
     with pytest.raises(ValueError, match="axis -1"):
         np.sort(wg.tensor(1.0))
@@ -103,6 +103,7 @@ def test_unique(rng):
     same(np.unique_counts, x)
     same(np.unique_inverse, x)
     same(np.unique_all, x)
+    assert np.unique_counts(wg.tensor(x)).counts.shape == (3,)
     same(np.unique, np.array([np.nan, 1.0, np.nan]))
     same(np.unique_values, np.array([2.0, 1.0]))
     slope = wg.grad(lambda x: np.unique(x) @ np.array([1.0, 10.0, 100.0]))(x)

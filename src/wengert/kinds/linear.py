@@ -14,6 +14,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..core.apply import Operation, apply
 from ..core.handle import Handle, link
 from ..core.node import Node
@@ -73,7 +75,8 @@ class Linear(Operation):
         """The transpose of the cotangent."""
         if self._transpose is None:
             raise self.no_rule(node)
-        bar = self._transpose(t, inputs[0], *inputs[1:], **node.params)
+        x = inputs[0] if hasattr(inputs[0], "shape") else np.asarray(inputs[0])
+        bar = self._transpose(t, x, *inputs[1:], **node.params)
         return [bar, *([None] * (len(inputs) - 1))]
 
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:

@@ -287,7 +287,9 @@ def interp(
     >>> float(slope(0.5)), float(slope(1.5)), float(slope(9.0))
     (3.0, 1.0, 0.0)
     """
-    x, xp, fp = as_array(x), as_array(xp), as_array(fp)
+    x, xp = casts.astype(as_array(x), float), casts.astype(as_array(xp), float)
+    fp = as_array(fp)
+    fp = casts.astype(fp, complex if fp.dtype.kind == "c" else float)
     if period is not None:
         period = abs(period)
         x, xp = np.remainder(x, period), np.remainder(xp, period)

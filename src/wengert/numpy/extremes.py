@@ -1,6 +1,7 @@
 """NumPy's extremes and questions: max, min, ptp, argmax, argmin, any, all, count_nonzero.
 
-Several largest elements share the derivative evenly; positions, truth values and counts have none.
+Several largest elements share the derivative evenly, and a NaN result belongs to the NaNs.
+Positions, truth values and counts are whole numbers: what depends on them only has no derivative.
 """
 
 from __future__ import annotations

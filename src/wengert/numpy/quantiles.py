@@ -8,6 +8,7 @@ virtual index is computed with wengert operations: the derivatives by the sample
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -49,24 +50,45 @@ def _in_lines(a: Any, axis: Axis) -> Any:
     rest = [k for k in range(a.ndim) if k not in axes]
     if axes and (*rest, *axes) != tuple(range(a.ndim)):
         a = transpose(a, axes=(*rest, *axes))
-    return reshape(a, shape=(*a.shape[: len(rest)], -1)) if len(axes) != 1 else a
+    if len(axes) == 1:
+        return a
+    n = math.prod(a.shape[len(rest) :])
+    return reshape(a, shape=(*a.shape[: len(rest)], n))
 
 
-def _sorted(a: Any, axis: Axis) -> tuple[Any, Any, Any]:
-    """Sorted lines, how many elements of each are not NaN, and which have a NaN."""
-    x = _in_lines(as_array(a), axis)
-    x = casts.astype(x, float) if x.dtype.kind in "biu" else x
-    positions = np.argsort(value_of(x), axis=-1)
-    x = sorting.gather_along(x, positions, axis=-1, unique=True)
-    holes = np.isnan(value_of(x))
-    return x, x.shape[-1] - holes.sum(-1), holes.any(-1)
+class Lines:
+    """A sample in lines, and the positions that sort each: elements are read in order of size.
+
+    Attributes
+    ----------
+    n : array
+        How many elements of each line are not NaN; these are sorted first.
+    undefined : array
+        Which lines have a NaN.
+    """
+
+    def __init__(self, a: Any, axis: Axis, kth: Any = None) -> None:
+        x = _in_lines(a, axis)
+        self.x = casts.astype(x, float) if x.dtype.kind in "biu" else x
+        values = value_of(self.x)
+        self.length = values.shape[-1]
+        holes = np.isnan(values)
+        self.undefined = holes.any(-1)
+        self.n = self.length - holes.sum(-1)
+        if kth is None or self.undefined.any():
+            self.order = np.argsort(values, axis=-1, kind="stable")
+        else:  # only some are wanted: a selection, in linear time
+            self.order = np.argpartition(values, kth(self.length), axis=-1)
+
+    def at(self, index: Any) -> Any:
+        """The element of each line with that rank."""
+        rank = np.clip(index, 0, max(self.length - 1, 0)).astype(np.intp)[..., None]
+        position = np.take_along_axis(self.order, rank, -1)
+        return sorting.gather_along(self.x, position, axis=-1, unique=True)[..., 0]
 
 
-def _at(x: Any, index: Any) -> Any:
-    """One element of each line."""
-    last = max(x.shape[-1] - 1, 0)
-    index = np.clip(index, 0, last).astype(np.intp)
-    return sorting.gather_along(x, index[..., None], axis=-1)[..., 0]
+def _middle(length: int) -> list[int]:
+    return sorted({(length - 1) // 2, length // 2})
 
 
 def _shape_kept(a: Any, axis: Axis) -> tuple[int, ...]:
@@ -79,21 +101,20 @@ def _shape_kept(a: Any, axis: Axis) -> tuple[int, ...]:
 
 def _median(a: Any, axis: Axis, keepdims: Any, ignore_nan: bool) -> Any:
     a = as_array(a)
-    x, n, undefined = _sorted(a, axis)
-    if x.shape[-1] == 0:
-        empty = reductions.sum(x, axis=-1) + np.nan
-        warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=4)
-        return unkept(empty.reshape(_shape_kept(a, axis)), axis, keepdims)
-    if not ignore_nan:
-        n = np.full_like(n, x.shape[-1])
-    elif np.any(n == 0):
-        warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=4)
+    if not a.size:
+        empty = reductions.mean(a, axis=axis, keepdims=True) + np.nan
+        return unkept(empty, axis, keepdims)
+    lines = Lines(a, axis, _middle)
+    n, undefined = np.full_like(lines.n, lines.length), lines.undefined
+    if ignore_nan:
+        n, undefined = lines.n, lines.n == 0
+        if np.any(undefined):
+            warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=4)
     low, high = (n - 1) // 2, n // 2
-    middle = _at(x, high)
+    middle = lines.at(high)
     if np.any(low != high):
-        both = (_at(x, low) + middle) * 0.5
+        both = (lines.at(low) + middle) * 0.5
         middle = both if np.all(low != high) else choose(low == high, middle, both)
-    undefined = (n == 0) if ignore_nan else undefined
     if np.any(undefined):
         middle = choose(undefined, np.nan, middle)
     return unkept(middle.reshape(_shape_kept(a, axis)), axis, keepdims)
@@ -146,9 +167,9 @@ def _step_index(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
     return low, high, np.full_like(v, {"lower": 0.0, "higher": 1.0, "midpoint": 0.5}[method])
 
 
-def _read(x: Any, q: Any, n: Any, method: str) -> Any:
-    """The quantile q, one number, of each sorted line."""
-    real = value_of(x).dtype
+def _read(lines: Lines, q: Any, n: Any, method: str) -> Any:
+    """The quantile q, one number, of each line."""
+    real = value_of(lines.x).dtype
     if method in PLOTTING:
         alpha, beta = PLOTTING[method]
         if method == "linear":
@@ -160,11 +181,11 @@ def _read(x: Any, q: Any, n: Any, method: str) -> Any:
         low = np.floor(value_of(v))
         share = v - low
         share = casts.astype(share, real) if np.asarray(value_of(share)).dtype != real else share
-        a, b = _at(x, low), _at(x, np.minimum(low + 1, n - 1))
+        a, b = lines.at(low), lines.at(np.minimum(low + 1, n - 1))
     else:
         low, high, share = _step_index(value_of(q), n, method)
         last = np.maximum(n - 1, 0)
-        a, b = _at(x, np.clip(low, 0, last)), _at(x, np.clip(high, 0, last))
+        a, b = lines.at(np.clip(low, 0, last)), lines.at(np.clip(high, 0, last))
         share = np.asarray(share, real)
     apart = b - a
     return choose(value_of(share) >= 0.5, b - apart * (1 - share), a + apart * share)
@@ -172,16 +193,13 @@ def _read(x: Any, q: Any, n: Any, method: str) -> Any:
 
 def _weighted(a: Any, q: Any, axis: Axis, weights: Any) -> tuple[list[Any], Any]:
     """The inverted distribution function of a weighted sample, one row for each q."""
-    x = _in_lines(a, axis)
+    lines = Lines(a, axis)
     w = value_of(weights)
-    w = w if np.ndim(w) == a.ndim else _along(w, a, axis)
-    w = _in_lines(np.asarray(w), axis)
-    order = np.argsort(value_of(x), axis=-1, kind="stable")
-    x = sorting.gather_along(x, order, axis=-1, unique=True)
-    share = np.cumsum(np.take_along_axis(w, order, -1), axis=-1)
+    w = _in_lines(np.asarray(w if np.ndim(w) == a.ndim else _along(w, a, axis)), axis)
+    share = np.cumsum(np.take_along_axis(w, lines.order, -1), axis=-1)
     share = share / share[..., -1:]
-    rows = [_at(x, (share < one).sum(-1)) for one in np.ravel(value_of(q))]
-    return rows, np.isnan(value_of(x)).any(-1)
+    rows = [lines.at((share < one).sum(-1)) for one in np.ravel(value_of(q))]
+    return rows, lines.undefined
 
 
 def _along(weights: Any, a: Any, axis: Axis) -> Any:
@@ -208,12 +226,13 @@ def _quantile(
             raise ValueError("Only method 'inverted_cdf' supports weights.")
         rows, undefined = _weighted(a, q, axis, weights)
     else:
-        x, n, undefined = _sorted(a, axis)
-        n = n if ignore_nan else np.full_like(n, x.shape[-1])
-        undefined = (n == 0) if ignore_nan else undefined
+        lines = Lines(a, axis)
+        n, undefined = np.full_like(lines.n, lines.length), lines.undefined
+        if ignore_nan:
+            n, undefined = lines.n, lines.n == 0
         if ignore_nan and np.any(undefined):
             warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=4)
-        rows = [_read(x, flat_q[k], n, method) for k in range(q.size)]
+        rows = [_read(lines, flat_q[k], n, method) for k in range(q.size)]
     if np.any(undefined):
         rows = [choose(undefined, np.nan, row) for row in rows]
     rows = [unkept(row.reshape(shape), axis, keepdims) for row in rows]

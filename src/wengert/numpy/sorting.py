@@ -190,6 +190,12 @@ def unique(
     return (values, *more) if more else values
 
 
+# NumPy's own named tuples, which have no public name.
+Counts = type(np.unique_counts(np.empty(0)))
+Inverse = type(np.unique_inverse(np.empty(0)))
+All = type(np.unique_all(np.empty(0)))
+
+
 @counterpart(np.unique_values)
 def unique_values(x: Any) -> Any:
     """The distinct elements, as ``numpy.unique_values``; here in order."""
@@ -199,16 +205,16 @@ def unique_values(x: Any) -> Any:
 @counterpart(np.unique_counts)
 def unique_counts(x: Any) -> Any:
     """The distinct elements and how often each occurs, as a pair."""
-    return unique(x, return_counts=True, equal_nan=False)
+    return Counts(*unique(x, return_counts=True, equal_nan=False))
 
 
 @counterpart(np.unique_inverse)
 def unique_inverse(x: Any) -> Any:
     """The distinct elements and which of them each element is, as a pair."""
-    return unique(x, return_inverse=True, equal_nan=False)
+    return Inverse(*unique(x, return_inverse=True, equal_nan=False))
 
 
 @counterpart(np.unique_all)
 def unique_all(x: Any) -> Any:
     """Distinct elements, first positions, which each is, how often each occurs."""
-    return unique(x, True, True, True, equal_nan=False)
+    return All(*unique(x, True, True, True, equal_nan=False))

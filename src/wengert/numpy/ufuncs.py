@@ -10,8 +10,8 @@ repeats, the steps happen in order, as in NumPy.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from math import log
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ def _logaddexp_reduce(x: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def _logaddexp2_reduce(x: Any, axis: Any, keepdims: bool) -> Any:
-    return reductions.logsumexp(x * log(2.0), axis=axis, keepdims=keepdims) / log(2.0)
+    return reductions.logsumexp(x * math.log(2.0), axis=axis, keepdims=keepdims) / math.log(2.0)
 
 
 DIRECT: dict[np.ufunc, Callable[..., Any]] = {
@@ -120,7 +120,7 @@ def _fold_lines(ufunc: np.ufunc, x: Any, axes: tuple[int, ...], initial: Any, wh
     rest = [k for k in range(x.ndim) if k not in axes]
     lines = reshape(
         x.transpose((*axes, *rest)) if x.ndim > 1 else x,
-        shape=(-1, *[x.shape[k] for k in rest]),
+        shape=(math.prod(x.shape[k] for k in axes), *[x.shape[k] for k in rest]),
     )
     mask = None
     if where is not True:
@@ -260,7 +260,8 @@ def _added(ufunc: np.ufunc, x: Any, v: Any, template: Any, parts: Any) -> Any:
     spot = np.shape(value_of(indexing.getitem(value_of(x), *map(value_of, parts), index=template)))
     if v.shape != spot:
         v = casts.broadcast_to(v, shape=spot)
-    return ufunc(x, indexing.scatter(v, *parts, index=template, shape=tuple(x.shape)))
+    added: Any = indexing.scatter
+    return ufunc(x, added(v, *parts, index=template, shape=tuple(x.shape)))
 
 
 def _in_rounds(ufunc: np.ufunc, x: Any, v: Any, index: Any) -> Any:

@@ -211,7 +211,8 @@ def exclusive(x: Any, axis: Axis) -> Any:
         return _others(x, axes[0])
     order = (*[k for k in range(len(shape)) if k not in axes], *axes)
     moved = transpose(x, axes=order)
-    flat = reshape(moved, shape=(*moved.shape[: len(shape) - len(axes)], -1))
+    n = count_along(shape, axis)  # said, and not -1: another axis may have no elements
+    flat = reshape(moved, shape=(*moved.shape[: len(shape) - len(axes)], n))
     back = tuple(int(k) for k in np.argsort(order))
     return transpose(reshape(_others(flat, -1), shape=moved.shape), axes=back)
 

@@ -121,8 +121,10 @@ def _call_with(ufunc: np.ufunc, args: Any, kwargs: dict[str, Any]) -> Any:
         args = [casts.astype(a, dtype) for a in args]
     result = operation_of(ufunc)(*args, **chosen)
     if mask is not True:
-        held = out[0] if out is not None and out[0] is not None else 0.0
-        result = choice.where(mask, result, held)
+        results = result if isinstance(result, tuple) else (result,)
+        held = zip(results, out or [None] * len(results), strict=True)
+        kept = [choice.where(mask, r, r.dtype.type(0) if o is None else o) for r, o in held]
+        result = tuple(kept) if isinstance(result, tuple) else kept[0]
     return result if out is None else deliver(result, out)
 
 
