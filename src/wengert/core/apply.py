@@ -17,14 +17,19 @@ from .handle import Handle, _Class, wrap
 from .node import CONSTANT, NO_PARAMS, Constant, Discrete, Node, constant, keep, next_serial
 from .op import Op
 from .recording import _enabled, _Pauses
-from .spec import WEAK, spec_of, unweakened
+from .spec import spec_of, unweakened, weakened
 
 _new = object.__new__
 _Array = np.ndarray
 Example = tuple[tuple[Any, ...], dict[str, Any]]  # operands and parameters
 
 
-def apply(op: Op, args: Sequence[Any], params: dict[str, Any] = NO_PARAMS) -> Any:
+def apply(
+    op: Op,
+    args: Sequence[Any],
+    params: dict[str, Any] = NO_PARAMS,
+    run: Callable[..., Any] | None = None,
+) -> Any:
     """Run an operation on operands of which at least one is a handle; return a handle.
 
     Parameters
@@ -35,6 +40,9 @@ def apply(op: Op, args: Sequence[Any], params: dict[str, Any] = NO_PARAMS) -> An
         Handles, arrays, numbers.
     params : dict
         Static parameters.
+    run : callable, optional
+        What runs in place of ``op.run``: Python's own operator, which does what NumPy does and
+        is faster on single numbers.
 
     Returns
     -------
@@ -43,44 +51,45 @@ def apply(op: Op, args: Sequence[Any], params: dict[str, Any] = NO_PARAMS) -> An
     """
     if len(args) == 2:  # unrolled, as below: a loop would cost a quarter of the whole call
         a, b = args
-        recorded = derived = arrays = False
         if isinstance(a, Handle):
             a = a.node
             x = a.value
-            if type(x) in WEAK:
-                x = x.item()
-            recorded = type(a) is Node
-            derived = type(a) is Discrete
+            if type(x) is not _Array:
+                x = unweakened(x)
         else:
             x = a
-            arrays = type(a) is _Array
         if isinstance(b, Handle):
             b = b.node
             y = b.value
-            if type(y) in WEAK:
-                y = y.item()
-            recorded = recorded or type(b) is Node
-            derived = derived or type(b) is Discrete
+            if type(y) is not _Array:
+                y = unweakened(y)
         else:
             y = b
-            arrays = arrays or type(b) is _Array
         inputs: Any = (a, b)
         values: Any = (x, y)
+        recorded = type(a) is Node or type(b) is Node
+        derived = recorded or type(a) is Discrete or type(b) is Discrete
+        arrays = type(a) is _Array or type(b) is _Array
     elif len(args) == 1:
         a = args[0].node  # the only operand is a handle
-        recorded, derived, arrays = type(a) is Node, type(a) is Discrete, False
         inputs = (a,)
-        values = (a.value,)
+        values = (unweakened(a.value),)
+        recorded = type(a) is Node
+        derived = recorded or type(a) is Discrete
+        arrays = False
     else:
         inputs = tuple([a.node if isinstance(a, Handle) else a for a in args])
         values = [unweakened(a.value) if isinstance(a, Node) else a for a in inputs]
         types = [type(a) for a in inputs]
-        recorded, derived, arrays = Node in types, Discrete in types, _Array in types
+        recorded, arrays = Node in types, _Array in types
+        derived = recorded or Discrete in types
+    if run is None:
+        run = op.run
     try:
-        value = op.run(*values, **params) if params else op.run(*values)
+        value = run(*values, **params) if params else run(*values)
     except (TypeError, ValueError, IndexError) as error:
         raise refusal(op, values, error) from error
-    if (recorded or derived) and (_Pauses.count == 0 or _enabled.get()):
+    if derived and (_Pauses.count == 0 or _enabled.get()):
         if arrays:
             inputs = tuple([keep(a) if type(a) is _Array else a for a in inputs])
         node = _new(Node if recorded and not op.discrete else Discrete)
@@ -95,8 +104,10 @@ def apply(op: Op, args: Sequence[Any], params: dict[str, Any] = NO_PARAMS) -> An
     node.params = params
     node.value = value
     node.serial = next_serial()
-    if type(value) is tuple:
-        return tuple([wrap(part(node, i)) for i in range(len(value))])
+    if type(value) is not _Array:
+        if type(value) is tuple:
+            return tuple([wrap(part(node, i)) for i in range(len(value))])
+        node.value = weakened(value)
     handle = _new(_Class.handle)
     handle.node = node
     return handle

@@ -34,11 +34,11 @@ class WeakComplex(np.complex128):
 
 
 WEAK: dict[type, type] = {WeakFloat: float, WeakComplex: complex}
-_WEAKENED: dict[type, type] = {float: WeakFloat, complex: WeakComplex}
+_WEAKENED: dict[type, type] = {float: WeakFloat, complex: WeakComplex, bool: np.bool_}
 
 
 def weakened(x: Any) -> Any:
-    """A Python float or complex number as its recorded form; anything else as it is."""
+    """A Python number as its recorded form; anything else as it is."""
     cls = _WEAKENED.get(type(x))
     return x if cls is None else cls(x)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,9 +10,8 @@ import numpy as np
 
 from ..core.apply import apply
 from ..core.handle import Handle, value_of
-from ..core.node import Node
+from ..core.node import NO_PARAMS, Node
 from ..core.op import lookup
-from ..core.spec import WEAK, weakened
 from ..errors import DtypeError, at, user_line
 from ..ops import indexing
 from .protocols import fitted
@@ -19,7 +19,7 @@ from .protocols import fitted
 NUMERIC = frozenset(
     {np.ndarray, int, float, complex, bool, *np.sctypeDict.values()} - {np.object_, np.str_}
 )
-PYTHON = frozenset({int, float, complex, *WEAK})
+Method = Callable[..., Any]
 
 
 def operand(other: Any) -> Any:
@@ -33,14 +33,7 @@ def operand(other: Any) -> Any:
     return NotImplemented
 
 
-def as_python(out: Any, other: Any = 0) -> Any:
-    """Python numbers combine to a Python number, which promotes nothing (NEP 50)."""
-    if type(value_of(other)) in PYTHON:
-        out.node.value = weakened(out.node.value.item())
-    return out
-
-
-def binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+def binary(name: str, run: Method) -> tuple[Method, Method, Method]:
     """The forms x + y, y + x and x += y of an operation."""
     op: Any = lookup(name)
 
@@ -49,15 +42,13 @@ def binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[
             other = operand(other)
             if other is NotImplemented:
                 return NotImplemented
-        out = apply(op, (self, other))
-        return as_python(out, other) if type(self.node.value) in WEAK else out
+        return apply(op, (self, other), NO_PARAMS, run)
 
     def reflected(self: Any, other: Any) -> Any:
         other = operand(other)
         if other is NotImplemented:
             return NotImplemented
-        out = apply(op, (other, self))
-        return as_python(out, other) if type(self.node.value) in WEAK else out
+        return apply(op, (other, self), NO_PARAMS, run)
 
     def in_place(self: Any, other: Any) -> Any:
         result = forward(self, other)
@@ -69,15 +60,10 @@ def binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[
     return forward, reflected, in_place
 
 
-def unary(name: str) -> Callable[..., Any]:
+def unary(name: str, run: Method) -> Method:
     """The form -x of an operation."""
     op: Any = lookup(name)
-
-    def forward(self: Any) -> Any:
-        out = apply(op, (self,))
-        return as_python(out) if type(self.node.value) in WEAK else out
-
-    return forward
+    return lambda self: apply(op, (self,), NO_PARAMS, run)
 
 
 BINARY = {
@@ -146,12 +132,13 @@ class Operators:
 def install(cls: type) -> type:
     """Give a class the operators (a decorator)."""
     for dunder, name in BINARY.items():
-        forward, reflected, in_place = binary(name)
+        run = getattr(operator, f"__{dunder}__")
+        forward, reflected, in_place = binary(name, run)
         setattr(cls, f"__{dunder}__", forward)
         setattr(cls, f"__r{dunder}__", reflected)
         setattr(cls, f"__i{dunder}__", in_place)
     for dunder, name in COMPARISONS.items():
-        setattr(cls, f"__{dunder}__", binary(name)[0])
+        setattr(cls, f"__{dunder}__", binary(name, getattr(operator, dunder))[0])
     for dunder, name in UNARY.items():
-        setattr(cls, f"__{dunder}__", unary(name))
+        setattr(cls, f"__{dunder}__", unary(name, getattr(operator, dunder)))
     return cls
