@@ -1,0 +1,179 @@
+"""Optimisers: first steps by hand, options, what is remembered, refusals."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from wengert import errors, nn, optim
+
+P0 = np.array([1.0, -2.0, 0.5])
+G = [np.array([0.5, -1.0, 2.0]), np.array([-1.0, 0.25, 1.0]), np.array([3.0, 0.0, -0.5])]
+
+
+def run(make, gradients=G):
+    """Positions after each step, given the gradients."""
+    p = nn.Parameter(P0)
+    optimizer = make([p])
+    path = []
+    for g in gradients:
+        p.grad = g
+        optimizer.step()
+        path.append(p.numpy().copy())
+    return path
+
+
+def test_plain_descent():
+    for got, want in zip(run(lambda p: optim.SGD(p, lr=0.1)), np.cumsum(G, axis=0), strict=True):
+        np.testing.assert_allclose(got, P0 - 0.1 * want, rtol=1e-15)
+
+
+@pytest.mark.parametrize("nesterov", [False, True])
+@pytest.mark.parametrize("decay", [0.0, 0.3])
+def test_momentum(nesterov, decay):
+    p, v, by_hand = P0, 0.0, []
+    for g in G:
+        g = g + decay * p
+        v = 0.9 * v + g
+        p = p - 0.1 * (g + 0.9 * v if nesterov else v)
+        by_hand.append(p)
+    path = run(lambda p: optim.SGD(p, 0.1, 0.9, nesterov=nesterov, weight_decay=decay))
+    np.testing.assert_allclose(path, by_hand, rtol=1e-14)
+
+
+@pytest.mark.parametrize("decoupled", [False, True])
+def test_adam(decoupled):
+    b1, b2, eps, lr, decay = 0.8, 0.95, 1e-6, 0.02, 0.1
+    p, m, v, by_hand = P0, 0.0, 0.0, []
+    for k, g in enumerate(G, start=1):
+        if not decoupled:
+            g = g + decay * p
+        m = b1 * m + (1 - b1) * g
+        v = b2 * v + (1 - b2) * g**2
+        shrunk = p * (1 - lr * decay) if decoupled else p
+        p = shrunk - lr * (m / (1 - b1**k)) / (np.sqrt(v / (1 - b2**k)) + eps)
+        by_hand.append(p)
+    kind = optim.AdamW if decoupled else optim.Adam
+    path = run(lambda p: kind(p, lr, (b1, b2), eps, decay))
+    np.testing.assert_allclose(path, by_hand, rtol=1e-14)
+
+
+def test_the_first_step_of_adam_has_the_length_of_the_rate():
+    (p,) = run(lambda p: optim.Adam(p, lr=0.1), [np.array([1e-3, -5.0, 1e4])])
+    np.testing.assert_allclose(p - P0, [-0.1, 0.1, -0.1], rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", [optim.SGD, optim.Adam])
+def test_parameters_without_gradient_are_left_alone(kind):
+    a, b = nn.Parameter(P0), nn.Parameter(P0)
+    optimizer = kind([a, b], lr=0.1, weight_decay=0.5)
+    a.grad = G[0]
+    optimizer.step()
+    assert not np.array_equal(a.numpy(), P0)
+    np.testing.assert_array_equal(b.numpy(), P0)
+    optimizer.zero_grad()
+    assert a.grad is None and b.grad is None
+
+
+def test_a_step_is_not_recorded_and_the_parameter_stays_itself():
+    p = nn.Parameter(P0)
+    optimizer = optim.Adam([p])
+    for _ in range(3):
+        np.sum(p * p).backward()
+        optimizer.step()
+        assert p.is_leaf and p.requires_grad and type(p) is nn.Parameter
+
+
+@pytest.mark.parametrize("kind", [optim.SGD, optim.Adam, optim.AdamW])
+def test_single_precision_is_kept(kind):
+    p = nn.Parameter(P0, dtype=np.float32)
+    optimizer = kind([p], lr=np.float64(0.1), weight_decay=0.1)
+    for g in G:
+        p.grad = g.astype(np.float32)
+        optimizer.step()
+    assert p.dtype == np.float32
+
+
+def test_complex_parameters_go_downhill():
+    p = nn.Parameter(np.array([1.0 + 2.0j]))
+    optimizer = optim.Adam([p], lr=0.05)
+    for _ in range(200):
+        optimizer.zero_grad()
+        np.sum(np.abs(p - (0.5 - 0.5j)) ** 2).backward()
+        optimizer.step()
+    np.testing.assert_allclose(p.numpy(), 0.5 - 0.5j, atol=1e-2)
+
+
+def test_groups_have_options_of_their_own():
+    a, b = nn.Parameter(P0), nn.Parameter(P0)
+    optimizer = optim.SGD([{"params": [a]}, {"params": b, "lr": 1.0}], lr=0.1)
+    a.grad = b.grad = G[0]
+    optimizer.step()
+    np.testing.assert_allclose(a.numpy(), P0 - 0.1 * G[0])
+    np.testing.assert_allclose(b.numpy(), P0 - G[0])
+    optimizer.lr = 0.5
+    assert [g["lr"] for g in optimizer.param_groups] == [0.5, 0.5] and optimizer.lr == 0.5
+    assert repr(optimizer).count("1 parameters") == 2
+
+
+def go_on_with(optimizer, p):
+    for g in G[1:]:
+        p.grad = g
+        optimizer.step()
+    return p.numpy()
+
+
+@pytest.mark.parametrize("make", [lambda p: optim.SGD(p, 0.1, 0.9), lambda p: optim.Adam(p, 0.1)])
+def test_saved_and_copied_optimisers_go_on_the_same_way(make):
+    p = nn.Parameter(P0)
+    optimizer = make([p])
+    p.grad = G[0]
+    optimizer.step()
+    pair = {"p": p, "optimizer": optimizer}
+    copies = [copy.deepcopy(pair), pickle.loads(pickle.dumps(pair))]
+    q = nn.Parameter(p.numpy())
+    other = make([q])
+    other.load_state_dict(pickle.loads(pickle.dumps(optimizer.state_dict())))
+    want = go_on_with(optimizer, p)
+    np.testing.assert_array_equal(go_on_with(other, q), want)
+    for c in copies:
+        np.testing.assert_array_equal(go_on_with(c["optimizer"], c["p"]), want)
+
+
+def test_a_state_of_another_model_is_refused():
+    one, two = nn.Parameter(P0), nn.Parameter(P0)
+    state = optim.SGD([one], 0.1).state_dict()
+    with pytest.raises(errors.StructureError, match="1 parameters, this has 1 with 2"):
+        optim.SGD([one, two], 0.1).load_state_dict(state)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda p: optim.SGD([], 0.1), "no parameters"),
+        (lambda p: optim.SGD([p, p], 0.1), "twice"),
+        (lambda p: optim.SGD([p, np.ones(2)], 0.1), "ndarray as a parameter"),
+        (lambda p: optim.SGD([p], -0.1), r"lr=-0\.1"),
+        (lambda p: optim.SGD([p], 0.1, momentum=2.0), "momentum has to be from 0 to 1"),
+        (lambda p: optim.SGD([p], 0.1, nesterov=True), "nesterov=True, momentum=0"),
+        (lambda p: optim.SGD([{"params": p, "rate": 1}], 0.1), r"no options \['rate'\]"),
+        (lambda p: optim.Adam([p], betas=(0.9, 1.0)), "betas has to be"),
+        (lambda p: optim.Adam([p], weight_decay=-1.0), "weight_decay has to be"),
+    ],
+)
+def test_refusals(make, message):
+    with pytest.raises(errors.ArgumentError, match=message) as caught:
+        make(nn.Parameter(P0))
+    assert "test_optimisers.py" in str(caught.value)
+
+
+def test_an_optimiser_of_ones_own_states_one_formula():
+    class Sign(optim.Optimizer):
+        def update(self, p, g, state, options):
+            return -options["lr"] * np.sign(g)
+
+    path = run(lambda p: Sign(p, lr=0.1), G[:1])
+    np.testing.assert_allclose(path[0], P0 - 0.1 * np.sign(G[0]))
+    with pytest.raises(errors.StructureError, match="defines no update"):
+        run(lambda p: optim.Optimizer(p, lr=0.1))

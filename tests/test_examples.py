@@ -1,0 +1,72 @@
+"""The examples run: as programs, from the command line, as a reader would run them.
+
+The demo is run in small form here, and in full with the slow tests.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+NEEDS = "needs the extra `demo`"
+
+
+def run(script, *arguments):
+    """What a program prints; it may not fail or warn."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "MPLBACKEND": "Agg"}
+    command = [sys.executable, "-W", "error", str(ROOT / "examples" / script), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout, done.stderr
+
+
+def figure(text, pattern):
+    return float(re.search(pattern, text).group(1))
+
+
+def read_digits(out, *arguments):
+    pytest.importorskip("sklearn", reason=NEEDS)
+    pytest.importorskip("matplotlib", reason=NEEDS)
+    text, progress = run("digits.py", "--out", str(out), *arguments)
+    assert re.search(r"training +\d+/\d+ +loss 0\.\d+ .* s left", progress)
+    assert figure(text, r"largest deviation of 24 entries: (\S+) ") < 1e-7
+    assert (out / "digits.png").stat().st_size > 20_000
+    words = [t.text for t in ET.parse(out / "graph.svg").getroot().iter() if t.text]
+    assert {"pixels", "body.0.weight", "relu", "log_softmax"} <= set(words)
+    assert (out / "graph.dot").read_text(encoding="utf-8").startswith("digraph")
+    assert "log_softmax axis=-1" in (out / "graph.txt").read_text(encoding="utf-8")
+    return figure(text, r"accuracy held out +(\S+) %"), text
+
+
+def test_digits_in_small(tmp_path):
+    accuracy, text = read_digits(tmp_path, "--epochs", "4", "--at-least", "0.85")
+    assert accuracy >= 85.0
+    again, same = read_digits(tmp_path, "--epochs", "4", "--at-least", "0.85")
+    assert again == accuracy
+    unlike = re.compile(r"^(seconds|wrote).*$", re.M)
+    assert unlike.sub("", text) == unlike.sub("", same)  # everything follows from the seed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", ["0", "1", "2"])
+def test_digits_in_full(tmp_path, seed):
+    accuracy, text = read_digits(tmp_path, "--seed", seed)
+    assert accuracy >= 96.0
+    assert figure(text, r"seconds +(\S+)") < 60.0
+
+
+def test_too_low_an_accuracy_is_a_failure(tmp_path):
+    with pytest.raises(AssertionError, match="held-out accuracy is below 100 %"):
+        read_digits(tmp_path, "--epochs", "1", "--at-least", "1.0")
+
+
+def test_lifetimes_agree_with_print():
+    text, _ = run("lifetimes.py")
+    assert figure(text, r"largest deviation from print: (\S+) of the last digit") < 0.51
+    assert figure(text, r"scale, 10\^6 turns +(\S+)") == pytest.approx(81.8783, abs=1e-4)
+    assert figure(text, r"treatment +\S+ +(\S+)") == pytest.approx(0.3106, abs=1e-4)
