@@ -8,6 +8,9 @@ Graph                                          the list that is differentiated
 numpy, nn, optim, data, extend, show, testing  submodules
 """
 
+import importlib
+from typing import Any
+
 from . import numpy, ops
 from .autodiff.checkpoint import checkpoint
 from .autodiff.directional import jvp, linearize, vjp
@@ -17,6 +20,8 @@ from .core.graph import Graph
 from .core.recording import enable_grad, is_recording, no_grad
 from .errors import WengertError
 from .tensor import Tensor, tensor
+
+SUBMODULES = ("nn", "optim", "data", "extend", "show", "testing")  # imported at first use
 
 __version__ = "0.1.0.dev0"
 
@@ -43,3 +48,13 @@ __all__ = [
     "value_and_grad",
     "vjp",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in SUBMODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *SUBMODULES])
