@@ -33,6 +33,7 @@ Rule = Callable[..., Any]
 REAL = (-inf, inf)
 POSITIVE = (0.0, inf)
 UNIT = (-1.0, 1.0)
+CONDITION = (False, True)
 
 
 class Elementwise(Operation):
@@ -160,7 +161,7 @@ def elementwise(body: Callable[..., Any] | None = None, **options: Any) -> Any:
         NumPy's own, where it has one; then it is what runs, and a law compares the body with it.
     domain : sequence of (low, high)
         For each operand the open interval that the tests draw from; bounds of type int say
-        that the operand is a whole number.
+        that the operand is a whole number, (False, True) that it is a condition.
     kinks : sequence of float
         Points inside where it is continuous but not differentiable.
     oracle : str

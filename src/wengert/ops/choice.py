@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core.handle import value_of
 from ..core.op import lookup
-from ..kinds.elementwise import POSITIVE, REAL, elementwise
+from ..kinds.elementwise import CONDITION, POSITIVE, REAL, elementwise
 
 
 @elementwise(ufunc=np.absolute, oracle="abs(x)", kinks=[0.0], complex_ok=True)
@@ -102,7 +102,7 @@ fmin.partials(
 )
 
 
-@elementwise(oracle="x if condition else y", domain=[REAL, REAL, REAL], complex_ok=True)
+@elementwise(oracle="x if condition else y", domain=[CONDITION, REAL, REAL], complex_ok=True)
 def where(s, condition, x, y):
     """x where the condition holds, else y; no derivative by the condition."""
     return s.where(condition, x, y)
@@ -113,12 +113,6 @@ where.partials(
     lambda t, out, condition, x, y: where(condition, t, 0.0),
     lambda t, out, condition, x, y: where(condition, 0.0, t),
 )
-
-
-@where.examples
-def _(rng):
-    for shape in [(5,), (2, 3), ()]:
-        yield (rng.normal(size=shape) > 0, rng.normal(size=shape), rng.normal(size=shape)), {}
 
 
 @elementwise(

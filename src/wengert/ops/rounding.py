@@ -89,12 +89,6 @@ copysign.partials(
 )
 
 
-@copysign.examples
-def _(rng):
-    for shape in [(5,), (2, 3), ()]:
-        yield (rng.normal(size=shape), rng.normal(size=shape)), {}
-
-
 @elementwise(ufunc=np.nextafter, oracle="x + (2.0**-1074 if y > x else -(2.0**-1074))")
 def nextafter(s, x, y):
     """The floating-point number next to x towards y; it moves with x: derivative 1, none by y."""
@@ -102,12 +96,6 @@ def nextafter(s, x, y):
 
 
 nextafter.partials(lambda t, out, x, y: t, None)
-
-
-@nextafter.examples
-def _(rng):
-    for shape in [(5,), (2, 3), ()]:
-        yield (rng.normal(size=shape), rng.normal(size=shape)), {}
 
 
 @elementwise(ufunc=np.spacing, oracle="sign(x) * 2 ** (floor(log(abs(x), 2)) - 52)", discrete=True)
@@ -124,12 +112,6 @@ def heaviside(s, x, y):
 
 
 heaviside.partials(None, lambda t, out, x, y: t * (value_of(x) == 0))
-
-
-@heaviside.examples
-def _(rng):
-    for shape in [(5,), (2, 3), ()]:
-        yield (rng.normal(size=shape), rng.normal(size=shape)), {}
 
 
 @elementwise(ufunc=np.ldexp, oracle="x * mpf(2) ** y", domain=[REAL, (-5, 5)])

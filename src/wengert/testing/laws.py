@@ -9,13 +9,14 @@ The reference for a derivative is always the forward function, never a second fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from math import inf, isinf
 from typing import Any
 
 import numpy as np
 
-from ..autodiff.directional import jvp, vjp
+from ..autodiff.directional import jvp, linearize, vjp
 from ..autodiff.transforms import grad
 from ..core.handle import value_of
 from ..core.spec import spec_of
@@ -40,6 +41,8 @@ def law(check: Law) -> Law:
 def draw(interval: tuple[float, float], rng: np.random.Generator, shape: Any = (5,)) -> Any:
     """Numbers well inside an interval."""
     low, high = interval
+    if is_condition(interval):
+        return rng.normal(size=shape) > 0
     if is_whole(interval):
         return rng.integers(low, high + 1, size=shape)
     if isinf(low) and isinf(high):
@@ -51,9 +54,14 @@ def draw(interval: tuple[float, float], rng: np.random.Generator, shape: Any = (
     return low + (high - low) * rng.uniform(0.08, 0.92, size=shape)
 
 
+def is_condition(interval: tuple[float, float]) -> bool:
+    """Whether the bounds are False and True, which says that the operand is a truth value."""
+    return all(isinstance(bound, bool) for bound in interval)
+
+
 def is_whole(interval: tuple[float, float]) -> bool:
     """Whether the bounds are whole numbers, which says that the operand is a whole number."""
-    return all(isinstance(bound, int) for bound in interval)
+    return all(isinstance(bound, int) for bound in interval) and not is_condition(interval)
 
 
 def arguments_of(op: Any, rng: np.random.Generator) -> Examples:
@@ -79,13 +87,11 @@ def arguments_of(op: Any, rng: np.random.Generator) -> Examples:
 
 def _operand(op: Any, k: int, rng: np.random.Generator, shape: Any) -> Any:
     x = draw(op.domain[k], rng, shape)
-    if is_whole(op.domain[k]):
+    if is_whole(op.domain[k]) or is_condition(op.domain[k]):
         return x
     for kink in op.kinks:
         near = np.abs(x - kink) < 0.1
         x = np.where(near, kink + 0.5, x)
-    if op.rules[k] is None and op.differentiable and not op.discrete and op._gradient is None:
-        return x > 0  # an operand without derivative: a condition
     return x
 
 
@@ -172,23 +178,28 @@ def _function(op: Any, params: dict[str, Any]) -> Any:
     return f
 
 
+def floating(op: Any, args: Any, params: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
+    """The operation as a function of its floating operands with floating results; the operands."""
+    slots = [i for i, a in enumerate(args) if np.asarray(a).dtype.kind in "fc"]
+
+    def f(*xs: Any) -> Any:
+        full = list(args)
+        for i, x in zip(slots, xs, strict=True):
+            full[i] = x
+        out = op(*full, **params)
+        outs = out if isinstance(out, tuple) else (out,)
+        return tuple(y for y in outs if np.asarray(value_of(y)).dtype.kind in "fc")
+
+    return f, tuple(np.asarray(args[i]) for i in slots)
+
+
 @law
 def modes_are_transposes(op: Any, rng: np.random.Generator) -> None:
     """<t, J v> == <J^T t, v> to rounding."""
     if op.discrete or not op.differentiable:
         return
     for args, params in arguments_of(op, rng):
-        slots = [i for i, a in enumerate(args) if np.asarray(a).dtype.kind in "fc"]
-
-        def f(*xs: Any, args: Any = args, slots: Any = slots, params: Any = params) -> Any:
-            full = list(args)
-            for i, x in zip(slots, xs, strict=True):
-                full[i] = x
-            out = op(*full, **params)
-            outs = out if isinstance(out, tuple) else (out,)
-            return tuple(y for y in outs if np.asarray(value_of(y)).dtype.kind in "fc")
-
-        point = tuple(np.asarray(args[i]) for i in slots)
+        f, point = floating(op, args, params)
         v = tuple(_like(x, rng) for x in point)
         outs, pull = vjp(f, *point)
         t = tuple(_like(np.asarray(y), rng) for y in outs)
@@ -209,24 +220,39 @@ def _dot(a: Any, b: Any) -> float:
 
 @law
 def operands_are_not_changed(op: Any, rng: np.random.Generator) -> None:
-    """Neither run nor the rules write to the operands."""
+    """Neither run nor the rules write to operands, results, tangents or cotangents."""
     for args, params in arguments_of(op, rng):
-        before = [np.array(a) for a in args]
-        floats = any(np.asarray(a).dtype.kind in "fc" for a in args)
-        op.run(*args, **params)
-        if op.differentiable and not op.discrete and floats:
-            slots = [i for i, a in enumerate(args) if np.asarray(a).dtype.kind in "fc"]
-            frozen = [_frozen(a) if i in slots else a for i, a in enumerate(args)]
-            grad(lambda *xs, p=params: _total(op(*xs, **p)), argnums=slots)(*frozen)
-        for a, b in zip(args, before, strict=True):
-            if not np.array_equal(np.asarray(a), b, equal_nan=b.dtype.kind in "fc"):
-                raise CheckError(f"{op.name} wrote to its operand, which was {b} and is {a}.")
+        with _unchanged(op, "run", args):
+            op.run(*args, **params)
+        f, point = floating(op, args, params)
+        if op.discrete or not op.differentiable or not point:
+            continue
+        seen: list[Any] = []
+
+        def watched(*xs: Any, f: Any = f, seen: Any = seen) -> Any:
+            outs = f(*xs)
+            seen.extend(value_of(x) for x in (*xs, *outs))
+            return outs
+
+        outs, pull = vjp(watched, *point)
+        t = tuple(_like(np.asarray(y), rng) for y in outs)
+        with _unchanged(op, "the reverse rule", [*seen, *t]):
+            pull(t)
+        seen.clear()
+        _, push = linearize(watched, *point)
+        v = tuple(_like(x, rng) for x in point)
+        with _unchanged(op, "the forward rule", [*seen, *v]):
+            push(*v)
 
 
-def _frozen(a: Any) -> Any:
-    a = np.array(a, dtype=np.asarray(a).dtype)
-    a.flags.writeable = False
-    return a
+@contextmanager
+def _unchanged(op: Any, who: str, arrays: Sequence[Any]) -> Iterator[None]:
+    """Complain if one of the arrays is not what it was when the block is left."""
+    before = [np.array(a) for a in arrays]
+    yield
+    for a, b in zip(arrays, before, strict=True):
+        if not np.array_equal(np.asarray(a), b, equal_nan=b.dtype.kind in "fc"):
+            raise CheckError(f"{op.name}: {who} wrote to an array, which was {b} and is {a}.")
 
 
 def _total(out: Any) -> Any:

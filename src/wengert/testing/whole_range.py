@@ -20,7 +20,7 @@ from ..autodiff.transforms import grad
 from ..core.spec import spec_of
 from ..errors import CheckError
 from .grads import check_grads
-from .laws import draw, is_elementwise, is_whole, law
+from .laws import draw, is_condition, is_elementwise, is_whole, law
 from .oracles import mpmath, oracle_of
 
 ULPS = 4.0  # for a body of our own; a body with a ufunc may be as wrong as the ufunc, and this more
@@ -42,8 +42,8 @@ def hard_points(op: Any) -> list[tuple[Any, ...]]:
         if is_whole(interval):
             axes.append([low, 0, high])
             continue
-        if op.rules[k] is None and op.differentiable and not op.discrete and op._gradient is None:
-            axes.append([False, True])  # a condition
+        if is_condition(interval):
+            axes.append([False, True])
             continue
         some = [s * v for v in numbers for s in (1.0, -1.0)]
         for end, inward in ((low, 1.0), (high, -1.0)):
@@ -182,8 +182,8 @@ def complex_points(op: Any, rng: np.random.Generator) -> Iterator[tuple[Any, ...
     for shape in [(4,), ()]:
         operands = []
         for k, interval in enumerate(op.domain):
-            if op.rules[k] is None and op.differentiable and not op.discrete and op._gradient is None:
-                operands.append(rng.normal(size=shape) > 0)
+            if is_condition(interval):
+                operands.append(draw(interval, rng, shape))
                 continue
             imaginary = rng.uniform(0.2, 1.0, size=shape) * rng.choice([-1.0, 1.0], size=shape)
             operands.append(np.asarray(draw(interval, rng, shape) + 1j * imaginary))
@@ -240,10 +240,8 @@ def _sum_real(out: Any) -> Any:
 
 
 def _in_dtype(x: Any, dtype: Any, op: Any, k: int) -> Any:
-    if is_whole(op.domain[k]):
+    if is_whole(op.domain[k]) or is_condition(op.domain[k]):
         return x
-    if op.rules[k] is None and op.differentiable and not op.discrete and op._gradient is None:
-        return x > 0
     return np.asarray(x).astype(dtype)
 
 
