@@ -1,23 +1,88 @@
-"""Five ways to write an operation, and the native one: six doors into one room."""
+"""Five ways to write an operation, and the native one: six doors into one room.
+
+    behaviours.py   Behavior: forward and backward over a list of nodes         BehaviorGraph
+    operators.py    AbstractOperator and its hierarchy on a symbolic graph      OperatorGraph
+    primitives.py   @primitive, @vjp: a function and its rule
+    decorated.py    @backward: a method and a gradient by name
+    ops.py          Op: adjoints, and transformers that run them                deriv
+    native          elementwise, linear, reduction, contraction, opaque         kinds/
+
+An operation in any style is used in expressions with all others, and differentiates to any order
+when its rule is written in differentiable operations.  docs/extend.md compares them.
+"""
 
 from ..kinds.contraction import contraction
 from ..kinds.elementwise import elementwise
 from ..kinds.linear import linear
 from ..kinds.opaque import opaque
 from ..kinds.reduction import reduction
-from . import behaviour_library as _behaviour_library  # registers by name  # noqa: F401
+from . import behaviour_library, op_library, operator_arithmetic, operator_shapes
 from .behaviour_graph import BehaviorGraph, ComputationGraph, Index
-from .behaviours import (
-    Behavior,
-    BehaviorNode,
-    behavior_named,
-    register_behavior,
-)
+from .behaviours import Behavior, BehaviorNode, FromFunction, behavior_named, register_behavior
 from .decorated import backward, grad_compute, gradients
+from .operations import as_operation
+from .operator_graph import GraphNode, OperatorGraph
+from .operators import (
+    AbstractOperator,
+    BinaryOperator,
+    ConstantOperator,
+    InputOperator,
+    LogicalBinary,
+    LogicalOperator,
+    LogicalUnary,
+    NaryOperator,
+    NodeType,
+    OrphanOperator,
+    UnaryOperator,
+)
+from .ops import Op, constant, deriv, placeholder, variable
 from .primitives import jvp, primitive, vjp
-from . import operator_arithmetic as _a, operator_lines as _l
-from .operators import *
-from .operator_graph import *
-from .operator_library import *
-from .operator_arithmetic import *
-from .operator_lines import OperatorOperation
+from .transformers import Transformer, make_transformer, transformer_choices
+
+__all__ = [
+    "AbstractOperator",
+    "Behavior",
+    "BehaviorGraph",
+    "BehaviorNode",
+    "BinaryOperator",
+    "ComputationGraph",
+    "ConstantOperator",
+    "FromFunction",
+    "GraphNode",
+    "Index",
+    "InputOperator",
+    "LogicalBinary",
+    "LogicalOperator",
+    "LogicalUnary",
+    "NaryOperator",
+    "NodeType",
+    "Op",
+    "OperatorGraph",
+    "OrphanOperator",
+    "Transformer",
+    "UnaryOperator",
+    "as_operation",
+    "backward",
+    "behavior_named",
+    "behaviour_library",
+    "constant",
+    "contraction",
+    "deriv",
+    "elementwise",
+    "grad_compute",
+    "gradients",
+    "jvp",
+    "linear",
+    "make_transformer",
+    "op_library",
+    "opaque",
+    "operator_arithmetic",
+    "operator_shapes",
+    "placeholder",
+    "primitive",
+    "reduction",
+    "register_behavior",
+    "transformer_choices",
+    "variable",
+    "vjp",
+]

@@ -26,7 +26,7 @@ from ..autodiff.project import project
 from ..autodiff.reverse import pullback
 from ..core.handle import Handle, value_of, wrap
 from ..core.node import Node, constant
-from ..core.op import Op, Sweep
+from ..core.op import Op, Sweep, lookup
 from ..core.spec import is_inexact, spec_of
 from ..errors import (
     ConversionError,
@@ -285,8 +285,8 @@ def total(values: Iterable[Any]) -> Any:
 def fitted(bar: Any, value: Any, what: str, where: str | None = None) -> Any:
     """A contribution in the space of the value that it belongs to.
 
-    Arrays and tensors get the value's shape (a broadcast is undone) and dtype; a number must meet
-    a number; about a value of any other type nothing is known, and nothing is asked.
+    Arrays and tensors get the value's shape (a broadcast is undone) and dtype; a number gets
+    the sum of an array; about a value of any other type nothing is known, and nothing is asked.
 
     Raises
     ------
@@ -301,10 +301,11 @@ def fitted(bar: Any, value: Any, what: str, where: str | None = None) -> Any:
         if given.shape != spec.shape and not fits(given.shape, spec.shape):
             raise _misfit(what, given, spec, where)
         return project(bar, value.node if isinstance(value, Handle) else constant(value))
-    if isinstance(value, Number) and not isinstance(bar, Number) and np.ndim(value_of(bar)) != 0:
-        raise _misfit(what, spec_of(value_of(bar)), type(value).__name__, where)
-    if isinstance(value, Number) and isinstance(bar, str | bytes | list | tuple | dict):
-        raise _misfit(what, type(bar).__name__, type(value).__name__, where)
+    if isinstance(value, Number):
+        if isinstance(bar, str | bytes | list | tuple | dict | set):
+            raise _misfit(what, type(bar).__name__, type(value).__name__, where)
+        if np.ndim(value_of(bar)):  # the number met an array: broadcasting, undone
+            return lookup("sum_to")(bar, shape=())  # type: ignore[operator]
     return bar
 
 
@@ -338,7 +339,7 @@ def one_like(value: Any, what: str) -> Any:
 
 def pull(function: Callable[..., Any], operands: Sequence[Any], t: Any) -> list[Any]:
     """Contributions of any differentiable function to its operands, None to whole numbers."""
-    slots = [i for i, x in enumerate(operands) if _has_derivative(x)]
+    slots = [i for i, x in enumerate(operands) if has_derivative(x)]
 
     def of_chosen(*chosen: Any) -> Any:
         full = list(operands)
@@ -353,7 +354,8 @@ def pull(function: Callable[..., Any], operands: Sequence[Any], t: Any) -> list[
     return bars
 
 
-def _has_derivative(x: Any) -> bool:
+def has_derivative(x: Any) -> bool:
+    """Whether `x` is a number or array of floating or complex dtype."""
     spec = spec_of(value_of(x))
     return spec is not None and not isinstance(spec, tuple) and is_inexact(spec.dtype)
 

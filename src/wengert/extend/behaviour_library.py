@@ -1,5 +1,8 @@
-"""Behaviours ready to use, registered by name: add sub mul div neg exp log tanh sigmoid
-mse matmul.
+"""Behaviours ready to use, registered by name.
+
+    add sub mul div neg      with T's own operators
+    exp log tanh sigmoid     with NumPy's functions
+    mse matmul               on arrays
 
 The arithmetic ones ask of T nothing but its own operators, so they serve floats, fractions,
 arrays, tensors and classes of the user's.  Those that need a function (exp, log, ...) take it
@@ -66,7 +69,7 @@ def _mse_back(t: Any, out: Any, x: Any, y: Any) -> tuple[Any, Any]:
     return bar, -bar
 
 
-LIBRARY = {
+LIBRARY: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "add": (lambda x, y: x + y, lambda t, out, x, y: (t, t)),
     "sub": (lambda x, y: x - y, lambda t, out, x, y: (t, -t)),
     "mul": (lambda x, y: x * y, lambda t, out, x, y: (t * y, x * t)),

@@ -102,7 +102,7 @@ def grad_compute(op_type: str, grad: Any, out: Any, *operands: Any) -> Any:
     return gradients[op_type](grad, out, *operands)
 
 
-for _name, _rule in {
+_RULES: dict[str, Rule] = {
     "add": lambda grad, out, x, y: (grad, grad),
     "sub": lambda grad, out, x, y: (grad, -grad),
     "neg": lambda grad, out, x: (-grad,),
@@ -110,7 +110,8 @@ for _name, _rule in {
     "truediv": lambda grad, out, x, y: (grad / y, -grad * (out / y)),
     "exp": lambda grad, out, x: (grad * out,),
     "relu": lambda grad, out, x: (grad * (x > 0),),
-}.items():
+}
+for _name, _rule in _RULES.items():
     gradients[_name] = _rule
 
 
@@ -130,7 +131,9 @@ class Decorated(UserOperation):
             operands.insert(0, owner)
         return self.method(*operands, **context)
 
-    def _rule(self, grad: Any, out: Any, *operands: Any, owner: Any, cls: Any, **context: Any) -> Any:
+    def _rule(
+        self, grad: Any, out: Any, *operands: Any, owner: Any, cls: Any, **context: Any
+    ) -> Any:
         own = getattr(owner if owner is not None else cls, "grad_compute", None)
         if own is not None:
             return own(self.label, grad, out, *operands, **context)
@@ -156,7 +159,7 @@ def _in_class(handle: Any, cls: type) -> Any:
         return tuple(_in_class(h, cls) for h in handle)
     if type(handle) is cls:
         return handle
-    made = object.__new__(cls)
+    made: Any = object.__new__(cls)
     made.node = handle.node
     return made
 

@@ -3,7 +3,7 @@
     graph = OperatorGraph()
     x = graph.input((3,), name="x")
     y = graph.sum(x * x)
-    [dy] = graph.gradient(y, [x])                  nodes again: differentiate them as often as you like
+    [dy] = graph.gradient(y, [x])                  nodes again, to any order
     f = graph.function([x], [y, dy])               runs on arrays, and on tensors
     other = graph.copy()                           every operator's copy_to, in order
 
@@ -36,12 +36,23 @@ from ..errors import (
     user_line,
 )
 from ..kinds.opaque import fits
+from ..ops.casts import astype
 from .adapter import accumulate, failed
 from .operators import AbstractOperator, Messages, NodeType
 
 # Filled by the modules above this one: operator_library.py and operator_lines.py.
 MAKERS: dict[str, Callable[..., Any]] = {}
 LINE_OF: list[Callable[[AbstractOperator], Any]] = []
+
+
+def _operator(maker: str, reflected: bool = False) -> Any:
+    """A method that builds a node by the maker of that name."""
+
+    def build(self: GraphNode, *others: Any) -> Any:
+        operands = [self, *others]
+        return MAKERS[maker](self.graph, *(reversed(operands) if reflected else operands))
+
+    return build
 
 
 class GraphNode:
@@ -67,6 +78,18 @@ class GraphNode:
         "shape",
     )
     __array_ufunc__ = None  # array * node is left to the node
+    __add__, __radd__ = _operator("add"), _operator("add", reflected=True)
+    __sub__, __rsub__ = _operator("sub"), _operator("sub", reflected=True)
+    __mul__, __rmul__ = _operator("mul"), _operator("mul", reflected=True)
+    __truediv__, __rtruediv__ = _operator("div"), _operator("div", reflected=True)
+    __pow__, __rpow__ = _operator("power"), _operator("power", reflected=True)
+    __matmul__, __rmatmul__ = _operator("matmul"), _operator("matmul", reflected=True)
+    __neg__, __lt__, __gt__ = _operator("neg"), _operator("less"), _operator("greater")
+    __invert__, __le__, __ge__ = (
+        _operator("logical_not"),
+        _operator("less_equal"),
+        _operator("greater_equal"),
+    )
 
     def __init__(self, graph: OperatorGraph, index: int, operator: AbstractOperator) -> None:
         self.graph = graph
@@ -93,35 +116,6 @@ class GraphNode:
         params = self.operator.get_params()
         what = " ".join(filter(None, [self.operator.name, operands, str(list(params) or "")]))
         return f"%{self.index} = {what}  {Spec(self.shape, self.data_type)} {self.node_type}"
-
-
-def _operator(maker: str, reflected: bool = False) -> Callable[..., Any]:
-    def build(self: GraphNode, *others: Any) -> Any:
-        operands = [self, *others]
-        return MAKERS[maker](self.graph, *(reversed(operands) if reflected else operands))
-
-    return build
-
-
-for _dunder, _maker in {
-    "add": "add",
-    "sub": "sub",
-    "mul": "mul",
-    "truediv": "div",
-    "matmul": "matmul",
-    "pow": "power",
-}.items():
-    setattr(GraphNode, f"__{_dunder}__", _operator(_maker))
-    setattr(GraphNode, f"__r{_dunder}__", _operator(_maker, reflected=True))
-for _dunder, _maker in {
-    "lt": "less",
-    "gt": "greater",
-    "le": "less_equal",
-    "ge": "greater_equal",
-}.items():
-    setattr(GraphNode, f"__{_dunder}__", _operator(_maker))
-GraphNode.__neg__ = _operator("neg")  # type: ignore[attr-defined]
-GraphNode.__invert__ = _operator("logical_not")  # type: ignore[attr-defined]
 
 
 class OperatorGraph:
@@ -400,7 +394,7 @@ def _checked(node: GraphNode, value: Any) -> Any:
     if spec.dtype == node.data_type:
         return value
     if isinstance(value, Handle):
-        return value.astype(node.data_type)
+        return astype(value, node.data_type)
     return np.asarray(value, node.data_type)[()]
 
 

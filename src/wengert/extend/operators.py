@@ -17,7 +17,7 @@ shape, data type, node type and gradient level.  An operator states
 
     compute(*values)                        the value, from values of parents and arguments
     get_shape, get_data_type, get_parents, get_arguments
-    get_parent_grad(my_grad, index)         new nodes: the gradient of a parent from that of the output
+    get_parent_grad(my_grad, index)         the gradient of a parent, as new nodes
     copy_to(graph, ancestors), get_params   the same operator elsewhere; what else it depends on
 
 The classes in the right column are in operator_library.py, the graph in operator_graph.py.
@@ -176,9 +176,7 @@ class AbstractOperator(ABC):
         """How many derivatives were taken to get here: the largest of the ancestors'."""
         return max((a.grad_level for a in self.get_ancestors()), default=0)
 
-    def send_grad_message(
-        self, target: GraphNode, message: GraphNode, messages: Messages
-    ) -> None:
+    def send_grad_message(self, target: GraphNode, message: GraphNode, messages: Messages) -> None:
         """Add a gradient to the existing one of a parent, in the parent's shape and data type."""
         message = self.graph.fit(message, target, f"get_parent_grad of {self.name}", self.where)
         messages[target] = messages[target] + message if target in messages else message

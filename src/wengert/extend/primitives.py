@@ -283,7 +283,7 @@ class Rules:
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def list(self) -> list[tuple[Primitive, Signature, Rule]]:
+    def rules(self) -> list[tuple[Primitive, Signature, Rule]]:
         """Every rule: the primitive, the types, the function."""
         return [(op, s, rule) for op, table in self._rules.items() for s, rule in table.items()]
 

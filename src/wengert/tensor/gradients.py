@@ -34,7 +34,9 @@ class GradFn:
 
     def name(self) -> str:
         """``MultiplyBackward`` and the like."""
-        return "".join(w.capitalize() for w in self.node.op.name.split("_")) + "Backward"
+        op = self.node.op  # an operation written by a user may have a name of its own
+        words = "".join(w.capitalize() for w in op.name.split("_"))
+        return getattr(op, "backward_name", None) or words + "Backward"
 
     @property
     def next_functions(self) -> tuple[tuple[GradFn | None, int], ...]:
