@@ -226,6 +226,20 @@ def test_a_parameter_survives_changes_in_place():
     assert not isinstance(p * 2.0, nn.Parameter)
 
 
+def test_a_hook_on_a_parameter_outlives_steps():
+    p, seen = nn.Parameter([1.0]), []
+    hook = p.register_hook(lambda g: seen.append(g.item()))
+    optimizer = wg.optim.SGD([p], lr=0.25)
+    for _ in range(2):
+        optimizer.zero_grad()
+        np.sum(p * p).backward()
+        optimizer.step()
+    assert seen == [2.0, 1.0]
+    hook.remove()
+    np.sum(p * p).backward()
+    assert seen == [2.0, 1.0]
+
+
 def test_a_frozen_parameter_belongs_but_does_not_learn():
     layer = nn.Linear(2, 2, rng=0)
     layer.weight.requires_grad = False

@@ -193,7 +193,7 @@ class Module:
 
 def _contents(items: Mapping[Any, Any]) -> Iterator[Found]:
     """Parameters and modules among named items, looking into containers.  No recursion limit."""
-    stack = [(str(name), item) for name, item in reversed(items.items())]
+    stack = [(str(name), item) for name, item in items.items()][::-1]
     open_: list[Any] = []  # containers seen, kept alive so that their ids stay theirs
     seen: set[int] = set()
     while stack:
@@ -204,7 +204,7 @@ def _contents(items: Mapping[Any, Any]) -> Iterator[Found]:
             seen.add(id(item))
             open_.append(item)
             inside = item.items() if isinstance(item, dict) else enumerate(item)
-            stack.extend(reversed([(f"{name}.{key}", x) for key, x in inside]))
+            stack.extend([(f"{name}.{key}", x) for key, x in inside][::-1])
 
 
 def _joined(prefix: str, name: str) -> str:

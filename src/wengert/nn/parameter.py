@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..tensor import Tensor
 from ..core.handle import leaf
+from ..tensor import Tensor
 
 
 class Parameter(Tensor):

@@ -51,7 +51,7 @@ class Optimizer:
         self.param_groups: list[Options] = []
         self._defaults = defaults
         self._state: dict[int, State] = {}
-        entries = [params] if isinstance(params, Handle) else list(params)
+        entries: list[Any] = [params] if isinstance(params, Handle) else list(params)
         if not entries:
             raise ArgumentError(
                 f"{type(self).__name__} was given no parameters. Pass model.parameters(), and "

@@ -1,6 +1,10 @@
 """The graph in the DOT language, which graphviz and many viewers read.
 
-Writing it needs no graphviz: ``dot -Tsvg graph.dot > graph.svg`` does, later, elsewhere.
+Writing it needs no graphviz; drawing it does, later and elsewhere:
+
+    dot -Tsvg graph.dot > graph.svg
+
+One node for each line, one edge for each operand (two for x * x); colours as in svg.py.
 """
 
 from __future__ import annotations
@@ -38,7 +42,7 @@ def to_dot(outputs: Any, names: Names | None = None) -> str:
     }
     """
     lines = lines_of(graph_of(outputs), names)
-    edges = [f"  n{k} -> n{line.index};" for line in lines for k in line.inputs]
+    edges = [f"  n{k} -> n{line.number};" for line in lines for k in line.inputs]
     body = [*map(_node, lines), *edges]
     head = '  node [fontname="Helvetica", fontsize=11];'
     return "\n".join(["digraph wengert {", head, *body, "}"])
@@ -51,7 +55,7 @@ def _node(line: Line) -> str:
     if line.role == "discrete":
         style += ",dashed"
     return (
-        f'  n{line.index} [label="{label}", shape={SHAPES[line.role]}, style="{style}", '
+        f'  n{line.number} [label="{label}", shape={SHAPES[line.role]}, style="{style}", '
         f'fillcolor="{fill}", color="{stroke}"];'
     )
 

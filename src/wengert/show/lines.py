@@ -28,7 +28,7 @@ KINDS = "elementwise reduction view contraction indexing control opaque collecti
 class Line(NamedTuple):
     """A line of the list in words."""
 
-    index: int
+    number: int
     node: Node
     role: str
     kind: str  # of the operation; "" for a leaf
@@ -41,7 +41,7 @@ class Line(NamedTuple):
     def note(self) -> str:
         """One sentence with everything: for a tooltip."""
         operands = " ".join(f"%{k}" for k in self.inputs)
-        text = f"%{self.index} = {self.node.op.name} {operands}".rstrip()
+        text = f"%{self.number} = {self.node.op.name} {operands}".rstrip()
         if self.node.params:
             text += " [" + ", ".join(f"{k}={v!r}" for k, v in self.node.params.items()) + "]"
         text += f", {self.detail}"

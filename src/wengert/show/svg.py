@@ -72,7 +72,7 @@ def to_svg(
         )
     lines = lines_of(graph, names)
     sizes = [_size(line) for line in lines]
-    layout = arrange(sizes, [(k, line.index) for line in lines for k in line.inputs])
+    layout = arrange(sizes, [(k, line.number) for line in lines for k in line.inputs])
     document = _document(lines, sizes, layout, title)
     if path is not None:
         Path(path).write_text(document, encoding="utf-8")
@@ -104,7 +104,7 @@ def _document(
         )
     parts.append(f'<g transform="translate({shift:.1f} {top:.1f})">')
     parts += _edges(lines, sizes, layout)
-    parts += [_box(line, *sizes[line.index], *layout.centres[line.index]) for line in lines]
+    parts += [_box(line, *sizes[line.number], *layout.centres[line.number]) for line in lines]
     parts.append("</g>")
     x = (width - sum(w for _, w in legend)) / 2
     for text, w in legend:
@@ -141,13 +141,14 @@ def _edges(
     parts = []
     for line in lines:
         operands = list(dict.fromkeys(line.inputs))
-        arriving = sorted(operands, key=lambda k, to=line.index: layout.routes[k, to][-2][0])
+        came_from = {k: layout.routes[k, line.number][-2][0] for k in operands}
+        arriving = sorted(operands, key=came_from.__getitem__)
         numbered = arriving != operands and line.node.op.name not in COMMUTATIVE
-        width, height = sizes[line.index]
-        x, y = layout.centres[line.index]
+        width, height = sizes[line.number]
+        x, y = layout.centres[line.number]
         for slot, k in enumerate(arriving):
             end = (x + _port(slot, len(arriving), width), y - height / 2)
-            points = [leaving[k, line.index], *layout.routes[k, line.index][1:-1], end]
+            points = [leaving[k, line.number], *layout.routes[k, line.number][1:-1], end]
             pale = lines[k].role == "constant"
             stroke, weight = ("#c4c4c4", 1.0) if pale else ("#7b8794", 1.4)
             parts.append(
@@ -175,7 +176,8 @@ def _leaving(
     for a, ends in targets.items():
         x, y = layout.centres[a]
         width, height = sizes[a]
-        ends.sort(key=lambda b, a=a: layout.routes[a, b][1][0])
+        goes_to = {b: layout.routes[a, b][1][0] for b in ends}
+        ends.sort(key=goes_to.__getitem__)
         for slot, b in enumerate(ends):
             points[a, b] = (x + _port(slot, len(ends), width), y + height / 2)
     return points

@@ -50,7 +50,7 @@ def table(outputs: Any, names: Names | None = None, values: bool = True) -> str:
         value = brief(line.node.value) if values else ""
         unnamed = line.role == "constant" and line.title == value
         title = "constant" if unnamed else line.title
-        row = (f"%{line.index}", title + options, operands, line.detail, value, line.node.kind)
+        row = (f"%{line.number}", title + options, operands, line.detail, value, line.node.kind)
         rows.append(row)
     shown = [c for c in range(len(HEADINGS)) if values or HEADINGS[c] != "value"]
     widths = [max(len(row[c]) for row in rows) for c in shown]

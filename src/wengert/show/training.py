@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
+import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-
-import numpy as np
 
 INK, BLUE, RED, GREY = "#222222", "#2f6db3", "#b8402a", "#8a939c"
 
@@ -52,7 +51,8 @@ def training_picture(
     """
     figure = Figure(figsize=(11.5, 4.8), layout="constrained")
     FigureCanvasAgg(figure)
-    left, right = figure.subfigures(1, 2, width_ratios=(1.15, 1.0), wspace=0.04)
+    halves: Any = figure.subfigures(1, 2, width_ratios=(1.15, 1.0), wspace=0.04)
+    left, right = halves
     if title:
         figure.suptitle(title, fontsize=13, fontweight="bold", color=INK)
     _draw_curves(left, losses, accuracies)
