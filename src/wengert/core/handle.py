@@ -96,8 +96,12 @@ def rebind(handle: Handle, node: Node) -> None:
     shared = getattr(handle, "_link", None)
     if shared is None:
         old = handle.node
+        if type(old.value) is np.ndarray:
+            node.value = _laid_out(node.value, old.value)
         if type(old) is Node and not old.args and not is_recording():
             node = leaf(node.value, handle)
+            # A name and hooks belong to the leaf, whatever its value.
+            node.extra = {**(old.extra or {}), **(node.extra or {})}
         handle.node = node
         _refresh_views(handle)
         return
@@ -108,6 +112,19 @@ def rebind(handle: Handle, node: Node) -> None:
             "to. Copy it first (x.copy())."
         )
     rebind(base, put(wrap(base.node), wrap(node)).node)
+
+
+def _laid_out(value: Any, old: np.ndarray[Any, Any]) -> Any:
+    """An equal array, laid out in memory as the old one was.
+
+    On the layout depends which reshapes are views; and what was written to as an array without
+    axes must not turn into an immutable number.
+    """
+    if type(value) is np.ndarray and value.strides == old.strides:
+        return value
+    new = np.empty_like(old)
+    new[...] = value
+    return new
 
 
 def _refresh_views(base: Handle) -> None:

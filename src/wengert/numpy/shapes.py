@@ -87,7 +87,8 @@ def ravel(a: Any, order: str = "C") -> Any:
         if strides != sorted(strides, reverse=True):
             a = shapes.transpose(a, axes=tuple(np.argsort([-n for n in strides], kind="stable")))
         order = "C"
-    return shapes.reshape(a, shape=(-1,), order=order_in_memory(a, order))
+    out = shapes.reshape(a, shape=(-1,), order=order_in_memory(a, order))
+    return out if plain(out).flags.contiguous else own_copy(out)
 
 
 @counterpart(np.squeeze)
@@ -259,7 +260,7 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
 # ---- diagonals ---------------------------------------------------------------------------------
 
 
-@counterpart(np.diagonal, np.linalg.diagonal)
+@counterpart(np.diagonal)
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """The diagonal of the matrices in two axes; see `numpy.diagonal`."""
     if a.ndim < 2:
@@ -341,8 +342,11 @@ def own_copy(a: Any) -> Any:
     """A handle of its own on the same value; derivatives pass."""
     if not isinstance(a, Handle):
         return np.array(a)
-    # A leaf's gradient belongs to its own handle, so a copy of it is a line after it.
-    return shapes.copy(a) if type(a.node) is Node and not a.node.args else wrap(a.node)
+    node = a.node
+    if type(node) is Node and not node.args:
+        return shapes.copy(a)  # a leaf's gradient belongs to its own handle
+    shared = type(node.value) is not np.ndarray or shapes.is_compact(node.value)
+    return wrap(node) if shared else shapes.copy(a)
 
 
 @counterpart(np.copy)

@@ -112,7 +112,7 @@ class Methods:
 
     def ravel(self, order: str = "C") -> Any:
         """One axis; a view where NumPy gives one."""
-        return shapes.reshape(self, shape=(-1,), order=order)
+        return FUNCTIONS[np.ravel](self, order)
 
     def flatten(self, order: str = "C") -> Any:
         """One axis; always a copy."""

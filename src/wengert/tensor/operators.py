@@ -52,8 +52,8 @@ def binary(name: str, run: Method) -> tuple[Method, Method, Method]:
 
     def in_place(self: Any, other: Any) -> Any:
         result = forward(self, other)
-        if result is NotImplemented:
-            return result
+        if result is NotImplemented or type(self.node.value) is not np.ndarray:
+            return result  # a number is immutable, as in NumPy: the name gets a new one
         self._assign(fitted(result, self, f"in-place {name}"))
         return self
 
