@@ -16,9 +16,7 @@ SHRINK = 1.6
 STEPS = 9
 
 
-def directional(
-    f: Callable[[float], Any], scale: float = 1.0, steps: int = STEPS
-) -> tuple[Any, Any]:
+def directional(f: Callable[[float], Any], scale: float = 1.0, needed: float = 0.0) -> Any:
     """The derivative of `f` at 0 and an estimate of its error, elementwise.
 
     Parameters
@@ -27,13 +25,26 @@ def directional(
         From a step (float) to an array; defined for steps up to `scale / 16`.
     scale : float
         A length over which `f` varies.
+    needed : float
+        Error beyond which shorter and shorter scales are tried: a kink may be near.
     """
+    best, worst = _extrapolated(f, scale)
+    for shorter in (scale / 32.0, scale / 1024.0):
+        if not np.any(~(worst <= needed)):
+            break
+        other, error = _extrapolated(f, shorter)
+        better = (error < worst) | ~np.isfinite(worst)
+        best, worst = np.where(better, other, best), np.where(better, error, worst)
+    return best, worst
+
+
+def _extrapolated(f: Callable[[float], Any], scale: float) -> Any:
     h = scale / 16.0
     table: list[list[Any]] = []
     best: Any = None
     worst: Any = None
     with np.errstate(all="ignore"):
-        for i in range(steps):
+        for i in range(STEPS):
             row = [(np.asarray(f(h)) - np.asarray(f(-h))) / (2.0 * h)]
             factor = SHRINK * SHRINK
             for k in range(i):

@@ -136,7 +136,7 @@ def _check_reverse(
                     moved[index] += h * unit
                     return _pairing(cotangents, of(*point[:i], moved, *point[i + 1 :]))
 
-                want, error = directional(along, _scale(x[index]))
+                want, error = directional(along, _scale(x[index]), tol[1] + tol[0] * size)
                 got = bar[index].real if unit == 1.0 else bar[index].imag
                 _compare(
                     got,
@@ -160,9 +160,9 @@ def _check_forward(of: Any, point: Any, tangents: Any, tol: Any, what: str) -> N
         outs = [np.ravel(np.asarray(value_of(y))) for y in of(*moved)]
         return np.concatenate(outs)
 
-    want, error = directional(along, scale)
     got = np.concatenate([np.ravel(d) for d in dots])
     size = max(float(np.abs(got).max()) if got.size else 0.0, 1e-3)
+    want, error = directional(along, scale, tol[1] + tol[0] * size)
     for k in range(got.size):
         _compare(got[k], want[k], error[k], tol, size, f"{what}, forward mode, output element {k}")
 
