@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import scipy  # scipy.linalg is loaded when it is first used
+from numpy.linalg import LinAlgError
 
 from .choice import where
 from .linalg import adjoint, hermitian, matrices
@@ -25,7 +26,7 @@ TRANS = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 # ---- triangles ---------------------------------------------------------------------------------
 
 
-@matrices("An element of the diagonal is zero; look at how the triangle is made")
+@matrices("Look at how the triangle is made, or use lstsq")
 def solve_triangular(a, b, *, lower=False, trans=0, unit_diagonal=False):
     """x with op(a) @ x = b, reading one triangle of `a`; op: none, transpose, adjoint (0, 1, 2)."""
     a, b = np.asarray(a), np.asarray(b)
@@ -34,16 +35,33 @@ def solve_triangular(a, b, *, lower=False, trans=0, unit_diagonal=False):
     if a.shape[-1] != a.shape[-2] or a.shape[-1] != columns.shape[-2]:
         raise ValueError(f"a triangle of shape {a.shape} and a right-hand side of {b.shape}")
     dtype = np.result_type(a.dtype, b.dtype, np.float32)
-    if dtype.kind not in "fc":
-        dtype = np.dtype(float)
+    if dtype.char not in _TRTRS:
+        raise TypeError(f"array type {dtype} is unsupported in linalg")
+    flags = (bool(lower), TRANS[trans], bool(unit_diagonal))
     x = np.empty((*batch, *columns.shape[-2:]), dtype)
-    if x.size:
-        options = {"trans": TRANS[trans], "lower": lower, "unit_diagonal": unit_diagonal}
-        left = np.broadcast_to(a, (*batch, *a.shape[-2:]))
+    if x.size and not batch:
+        x = _solve_one(a.astype(dtype, copy=False), columns, *flags)
+    elif x.size:
+        left = np.broadcast_to(a.astype(dtype, copy=False), (*batch, *a.shape[-2:]))
         right = np.broadcast_to(columns, x.shape)
         for i in np.ndindex(*batch):
-            x[i] = scipy.linalg.solve_triangular(left[i], right[i], check_finite=False, **options)
+            x[i] = _solve_one(left[i], right[i], *flags)
     return x[..., 0] if b.ndim == 1 else x
+
+
+_TRTRS = {"f": "strtrs", "d": "dtrtrs", "F": "ctrtrs", "D": "ztrtrs"}
+
+
+def _solve_one(a: Any, b: Any, lower: bool, trans: int, unit_diagonal: bool) -> Any:
+    run = getattr(scipy.linalg.lapack, _TRTRS[a.dtype.char])
+    if trans == 2 and a.dtype.kind == "f":
+        trans = 1
+    if trans < 2 and a.flags.c_contiguous:  # what LAPACK sees in it is the transpose: no copy
+        a, lower, trans = a.T, not lower, 1 - trans
+    x, info = run(a, b, lower=lower, trans=trans, unitdiag=unit_diagonal)
+    if info:
+        raise LinAlgError(f"Singular triangle: element {info - 1} of its diagonal is zero")
+    return x
 
 
 def triangle(x: Any, lower: bool, strict: bool = False) -> Any:

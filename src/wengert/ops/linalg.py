@@ -198,27 +198,31 @@ def cofactors(a: Any, d: Any) -> Any:
     """The matrices of cofactors, the derivatives of the determinants `d` by the elements.
 
     det(a) inv(a).T where that is sound; the singular value decomposition otherwise.  When the
-    derivative is being recorded, a singular matrix takes a form that is smooth (`_smooth`).
+    derivative is being recorded, so that it may be differentiated again, a matrix that is singular
+    or not far from it takes a form that is smooth (`_smooth`).
     """
     x = value_of(a)
-    inverse = _sound_inverse(x)
+    recorded = isinstance(a, Handle)
+    rounding = float(np.finfo(x.dtype).eps) * max(x.shape[-1], 1)
+    inverse = _sound_inverse(x, 1.0 / STEP if recorded else 0.01 / rounding)
     if inverse is not None:
-        return spread(d) * (inv(a) if isinstance(a, Handle) else inverse).mT
-    if not isinstance(a, Handle):
+        return spread(d) * (inv(a) if recorded else inverse).mT
+    if not recorded:
         return _cofactors_by_svd(x)
-    every = [_smooth(a[index], x[index]) for index in np.ndindex(*x.shape[:-2])]
+    every = []
+    for index in np.ndindex(*x.shape[:-2]):
+        floor = 10.0 * rounding * np.linalg.norm(x[index], 2)
+        every.append(_smooth(a[index], floor)[0].mT)
     return reshape(stack(*every, axis=0), shape=x.shape)
 
 
-def _sound_inverse(x: Any) -> Any:
-    """The inverses, or None if one of them is missing or worth little."""
+def _sound_inverse(x: Any, limit: float) -> Any:
+    """The inverses, or None if one of them is missing or has a condition above the limit."""
     try:
         inverse = np.linalg.inv(x)
     except LinAlgError:
         return None
-    condition = _one_norm(x) * _one_norm(inverse)
-    limit = 0.01 / (np.finfo(x.dtype).eps * max(x.shape[-1], 1))
-    return inverse if np.all(condition < limit) else None
+    return inverse if np.all(_one_norm(x) * _one_norm(inverse) < limit) else None
 
 
 def _one_norm(x: Any) -> Any:
@@ -235,33 +239,33 @@ def _cofactors_by_svd(x: Any) -> Any:
     return spread(sign) * np.conjugate((u * others[..., None, :]) @ vh)
 
 
-def _smooth(a: Any, x: Any) -> Any:
-    """The cofactors of one matrix, singular or nearly, as a smooth function of it.
+STEP = 1e-4  # how much smaller than the largest a singular value is to be set apart
+
+
+def _smooth(a: Any, floor: float) -> tuple[Any, Any]:
+    """Adjugate and determinant of one matrix, of whatever rank, as smooth functions of it.
 
     In the bases of its singular vectors, which are constants here, the matrix is [[p, q], [r, w]]
-    with p regular and w nearly zero.  Its determinant is det(p) det(z), z = w - r inv(p) q, and the
-    adjugate needs only inv(p) and the adjugate of z, which is a polynomial.
+    with p well conditioned and w small.  Its determinant is det(p) det(z), z = w - r inv(p) q, and
+    its adjugate needs inv(p) and the adjugate of z; z is taken apart in the same way, down to what
+    is zero but for rounding, or small enough to have its adjugate as a polynomial.
     """
-    u, s, vh = np.linalg.svd(x)
+    u, s, vh = np.linalg.svd(value_of(a))
     n = s.size
-    rank = int(np.sum(s > s[0] * n * np.finfo(x.dtype).eps * 100.0))
+    rank = int(np.sum(s > STEP * s[0]))
+    if s[0] <= floor or (rank == n and n <= 3):
+        return _adjugate(a)
     v, uh = np.conjugate(vh.mT), np.conjugate(u.mT)
     b = uh @ a @ v
     v1, v2, u1, u2 = v[:, :rank], v[:, rank:], uh[:rank], uh[rank:]
-    z, scale = b[rank:, rank:], 1.0
-    if rank == 0:
-        adjugate = v @ _adjugate(z)[0] @ uh
-    else:
-        p, q, r = b[:rank, :rank], b[:rank, rank:], b[rank:, :rank]
-        inverse, scale = inv(p), det(p)
-        if rank == n:
-            adjugate = v @ inverse @ uh
-        else:
-            left, right = v2 - v1 @ (inverse @ q), u2 - (r @ inverse) @ u1
-            core, last = _adjugate(z - r @ inverse @ q)
-            adjugate = last * (v1 @ inverse @ u1) + left @ core @ right
-    sign = np.linalg.det(u) * np.linalg.det(vh)
-    return (adjugate * (sign * scale)).mT
+    p = b[:rank, :rank]
+    inverse, scale = inv(p), det(p) * (np.linalg.det(u) * np.linalg.det(vh))
+    if rank == n:
+        return (v @ inverse @ uh) * scale, scale
+    q, r = b[:rank, rank:], b[rank:, :rank]
+    left, right = v2 - v1 @ (inverse @ q), u2 - (r @ inverse) @ u1
+    core, last = _smooth(b[rank:, rank:] - r @ inverse @ q, floor)
+    return (last * (v1 @ inverse @ u1) + left @ core @ right) * scale, last * scale
 
 
 def _adjugate(z: Any) -> tuple[Any, Any]:

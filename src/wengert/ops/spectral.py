@@ -39,6 +39,12 @@ def quotient(x: Any, d: Any) -> Any:
     return x / where(pole, np.array(np.nan, divisor.dtype), d)
 
 
+def absent(t: Any) -> bool:
+    """Whether a cotangent is a zero that nobody will vary: nobody asks for that output."""
+    varied = isinstance(t, Handle) and type(t.node) is Node
+    return not varied and not np.any(value_of(t))
+
+
 def diagonal_of(x: Any) -> Any:
     """The diagonals of the matrices in the last two axes."""
     return np.diagonal(x, axis1=-2, axis2=-1)
@@ -73,6 +79,8 @@ def eigh(a, *, lower=True):
 def _eigh_vjp(t, out, a, *, lower=True):
     w, v = out
     t_w, t_v = t
+    if absent(t_v):
+        return (hermitian((v * t_w[..., None, :]) @ adjoint(v)),)
     turn = quotient(_off_diagonal(adjoint(v) @ t_v), _differences(w))
     return (hermitian(v @ (turn + _diagonal_matrix(t_w)) @ adjoint(v)),)
 
@@ -100,18 +108,42 @@ def eig(a):
     return w.astype(dtype), v.astype(dtype)
 
 
+def _largest(v: Any) -> Any:
+    """Where in each column the component of largest size stands, which LAPACK makes real."""
+    size = np.abs(value_of(v))
+    if not size.size:
+        return size > 0
+    return np.argmax(size, axis=-2, keepdims=True) == np.arange(size.shape[-2])[:, None]
+
+
+def _column_sums(x: Any) -> Any:
+    return np.sum(x, axis=-2, keepdims=True)
+
+
 @eig.define_jvp
 def _eig_jvp(dots, out, a):
     w, v = out
     x = solve(v, dots[0] @ v)
     v_dot = v @ quotient(_off_diagonal(x), _differences(w))
-    along = np.sum(np.conjugate(v) * v_dot, axis=-2, keepdims=True).real
-    v_dot = v_dot - v * along  # the length stays one
-    size = np.abs(value_of(v))  # and the largest component real
-    largest = np.argmax(size, axis=-2, keepdims=True) == np.arange(size.shape[-2])[:, None]
-    moved = np.sum(where(largest, v_dot, 0.0), axis=-2, keepdims=True).imag
-    from_here = np.sum(where(largest, v, 0.0), axis=-2, keepdims=True).real
-    return diagonal_of(x), v_dot - v * (1j * (moved / from_here))
+    v_dot = v_dot - v * _column_sums(np.conjugate(v) * v_dot).real  # the length stays one
+    mark = _largest(v)
+    turn = _column_sums(where(mark, v_dot, 0.0)).imag / _column_sums(where(mark, v, 0.0)).real
+    return diagonal_of(x), v_dot - v * (1j * turn)
+
+
+@eig.define_vjp
+def _eig_vjp(t, out, a):
+    w, v = out
+    t_w, t_v = t
+    x_bar = _diagonal_matrix(t_w)
+    if not absent(t_v):
+        mark = _largest(v)
+        turn = _column_sums(np.conjugate(t_v) * v).imag / _column_sums(where(mark, v, 0.0)).real
+        t_v = t_v + where(mark, 1j * turn, 0.0)
+        t_v = t_v - v * _column_sums(np.conjugate(t_v) * v).real
+        gaps = np.conjugate(_differences(w))
+        x_bar = x_bar + quotient(_off_diagonal(adjoint(v) @ t_v), gaps)
+    return (solve(adjoint(v), x_bar @ adjoint(v)),)
 
 
 @eig.examples
@@ -139,6 +171,8 @@ def _svd_vjp(t, out, a, *, full_matrices=False):
     k = s.shape[-1]
     v, t_v = adjoint(vh), adjoint(t_vh)
     u1, v1, t_u1, t_v1 = u[..., :k], v[..., :k], t_u[..., :k], t_v[..., :k]
+    if absent(t_u) and absent(t_vh):
+        return ((u1 * t_s[..., None, :]) @ vh[..., :k, :],)
     gaps = _differences(s) * _sums(s)  # s_j**2 - s_i**2
     in_u, in_v = adjoint(u1) @ t_u1, adjoint(v1) @ t_v1
     turn_u, turn_v = (quotient(_off_diagonal(x), gaps) for x in (in_u, in_v))

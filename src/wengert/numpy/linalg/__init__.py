@@ -1,0 +1,58 @@
+"""NumPy's `linalg`, for arrays and tensors alike.
+
+    solving          solve, inv, det, slogdet, pinv, lstsq, tensorsolve, tensorinv
+    decompositions   cholesky, qr, eig, eigh, svd and their values alone
+    measures         norm, cond, matrix_rank, trace, diagonal, matrix_power, multi_dot
+
+Plain arrays give exactly NumPy's results; with a tensor among the arguments the result is a tensor.
+Matrices stand in the last two axes.  A matrix that LAPACK refuses raises `MatrixError`, which is a
+`numpy.linalg.LinAlgError` too.
+"""
+
+from numpy.linalg import LinAlgError
+
+from ..products import linalg_cross as cross
+from ..products import matmul, outer, tensordot, vecdot
+from .decompositions import (
+    EighResult,
+    EigResult,
+    QRResult,
+    SVDResult,
+    cholesky,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    qr,
+    svd,
+    svdvals,
+)
+from .measures import (
+    cond,
+    diagonal,
+    matrix_norm,
+    matrix_power,
+    matrix_rank,
+    matrix_transpose,
+    multi_dot,
+    norm,
+    trace,
+    vector_norm,
+)
+from .solving import (
+    SlogdetResult,
+    det,
+    inv,
+    lstsq,
+    pinv,
+    slogdet,
+    solve,
+    tensorinv,
+    tensorsolve,
+)
+
+__all__ = """LinAlgError solve inv det slogdet pinv lstsq tensorsolve tensorinv
+    cholesky qr eig eigh eigvals eigvalsh svd svdvals
+    norm vector_norm matrix_norm cond matrix_rank trace diagonal matrix_transpose matrix_power
+    multi_dot matmul vecdot tensordot outer cross
+    SlogdetResult EigResult EighResult SVDResult QRResult""".split()

@@ -1,0 +1,239 @@
+"""Factorizations, eigenvalues and singular values, under the names of `numpy.linalg`.
+
+Each is an operation of ops/factorizations.py or ops/spectral.py.  What their derivatives mean where
+the factors are not unique is said there, and in the notes below.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.handle import value_of
+from ...errors import ArgumentError, at, user_line
+from ...ops import factorizations, spectral
+from ...ops.linalg import adjoint
+from ..dispatch import as_array, counterpart
+
+
+class EigResult(NamedTuple):
+    """What `eig` returns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class EighResult(NamedTuple):
+    """What `eigh` returns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class SVDResult(NamedTuple):
+    """What `svd` returns."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+class QRResult(NamedTuple):
+    """What `qr` returns."""
+
+    Q: Any
+    R: Any
+
+
+@counterpart(np.linalg.cholesky)
+def cholesky(a: Any, /, *, upper: bool = False) -> Any:
+    """The triangular factor of a positive definite matrix, as ``numpy.linalg.cholesky``.
+
+    Parameters
+    ----------
+    a : array_like of shape (..., n, n)
+        Hermitian; one triangle is read.
+    upper : bool, default False
+
+    Raises
+    ------
+    MatrixError
+        A matrix is not positive definite, or not square.
+
+    Notes
+    -----
+    The gradient is that of a function of (a + adjoint(a)) / 2: it is Hermitian.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.grad(lambda a: np.linalg.cholesky(a)[1, 1])(np.array([[4.0, 2.0], [2.0, 5.0]]))
+    array([[ 0.0625, -0.125 ],
+           [-0.125 ,  0.25  ]])
+    """
+    return factorizations.cholesky(as_array(a), upper=bool(upper))
+
+
+@counterpart(np.linalg.qr)
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """Orthonormal columns and an upper triangle, as ``numpy.linalg.qr``.
+
+    Parameters
+    ----------
+    a : array_like of shape (..., m, n)
+    mode : {"reduced", "complete", "r"}
+        "raw" is for plain arrays only.
+
+    Notes
+    -----
+    The first min(m, n) columns have to be independent for a derivative. The columns that complete
+    Q are orthonormal to the others, to every order of derivative, and otherwise stay as they are.
+    """
+    a = as_array(a)
+    if mode not in ("reduced", "complete", "r"):
+        raise ArgumentError(
+            f"qr of a tensor with mode={mode!r}: it is one of 'reduced', 'complete' and 'r'"
+            f"{at(user_line())}."
+        )
+    m, n = a.shape[-2:]
+    if m < n:
+        q, first = factorizations.qr(a[..., :m])
+        r = np.concatenate([first, adjoint(q) @ a[..., m:]], axis=-1)
+    else:
+        q, r = factorizations.qr(a)
+    if mode == "r":
+        return r
+    if mode == "complete" and m > n:
+        q = np.concatenate([q, _completion(q, value_of(a))], axis=-1)
+        r = np.concatenate([r, np.zeros((*a.shape[:-2], m - n, n), r.dtype)], axis=-2)
+    return QRResult(q, r)
+
+
+def _completion(q: Any, a: Any) -> Any:
+    """LAPACK's further columns, kept orthonormal to q as q moves."""
+    columns = np.linalg.qr(a, mode="complete")[0][..., q.shape[-1] :]
+    rest = columns - q @ (adjoint(q) @ columns)
+    low = factorizations.cholesky(adjoint(rest) @ rest)
+    return adjoint(factorizations.solve_triangular(low, adjoint(rest), lower=True))
+
+
+# ---- eigenvalues -------------------------------------------------------------------------------
+
+
+@counterpart(np.linalg.eigh)
+def eigh(a: Any, UPLO: str = "L") -> EighResult:  # noqa: N803 - NumPy's name
+    """Eigenvalues, rising, and eigenvectors of a Hermitian matrix, as ``numpy.linalg.eigh``.
+
+    Parameters
+    ----------
+    a : array_like of shape (..., n, n)
+    UPLO : {"L", "U"}
+        Which triangle is read.
+
+    Notes
+    -----
+    The gradient is that of a function of (a + adjoint(a)) / 2. Eigenvectors of equal eigenvalues
+    have no derivative: it is NaN where it is needed. Complex eigenvectors are determined up to
+    a phase; a function of them has a derivative if it does not depend on the phase.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.grad(lambda a: np.linalg.eigh(a).eigenvalues[1])(np.diag([1.0, 3.0]))
+    array([[0., 0.],
+           [0., 1.]])
+    """
+    side = UPLO.upper()
+    if side not in ("L", "U"):
+        raise ArgumentError(f"UPLO={UPLO!r} is neither 'L' nor 'U'{at(user_line())}.")
+    return EighResult(*spectral.eigh(as_array(a), lower=side == "L"))
+
+
+@counterpart(np.linalg.eigvalsh)
+def eigvalsh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803 - NumPy's name
+    """The eigenvalues of a Hermitian matrix, rising, as ``numpy.linalg.eigvalsh``.
+
+    Parameters
+    ----------
+    a : array_like of shape (..., n, n)
+    UPLO : {"L", "U"}
+    """
+    return eigh(a, UPLO).eigenvalues
+
+
+@counterpart(np.linalg.eig)
+def eig(a: Any) -> EigResult:
+    """Eigenvalues and eigenvectors of a square matrix, as ``numpy.linalg.eig``.
+
+    Parameters
+    ----------
+    a : array_like of shape (..., n, n)
+
+    Returns
+    -------
+    EigResult
+        Real if `a` is and all eigenvalues are; complex otherwise.
+
+    Notes
+    -----
+    The derivative keeps LAPACK's choice of factor: length one, and the largest component real.
+    """
+    a = as_array(a)
+    w, v = spectral.eig(a)
+    if a.dtype.kind != "c" and np.all(value_of(w).imag == 0):
+        w, v = np.real(w), np.real(v)
+    return EigResult(w, v)
+
+
+@counterpart(np.linalg.eigvals)
+def eigvals(a: Any) -> Any:
+    """The eigenvalues of a square matrix, as ``numpy.linalg.eigvals``.
+
+    Parameters
+    ----------
+    a : array_like of shape (..., n, n)
+    """
+    return eig(a).eigenvalues
+
+
+# ---- singular values ---------------------------------------------------------------------------
+
+
+@counterpart(np.linalg.svd)
+def svd(
+    a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Any:
+    """The singular value decomposition, as ``numpy.linalg.svd``.
+
+    Parameters
+    ----------
+    a : array_like of shape (..., m, n)
+    full_matrices : bool, default True
+        Complete the bases of a matrix that is not square.
+    compute_uv : bool, default True
+        False for the singular values alone.
+    hermitian : bool
+        Taken for NumPy's sake.
+
+    Notes
+    -----
+    Singular vectors of equal singular values have no derivative: it is NaN where it is needed.
+    Their signs or phases, and the vectors that complete a basis, are free; a function of them has
+    a derivative if it does not depend on that freedom.
+    """
+    a = as_array(a)
+    square = a.shape[-1] == a.shape[-2]
+    parts = spectral.svd(a, full_matrices=bool(full_matrices and compute_uv and not square))
+    return SVDResult(*parts) if compute_uv else parts[1]
+
+
+@counterpart(np.linalg.svdvals)
+def svdvals(x: Any, /) -> Any:
+    """The singular values, falling, as ``numpy.linalg.svdvals``.
+
+    Parameters
+    ----------
+    x : array_like of shape (..., m, n)
+    """
+    return svd(x, compute_uv=False)
