@@ -285,9 +285,17 @@ def _finished(
         tallest = max(places.height[i] for i in layer)
         for i in layer:
             y[i] = top + tallest / 2
+            if places.dummy[i]:
+                places.height[i] = tallest
         top += tallest + RISE
     left = min((x[i] - places.width[i] / 2 for i in range(len(x))), default=0.0)
     right = max((x[i] + places.width[i] / 2 for i in range(len(x))), default=0.0)
-    routes = {edge: [(x[i] - left, y[i]) for i in chain] for edge, chain in chains.items()}
+    routes = {}
+    for edge, (start, *middle, end) in chains.items():
+        route = [(x[start] - left, y[start])]
+        for i in middle:  # straight down past the boxes of the rank
+            half = places.height[i] / 2
+            route += [(x[i] - left, y[i] - half), (x[i] - left, y[i] + half)]
+        routes[edge] = [*route, (x[end] - left, y[end])]
     centres = [(x[i] - left, y[i]) for i in range(n)]
     return Layout(centres, routes, right - left, max(0.0, top - RISE))
