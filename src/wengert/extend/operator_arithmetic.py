@@ -35,7 +35,7 @@ class _Elementwise(NaryOperator):
         return self.graph.node_of(self)
 
 
-@maker("add")
+@maker("plus")
 class Add(_Elementwise):
     """The sum of all parents."""
 
@@ -142,8 +142,8 @@ class MatMul(BinaryOperator):
         x, y = graph.as_node(x), graph.as_node(y)
         if len(x.shape) < 2 or len(y.shape) < 2 or x.shape[-1] != y.shape[-2]:
             raise ShapeError(
-                f"MatMul of shapes {x.shape} and {y.shape}: both must be matrices, and the last axis "
-                "of the first equal the last but one of the second. Transpose or reshape "
+                f"MatMul of shapes {x.shape} and {y.shape}: both must be matrices, the last "
+                "axis of the first equal to the last but one of the second. Transpose or reshape "
                 f"one{at(user_line())}."
             )
         batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])

@@ -78,7 +78,7 @@ class GraphNode:
         "shape",
     )
     __array_ufunc__ = None  # array * node is left to the node
-    __add__, __radd__ = _operator("add"), _operator("add", reflected=True)
+    __add__, __radd__ = _operator("plus"), _operator("plus", reflected=True)
     __sub__, __rsub__ = _operator("sub"), _operator("sub", reflected=True)
     __mul__, __rmul__ = _operator("mul"), _operator("mul", reflected=True)
     __truediv__, __rtruediv__ = _operator("div"), _operator("div", reflected=True)

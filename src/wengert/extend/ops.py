@@ -356,7 +356,8 @@ def deriv(dependent: Op, independent: Any, error: Any = None, unconnected: str =
     >>> [float(v) for v in compute(3.0, 5.0)]
     [45.0, 30.0, 9.0, 6.0]
     """
-    targets = [independent] if isinstance(independent, Op) else list(independent)
+    several = isinstance(independent, list | tuple)
+    targets = list(independent) if several else [independent]
     for op in (dependent, *targets):
         if not isinstance(op, Op):
             raise GraphError(
@@ -374,7 +375,7 @@ def deriv(dependent: Op, independent: Any, error: Any = None, unconnected: str =
             _complain(dependent, op, unconnected)
             found[op] = Expand(0.0, op)
     results = [found[op] for op in targets]
-    return results[0] if isinstance(independent, Op) else results
+    return results if several else results[0]
 
 
 def _passes(op: Op) -> bool:
