@@ -282,7 +282,9 @@ def test_the_law_finds_the_fault(law, build, rng):
         LAWS[law](build(), rng)
 
 
-@pytest.mark.parametrize("build", dict.fromkeys(p.values[1] for p in FAULTS), ids=lambda b: b.__name__)
+@pytest.mark.parametrize(
+    "build", dict.fromkeys(p.values[1] for p in FAULTS), ids=lambda b: b.__name__
+)
 def test_check_op_finds_the_fault(build):
     with pytest.raises(CheckError):
         check_op(build())

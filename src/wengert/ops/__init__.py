@@ -19,8 +19,8 @@ from . import (
     rounding,
     shapes,
     sorting,
-    spectral,
     special,
+    spectral,
 )
 
 __all__ = [

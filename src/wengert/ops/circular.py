@@ -1,8 +1,13 @@
-"""Circular functions and their inverses: DLMF 4.14 to 4.26; angles and lengths."""
+"""Circular functions and their inverses: DLMF 4.14 to 4.26; angles and lengths.
+
+    sin cos tan cot sinc             and arcsin arccos arctan
+    arctan2 hypot                    angle and length of a pair
+    deg2rad rad2deg ...              units
+"""
 
 from __future__ import annotations
 
-from math import factorial, pi
+from math import factorial, inf, pi
 from typing import Any
 
 import numpy as np
@@ -94,7 +99,7 @@ def hypot(s, x, y):
     large, small = s.max(a, b), s.min(a, b)
     ratio = small / s.where(s.equal(large, 0.0), 1.0, large)
     length = large * s.sqrt(1.0 + ratio * ratio)
-    return s.where(s.logical_or(s.isinf(x), s.isinf(y)), s.max(s.where(s.isinf(x), a, b), 0), length)
+    return s.where(s.logical_or(s.isinf(x), s.isinf(y)), inf, length)
 
 
 def _over(t: Any, length: Any) -> Any:

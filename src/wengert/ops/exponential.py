@@ -122,13 +122,14 @@ log_sigmoid.partials(lambda t, out, x: t * sigmoid(-x))
 
 
 def _share(x: Any, y: Any) -> Any:
-    """x - y, and 0 where both are the same infinity: then each has half."""
+    """x - y.  Of two equal infinities: inf has two equal shares, -inf (an empty sum) none."""
     a, b = value_of(x), value_of(y)
     same = np.logical_and(np.equal(a, b), np.isinf(a))
     if not same.any():
         return x - y
     where = lookup("where")
-    return where(same, 0.0, where(same, 0.0, x) - where(same, 0.0, y))
+    rest = where(same, 0.0, x) - where(same, 0.0, y)
+    return where(same & np.less(a, 0), -np.inf, rest)
 
 
 @elementwise(ufunc=np.logaddexp, oracle="log(exp(x) + exp(y))")

@@ -8,7 +8,7 @@ whole_range.py   more of them, for elementwise operations: tails, complex number
 oracles.py       mpmath as an outside witness of elementwise values
 """
 
-from . import whole_range as _whole_range  # enters its laws
+from . import whole_range as _whole_range  # enters its laws  # noqa: F401
 from .grads import check_grads
 from .ops import OpReport, check_op
 

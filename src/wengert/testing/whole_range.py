@@ -37,7 +37,7 @@ def hard_points(op: Any) -> list[tuple[Any, ...]]:
     """Combinations of hard numbers, each inside the domain of its operand."""
     numbers = HARD if len(op.arguments) == 1 else FEW
     axes = []
-    for k, interval in enumerate(op.domain):
+    for interval in op.domain:
         low, high = interval
         if is_whole(interval):
             axes.append([low, 0, high])
@@ -181,7 +181,7 @@ def complex_points(op: Any, rng: np.random.Generator) -> Iterator[tuple[Any, ...
     """Complex operands whose real parts are in the domain, off the axes and the branch cuts."""
     for shape in [(4,), ()]:
         operands = []
-        for k, interval in enumerate(op.domain):
+        for interval in op.domain:
             if is_condition(interval):
                 operands.append(draw(interval, rng, shape))
                 continue

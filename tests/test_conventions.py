@@ -1,0 +1,421 @@
+"""docs/conventions.md, statement by statement; the numbers are those of the page.
+
+`slopes` takes a derivative in both modes and requires that they agree, `slopes2` all four mixtures
+of two modes.
+"""
+
+import re
+from math import log, pi
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.core.op import lookup
+from wengert.errors import (
+    NotDifferentiableError,
+    NotScalarError,
+    UnconnectedError,
+    UnconnectedWarning,
+)
+from wengert.kinds.opaque import Opaque
+
+PAGE = Path(__file__).parents[1] / "docs" / "conventions.md"
+inf, nan = np.inf, np.nan
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # poles are the subject here
+
+
+def reverse(f):
+    return lambda x: wg.grad(f)(x)
+
+
+def forward(f):
+    return lambda x: wg.jvp(f, (x,), (1.0,))[1]
+
+
+def slopes(f, *xs):
+    """The derivative by each operand, a float if there is one operand; both modes agree."""
+    found = []
+    for i in range(len(xs)):
+        def alone(x, i=i):
+            return f(*xs[:i], x, *xs[i + 1 :])
+
+        back, along = (float(mode(alone)(np.float64(xs[i]))) for mode in (reverse, forward))
+        assert back == along or (back != back and along != along), (i, back, along)
+        found.append(back)
+    return found[0] if len(xs) == 1 else found
+
+
+def slopes2(f, x):
+    """The second derivative; all four mixtures of modes agree."""
+    found = {
+        float(a(b(f))(np.float64(x))) for a in (reverse, forward) for b in (reverse, forward)
+    }
+    low, high = min(found), max(found)
+    assert low == high or high - low <= 1e-14 * abs(high), found
+    return low
+
+
+# ---- 1 kinks -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("f", [np.abs, np.fabs, lookup("relu"), lambda x: np.copysign(x, 1.0)])
+def test_1_1_kinks_of_one_number(f):
+    assert slopes(f, 0.0) == 0 and slopes2(f, 0.0) == 0
+    assert abs(slopes(f, 2.0)) == 1
+
+
+@pytest.mark.parametrize("f", [np.hypot, np.arctan2])
+def test_1_1_the_origin_of_the_plane(f):
+    assert slopes(f, 0.0, 0.0) == [0, 0]
+    assert slopes2(lambda x: f(x, 0.0 * x), 0.0) == 0
+
+
+@pytest.mark.parametrize("f", [np.linalg.norm, np.std])
+def test_1_1_norms(f):
+    assert not wg.grad(f)(np.zeros(3)).any()
+    assert not wg.grad(lambda x: np.abs(x).sum())(np.zeros(2, complex)).any()
+
+
+def test_1_2_the_left_side():
+    assert slopes(lambda x: lookup("leaky_relu")(x, 0.125), 0.0) == 0.125
+    assert slopes(lambda x: lookup("elu")(x, 0.7), 0.0) == 0.7
+
+
+# ---- 2 ties ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("f", [np.maximum, np.minimum, np.fmax, np.fmin])
+def test_2_1_ties_are_split(f):
+    assert slopes(f, 3.0, 3.0) == [0.5, 0.5]
+    assert slopes(f, 0.0, -0.0) == [0.5, 0.5]
+    assert slopes2(lambda x: f(x * x, 1.0), 1.0) == 1.0
+
+
+@pytest.mark.parametrize("f", [np.max, np.min])
+def test_2_2_ties_among_many(f):
+    x = np.array([[1.0, 1.0, 1.0, 1.0], [1.0, 2.0, 1.0, 2.0]])
+    grads = wg.grad(lambda x: f(x, axis=1).sum())(x)
+    assert (grads[0] == 0.25).all() and sorted(grads[1]) == [0, 0, 0.5, 0.5]
+
+
+def test_2_3_clip():
+    assert slopes(np.clip, 0.5, 0.0, 1.0) == [1, 0, 0]
+    assert slopes(np.clip, -1.0, 0.0, 1.0) == [0, 1, 0]
+    assert slopes(np.clip, 2.0, 0.0, 1.0) == [0, 0, 1]
+    for x, low, high in [(0.0, 0.0, 1.0), (1.0, 0.0, 1.0), (1.0, 1.0, 1.0), (0.5, 2.0, 1.0)]:
+        two = slopes(lambda x, low, high: np.minimum(np.maximum(x, low), high), x, low, high)
+        assert slopes(np.clip, x, low, high) == two
+    assert slopes(np.clip, 0.0, 0.0, 1.0) == [0.5, 0.5, 0]
+    assert slopes(lambda x: np.clip(x, None, 1.0), 1.0) == 0.5
+    assert slopes(lambda x: np.clip(x, 0.0, None), 0.0) == 0.5
+
+
+def test_2_4_sorting_follows_the_permutation():
+    x = np.array([2.0, 2.0, 2.0])
+    for f in (lambda x: np.sort(x)[0], np.median):
+        assert sorted(wg.grad(f)(x)) == [0, 0, 1]
+
+
+@pytest.mark.parametrize("f", [np.fmax, np.fmin])
+def test_2_5_the_number_beside_a_nan(f):
+    assert slopes(f, 1.0, nan) == [1, 0] and slopes(f, nan, 1.0) == [0, 1]
+    assert slopes(f, nan, nan) == [0.5, 0.5]
+    assert slopes2(lambda x: f(x**3, nan), 2.0) == 12
+
+
+@pytest.mark.parametrize("f", [np.maximum, np.minimum])
+def test_2_5_nan_as_a_result(f):
+    assert slopes(f, 1.0, nan) == [0.5, 0.5]
+
+
+# ---- 3 powers ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("power", [np.power, np.float_power])
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 5, 0.0, 1.0, 2.0, np.int64(0), np.uint8(1)])
+def test_3_1_powers_at_zero(n, power):
+    assert slopes(lambda x: power(x, n), 0.0) == (1 if n == 1 else 0)
+    assert slopes2(lambda x: power(x, n), 0.0) == (2 if n == 2 else 0)
+    exponents = np.array([n, n])
+    assert (wg.grad(lambda x: (x**exponents).sum())(np.zeros(2)) == (1 if n == 1 else 0)).all()
+
+
+def test_3_1_the_exponent_may_be_a_variable_too():
+    x, y = np.float64(2.0), np.float64(0.0)
+
+    by_x_then_y = wg.grad(lambda b: wg.grad(np.power, argnums=0)(x, b))(y)
+    by_y_then_x = wg.grad(lambda a: wg.grad(np.power, argnums=1)(a, y))(x)
+    assert by_x_then_y == by_y_then_x == 0.5  # x**(y-1) (1 + y log x)
+    two = np.float64(2.0)
+    by_both = wg.grad(lambda b: wg.grad(np.power)(two, b))(two)
+    assert by_both == pytest.approx(2 * (1 + 2 * log(2)), rel=1e-15)
+
+
+def test_3_2_zero_to_a_variable_power():
+    assert [slopes(lambda y: np.power(0.0, y), y) for y in (0.0, 0.5, 2.0)] == [0, 0, 0]
+    assert slopes(lambda y: np.power(0.0, y), -1.0) == -inf
+    assert slopes(np.power, 0.0, 0.0) == [0, 0]
+    assert slopes2(lambda y: np.power(0.0, y), 2.0) == 0
+
+
+def test_3_3_negative_bases():
+    by_x, by_y = slopes(np.power, -2.0, 3.0)
+    assert by_x == 12 and np.isnan(by_y)
+    assert slopes2(lambda x: x**3, -2.0) == -12
+
+
+def test_3_4_infinite_slopes():
+    for f, x in [(np.sqrt, 0), (np.log, 0), (np.arcsin, 1), (np.cbrt, 0), (np.arctanh, 1)]:
+        assert slopes(f, x) == inf
+    assert slopes(np.arccos, 1) == -inf
+    assert slopes(lambda x: x**0.5, 0.0) == inf
+
+
+def test_3_5_sinc():
+    assert slopes(np.sinc, 0.0) == 0
+    assert slopes2(np.sinc, 0.0) == pytest.approx(-(pi**2) / 3, rel=1e-15)
+    third = wg.grad(wg.grad(wg.grad(wg.grad(np.sinc))))(0.0)
+    assert third == pytest.approx(pi**4 / 5, rel=1e-14)
+
+
+def test_3_6_products_with_zeros():
+    assert wg.grad(np.prod)(np.array([0.0, 2.0, 3.0])).tolist() == [6, 0, 0]
+    assert wg.grad(np.prod)(np.array([0.0, 0.0, 3.0])).tolist() == [0, 0, 0]
+    assert wg.grad(lambda x: np.cumprod(x)[-1])(np.array([0.0, 2.0])).tolist() == [2, 0]
+    mixed = wg.grad(lambda x: wg.grad(np.prod)(x)[0])(np.array([0.0, 0.0, 3.0]))
+    assert mixed.tolist() == [0, 3, 0]
+
+
+# ---- 4 choices ---------------------------------------------------------------------------------
+
+NOT_TAKEN = {
+    "sqrt": (lambda x: np.where(x > 0, np.sqrt(x), 0.0), 0.0, 0),
+    "log": (lambda x: np.where(x > 0, np.log(x), x), -1.0, 1),
+    "log at 0": (lambda x: np.where(x > 0, np.log(x), 2 * x), 0.0, 2),
+    "x log x": (lambda x: np.where(x > 0, x * np.log(x), 0.0), 0.0, 0),
+    "reciprocal": (lambda x: np.where(x != 0, np.sin(x) / x, 1.0), 0.0, 0),
+    "overflow": (lambda x: np.where(x < 0, x, x / np.exp(-x) * 0 + np.exp(x)), -1.0, 1),
+    "exp": (lambda x: np.where(x > 0, np.exp(-x), 1 / np.exp(-x)), 800.0, 0),
+    "power": (lambda x: np.where(x > 0, x**0.25, x * x), 0.0, 0),
+    "arcsin": (lambda x: np.where(np.abs(x) < 1, np.arcsin(x), x), 1.0, 1),
+    "norm": (lambda x: np.where(x > 1, np.sqrt(x * x), 3 * x), 0.0, 3),
+    "mask index": (lambda x: np.sqrt(np.stack([x, x + 1]))[np.array([False, True])][0], 0.0, 0.5),
+    "maximum": (lambda x: np.maximum(np.sqrt(x), 1 + x), 0.0, 1),
+    "clip": (lambda x: np.clip(np.log(x), -1.0, 1.0) + x, 0.0, 1),
+}
+
+
+@pytest.mark.parametrize("name", NOT_TAKEN)
+def test_4_1_and_4_2_a_branch_not_taken(name):
+    f, x, slope = NOT_TAKEN[name]
+    assert slopes(f, x) == slope
+    assert np.isfinite(slopes2(f, x))
+
+
+@pytest.mark.parametrize("name", NOT_TAKEN)
+def test_4_2_backward_is_guarded_too(name):
+    f, x, slope = NOT_TAKEN[name]
+    t = wg.tensor(x, requires_grad=True)
+    f(t).backward()
+    assert t.grad.item() == slope
+
+
+def test_4_2_elements_beside_it_are_untouched():
+    x = np.array([0.0, 4.0, -1.0])
+    grads = wg.grad(lambda x: np.where(x > 0, np.sqrt(x), -x).sum())(x)
+    assert grads.tolist() == [-1, 0.25, -1]
+
+
+def test_4_2_a_true_nan_stays():
+    assert np.isnan(wg.grad(lambda x: np.sqrt(x))(-1.0))
+    assert np.isnan(wg.grad(lambda x: (x * nan))(1.0))
+
+
+def test_4_3_a_mask_is_not_a_choice():
+    def masked(x):
+        return (x > 0) * np.sqrt(x)
+
+    assert wg.grad(masked)(0.0) == 0
+    assert np.isnan(wg.jvp(masked, (0.0,), (1.0,))[1])
+
+
+def test_4_4_the_price():
+    assert wg.grad(lambda x: np.sqrt(x) ** 2)(0.0) == 0
+    assert np.isnan(wg.grad(lambda x: np.sqrt(x * x))(0.0))
+
+
+# ---- 5 steps -----------------------------------------------------------------------------------
+
+STEPS = [
+    np.floor, np.ceil, np.trunc, np.rint, np.round, np.fix, np.sign, np.spacing, np.isnan,
+    np.signbit, lambda x: x // 0.3, lambda x: x > 1, lambda x: np.isclose(x, 1.0),
+    lambda x: np.logical_not(x), lambda x: np.argmax(np.stack([x, x])), lambda x: x.astype(int), lambda x: np.isfinite(x),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", STEPS)
+def test_5_1_steps(f):
+    assert slopes(lambda x: x * f(x), 1.7) == float(f(np.float64(1.7)))
+    with pytest.raises(UnconnectedError):
+        wg.grad(lambda x: 1.0 * f(x), unconnected="raise")(np.float64(1.7))
+
+
+def test_5_2_jumps():
+    assert slopes(np.remainder, 7.5, 2.0) == [1, -3]
+    assert slopes(np.remainder, -7.5, 2.0) == [1, 4]
+    assert slopes(np.fmod, -7.5, 2.0) == [1, 3]
+    assert slopes(np.remainder, 3.0, 1.5) == [1, -2]
+    assert slopes(np.remainder, 1.0, 0.1) == [1, -9]  # 1.0 // 0.1 is 9: 0.1 is above a tenth
+    assert slopes(np.fmod, 1.0, 0.1) == [1, -9]
+    assert slopes(lambda x: np.divmod(x, 2.0)[1], 7.5) == 1
+    assert slopes(np.arctan2, 0.0, -2.0) == [-0.5, 0]
+
+
+def test_5_3_heaviside():
+    assert slopes(np.heaviside, 0.0, 0.5) == [0, 1]
+    assert slopes(np.heaviside, 1.0, 0.5) == [0, 0]
+
+
+def test_5_4_nan_to_num():
+    x = np.array([2.0, nan, inf, -inf])
+    assert wg.grad(lambda x: (3 * np.nan_to_num(x)).sum())(x).tolist() == [3, 0, 0, 0]
+    z = np.array([complex(1.0, nan), complex(inf, 2.0)])
+    for part, want in ((np.real, [1, 0]), (np.imag, [0, 1j])):
+        assert wg.grad(lambda z, part=part: part(np.nan_to_num(z)).sum())(z).tolist() == want
+
+
+def test_5_5_parts_of_a_number():
+    assert slopes(lambda x: np.modf(x)[0], 2.75) == 1 and slopes(lambda x: np.modf(x)[1], 2.75) == 0
+    assert slopes(lambda x: np.frexp(x)[0], 3.0) == 0.25
+    assert slopes(lambda x: np.ldexp(x, 3), 5.0) == 8
+    assert slopes(np.nextafter, 1.0, 2.0) == [1, 0]
+    assert slopes(np.copysign, 3.0, -1.0) == [-1, 0]
+    assert wg.grad(lambda p: np.unwrap(p).sum())(np.array([0.0, 6.0, 0.1])).tolist() == [1, 1, 1]
+
+
+def test_5_6_shapes_are_constants():
+    x = np.ones(3)
+    for f in (lambda x: x.sum() * x.size, lambda x: (x * np.arange(len(x)) ** 0 * 3).sum()):
+        assert wg.grad(f)(x).tolist() == [3, 3, 3]
+    assert wg.grad(lambda x: (x + np.zeros_like(x)).sum())(x).tolist() == [1, 1, 1]
+
+
+# ---- 6 infinities ------------------------------------------------------------------------------
+
+
+def test_6_1_equal_infinities():
+    for f in (np.logaddexp, np.logaddexp2, lambda *x: np.logaddexp.reduce(np.stack(x))):
+        assert slopes(f, inf, inf) == [0.5, 0.5]
+        assert slopes(f, -inf, -inf) == [0, 0]
+    for x in (inf, -inf):
+        assert slopes2(lambda v, x=x: np.logaddexp(v, x), x) == 0
+
+
+def test_6_2_one_infinity():
+    for f in (np.logaddexp, np.logaddexp2):
+        assert slopes(f, -inf, 1.0) == [0, 1] and slopes(f, inf, 1.0) == [1, 0]
+
+
+# ---- 7 complex numbers -------------------------------------------------------------------------
+
+
+def test_7_1_steepest_ascent():
+    z = np.array([1.0 + 2.0j, -0.5 + 0.25j])
+    gradient = wg.grad(lambda z: (np.abs(z) ** 2).sum())(z)
+    np.testing.assert_allclose(gradient, 2 * z, rtol=1e-15)
+    assert wg.grad(lambda z: (z**2).real)(1.0 + 2.0j) == 2 * (1 - 2j)
+
+
+@pytest.mark.parametrize("f", [np.exp, np.sin, np.log, np.tanh, np.arcsin, np.sqrt, lambda z: z**3])
+def test_7_2_holomorphic(f, rng):
+    z = rng.normal(size=3) + 1j * rng.uniform(0.5, 1, size=3)
+    v, t = rng.normal(size=(2, 3)) + 1j * rng.normal(size=(2, 3))
+    h = 1e-6
+    slope = (f(z + h) - f(z - h)) / (2 * h)
+    np.testing.assert_allclose(wg.jvp(f, (z,), (v,))[1], slope * v, rtol=1e-8)
+    np.testing.assert_allclose(wg.vjp(f, z)[1](t)[0], slope.conj() * t, rtol=1e-8)
+
+
+def test_7_3_real_functions():
+    z = np.complex128(3 + 4j)
+    assert wg.grad(np.real)(z) == 1 and wg.grad(np.imag)(z) == 1j
+    assert wg.grad(np.abs)(z) == pytest.approx(0.6 + 0.8j, rel=1e-15)
+    assert wg.grad(np.angle)(z) == pytest.approx(1j * z / 25, rel=1e-15)
+    assert wg.vjp(np.conj, z)[1](2 + 1j)[0] == 2 - 1j
+    assert wg.grad(np.abs)(0j) == 0 and wg.grad(np.angle)(np.complex128(0)) == 0
+    np.testing.assert_allclose(
+        wg.grad(lambda z: np.sign(z).real)(z),
+        wg.grad(lambda z: (z / np.abs(z)).real)(z),
+        rtol=1e-14,
+    )
+    assert wg.grad(lambda z: np.sign(z).real)(0j) == 0
+
+
+def test_7_4_real_operands_have_real_gradients():
+    gradient = wg.grad(lambda x: (x * (2 + 3j)).imag)(np.float64(1.0))
+    assert gradient == 3 and gradient.dtype == np.float64
+
+
+def test_7_5_complex_results_are_refused():
+    with pytest.raises(NotScalarError, match="real part"):
+        wg.grad(lambda z: z * z)(1j)
+
+
+# ---- 8 spaces ----------------------------------------------------------------------------------
+
+
+def test_8_1_unconnected():
+    def f(x):
+        return np.float64(1.0) + 0 * np.floor(x)
+
+    assert wg.grad(f)(2.5) == 0
+    with pytest.warns(UnconnectedWarning):
+        assert wg.grad(f, unconnected="warn")(2.5) == 0
+    with pytest.raises(UnconnectedError):
+        wg.grad(f, unconnected="raise")(2.5)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64])
+def test_8_2_shape_and_dtype(dtype):
+    x = np.ones((3, 1), dtype)
+    wide = np.ones((2, 3, 4))
+    gradient = wg.grad(lambda x: np.sum((x * wide).real))(x)
+    assert gradient.dtype == dtype and gradient.shape == (3, 1) and (gradient == 8).all()
+
+
+@pytest.mark.parametrize("x", [3, True, np.arange(3), np.ones(2, bool)])
+def test_8_3_whole_numbers(x):
+    with pytest.raises(NotDifferentiableError, match="astype"):
+        wg.grad(lambda x: np.sum(x * 1.0))(x)
+
+
+def test_8_4_no_rule():
+    op = Opaque(lambda x: np.sort(x), name="secret")
+    assert op(np.ones(2)).tolist() == [1, 1]
+    with pytest.raises(NotDifferentiableError, match="secret"):
+        wg.grad(lambda x: op(x).sum())(np.ones(2))
+
+
+def test_8_5_empty():
+    assert wg.grad(lambda x: np.exp(x).sum())(np.zeros((2, 0))).shape == (2, 0)
+
+
+def test_8_6_repeated_indices():
+    i = np.array([0, 0, 1])
+    assert wg.grad(lambda x: x[i].sum())(np.ones(2)).tolist() == [2, 1]
+
+    def write(v):
+        x = wg.tensor(np.zeros(2))
+        x[i] = v
+        return x.sum()
+
+    assert wg.grad(write)(np.array([1.0, 2.0, 3.0])).tolist() == [0, 1, 1]
+
+
+def test_every_statement_has_a_test():
+    stated = set(re.findall(r"^\*\*(\d\.\d)\*\*", PAGE.read_text(), re.M))
+    names = " ".join(name for name in globals() if name.startswith("test_"))
+    tested = {f"{a}.{b}" for a, b in re.findall(r"(\d)_(\d)", names)}
+    assert stated == tested
