@@ -74,15 +74,9 @@ def apply(
         a = args[0].node  # the only operand is a handle
         inputs = (a,)
         values = (unweakened(a.value),)
-        recorded = type(a) is Node
-        derived = recorded or type(a) is Discrete
-        arrays = False
+        recorded, derived, arrays = type(a) is Node, type(a) is not Constant, False
     else:
-        inputs = tuple([a.node if isinstance(a, Handle) else a for a in args])
-        values = [unweakened(a.value) if isinstance(a, Node) else a for a in inputs]
-        types = [type(a) for a in inputs]
-        recorded, arrays = Node in types, _Array in types
-        derived = recorded or Discrete in types
+        inputs, values, recorded, derived, arrays = _gather(args)
     if run is None:
         run = op.run
     try:
@@ -93,14 +87,11 @@ def apply(
         if arrays:
             inputs = tuple([keep(a) if type(a) is _Array else a for a in inputs])
         node = _new(Node if recorded and not op.discrete else Discrete)
-        node.op = op
-        node.args = inputs
-        node.extra = {"where": user_line()} if op.notes_where else None
+        node.op, node.args = op, inputs
     else:
         node = _new(Constant)
-        node.op = CONSTANT
-        node.args = ()
-        node.extra = None
+        node.op, node.args = CONSTANT, ()
+    node.extra = {"where": user_line()} if op.notes_where else None
     node.params = params
     node.value = value
     node.serial = next_serial()
@@ -111,6 +102,14 @@ def apply(
     handle = _new(_Class.handle)
     handle.node = node
     return handle
+
+
+def _gather(args: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any], bool, bool, bool]:
+    inputs = tuple([a.node if isinstance(a, Handle) else a for a in args])
+    values = [unweakened(a.value) if isinstance(a, Node) else a for a in inputs]
+    types = [type(a) for a in inputs]
+    recorded = Node in types
+    return inputs, values, recorded, recorded or Discrete in types, _Array in types
 
 
 def refusal(op: Op, values: Sequence[Any], error: Exception) -> Exception:

@@ -32,7 +32,12 @@ class Arrays:
 
     max = staticmethod(np.maximum)
     min = staticmethod(np.minimum)
-    where = staticmethod(np.where)
+
+    @staticmethod
+    def where(condition: Any, x: Any, y: Any) -> Any:
+        """NumPy's choice, but a scalar where a ufunc would give one."""
+        out = np.where(condition, x, y)
+        return out if out.ndim else out[()]
 
     def __getattr__(self, leaf: str) -> Any:
         if leaf in UNARY_LEAVES or leaf in BINARY_LEAVES:

@@ -1,5 +1,9 @@
 """Comparisons, logic, bits, and tests of single numbers: their derivative is zero.
 
+    less, equal, ...                       truth values of pairs
+    logical_and, isnan, signbit, ...       truth values of truth values and of single numbers
+    bitwise_and, gcd, left_shift, ...      whole numbers only
+
 The results are truth values or whole numbers; what depends on them only has no derivative.
 """
 

@@ -1,4 +1,9 @@
-"""Operators of Tensor: every one of NumPy's arrays, plain, reflected and in place."""
+"""Operators of Tensor: every one of NumPy's arrays, plain, reflected and in place.
+
+Three tables say which operation stands for which operator, and `install` gives them to the class.
+What runs is Python's own operator on the plain values, so a tensor of a single number is as fast
+as the number, and Python numbers combine as Python combines them.  Indexing is here too.
+"""
 
 from __future__ import annotations
 

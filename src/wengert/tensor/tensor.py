@@ -1,4 +1,9 @@
-"""The class Tensor: a handle on a node, made of the mixins beside it."""
+"""The class Tensor: a handle on a node, made of the mixins beside it.
+
+Its own are the ways in (`Tensor(data)`, `tensor`) and out (`numpy`, `item`, `__array__`, `float`),
+and what every Python object has: printing, copying, pickling.  The rule of the ways out: what
+would lose a derivative silently is an error that says what to write instead.
+"""
 
 from __future__ import annotations
 

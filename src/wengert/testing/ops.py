@@ -1,4 +1,8 @@
-"""check_op: all laws of one operation, built in or a user's."""
+"""check_op: all laws of one operation, built in or a user's.
+
+The laws are in laws.py and whole_range.py, each a function; this runs them in turn.  What the
+operation says of itself (domain, oracle, examples) is all they need.
+"""
 
 from __future__ import annotations
 
