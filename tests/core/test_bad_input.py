@@ -120,7 +120,7 @@ def test_a_rule_in_plain_numbers_cannot_give_the_other_mode_or_a_second_derivati
 def test_names_are_taken_once_and_near_misses_are_shown():
     with operation(twice), pytest.raises(RegistryError, match="registered already"):
         opaque(twice)
-    with pytest.raises(RegistryError, match="Did you mean.*sin"):
+    with pytest.raises(RegistryError, match=r"Did you mean.*sin"):
         lookup("sinn")
 
 

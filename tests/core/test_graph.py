@@ -33,7 +33,7 @@ def test_repeated_operands_are_counted_once_as_consumers():
 
 
 def test_parents_and_arguments_are_listed_apart():
-    x, y, total = example()
+    _, y, total = example()
     graph = wg.Graph(total)
     where = graph.index(y)
     kinds = {graph[i].op.name: graph[i].kind for i in range(len(graph))}
@@ -45,7 +45,7 @@ def test_parents_and_arguments_are_listed_apart():
 
 
 def test_it_can_be_read_aloud():
-    x, _, total = example()
+    _, _, total = example()
     lines = str(wg.Graph(total)).splitlines()
     assert lines[0].split() == ["%0", "=", "input", "x", "float64[2]"]
     assert lines[-1].startswith("return %")

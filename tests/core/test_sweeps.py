@@ -19,8 +19,12 @@ from wengert.core.op import Sweep
 SHAPES = [(), (1,), (3,), (2, 1), (2, 3)]
 BINARY = [np.add, np.subtract, np.multiply, np.maximum, np.hypot, np.arctan2, np.logaddexp]
 UNARY = [np.sin, np.tanh, np.exp, np.square, np.negative, np.absolute, np.arctan]
-step = st.tuples(st.integers(0, 30), st.integers(0, 30), st.sampled_from(["b", "u", "n", "i", "r"]),
-                 st.integers(0, 6))
+step = st.tuples(
+    st.integers(0, 30),
+    st.integers(0, 30),
+    st.sampled_from(["b", "u", "n", "i", "r"]),
+    st.integers(0, 6),
+)
 
 
 def run(program, xs):

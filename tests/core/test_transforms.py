@@ -146,7 +146,7 @@ def test_vjp_is_differentiable_in_its_cotangent_and_its_point():
 
 def test_jvp_and_linearize():
     x, v = np.array([0.3, 0.5]), np.array([1.0, -2.0])
-    y, push = wg.linearize(lambda x: np.exp(x) * x, x)
+    _, push = wg.linearize(lambda x: np.exp(x) * x, x)
     want = np.exp(x) * (1 + x) * v
     np.testing.assert_allclose(push(v), want, rtol=1e-15)
     np.testing.assert_allclose(push(2 * v), 2 * want, rtol=1e-15)
@@ -154,7 +154,7 @@ def test_jvp_and_linearize():
 
 
 def test_jvp_through_a_user_function_with_containers():
-    y, d = wg.jvp(lambda p: {"y": p[0] * p[1]}, ([2.0, 3.0],), ([1.0, 1.0],))
+    _, d = wg.jvp(lambda p: {"y": p[0] * p[1]}, ([2.0, 3.0],), ([1.0, 1.0],))
     assert float(d["y"]) == 5.0
 
 
@@ -257,7 +257,7 @@ def test_outputs_that_are_not_one_real_number(f, words):
 
 
 def test_wrong_seeds_and_tangents():
-    y, pull = wg.vjp(np.sin, np.ones(3))
+    _, pull = wg.vjp(np.sin, np.ones(3))
     with pytest.raises(ShapeError, match=r"shape \(2,\).*\(3,\)"):
         pull(np.ones(2))
     with pytest.raises(StructureError):
@@ -283,6 +283,7 @@ def test_exceptions_inside_the_function_leave_no_state_behind():
             raise Mine
 
     for error in (Mine, KeyboardInterrupt):
+
         def g(x, error=error):
             with wg.no_grad():
                 raise error
@@ -295,7 +296,7 @@ def test_exceptions_inside_the_function_leave_no_state_behind():
 
 def test_linear_functions_return_fresh_arrays():
     x = np.ones(3)
-    y, pull = wg.vjp(lambda x, y: x + y, x, x)
+    _, pull = wg.vjp(lambda x, y: x + y, x, x)
     t = np.ones(3)
     a, b = pull(t)
     a += 1.0

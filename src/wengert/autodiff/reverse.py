@@ -193,6 +193,7 @@ def _plus(have: Any, bar: Any, a: Node, state: _State) -> Any:
 
 
 def handles_of(node: Node) -> tuple[Any, list[Any]]:
+    """The value and the operands of a line as handles."""
     inputs = [wrap(a) if isinstance(a, Node) else a for a in node.args]
     if type(node.value) is tuple:
         return tuple(wrap(part(node, i)) for i in range(len(node.value))), inputs
@@ -230,6 +231,7 @@ def _through_hooks(node: Node, t: Any) -> Any:
 
 
 def has_nan(bar: Any) -> bool:
+    """Whether a result has a NaN anywhere; one sum, unless it has."""
     value = value_of(bar)
     if value is None:
         return False

@@ -74,7 +74,7 @@ def apply(
         a = args[0].node  # the only operand is a handle
         inputs = (a,)
         values = (unweakened(a.value),)
-        recorded, derived, arrays = type(a) is Node, type(a) is not Constant, False
+        recorded, derived, arrays = type(a) is Node, not isinstance(a, Constant), False
     else:
         inputs, values, recorded, derived, arrays = _gather(args)
     if run is None:
