@@ -250,8 +250,9 @@ def test_4_4_the_price():
 
 STEPS = [
     np.floor, np.ceil, np.trunc, np.rint, np.round, np.fix, np.sign, np.spacing, np.isnan,
-    np.signbit, lambda x: x // 0.3, lambda x: x > 1, lambda x: np.isclose(x, 1.0),
-    lambda x: np.logical_not(x), lambda x: np.argmax(np.stack([x, x])), lambda x: x.astype(int), lambda x: np.isfinite(x),
+    np.signbit, np.isfinite, np.logical_not,
+    lambda x: x // 0.3, lambda x: x > 1, lambda x: np.isclose(x, 1.0), lambda x: x.astype(int),
+    lambda x: np.argmax(np.stack([x, x])),
 ]  # fmt: skip
 
 

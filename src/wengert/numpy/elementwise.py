@@ -260,12 +260,12 @@ def isrealobj(x: Any) -> bool:
 @counterpart(np.isposinf)
 def isposinf(x: Any, out: Any = None) -> Any:
     """``numpy.isposinf``."""
-    result = logic.isinf(x) & (x > 0)
+    result = logic.isinf(x) & ~logic.signbit(x)
     return result if out is None else deliver(result, out)
 
 
 @counterpart(np.isneginf)
 def isneginf(x: Any, out: Any = None) -> Any:
     """``numpy.isneginf``."""
-    result = logic.isinf(x) & (x < 0)
+    result = logic.isinf(x) & logic.signbit(x)
     return result if out is None else deliver(result, out)
