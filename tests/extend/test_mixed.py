@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+
 import wengert as wg
 from wengert.extend import (
     Behavior,

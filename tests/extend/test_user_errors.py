@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+
 import wengert as wg
 from wengert.errors import (
     ConversionError,
@@ -505,7 +506,7 @@ def test_no_overload_fits_or_two_do():
         wg.grad(power)(2.0, 3.0)
     vjp[power, object, float] = lambda g, p, x, y: (g, None)
     vjp[power, float, object] = lambda g, p, x, y: (g, None)
-    with pytest.raises(RegistryError, match="fit .* equally well"):
+    with pytest.raises(RegistryError, match=r"fit .* equally well"):
         wg.grad(power)(2.0, 3.0)
 
 
@@ -545,8 +546,11 @@ def test_op_errors():
             a.generate_add_delta(adjoints, delta)
 
     numpy = make_transformer("numpy")
-    with pytest.raises(RegistryError, match=r"'numpy' has no implementation of 'multipyl', which "
-                       r"<Strange> needs. Did you mean multiply"):
+    with pytest.raises(
+        RegistryError,
+        match=r"'numpy' has no implementation of 'multipyl', which "
+        r"<Strange> needs. Did you mean multiply",
+    ):
         numpy.computation(Strange(x), x)(1.0)
     with pytest.raises(RuleError, match="wrote nothing for operand 1"):
         deriv(Silent(x, y), y)

@@ -19,7 +19,7 @@ from ..kinds.reduction import reduction
 from . import behaviour_library, op_library, operator_arithmetic, operator_shapes
 from .behaviour_graph import BehaviorGraph, ComputationGraph, Index
 from .behaviours import Behavior, BehaviorNode, FromFunction, behavior_named, register_behavior
-from .decorated import backward, grad_compute, gradients
+from .decorated import backward, grad_compute, gradients, in_class
 from .operations import as_operation
 from .operator_graph import GraphNode, OperatorGraph
 from .operators import (
@@ -71,6 +71,7 @@ __all__ = [
     "elementwise",
     "grad_compute",
     "gradients",
+    "in_class",
     "jvp",
     "linear",
     "make_transformer",

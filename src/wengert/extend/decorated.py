@@ -151,16 +151,28 @@ def _as_tensor(value: Any, cls: type | None) -> Any:
     if spec_of(value) is None:
         return value
     handle = wrap(constant(value if isinstance(value, np.ndarray) else np.asarray(value)))
-    return handle if cls is None else _in_class(handle, cls)
+    return handle if cls is None else in_class(handle, cls)
 
 
-def _in_class(handle: Any, cls: type) -> Any:
-    if isinstance(handle, tuple):
-        return tuple(_in_class(h, cls) for h in handle)
-    if type(handle) is cls:
-        return handle
+def in_class(x: Any, cls: type) -> Any:
+    """`x` as a tensor of a class of yours, so that its decorated methods are used.
+
+    Parameters
+    ----------
+    x : Tensor, array, number, or tuple of these
+    cls : class derived from Tensor
+
+    Returns
+    -------
+    cls
+        Derivatives pass: it points at the same node.
+    """
+    if isinstance(x, tuple):
+        return tuple(in_class(h, cls) for h in x)
+    if type(x) is cls:
+        return x
     made: Any = object.__new__(cls)
-    made.node = handle.node
+    made.node = x.node if isinstance(x, Handle) else constant(np.array(x))
     return made
 
 
@@ -209,7 +221,7 @@ def backward(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                 owner, operands = None, (self, *operands)
             params = {"owner": owner, "cls": cls, **context}
             result = Opaque.__call__(op, *operands, **params)
-            return result if cls is None else _in_class(result, cls)
+            return result if cls is None else in_class(result, cls)
 
         wrapper.operation = op  # type: ignore[attr-defined]
         return wrapper
@@ -217,4 +229,4 @@ def backward(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return decorate
 
 
-__all__ = ["backward", "grad_compute", "gradients"]
+__all__ = ["backward", "grad_compute", "gradients", "in_class"]

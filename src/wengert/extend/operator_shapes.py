@@ -16,6 +16,7 @@ import numpy as np
 from ..core.op import Op, lookup
 from ..core.spec import Shape, Spec, example_of, spec_of
 from ..kinds.reduction import axes_of, kept_shape
+from ..ops.casts import astype
 from .adapter import pull
 from .operator_graph import GraphNode, OperatorGraph
 from .operator_library import maker
@@ -65,7 +66,7 @@ class SumTo(_Shaped):
 
     def compute(self, x: Any) -> Any:
         """Summed."""
-        return lookup("sum_to").run(x, shape=self.shape)
+        return lookup("sum_to")(x, shape=self.shape)  # type: ignore[operator]
 
     def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
         """Repeated."""
@@ -129,7 +130,7 @@ class Cast(UnaryOperator):
 
     def compute(self, x: Any) -> Any:
         """The same values."""
-        return np.asarray(x).astype(self.data_type)[()]
+        return astype(x, self.data_type)
 
     def get_params(self) -> tuple[Any, ...]:
         """The data type."""
@@ -160,7 +161,7 @@ class Select(BinaryOperator):
 
     def compute(self, x: Any, y: Any, condition: Any) -> Any:
         """The choice."""
-        return np.where(condition, x, y).astype(self.get_data_type())[()]
+        return astype(np.where(condition, x, y)[()], self.get_data_type())
 
     def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
         """The gradient where it was chosen, else nothing: a choice and not a product."""

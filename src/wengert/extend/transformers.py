@@ -59,7 +59,7 @@ class Transformer:
     def expand(self, value: Any, like: Any) -> Any:
         """A value repeated to the shape of another."""
         shape = np.shape(like) if isinstance(like, np.ndarray | np.generic) else ()
-        return value if np.shape(value) == shape else lookup("broadcast_to").run(value, shape=shape)
+        return value if np.shape(value) == shape else lookup("broadcast_to")(value, shape=shape)  # type: ignore[operator]
 
     def one_like(self, value: Any, what: str) -> Any:
         """One of a value's type."""
