@@ -10,7 +10,6 @@ list, or a few with views.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any
 
@@ -178,7 +177,8 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     array([[2., 4.],
            [6., 8.]])
     """
-    return np.vecdot(x1, x2, axis=axis)
+    product: Any = np.vecdot  # whose stubs do not know axis
+    return product(x1, x2, axis=axis)
 
 
 if hasattr(np, "matvec"):  # NumPy 2.2 and later

@@ -352,3 +352,9 @@ def _(rng):
 def matrix_rank(a, *, tol=None, hermitian=False, rtol=None):
     """How many singular values are larger than the tolerance; a whole number."""
     return np.linalg.matrix_rank(a, tol, hermitian, rtol=rtol)
+
+
+@matrix_rank.examples
+def _(rng):
+    yield (rng.normal(size=(3, 2)) @ rng.normal(size=(2, 4)),), {}
+    yield (rng.normal(size=(2, 2, 2)),), {}

@@ -13,6 +13,7 @@ from numpy.linalg import LinAlgError
 
 from ..products import linalg_cross as cross
 from ..products import matmul, outer, tensordot, vecdot
+from ..shapes import matrix_transpose
 from .decompositions import (
     EighResult,
     EigResult,
@@ -33,7 +34,6 @@ from .measures import (
     matrix_norm,
     matrix_power,
     matrix_rank,
-    matrix_transpose,
     multi_dot,
     norm,
     trace,
@@ -51,8 +51,10 @@ from .solving import (
     tensorsolve,
 )
 
-__all__ = """LinAlgError solve inv det slogdet pinv lstsq tensorsolve tensorinv
-    cholesky qr eig eigh eigvals eigvalsh svd svdvals
-    norm vector_norm matrix_norm cond matrix_rank trace diagonal matrix_transpose matrix_power
-    multi_dot matmul vecdot tensordot outer cross
-    SlogdetResult EigResult EighResult SVDResult QRResult""".split()
+__all__ = [
+    "LinAlgError", "solve", "inv", "det", "slogdet", "pinv", "lstsq", "tensorsolve", "tensorinv",
+    "cholesky", "qr", "eig", "eigh", "eigvals", "eigvalsh", "svd", "svdvals", "norm",
+    "vector_norm", "matrix_norm", "cond", "matrix_rank", "trace", "diagonal", "matrix_transpose",
+    "matrix_power", "multi_dot", "matmul", "vecdot", "tensordot", "outer", "cross",
+    "SlogdetResult", "EigResult", "EighResult", "SVDResult", "QRResult",
+]

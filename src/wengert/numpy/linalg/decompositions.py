@@ -122,7 +122,7 @@ def _completion(q: Any, a: Any) -> Any:
 
 
 @counterpart(np.linalg.eigh)
-def eigh(a: Any, UPLO: str = "L") -> EighResult:  # noqa: N803 - NumPy's name
+def eigh(a: Any, UPLO: str = "L") -> EighResult:
     """Eigenvalues, rising, and eigenvectors of a Hermitian matrix, as ``numpy.linalg.eigh``.
 
     Parameters
@@ -151,7 +151,7 @@ def eigh(a: Any, UPLO: str = "L") -> EighResult:  # noqa: N803 - NumPy's name
 
 
 @counterpart(np.linalg.eigvalsh)
-def eigvalsh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803 - NumPy's name
+def eigvalsh(a: Any, UPLO: str = "L") -> Any:
     """The eigenvalues of a Hermitian matrix, rising, as ``numpy.linalg.eigvalsh``.
 
     Parameters

@@ -23,10 +23,6 @@ from ...ops import linalg, shapes, spectral
 from ...tensor.protocols import deliver
 from .. import norms
 from ..dispatch import as_array, counterpart
-from ..shapes import matrix_transpose
-
-__all__ = """norm vector_norm matrix_norm cond matrix_rank trace diagonal matrix_transpose
-    matrix_power multi_dot""".split()
 
 Ord = float | str | None
 
@@ -163,7 +159,7 @@ def cond(x: Any, p: Ord = None) -> Any:
 
 
 @counterpart(np.linalg.matrix_rank)
-def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:  # noqa: N803
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
     """How many singular values are not zero, as ``numpy.linalg.matrix_rank``; a whole number.
 
     Parameters
@@ -247,7 +243,9 @@ def multi_dot(arrays: Sequence[Any], *, out: Any = None) -> Any:
     """
     factors = [as_array(x) for x in arrays]
     if len(factors) < 2:
-        raise ArgumentError(f"multi_dot of {len(factors)} arrays: give two or more{at(user_line())}.")
+        raise ArgumentError(
+            f"multi_dot of {len(factors)} arrays: give it two or more{at(user_line())}."
+        )
     inner = all(x.ndim == 2 for x in factors[1:-1])
     if not inner or any(factors[k].ndim not in (1, 2) for k in (0, -1)):
         raise MatrixError(

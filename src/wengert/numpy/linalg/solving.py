@@ -133,7 +133,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = "def
 
 
 @counterpart(np.linalg.lstsq)
-def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, int, Any]:
+def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, Any]:
     """The x that makes ``|b - a @ x|`` least, as ``numpy.linalg.lstsq``.
 
     Parameters
@@ -160,7 +160,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, int, An
             f"matrix with as many rows{at(user_line())}."
         )
     m, n = a.shape
-    eps = float(np.finfo(np.result_type(value_of(a), 1.0 if a.dtype.kind in "biu" else a.dtype)).eps)
+    eps = float(np.finfo(a.dtype if a.dtype.kind in "fc" else float).eps)
     cutoff = eps * max(m, n) if rcond is None else eps if rcond == -1 else rcond
     x = linalg.pinv(a, rtol=cutoff) @ b
     s = np.linalg.svd(a, compute_uv=False)
