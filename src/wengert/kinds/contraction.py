@@ -70,7 +70,7 @@ class Contraction(Operation):
                 continue
             others = (*inputs[:i], *inputs[i + 1 :])
             if sweep.recorded:
-                bar = lookup("einsum")(t, *others, letters=letters)  # type: ignore[operator]
+                bar = lookup("einsum")(t, *others, letters=letters)
             else:
                 bar = run(t, *others)
             if sweep.guarded:
@@ -78,7 +78,7 @@ class Contraction(Operation):
             if lengths is not None:
                 bar = bar.reshape(lengths)
             if shape is not None:
-                bar = lookup("broadcast_to")(bar, shape=shape)  # type: ignore[operator]
+                bar = lookup("broadcast_to")(bar, shape=shape)
             bars.append(bar)
         return bars
 
@@ -143,7 +143,7 @@ def _strong_zero(bar: Any, t: Any, others: Sequence[Any], letters: Letters) -> A
         return bar
     where: Any = lookup("where")
     safe = [x if f.all() else where(f, x, 0.0) for x, f in zip(others, finite, strict=True)]
-    clean = lookup("einsum")(t, *safe, letters=letters)  # type: ignore[operator]
+    clean = lookup("einsum")(t, *safe, letters=letters)
     live = np.asarray(value_of(t) != 0, float)
     every = contract(live, *[np.ones(np.shape(f)) for f in finite], letters=letters)
     sound = contract(live, *[np.asarray(f, float) for f in finite], letters=letters)
