@@ -8,10 +8,18 @@ the same program written without sharing: each variable an index map into a flat
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
+from wengert.core import versions
+
+
+@pytest.fixture(params=["copied", "in place"], autouse=True)
+def memory(request, monkeypatch):
+    """Large arrays are written to in place, small ones copied: here all of them, or none."""
+    monkeypatch.setattr(versions, "LIMIT", -1 if request.param == "in place" else 1 << 60)
+
 
 # ---- random programs -----------------------------------------------------------------------------
 
@@ -109,7 +117,7 @@ def total(lines, x, y):
     return out
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=programs())
 def test_programs_mean_the_same(lines):
     want = run(lines, X, Y)
@@ -125,7 +133,7 @@ def test_programs_mean_the_same(lines):
             assert np.shares_memory(g, h) == np.shares_memory(w, v)
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=programs())
 def test_gradients_are_those_of_the_program(lines):
     slopes = wg.grad(lambda x, y: total(lines, x, y), argnums=(0, 1))(X, Y)
@@ -146,7 +154,7 @@ class Lexical(np.ndarray):
         return self.real.view(np.ndarray) > other
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=programs())
 def test_forward_mode_agrees(lines):
     u, v = np.cos(X), np.sin(Y)

@@ -1,18 +1,20 @@
-"""Buffers: cotangents that a plain reverse sweep owns and may write into.
+"""Buffers: cotangents and tangents that a plain sweep owns and may write into.
 
 An operation that touches a few elements of a large array (x[i], x[i] = v) states `vjp_into`
 instead of returning a cotangent of the array's size: it adds into the buffer of its operand, or
 takes the buffer of its result over.  A loop over all elements is then linear in their number.
+`jvp_into` is the same forward.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core.node import Node
+from ..core.versions import is_unshared
 from .project import project
 
 
@@ -46,8 +48,8 @@ class Buffers:
             return self.bars[a]
         have = self.bars.get(a)
         if have is None:
-            value = a.value
-            have = np.zeros(np.shape(value), np.result_type(value))
+            spec = a.spec  # not the value: an outdated one would have to be put together
+            have = np.zeros(spec.shape, spec.dtype)
         else:
             have = np.array(have)
         self.bars[a] = have
@@ -82,3 +84,29 @@ class Buffers:
             t += have
             self.bars[a] = t
             self.mine.add(a)
+
+
+class Tangents:
+    """The tangents of one forward sweep, as `jvp_into` sees them.
+
+    A tangent is given up by its last reader, so that x[i] = v in a loop writes into one array.
+    """
+
+    __slots__ = ("_last", "known", "lines", "outputs")
+
+    def __init__(
+        self, known: dict[Node, Any], lines: Sequence[Node], outputs: Sequence[Node]
+    ) -> None:
+        self.known, self.lines, self.outputs = known, lines, outputs
+        self._last: dict[Node, Node] | None = None
+
+    def taken(self, a: Node, reader: Node) -> Any:
+        """The tangent of `a` as an array that its reader may write to."""
+        if self._last is None:
+            self._last = {a: line for line in self.lines for a in line.args_as_nodes()}
+            for node in self.outputs:
+                self._last[node] = node
+        if self._last[a] is not reader:
+            return np.array(self.known[a])
+        dot = self.known.pop(a)
+        return dot if type(dot) is np.ndarray and is_unshared(dot) else np.array(dot)

@@ -14,6 +14,7 @@ import numpy as np
 from ..core.handle import Handle, wrap
 from ..core.node import Node
 from ..core.op import Sweep, lookup
+from .buffers import Tangents
 from .project import cast, expand, project
 from .reverse import PROBING, as_handle, handles_of, has_nan, owned, transpose
 from .tape import Tape, fresh, tape_between
@@ -52,7 +53,7 @@ def pushforward(
     for guarded in (False, True):
         sweep = Sweep(tape.wanted, recorded, guarded)
         with np.errstate(all="ignore"):
-            dots = _sweep(tape, tangents, sweep)
+            dots = _sweep(tape, tangents, sweep, outputs)
         result = [dots.get(n) for n in outputs]
         if not any(has_nan(d) for d in result):
             break
@@ -60,9 +61,12 @@ def pushforward(
     return result if recorded else owned(result)
 
 
-def _sweep(tape: Tape, tangents: Mapping[Node, Any], sweep: Sweep) -> dict[Node, Any]:
+def _sweep(
+    tape: Tape, tangents: Mapping[Node, Any], sweep: Sweep, outputs: Sequence[Node]
+) -> dict[Node, Any]:
     recorded = sweep.recorded
     known = {n: as_handle(t) if recorded else t for n, t in tangents.items()}
+    taken = Tangents(known, tape.lines, outputs)
     for node in tape.lines:
         args = node.args
         if node in known or not args:
@@ -70,11 +74,14 @@ def _sweep(tape: Tape, tangents: Mapping[Node, Any], sweep: Sweep) -> dict[Node,
         dots = [known.get(a) if type(a) is Node else None for a in args]
         if all(d is None for d in dots):
             continue
+        op: Any = node.op
         if recorded:
             out, inputs = handles_of(node)
+        elif op.jvp_into is not None:
+            known[node] = op.jvp_into(node, dots, taken)
+            continue
         else:
             out, inputs = node.value, [a.value if isinstance(a, Node) else a for a in args]
-        op: Any = node.op
         if op.has_jvp:
             dot = op.jvp(node, dots, out, inputs, sweep)
         else:
@@ -86,9 +93,12 @@ def _sweep(tape: Tape, tangents: Mapping[Node, Any], sweep: Sweep) -> dict[Node,
 
 def settle(dot: Any, node: Node, recorded: bool) -> Any:
     """A tangent with the shape and dtype of the value of `node`."""
-    if type(node.value) is tuple:
+    if node.op.vjp_into is not None:  # type: ignore[union-attr]
+        value = node.spec  # the value may be outdated, and is not asked for without need
+    else:
+        value = node.value
+    if type(value) is tuple:
         return tuple(dot)
-    value = node.value
     if not recorded and isinstance(dot, Handle):
         dot = dot.node.value
     if not hasattr(dot, "dtype"):

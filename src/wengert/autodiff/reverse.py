@@ -195,7 +195,8 @@ def _plus(have: Any, bar: Any, a: Node, state: _State) -> Any:
 def handles_of(node: Node) -> tuple[Any, list[Any]]:
     """The value and the operands of a line as handles."""
     inputs = [wrap(a) if isinstance(a, Node) else a for a in node.args]
-    if type(node.value) is tuple:
+    # What is written into may be outdated: its value is not asked for without need.
+    if node.op.vjp_into is None and type(node.value) is tuple:  # type: ignore[union-attr]
         return tuple(wrap(part(node, i)) for i in range(len(node.value))), inputs
     return wrap(node), inputs
 

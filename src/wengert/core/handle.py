@@ -70,13 +70,15 @@ Take = Callable[[Any], Any]
 Put = Callable[[Any, Any], Any]
 
 
-def link(view: Handle, base: Handle, take: Take, put: Put | None) -> None:
+def link(view: Handle, base: Handle, take: Take, put: Put | None, shares: bool = False) -> None:
     """Note that `view = take(base)` shares memory; `put(base, view)` is the base after a write.
 
-    Nothing is noted where NumPy made a copy.
+    Nothing is noted where NumPy made a copy; `shares` says that it did not.
     """
-    value, source = view.node.value, base.node.value
-    if type(value) is not np.ndarray or not np.may_share_memory(value, source):
+    value = view.node.value
+    if type(value) is not np.ndarray:
+        return
+    if not shares and not np.may_share_memory(value, base.node.value):
         return
     view._link = (base, take, put)  # type: ignore[attr-defined]
     views = getattr(base, "_views", None)
@@ -96,7 +98,7 @@ def rebind(handle: Handle, node: Node) -> None:
     shared = getattr(handle, "_link", None)
     if shared is None:
         old = handle.node
-        if type(old.value) is np.ndarray:
+        if not old.is_outdated and type(old.value) is np.ndarray:
             node.value = _laid_out(node.value, old.value)
         if type(old) is Node and not old.args and not is_recording():
             node = leaf(node.value, handle)

@@ -28,6 +28,7 @@ from .spec import spec_of
 
 if TYPE_CHECKING:
     from .op import Op
+    from .versions import State
 
 next_serial = itertools.count(1).__next__
 NO_PARAMS: dict[str, Any] = {}
@@ -68,9 +69,11 @@ class Node:
         Order of creation; larger than the serial of every argument.
     extra : dict or None
         What few nodes have: name, where (the user's line), owner, hooks, spec.
+    version : State or None
+        For a large array that was written to in place (versions.py).
     """
 
-    __slots__ = ("__weakref__", "args", "extra", "op", "params", "serial", "value")
+    __slots__ = ("__weakref__", "args", "extra", "op", "params", "serial", "value", "version")
 
     op: Op | Leaf
     args: tuple[Any, ...]
@@ -78,6 +81,7 @@ class Node:
     value: Any
     serial: int
     extra: dict[str, Any] | None
+    version: State | None
 
     def __init__(
         self,
@@ -93,6 +97,20 @@ class Node:
         self.value = value
         self.extra = extra
         self.serial = next_serial()
+
+    def __getattr__(self, name: str) -> Any:
+        # Asked only where a slot is empty: most nodes have no version, and one whose array has
+        # been taken over has no value but what its version can put together.
+        if name == "version":
+            return None
+        if name == "value" and self.version is not None:
+            return self.version.read()
+        raise AttributeError(f"{type(self).__name__} has no {name}")
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether a later line has taken over its array."""
+        return self.version is not None and self.version.newer is not None
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -110,6 +128,8 @@ class Node:
     @property
     def spec(self) -> Any:
         """Shape and dtype (a tuple of specs for an operation with several outputs)."""
+        if self.version is not None:
+            return self.version.spec
         if self.value is None and self.extra:
             return self.extra.get("spec")
         return spec_of(self.value)

@@ -77,6 +77,7 @@ class Op:
     # `vjp_into(node, t, buffers)`, for an operation that touches a few elements of a large array:
     # the same as vjp, written into the sweep's own buffers (autodiff/buffers.py).
     vjp_into: Callable[..., None] | None = None
+    jvp_into: Callable[..., Any] | None = None  # `jvp_into(node, dots, tangents)`, the same forward
 
     def __init__(self, name: str, doc: str | None = None) -> None:
         self.name = name

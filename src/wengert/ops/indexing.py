@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from ..core import versions
 from ..core.apply import Operation, apply
-from ..core.handle import Handle, value_of
+from ..core.handle import Handle, link, value_of
 from ..core.node import Node
 from ..core.op import register
 from ..errors import DtypeError, at, user_line
@@ -60,7 +61,7 @@ def split_index(index: Any) -> tuple[Any, tuple[Any, ...]]:
     for part in parts:
         if isinstance(part, slice):
             part = slice(*(_plain_int(b) for b in (part.start, part.stop, part.step)))
-        elif isinstance(part, Handle | list | np.ndarray):
+        elif isinstance(part, Handle | list | np.ndarray | bool | np.bool_):
             template.append(Hole(len(operands)))
             operands.append(_whole(part))
             continue
@@ -75,7 +76,7 @@ def _plain_int(bound: Any) -> Any:
 
 
 def _whole(part: Any) -> Any:
-    """An array of an index, if its elements are positions or truth values."""
+    """An array of an index (a truth value is one without axes), if its elements are positions or truth values."""
     if isinstance(part, list):
         part = stacked(part)
     if not isinstance(part, Handle):
@@ -134,6 +135,11 @@ class GetItem(Linear):
             index = join_index(node.params["index"], [value_of(o) for o in operands])
             add_at(buffers.own(x), index, t)
 
+    def jvp_into(self, node: Node, dots: Any, tangents: Any) -> Any:
+        """The tangent where it is read, apart from the array, which may be written to."""
+        index = join_index(node.params["index"], [value_of(o) for o in node.args[1:]])
+        return np.array(dots[0][index])[()]
+
 
 def _getitem_oracle(x, *operands, index):
     numbers = np.arange(x.size).reshape(x.shape)
@@ -157,7 +163,7 @@ def _getitem_back(t, x, *operands, index):
 
 @getitem.put
 def _getitem_put(base, view, *operands, index):
-    return apply(setitem, (base, view, *operands), {"index": index})
+    return replaced(base, view, index, operands)
 
 
 def _indices(rng: np.random.Generator) -> Iterator[tuple[tuple[int, ...], Any, tuple[Any, ...]]]:
@@ -238,14 +244,15 @@ class SetItem(Operation):
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Any, sweep: Any) -> Any:
         """Zero at the index for x; what stands at the index, if it was kept, for v."""
-        x, v, *operands = inputs
+        _, v, *operands = inputs
         index = node.params["index"]
         zero = np.zeros((), t.dtype)[()]
         x_bar = self(t, zero, *operands, index=index) if sweep.wants(node.args[0]) else None
         v_bar = None
         if sweep.wants(node.args[1]):
             plain = join_index(index, [value_of(o) for o in operands])
-            v_bar = _kept(getitem(t, *operands, index=index), np.shape(value_of(x)), plain)
+            v_bar = _kept(getitem(t, *operands, index=index), node.spec.shape, plain)
+            v_bar = _as_deep(v_bar, np.ndim(value_of(v)))
         return [x_bar, v_bar, *([None] * len(operands))]
 
     def vjp_into(self, node: Node, t: Any, buffers: Any) -> None:
@@ -253,7 +260,7 @@ class SetItem(Operation):
         x, v, *operands = node.args
         index = join_index(node.params["index"], [value_of(o) for o in operands])
         if buffers.wants(v):
-            buffers.add(v, _kept(np.array(t[index]), t.shape, index))
+            buffers.add(v, _as_deep(_kept(np.array(t[index]), t.shape, index), len(v.spec.shape)))
         if buffers.wants(x):
             t = buffers.taken(node, t)
             t[index] = 0
@@ -261,14 +268,32 @@ class SetItem(Operation):
 
     def jvp(self, node: Node, dots: Any, out: Any, inputs: Any, sweep: Any) -> Any:
         """The same replacement among the tangents."""
-        _, _, *operands = inputs
+        spec = node.spec
         x_dot, v_dot = dots[0], dots[1]
-        out = value_of(out)
         if x_dot is None:
-            x_dot = np.zeros(out.shape, out.dtype)
+            x_dot = np.zeros(spec.shape, spec.dtype)
         if v_dot is None:
-            v_dot = np.zeros((), out.dtype)[()]
-        return self(x_dot, v_dot, *operands, index=node.params["index"])
+            v_dot = np.zeros((), spec.dtype)[()]
+        return self(x_dot, _real_if(v_dot, spec), *inputs[2:], index=node.params["index"])
+
+    def jvp_into(self, node: Node, dots: Any, tangents: Any) -> Any:
+        """The same, in the memory of the operand's tangent if nobody reads that any more."""
+        x, _, *operands = node.args
+        spec = node.spec
+        index = join_index(node.params["index"], [value_of(o) for o in operands])
+        v_dot = 0 if dots[1] is None else _real_if(dots[1], spec)
+        if dots[0] is None:
+            x_dot = np.zeros(spec.shape, spec.dtype)
+        else:
+            dots.clear()
+            x_dot = tangents.taken(x, node)
+        x_dot[index] = v_dot
+        return x_dot
+
+
+def _real_if(v_dot: Any, spec: Any) -> Any:
+    """A complex value written into a real array leaves its real part."""
+    return v_dot.real if spec.dtype.kind != "c" and v_dot.dtype.kind == "c" else v_dot
 
 
 setitem = register(SetItem("setitem", "x with the elements at an index replaced by v."))
@@ -280,6 +305,12 @@ def _(rng):
         part = np.zeros(shape)[join_index(template, operands)]
         yield (rng.normal(size=shape), rng.normal(size=part.shape), *operands), {"index": template}
         yield (rng.normal(size=shape), rng.normal(size=()), *operands), {"index": template}
+
+
+def _as_deep(v_bar: Any, ndim: int) -> Any:
+    """With as many axes as the value had: NumPy drops leading ones when it assigns."""
+    missing = ndim - v_bar.ndim
+    return v_bar if missing <= 0 else v_bar.reshape((1,) * missing + v_bar.shape)
 
 
 def _kept(v_bar: Any, shape: tuple[int, ...], index: Any) -> Any:
@@ -296,7 +327,52 @@ def _kept(v_bar: Any, shape: tuple[int, ...], index: Any) -> Any:
 def read(x: Any, index: Any) -> Any:
     """x[index] for any index of NumPy's, with handles in it or not."""
     template, operands = split_index(index)
-    return getitem(x, *operands, index=template)
+    if operands or not isinstance(x, Handle):
+        return getitem(x, *operands, index=template)
+    params = {"index": template}
+    out = _part(x, params)
+    if type(out.node.value) is np.ndarray:
+        link(
+            out,
+            x,
+            lambda base: _part(base, params),
+            lambda base, view: replaced(base, view, template, ()),
+            shares=True,
+        )
+    return out
+
+
+def _part(x: Handle, params: dict[str, Any]) -> Any:
+    """A basic index of a handle, not linked."""
+    out = apply(getitem, (x,), params)
+    part = out.node.value
+    if type(part) is np.ndarray and part.nbytes * 4 <= x.node.value.nbytes > versions.LIMIT:
+        out.node.value = _detached(part)
+    return out
+
+
+def _detached(part: np.ndarray[Any, Any]) -> Any:
+    """A copy of a small view, so that it does not hold on to the memory of the large array.
+
+    On the strides depends what is a view of it in turn; those of more than one axis that are not
+    contiguous stay as they are.
+    """
+    if part.flags.c_contiguous:
+        return part.copy()
+    if part.ndim != 1:
+        return part
+    gap = np.empty(2 * part.size, part.dtype)[:: 2 if part.strides[0] > 0 else -2]
+    gap[...] = part
+    return gap
+
+
+def stands_already(x: Handle, index: Any, v: Handle) -> bool:
+    """Whether `v` is the view x[index], which has been written to: x[i] += 1 assigns it again."""
+    if getattr(v, "_link", (None,))[0] is not x:
+        return False
+    node = v.node
+    at_home = node.op is getitem and len(node.args) == 1 and node.args[0] is x.node
+    return at_home and node.params["index"] == split_index(index)[0]
 
 
 def written(x: Any, index: Any, v: Any) -> Any:
@@ -304,4 +380,28 @@ def written(x: Any, index: Any, v: Any) -> Any:
     template, operands = split_index(index)
     if isinstance(v, list | tuple):
         v = stacked(v) if holds_handles(v) else np.asarray(v)
-    return apply(setitem, (x, v, *operands), {"index": template})
+    return replaced(x, v, template, operands)
+
+
+def replaced(x: Any, v: Any, template: Any, operands: Any) -> Any:
+    """`setitem`, in the memory of `x` where nobody else needs it (core/versions.py)."""
+    args, params = (x, v, *operands), {"index": template}
+    node = x.node
+    if not versions.overwritable(node):
+        return apply(setitem, args, params)
+    before: list[Any] = []
+
+    def overwrite(x: Any, v: Any, *operands: Any, index: Any) -> Any:
+        place = join_index(index, [np.array(o) for o in operands])
+        old = np.array(x[place])
+        before.extend((place, old))
+        try:
+            x[place] = v
+        except BaseException:
+            x[place] = old
+            raise
+        return x
+
+    out = apply(setitem, args, params, overwrite)
+    versions.succeed(node, out.node, *before)
+    return out

@@ -114,6 +114,8 @@ class Operators:
         return indexing.read(self, index)
 
     def __setitem__(self, index: Any, v: Any) -> None:
+        if isinstance(v, Handle) and indexing.stands_already(self, index, v):
+            return
         if isinstance(v, Handle) and type(v.node) is Node and value_of(self).dtype.kind not in "fc":
             raise DtypeError(
                 f"assignment of a recorded value to elements of a {value_of(self).dtype} tensor "
