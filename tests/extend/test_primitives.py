@@ -159,6 +159,23 @@ def test_operands_by_name_and_parameters_by_keyword():
     assert scaled(y=2.0, x=3.0) == 6.0
 
 
+def test_an_operand_left_out_is_a_constant():
+    @primitive
+    def scaled(x, y=3.0):
+        return x * y
+
+    vjp[scaled] = lambda g, p, x, y: (g * y, g * x)
+    assert float(wg.grad(scaled)(2.0)) == 3.0
+    assert [float(v) for v in wg.grad(lambda x, y: scaled(x, y=y), (0, 1))(2.0, 5.0)] == [5.0, 2.0]
+
+
+def test_a_ufunc_made_a_primitive():
+    hypot = primitive(np.hypot)
+    assert hypot.name == "numpy.hypot"
+    vjp[hypot] = lambda g, p, x, y: (g * x / p, g * y / p)
+    assert [float(v) for v in wg.grad(hypot, (0, 1))(3.0, 4.0)] == pytest.approx([0.6, 0.8])
+
+
 def test_any_number_of_operands():
     @primitive
     def product(*xs):

@@ -164,7 +164,9 @@ def backward_name_of(name: str) -> str:
 
 def name_in_module(thing: Any) -> str:
     """``module.qualified.name`` of a function or class: stable from one session to the next."""
-    return f"{thing.__module__}.{thing.__qualname__}".replace("<locals>.", "")
+    name = getattr(thing, "__qualname__", None) or getattr(thing, "__name__", type(thing).__name__)
+    module = getattr(thing, "__module__", None) or type(thing).__module__
+    return f"{module}.{name}".replace("<locals>.", "")
 
 
 def failed(what: str, error: Exception, where: str | None) -> RuleError:

@@ -99,25 +99,24 @@ class Primitive(UserOperation):
         super().__init__(function, name, discrete=discrete, oracle=oracle)
         self.__wrapped__ = function
         self.__module__ = function.__module__
-        self.signature = _signature_of(function)
-        kinds = [p.kind for p in self.signature.parameters.values()] if self.signature else []
-        self.variadic = self.signature is None or inspect.Parameter.VAR_POSITIONAL in kinds
+        self.signature = None if isinstance(function, np.ufunc) else _signature_of(function)
+        found = list(self.signature.parameters.values()) if self.signature else []
         self.operands = [
-            p.name
-            for p in (self.signature.parameters.values() if self.signature else ())
-            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+            p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
         ]
+        self.variadic = self.signature is None or any(p.kind is p.VAR_POSITIONAL for p in found)
+        if isinstance(function, np.ufunc):
+            self.operands = [f"x{i + 1}" for i in range(function.nin)]
+            self.variadic = False
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """The function; operands may be given by name, what is keyword-only is a parameter."""
-        if params and self.signature and not self.operands_hidden(params):
+        if self.signature and not self.variadic and len(args) < len(self.operands):
             bound = self.signature.bind(*args, **params)
-            args, params = bound.args, bound.kwargs
+            named = bound.kwargs
+            bound.apply_defaults()  # an operand left out is a constant
+            args, params = bound.args, named
         return super().__call__(*args, **params)
-
-    def operands_hidden(self, params: dict[str, Any]) -> bool:
-        """Whether no operand is among arguments given by name."""
-        return not any(name in params for name in self.operands)
 
 
 def _signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
