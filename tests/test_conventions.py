@@ -38,6 +38,7 @@ def slopes(f, *xs):
     """The derivative by each operand, a float if there is one operand; both modes agree."""
     found = []
     for i in range(len(xs)):
+
         def alone(x, i=i):
             return f(*xs[:i], x, *xs[i + 1 :])
 
@@ -49,9 +50,7 @@ def slopes(f, *xs):
 
 def slopes2(f, x):
     """The second derivative; all four mixtures of modes agree."""
-    found = {
-        float(a(b(f))(np.float64(x))) for a in (reverse, forward) for b in (reverse, forward)
-    }
+    found = {float(a(b(f))(np.float64(x))) for a in (reverse, forward) for b in (reverse, forward)}
     low, high = min(found), max(found)
     assert low == high or high - low <= 1e-14 * abs(high), found
     return low
@@ -230,7 +229,7 @@ def test_4_2_elements_beside_it_are_untouched():
 
 def test_4_2_a_true_nan_stays():
     assert np.isnan(wg.grad(lambda x: np.sqrt(x))(-1.0))
-    assert np.isnan(wg.grad(lambda x: (x * nan))(1.0))
+    assert np.isnan(wg.grad(lambda x: x * nan)(1.0))
 
 
 def test_4_3_a_mask_is_not_a_choice():

@@ -160,9 +160,7 @@ def wrong_transpose():
 @fault("partials_keep_their_digits")
 def tail_of_partial_lost():
     """1 - tanh(x)**2 is exactly zero from x = 19 on."""
-    return unary(
-        lambda s, x: s.tanh(x), lambda t, out, x: t * (1.0 - out * out), oracle="tanh(x)"
-    )
+    return unary(lambda s, x: s.tanh(x), lambda t, out, x: t * (1.0 - out * out), oracle="tanh(x)")
 
 
 @fault("modes_are_transposes", "derivatives_are_right")
@@ -172,9 +170,7 @@ def modes_disagree():
 
 @fault("complex_numbers_are_operands")
 def not_holomorphic():
-    return unary(
-        lambda s, x: s.conj(x), lambda t, out, x: t, oracle="conj(x)", complex_ok=True
-    )
+    return unary(lambda s, x: s.conj(x), lambda t, out, x: t, oracle="conj(x)", complex_ok=True)
 
 
 @fault("broadcasting_is_undone")

@@ -198,4 +198,4 @@ def stop_gradient(x: Any) -> Any:
     >>> float(wg.grad(lambda x: x * wg.stop_gradient(x))(3.0))
     3.0
     """
-    return tree.tree_map(lambda leaf: _stop(leaf) if isinstance(leaf, Handle) else leaf, x)  # type: ignore[operator]
+    return tree.tree_map(lambda leaf: _stop(leaf) if isinstance(leaf, Handle) else leaf, x)

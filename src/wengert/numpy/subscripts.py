@@ -84,7 +84,10 @@ def _without_dots(
 def _refused(operands: Sequence[Any], arrays: Sequence[Any], error: Exception) -> ShapeError:
     shapes = ", ".join(str(np.shape(value_of(x))) for x in arrays)
     try:
-        np.einsum(*[x if isinstance(x, str | list | tuple) else value_of(x) for x in operands])
+        given: list[Any] = [
+            x if isinstance(x, str | list | tuple) else value_of(x) for x in operands
+        ]
+        np.einsum(*given)
         why = str(error)
     except (ValueError, TypeError) as complaint:
         why = str(complaint)

@@ -6,6 +6,7 @@ that moves with x has a derivative: the fraction of `modf`, the mantissa of `fre
 
 from __future__ import annotations
 
+import builtins
 from math import inf
 from typing import Any
 
@@ -54,7 +55,7 @@ class _Round(Operation):
     kind = "elementwise"
     discrete = True
     oracle = staticmethod(
-        lambda x, decimals=0: np.vectorize(lambda v: builtin_round(float(v), decimals))(x)
+        lambda x, decimals=0: np.vectorize(lambda v: builtins.round(float(v), decimals))(x)
     )
 
     def run(self, x: Any, *, decimals: int = 0) -> Any:  # type: ignore[override]
@@ -62,8 +63,7 @@ class _Round(Operation):
         return np.round(x, decimals)
 
 
-builtin_round = round
-round = register(_Round("round", "x rounded to `decimals` places; halves to even."))
+round: Any = register(_Round("round", "x rounded to `decimals` places; halves to even."))
 
 
 @round.examples
@@ -75,9 +75,7 @@ def _(rng):
 # ---- the floating-point format -----------------------------------------------------------------
 
 
-@elementwise(
-    ufunc=np.copysign, oracle="abs(x) * (1 if y >= 0 else -1)", kinks=[0.0]
-)
+@elementwise(ufunc=np.copysign, oracle="abs(x) * (1 if y >= 0 else -1)", kinks=[0.0])
 def copysign(s, x, y):
     """|x| with the sign of y; derivative 0 at x = 0, none by y."""
     return s.copysign(x, y)

@@ -44,7 +44,7 @@ def draw(interval: tuple[float, float], rng: np.random.Generator, shape: Any = (
     if is_condition(interval):
         return rng.normal(size=shape) > 0
     if is_whole(interval):
-        return rng.integers(low, high + 1, size=shape)
+        return rng.integers(int(low), int(high) + 1, size=shape)
     if isinf(low) and isinf(high):
         return rng.normal(size=shape) * 1.5
     if isinf(high):

@@ -214,7 +214,7 @@ def precision_is_kept(op: Any, rng: np.random.Generator) -> None:
     """float16, float32 and complex64 operands give values and gradients of their precision."""
     if not is_elementwise(op):
         return
-    dtypes = [np.float16, np.float32] + [np.complex64] * op.complex_ok
+    dtypes: list[Any] = [np.float16, np.float32] + [np.complex64] * op.complex_ok
     for dtype in dtypes:
         args = [_in_dtype(draw(d, rng, (3,)), dtype, op, k) for k, d in enumerate(op.domain)]
         with np.errstate(all="ignore"):
