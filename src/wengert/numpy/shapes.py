@@ -338,21 +338,21 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 # ---- type and memory ---------------------------------------------------------------------------
 
 
-def own_copy(a: Any) -> Any:
+def own_copy(a: Any, order: str = "K") -> Any:
     """A handle of its own on the same value; derivatives pass."""
     if not isinstance(a, Handle):
-        return np.array(a)
+        return np.array(a, order=order)  # type: ignore[call-overload]
     node = a.node
     if type(node) is Node and not node.args:
-        return shapes.copy(a)  # a leaf's gradient belongs to its own handle
-    shared = type(node.value) is not np.ndarray or shapes.is_compact(node.value)
-    return wrap(node) if shared else shapes.copy(a)
+        return shapes.copy(a, order=order)  # a leaf's gradient belongs to its own handle
+    shared = type(node.value) is not np.ndarray or shapes.is_compact(node.value, order)
+    return wrap(node) if shared else shapes.copy(a, order=order)
 
 
 @counterpart(np.copy)
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     """The same values, that writing to `a` does not change; see `numpy.copy`."""
-    return own_copy(a)
+    return own_copy(a, order)
 
 
 @counterpart(np.astype)

@@ -147,24 +147,30 @@ def _(rng):
 
 
 @linear(oracle="numpy")
-def copy(x):
+def copy(x, *, order="K"):
     """The same elements, in memory of their own as far as writing is concerned."""
     # Values never change, so memory is shared where the layout is that of NumPy's copy.
-    return x if type(x) is not np.ndarray or is_compact(x) else x.copy("K")
+    return x if type(x) is not np.ndarray or is_compact(x, order) else x.copy(order)
 
 
 @copy.transpose
-def _copy_back(t, x):
+def _copy_back(t, x, *, order="K"):
     return t
 
 
 @copy.examples
 def _(rng):
     yield (rng.normal(size=(2, 3)),), {}
+    yield (rng.normal(size=(2, 3)).T,), {"order": "C"}
+    yield (rng.normal(size=(2, 3)),), {"order": "F"}
 
 
-def is_compact(x: np.ndarray[Any, Any]) -> bool:
-    """Whether a copy of the array would be laid out as the array is."""
+def is_compact(x: np.ndarray[Any, Any], order: str = "K") -> bool:
+    """Whether a copy of the array in that order would be laid out as the array is."""
+    if order == "C" or (order == "A" and not x.flags.f_contiguous):
+        return x.flags.c_contiguous
+    if order in ("F", "A"):
+        return x.flags.f_contiguous
     return x.flags.c_contiguous or x.strides == np.empty_like(x).strides
 
 

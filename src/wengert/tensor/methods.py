@@ -124,7 +124,7 @@ class Methods:
 
     def copy(self, order: str = "C") -> Any:
         """A handle of its own: writing to it does not show here.  Derivatives pass."""
-        return FUNCTIONS[np.copy](self)
+        return FUNCTIONS[np.copy](self, order)
 
     def fill(self, value: Any) -> None:
         """Write one value to every element."""
