@@ -111,13 +111,10 @@ def add_at(z: np.ndarray[Any, Any], index: Any, t: Any) -> None:
     """``z[index] += t``, where what meets at a repeated index is summed."""
     if type(index) is int or is_unique(index):
         z[index] += t
-    elif z.ndim == 1 and z.dtype == np.float64 and isinstance(index, np.ndarray) and index.ndim:
-        # bincount is NumPy's fastest way to sum by position; it takes no negative ones.
-        flat = np.where(index < 0, index + z.size, index).ravel()
-        if flat.size * 8 < z.size:
-            np.add.at(z, index, t)
-        else:
-            z += np.bincount(flat, np.broadcast_to(t, index.shape).ravel(), z.size)
+    elif z.ndim > 1 and z.flags.c_contiguous and np.size(t) * 8 > z.size:
+        # NumPy's ufunc.at is several times faster along one axis than along more.
+        positions = np.arange(z.size).reshape(z.shape)[index]
+        np.add.at(z.reshape(-1), positions.ravel(), np.broadcast_to(t, positions.shape).ravel())
     else:
         np.add.at(z, index, t)
 
