@@ -18,6 +18,7 @@ from ..core.apply import part
 from ..core.handle import Handle, value_of, wrap
 from ..core.node import Node, constant, next_serial
 from ..core.op import Op, Sweep
+from ..errors import MutatedError, at, user_line
 from .forward import pushforward
 from .reverse import pullback
 from .tape import fresh, older_than, tape_between
@@ -53,7 +54,7 @@ class Rerun(Op):
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
         """Run again, recorded, and sweep."""
         variables, captured = self._variables(node, inputs)
-        outs, _ = self.record(variables)
+        outs = self._again(node, variables)
         seeds = {
             o.node: bar
             for o, bar in zip(outs, t, strict=True)
@@ -66,7 +67,7 @@ class Rerun(Op):
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
         """Run again, recorded, and push forward."""
         variables, captured = self._variables(node, inputs)
-        outs, _ = self.record(variables)
+        outs = self._again(node, variables)
         known = {n: d for n, d in zip([*variables, *captured], dots, strict=True) if d is not None}
         nodes = [o.node if isinstance(o, Handle) else constant(o) for o in outs]
         live = [n for n in nodes if type(n) is Node]
@@ -76,11 +77,44 @@ class Rerun(Op):
             _zero_if_none(next(found) if type(n) is Node else None, n.value) for n in nodes
         )
 
+    def _again(self, node: Node, variables: Sequence[Node]) -> list[Any]:
+        """The outputs of another run, if it is the run that was recorded.
+
+        Raises
+        ------
+        MutatedError
+            The function took other tensors from outside than before, or gave another result.
+        """
+        mark = next_serial()
+        outs, _ = self.record(variables)
+        live = [o.node for o in outs if isinstance(o, Handle) and type(o.node) is Node]
+        known = {*variables, *node.args}
+        same = len(outs) == len(node.value) and known.issuperset(older_than(mark, live))
+        if not same or not all(map(_agree, map(value_of, outs), node.value)):
+            raise MutatedError(
+                f"{self.name}: run again for the derivative, the function did not do what it did "
+                "when it was recorded. Something that it uses was written to since, or it is "
+                "random or remembers. Pass as arguments what changes (a mask, a generator's "
+                f"draw), or take the derivative first{at(user_line())}."
+            )
+        return outs
+
     def _variables(self, node: Node, inputs: Sequence[Any]) -> tuple[list[Node], list[Node]]:
         """Fresh nodes for the arguments; the captured nodes as they are."""
         n = len(self.slots)
         variables = [fresh(x.node if isinstance(x, Handle) else x) for x in inputs[:n]]
         return variables, list(node.args[n:])
+
+
+def _agree(new: Any, old: Any) -> bool:
+    """Whether two runs gave the same, but for rounding in another order."""
+    if not isinstance(old, np.ndarray | np.generic) or old.dtype.kind not in "fc":
+        return True
+    if np.shape(new) != old.shape:
+        return False
+    with np.errstate(all="ignore"):
+        scale = np.max(np.abs(old), initial=0.0, where=np.isfinite(old))
+        return np.allclose(new, old, rtol=0.01, atol=0.01 * float(scale), equal_nan=True)
 
 
 def _zero_if_none(dot: Any, value: Any) -> Any:

@@ -71,8 +71,8 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         bars = result.pull(seeds) if result.connected else [None] * len(variables.nodes)
         return variables.restore(variables.like(fill(bars, variables, "zero", what)))
 
-    outputs = tree.unflatten(structure, [result.plain(o) for o in outs])
-    return (outputs, pull, tree.tree_map(result.plain, aux)) if has_aux else (outputs, pull)
+    outputs = tree.unflatten(structure, [result.copied(o) for o in outs])
+    return (outputs, pull, tree.tree_map(result.copied, aux)) if has_aux else (outputs, pull)
 
 
 def linearize(fun: Callable[..., Any], *primals: Any) -> Any:
@@ -109,7 +109,7 @@ def _linearize(fun: Callable[..., Any], primals: tuple[Any, ...], what: str) -> 
             structure, [_tangent(d, o, result) for d, o in zip(dots, outs, strict=True)]
         )
 
-    return tree.unflatten(structure, [result.plain(o) for o in outs]), push
+    return tree.unflatten(structure, [result.copied(o) for o in outs]), push
 
 
 def _tangent(dot: Any, out: Any, result: Result) -> Any:

@@ -67,6 +67,11 @@ class Result:
             return x
         return wrap(constant(x.node.value)) if self.tensors else unweakened(x.node.value)
 
+    def copied(self, x: Any) -> Any:
+        """As `plain`, where the caller may write to it while the tape is still needed."""
+        out = self.plain(x)
+        return out.copy() if type(out) is np.ndarray and isinstance(x, Handle) else out
+
 
 def _stands_for_recorded(node: Node) -> bool:
     return type(node.args[0]) is Node

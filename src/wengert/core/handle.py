@@ -96,24 +96,25 @@ def rebind(handle: Handle, node: Node) -> None:
     A leaf that requires a gradient and is written to while nothing records stays such a leaf.
     """
     shared = getattr(handle, "_link", None)
-    if shared is None:
-        old = handle.node
-        if not old.is_outdated and type(old.value) is np.ndarray:
-            node.value = _laid_out(node.value, old.value)
-        if type(old) is Node and not old.args and not is_recording():
-            node = leaf(node.value, handle)
-            # A name and hooks belong to the leaf, whatever its value.
-            node.extra = {**(old.extra or {}), **(node.extra or {})}
-        handle.node = node
-        _refresh_views(handle)
-        return
-    base, _, put = shared
-    if put is None:
-        raise OperandError(
-            "assignment to a read-only view: NumPy's broadcast_to and diagonal cannot be written "
-            "to. Copy it first (x.copy())."
-        )
-    rebind(base, put(wrap(base.node), wrap(node)).node)
+    while shared is not None:  # a view: what its base becomes, and so on to the owner
+        base, _, put = shared
+        if put is None:
+            raise OperandError(
+                "assignment to a read-only view: NumPy's broadcast_to and diagonal cannot be "
+                "written to. Copy it first (x.copy())."
+            )
+        node = put(wrap(base.node), wrap(node)).node
+        handle = base
+        shared = getattr(handle, "_link", None)
+    old = handle.node
+    if not old.is_outdated and type(old.value) is np.ndarray:
+        node.value = _laid_out(node.value, old.value)
+    if type(old) is Node and not old.args and not is_recording():
+        node = leaf(node.value, handle)
+        # A name and hooks belong to the leaf, whatever its value.
+        node.extra = {**(old.extra or {}), **(node.extra or {})}
+    handle.node = node
+    _refresh_views(handle)
 
 
 def _laid_out(value: Any, old: np.ndarray[Any, Any]) -> Any:
