@@ -1,5 +1,7 @@
 """Style 000: behaviours on nodes, for values of any type."""
 
+import copy
+import pickle
 from decimal import Decimal
 from fractions import Fraction
 
@@ -59,6 +61,37 @@ def test_arrays_with_broadcasting_and_a_number_among_them(rng):
     for i, want in zip((x, y, s), exact, strict=True):
         np.testing.assert_allclose(graph.node(i).grad(), want, rtol=1e-12)
     assert graph.node(y).grad().shape == (3,)
+
+
+def test_whole_numbers_among_arrays_do_not_round_gradients():
+    graph = BehaviorGraph()
+    x, y = graph.leaf(np.array([1, 2])), graph.leaf(np.array([0.5, 0.25]))
+    graph.function("mse", graph.function("mul", x, y), np.zeros(2))
+    graph.forward()
+    graph.backward()
+    np.testing.assert_allclose(graph.node(x).grad(), [0.25, 0.125])
+
+
+def test_a_copied_or_pickled_behaviour_is_an_operation_of_its_own():
+    behavior = Scaled(2.0)
+    assert float(wg.grad(behavior)(1.0)) == 2.0
+    twin = copy.copy(behavior)
+    twin.factor = 3.0
+    assert float(wg.grad(twin)(1.0)) == 3.0
+    assert float(wg.grad(pickle.loads(pickle.dumps(behavior)))(1.0)) == 2.0
+    assert float(wg.grad(copy.deepcopy(twin))(1.0)) == 3.0
+
+
+class Scaled(Behavior):
+    def __init__(self, factor):
+        self.factor = factor
+
+    def forward(self, nodes, curr_node_idx):
+        return self.factor * nodes[nodes[curr_node_idx].inputs()[0]].output()
+
+    def backward(self, nodes, curr_node_idx):
+        (i,) = nodes[curr_node_idx].inputs()
+        nodes[i].add_grad(self.factor * nodes[curr_node_idx].grad())
 
 
 def test_indices_connect_nodes():

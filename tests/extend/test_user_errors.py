@@ -452,6 +452,10 @@ def test_operator_graph_errors():
         graph.gradient(x, [x])
     with pytest.raises(NotDifferentiableError, match="whole numbers"):
         graph.gradient(graph.sum(x), [k])
+    with pytest.raises(NotDifferentiableError, match="constants and what depends"):
+        graph.gradient(graph.sum(x * graph.constant(2.0)), [graph.constant(2.0)])
+    with pytest.raises(DtypeError, match="would lose its kind"):
+        graph.function([k], k)(2.7)
     with pytest.raises(OperandError, match="was given no value"):
         graph.function([k], graph.sum(x))(1)
     with pytest.raises(ShapeError, match=r"Give an array of shape \(3,\)"):

@@ -24,6 +24,7 @@ import numpy as np
 from ..autodiff.directional import vjp as vjp_of
 from ..autodiff.project import project
 from ..autodiff.reverse import pullback
+from ..core.apply import apply
 from ..core.handle import Handle, value_of, wrap
 from ..core.node import Node, constant
 from ..core.op import Op, Sweep, lookup
@@ -68,8 +69,9 @@ class UserOperation(Opaque):
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """The function itself on plain values; the one door when a tensor is among them."""
-        if any(isinstance(a, Handle) for a in args):
-            return super().__call__(*args, **params)
+        for a in args:
+            if isinstance(a, Handle):
+                return apply(self, args, params)
         return self.function(*args, **params)
 
     def _run(self, *values: Any, **params: Any) -> Any:
@@ -287,7 +289,7 @@ def total(values: Iterable[Any]) -> Any:
 def fitted(bar: Any, value: Any, what: str, where: str | None = None) -> Any:
     """A contribution in the space of the value that it belongs to.
 
-    Arrays and tensors get the value's shape (a broadcast is undone) and dtype; a number gets
+    Arrays and tensors get the value's shape (broadcasting undone) and floating dtype; a number gets
     the sum of an array; about a value of any other type nothing is known, and nothing is asked.
 
     Raises
@@ -302,6 +304,8 @@ def fitted(bar: Any, value: Any, what: str, where: str | None = None) -> Any:
             raise _misfit(what, type(bar).__name__ if given is None else given, spec, where)
         if given.shape != spec.shape and not fits(given.shape, spec.shape):
             raise _misfit(what, given, spec, where)
+        if spec.dtype.kind not in "fc":  # whole numbers: the shape is theirs, the dtype is not
+            value = np.broadcast_to(np.zeros((), given.dtype), spec.shape)
         return project(bar, value.node if isinstance(value, Handle) else constant(value))
     if isinstance(value, Number):
         if isinstance(bar, str | bytes | list | tuple | dict | set):

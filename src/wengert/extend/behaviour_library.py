@@ -26,6 +26,8 @@ class Pointwise(Behavior[Any]):
 
     Parameters
     ----------
+    label : str
+        How messages call it.
     value : callable
         ``value(*operands)``.
     contributions : callable
@@ -33,10 +35,19 @@ class Pointwise(Behavior[Any]):
     """
 
     def __init__(
-        self, value: Callable[..., Any], contributions: Callable[..., tuple[Any, ...]]
+        self,
+        label: str,
+        value: Callable[..., Any],
+        contributions: Callable[..., tuple[Any, ...]],
     ) -> None:
+        self.label = label
         self.value = value
         self.contributions = contributions
+
+    @property
+    def name(self) -> str:
+        """The module and the label."""
+        return f"{__name__}.{self.label}"
 
     def forward(self, nodes: Nodes, curr_node_idx: int) -> Any:
         """The value of the function."""
@@ -83,5 +94,5 @@ LIBRARY: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 }
 
 for _name, (_value, _contributions) in LIBRARY.items():
-    register_behavior(_name, Pointwise(_value, _contributions))
+    register_behavior(_name, Pointwise(_name, _value, _contributions))
 register_behavior("matmul", FromFunction(np.matmul))

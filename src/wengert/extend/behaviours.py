@@ -48,7 +48,7 @@ class Behavior(ABC, Generic[T]):
     """
 
     discrete = False
-    _operation: UserOperation | None = None
+    _operation: BehaviorOperation | None = None
 
     @property
     def name(self) -> str:
@@ -80,9 +80,13 @@ class Behavior(ABC, Generic[T]):
         It sees a graph of its own: the operands at 0, 1, ..., itself, and one consumer that
         carries its gradient.
         """
-        if self._operation is None:
-            self._operation = BehaviorOperation(self)
-        return self._operation
+        operation = self._operation
+        if operation is None or operation.behavior is not self:  # a copy has the other's
+            operation = self._operation = BehaviorOperation(self)
+        return operation
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "_operation"}
 
 
 class BehaviorOperation(UserOperation):
@@ -100,11 +104,15 @@ class BehaviorOperation(UserOperation):
     def _contributions(self, t: Any, out: Any, *operands: Any) -> tuple[Any, ...]:
         n = len(operands)
         nodes = neighbourhood(self.behavior, operands, out)
-        given = nodes.backward_of(n, {n: t, n + 1: t}, lambda i, bar: bar)
+        given = nodes.backward_of(n, {n: t, n + 1: t}, _unchanged)
         found: list[Any] = [MISSING] * n
         for i in dict.fromkeys(i for i, _ in given):
             found[i] = total(bar for k, bar in given if k == i)
         return tuple(found)
+
+
+def _unchanged(index: int, bar: Any) -> Any:
+    return bar
 
 
 class _Turn:
@@ -116,7 +124,7 @@ class _Turn:
         self.current: int | None = None
         self.gradients: dict[int, Any] = {}
         self.contributions: list[tuple[int, Any]] = []
-        self.fit: Callable[[int, Any], Any] = lambda i, bar: bar
+        self.fit: Callable[[int, Any], Any] = _unchanged
 
 
 class BehaviorNode(Generic[T]):
@@ -258,6 +266,7 @@ class Nodes(list[BehaviorNode[Any]]):
             return _owned(node, turn.contributions)
         finally:
             turn.current, turn.gradients, turn.contributions = None, {}, []
+            turn.fit = _unchanged
 
 
 def _owned(node: BehaviorNode[Any], given: list[tuple[int, Any]]) -> list[tuple[int, Any]]:

@@ -23,6 +23,7 @@ from ..core.handle import Handle, value_of
 from ..core.spec import Shape, Spec, spec_of
 from ..errors import (
     CycleError,
+    DtypeError,
     GraphError,
     MixedGraphError,
     NotDifferentiableError,
@@ -100,6 +101,11 @@ class GraphNode:
         self.node_type = NodeType(operator.get_node_type())
         self.grad_level = operator.get_grad_level()
         self.name: str | None = None
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether a gradient may flow here: it depends on an input so, and is no whole number."""
+        return self.node_type.is_differentiable and self.data_type.kind in "fc"
 
     @property
     def parents(self) -> list[GraphNode]:
@@ -247,18 +253,19 @@ class OperatorGraph:
         self.verify()
         self._check_objective(objective)
         for p in params:
-            if p.data_type.kind not in "fc":
+            if not p.is_differentiable:
                 raise NotDifferentiableError(
-                    f"A gradient by {p!r}: whole numbers and truth values have no derivative. Make "
-                    f"the input of floating type{at(user_line())}."
+                    f"A gradient by {p!r}: whole numbers, truth values, constants and what depends "
+                    "on a shape only have none. Differentiate by an input, or a shared variable, "
+                    f"of floating type{at(user_line())}."
                 )
         seed = MAKERS["constant"](
             self, np.ones(objective.shape, objective.data_type), objective.grad_level + 1
         )
         steps = [
-            (n, [p for p in n.parents if p.node_type.is_differentiable])
+            (n, [p for p in n.parents if p.is_differentiable])
             for n in self.nodes[: objective.index + 1]
-            if n.node_type.is_differentiable or n in params
+            if n.is_differentiable
         ]
         found = accumulate(steps, objective, seed, params, _contributions)
         for p in params:
@@ -393,6 +400,10 @@ def _checked(node: GraphNode, value: Any) -> Any:
         )
     if spec.dtype == node.data_type:
         return value
+    if not np.can_cast(spec.dtype, node.data_type, "same_kind"):
+        raise DtypeError(
+            f"A value of {spec} for {node!r} would lose its kind. Cast it first{at(user_line())}."
+        )
     if isinstance(value, Handle):
         return astype(value, node.data_type)
     return np.asarray(value, node.data_type)[()]

@@ -59,7 +59,7 @@ def gradient_function(operator: AbstractOperator) -> Callable[..., Any]:
     bars: list[Any] = []
     for i, p in enumerate(mine.parents):
         bar = None
-        if p.node_type.is_differentiable and p.data_type.kind in "fc":
+        if p.is_differentiable:
             bar = mine.operator.get_parent_grad(t, i)
             bar = graph.fit(bar, p, f"get_parent_grad of {operator.name}", operator.where)
         bars.append(bar)

@@ -185,7 +185,7 @@ class AbstractOperator(ABC):
         """Given the gradient of the output in `messages`, send those of all parents."""
         my_grad = messages[self.graph.node_of(self)]
         for index, parent in enumerate(self.get_parents()):
-            if parent.node_type.is_differentiable:
+            if parent.is_differentiable:
                 self.send_grad_message(parent, self.get_parent_grad(my_grad, index), messages)
 
     @property

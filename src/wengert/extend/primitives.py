@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.apply import apply
 from ..core.handle import Handle, value_of
 from ..core.op import REGISTRY, register
 from ..errors import NotDifferentiableError, RegistryError, RuleError, at, user_line
@@ -108,15 +109,21 @@ class Primitive(UserOperation):
         if isinstance(function, np.ufunc):
             self.operands = [f"x{i + 1}" for i in range(function.nin)]
             self.variadic = False
+        self.required = 0 if self.variadic or not self.signature else len(self.operands)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """The function; operands may be given by name, what is keyword-only is a parameter."""
-        if self.signature and not self.variadic and len(args) < len(self.operands):
-            bound = self.signature.bind(*args, **params)
+        if len(args) < self.required:
+            bound = self.signature.bind(  # type: ignore[union-attr]
+                *args, **params
+            )
             named = bound.kwargs
             bound.apply_defaults()  # an operand left out is a constant
             args, params = bound.args, named
-        return super().__call__(*args, **params)
+        for a in args:
+            if isinstance(a, Handle):
+                return apply(self, args, params)
+        return self.function(*args, **params)
 
 
 def _signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
