@@ -289,3 +289,78 @@ def test_as_operation_is_one_operation_for_one_thing(styles):
     assert named.oracle(2.0) == 4.0
     with pytest.raises(wg.errors.OperandError, match="no operation in any of the five styles"):
         as_operation(3.0)
+
+
+def wrong(style, factor):
+    """2 x in one style, with a derivative that is `factor` times too large."""
+    rule = lambda t: t * (2.0 * factor)  # noqa: E731
+    if style == "behaviour":
+
+        class Double(Behavior):
+            """2 x."""
+
+            def forward(self, nodes, curr_node_idx):
+                return 2.0 * nodes[nodes[curr_node_idx].inputs()[0]].output()
+
+            def backward(self, nodes, curr_node_idx):
+                nodes[nodes[curr_node_idx].inputs()[0]].add_grad(rule(nodes[curr_node_idx].grad()))
+
+        return as_operation(Double), {}
+    if style == "operator":
+
+        class Double(UnaryOperator):
+            """2 x."""
+
+            def compute(self, x):
+                return 2.0 * x
+
+            def get_parent_grad(self, my_grad, index):
+                return rule(my_grad)
+
+        return as_operation(Double), {}
+    if style == "primitive":
+
+        @primitive
+        def double(x):
+            """2 x."""
+            return 2.0 * x
+
+        vjp[double] = lambda g, p, x: (rule(g),)
+        return double, {}
+    if style == "decorated":
+
+        class Double:
+            @backward("test_mixed.Double")
+            def forward(self, x):
+                """2 x."""
+                return 2.0 * x.data
+
+            def grad_compute(self, name, grad, out, x):
+                return (rule(grad),)
+
+        layer = Double()
+        return as_operation(layer.forward), {"owner": layer, "cls": None}
+
+    class Double(Op):
+        """2 x."""
+
+        def transform(self, transformer, x):
+            return transformer.multiply(2.0, x)
+
+        def generate_adjoints(self, adjoints, delta, x):
+            x.generate_add_delta(adjoints, rule(delta))
+
+    return as_operation(Double), {}
+
+
+@pytest.mark.parametrize("style", ["behaviour", "operator", "primitive", "decorated", "op"])
+def test_check_op_finds_a_wrong_rule_of_any_style(style):
+    for factor in (1.0, 1.0 + 1e-4):
+        op, params = wrong(style, factor)
+        op.oracle = lambda x, **_: x + x
+        op.examples(lambda rng, p=params: iter([((rng.normal(size=(2, 3)),), p)]))
+        if factor == 1.0:
+            check_op(op)
+            continue
+        with pytest.raises(wg.errors.CheckError, match="differences of the function give"):
+            check_op(op)

@@ -258,3 +258,15 @@ def test_a_branch_not_taken_does_not_poison(area):
     f = lambda x: np.where(x > 0, log(x), 0.0)  # noqa: E731
     with np.errstate(divide="ignore"):
         assert float(wg.grad(f)(0.0)) == 0.0
+
+
+def test_a_rule_that_returns_one_value_twice_has_its_forward_mode():
+    """The engine derives the forward rule; it took one of the two contributions only."""
+
+    @primitive
+    def plus(x, y):
+        return x + y
+
+    vjp[plus] = lambda g, p, x, y: (g, g)
+    assert float(wg.jvp(plus, (1.0, 2.0), (1.0, 10.0))[1]) == 11.0
+    assert float(wg.jvp(lambda x: plus(x, x), (1.0,), (1.0,))[1]) == 2.0
