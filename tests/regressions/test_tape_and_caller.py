@@ -63,3 +63,17 @@ def test_write_through_a_long_chain_of_views_exceeded_the_recursion_limit():
         return np.sum(base**2)
 
     assert wg.grad(f)(X).tolist() == [0.0, 0.4, 0.6]
+
+
+def test_checkpoint_lost_what_the_function_wrote_to_its_argument():
+    def zero_first(y):
+        y[0] = 0.0
+        return np.sum(y * y)
+
+    def f(x):
+        z = x * 1.0
+        return wg.checkpoint(zero_first)(z) + z[0]
+
+    assert np.isclose(f(X), 0.13)
+    with pytest.raises(wg.errors.MutatedError, match=r"Copy it first .* \(at .*test_tape"):
+        wg.grad(f)(X)

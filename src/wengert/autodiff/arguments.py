@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import tree
+from ..core import recording, tree
 from ..core.handle import Handle, wrap
 from ..core.node import Node, constant
 from ..core.spec import spec_of
@@ -21,6 +21,17 @@ from ..errors import NotDifferentiableError, StructureError, at, user_line
 from .tape import fresh
 
 Argnums = int | Sequence[int]
+
+
+def recorded(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Run a function that is to be differentiated.
+
+    `no_grad` around a derivative says that the derivative is not recorded, not that it is zero.
+    """
+    if recording.is_recording():
+        return fun(*args, **kwargs)
+    with recording.enable_grad():
+        return fun(*args, **kwargs)
 
 
 def name_of(fun: Any) -> str:
@@ -123,7 +134,7 @@ class Call:
 
     def __call__(self) -> Any:
         """Run the function."""
-        return self.fun(*self.args, **self.kwargs)
+        return recorded(self.fun, *self.args, **self.kwargs)
 
     def results(self, bars: Sequence[Any]) -> Any:
         """What the caller gets: one tree for a single argnum, else a tuple of trees."""

@@ -43,7 +43,14 @@ class Rerun(Op):
             leaves[i] = wrap(node)
         args, kwargs = tree.unflatten(self.structure, leaves)
         with recording.enable_grad():
-            return tree.flatten(self.fun(*args, **kwargs))
+            result = tree.flatten(self.fun(*args, **kwargs))
+        if any(leaves[i].node is not n for i, n in zip(self.slots, nodes, strict=True)):
+            raise MutatedError(
+                f"{self.name}: the function wrote to one of its arguments, which cannot be done "
+                "again when the derivative runs the function again. Copy it first (x.copy())"
+                f"{at(user_line())}."
+            )
+        return result
 
     def run(self, *values: Any) -> Any:
         """The values of the function."""

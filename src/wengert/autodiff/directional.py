@@ -16,7 +16,7 @@ from ..core.handle import Handle, wrap
 from ..core.node import Node, constant
 from ..core.spec import spec_of
 from ..errors import StructureError, at, user_line
-from .arguments import Variables, name_of
+from .arguments import Variables, name_of, recorded
 from .result import Result, fill, match, split_aux
 
 
@@ -56,7 +56,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """
     what = f"vjp of {name_of(fun)}"
     variables = Variables(primals, what)
-    out, aux = split_aux(fun(*variables.handles()), has_aux, what)
+    out, aux = split_aux(recorded(fun, *variables.handles()), has_aux, what)
     outs, structure = tree.flatten(out)
     result = Result(outs, variables.nodes, variables)
     values = [o.node.value if isinstance(o, Handle) else o for o in outs]
@@ -97,7 +97,7 @@ def linearize(fun: Callable[..., Any], *primals: Any) -> Any:
 
 def _linearize(fun: Callable[..., Any], primals: tuple[Any, ...], what: str) -> Any:
     variables = Variables(primals, what)
-    outs, structure = tree.flatten(fun(*variables.handles()))
+    outs, structure = tree.flatten(recorded(fun, *variables.handles()))
     result = Result(outs, variables.nodes, variables)
 
     def push(*tangents: Any) -> Any:

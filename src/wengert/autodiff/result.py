@@ -17,6 +17,7 @@ import numpy as np
 from ..core import tree
 from ..core.handle import Handle, wrap
 from ..core.node import Node, constant
+from ..core.recording import is_recording
 from ..core.spec import spec_of, unweakened
 from ..errors import (
     NotScalarError,
@@ -45,7 +46,8 @@ class Result:
         live = [n for n in self.out_nodes if type(n) is Node]
         self.connected = bool(live)
         self.tape: Tape = tape_between(live, set(nodes))
-        self.recorded = self.tape.foreign or any(_stands_for_recorded(n) for n in nodes)
+        outside = self.tape.foreign or any(_stands_for_recorded(n) for n in nodes)
+        self.recorded = outside and is_recording()
         self.tensors = any(isinstance(x, Handle) for x in variables.leaves)
 
     def pull(self, seeds: dict[Node, Any]) -> list[Any]:

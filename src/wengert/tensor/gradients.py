@@ -8,6 +8,7 @@ had as a leaf.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ import numpy as np
 from ..autodiff.project import cast
 from ..autodiff.reverse import pullback
 from ..autodiff.tape import tape_between, tape_to_owners
+from ..core import recording
 from ..core.handle import Handle, leaf, value_of, wrap
 from ..core.node import NO_PARAMS, RELEASED, Node, constant
 from ..core.op import Sweep
@@ -221,7 +223,8 @@ class Gradients:
         else:
             owners = [t.node for t in inputs]
             tape = tape_between([node], set(owners))
-        bars = pullback({node: seed}, owners, create_graph, tape)
+        with recording.enable_grad() if create_graph else contextlib.nullcontext():
+            bars = pullback({node: seed}, owners, create_graph, tape)
         for n, bar in zip(owners, bars, strict=True):
             owner = _handle(n) if inputs is None else inputs[owners.index(n)]
             if bar is not None:
