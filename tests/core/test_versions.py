@@ -49,7 +49,9 @@ def test_old_states_are_put_together_again_in_any_order(large, rng):
         np.testing.assert_array_equal(got, want)
 
 
-@pytest.mark.parametrize("watch", ["numpy", "data", "view", "row", "detach", "copy", "flat", "user"])
+@pytest.mark.parametrize(
+    "watch", ["numpy", "data", "view", "row", "detach", "copy", "flat", "user"]
+)
 def test_nothing_that_somebody_holds_is_overwritten(large, watch):
     x = wg.tensor(np.zeros((4, 8))) + 1.0
     held = {

@@ -220,7 +220,9 @@ CASES = {
     "select first": lambda xp, x, v: xp.select([V > 0, V > -2], [v, x[0]], default=0.0),
     "where": lambda xp, x, v: xp.where(V > 0, v, x),
     "where numbers": lambda xp, x, v: xp.where(V > 0, v, 0.0),
-    "piecewise": lambda xp, x, v: xp.piecewise(v, [V < -2, V > 1], [lambda t: t**2, 3.0, xp.negative]),
+    "piecewise": lambda xp, x, v: xp.piecewise(
+        v, [V < -2, V > 1], [lambda t: t**2, 3.0, xp.negative]
+    ),
     "meshgrid": lambda xp, x, v: xp.meshgrid(v, x[0, 0, :2]),
     "meshgrid ij": lambda xp, x, v: xp.meshgrid(v, x[0, 0], v[:2], indexing="ij"),
     "meshgrid sparse": lambda xp, x, v: xp.meshgrid(v, x[0, 0], sparse=True),

@@ -60,7 +60,7 @@ def array(
     >>> float(wg.grad(lambda a: rotation(a)[1, 0])(0.0))
     1.0
     """
-    if not isinstance(object, Handle) and not joining.holds_handles(object):
+    if not joining.holds_handles(object):
         if isinstance(like, Handle):
             return _constant(np.array(object, dtype, order=order, subok=subok, ndmin=ndmin))
         return np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
@@ -83,6 +83,8 @@ def asarray(
     copy: bool | None = None, like: Any = None,
 ) -> Any:  # fmt: skip
     """`array` without a copy where none is needed; a tensor stays itself."""
+    if type(a) is np.ndarray and like is None:
+        return np.asarray(a, dtype, order, copy=copy)
     return array(a, dtype, copy=copy, order=order or "K", like=like)
 
 
@@ -190,7 +192,9 @@ def full_like(
 # ---- ranges ------------------------------------------------------------------------------------
 
 
-def arange(*args: Any, dtype: Any = None, device: Any = None, like: Any = None, **named: Any) -> Any:
+def arange(
+    *args: Any, dtype: Any = None, device: Any = None, like: Any = None, **named: Any
+) -> Any:
     """Numbers at equal steps; their number has no derivative, start and step have.
 
     Parameters
@@ -205,7 +209,10 @@ def arange(*args: Any, dtype: Any = None, device: Any = None, like: Any = None, 
     >>> wg.jacobian(lambda step: wnp.arange(0.0, 1.0, step))(0.3)
     array([0., 1., 2., 3.])
     """
-    if not any(isinstance(a, Handle) for a in (*args, *named.values())):
+    for a in (*args, *named.values()) if named else args:
+        if isinstance(a, Handle):
+            break
+    else:
         made = np.arange(*args, dtype=dtype, **named)
         return _constant(made) if isinstance(like, Handle) else made
     start, stop, step = _range(args, named)
@@ -346,7 +353,7 @@ def geomspace(
 
 
 @counterpart(np.vander)
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """Powers of x as columns; see `numpy.vander`."""
     x = as_array(x)
     if x.ndim != 1:

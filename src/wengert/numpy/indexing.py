@@ -343,7 +343,7 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
     return value
 
 
-class vectorize(np.vectorize):  # noqa: N801 - NumPy's name
+class vectorize(np.vectorize):
     """A function of numbers as a function of arrays, and of tensors; see `numpy.vectorize`.
 
     Examples

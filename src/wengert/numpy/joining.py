@@ -207,7 +207,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
 
 
 @counterpart(np.tile)
-def tile(A: Any, reps: Any) -> Any:  # noqa: N803 - NumPy's name
+def tile(A: Any, reps: Any) -> Any:
     """The array laid side by side with itself; see `numpy.tile`."""
     A = as_array(A)
     reps = tuple(plain(reps).ravel().tolist())

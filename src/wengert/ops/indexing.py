@@ -76,7 +76,7 @@ def _plain_int(bound: Any) -> Any:
 
 
 def _whole(part: Any) -> Any:
-    """An array of an index (a truth value is one without axes), if its elements are positions or truth values."""
+    """An array of an index, if it has positions or truth values; True is one without axes."""
     if isinstance(part, list):
         part = stacked(part)
     if not isinstance(part, Handle):

@@ -20,6 +20,9 @@ from ..core.node import Node
 from ..core.op import Sweep, register
 
 
+NESTED = (list, tuple)
+
+
 class Join(Operation):
     """An operation that puts its operands side by side."""
 
@@ -92,13 +95,16 @@ def _(rng):
 
 def holds_handles(x: Any) -> bool:
     """Whether a nested list or tuple has a handle in it."""
-    stack_ = [x]
-    while stack_:
-        item = stack_.pop()
-        if isinstance(item, Handle):
+    if not isinstance(x, NESTED):
+        return isinstance(x, Handle)
+    # By types, of which there are few, and not by items, of which there may be many.
+    types = set(map(type, x))
+    for t in types:
+        if issubclass(t, Handle):
             return True
-        if isinstance(item, list | tuple):
-            stack_.extend(item)
+    for t in types:
+        if issubclass(t, NESTED):
+            return any(map(holds_handles, x))
     return False
 
 

@@ -1,0 +1,65 @@
+"""Sets: NumPy's set operations on arrays of distinct elements.
+
+    union1d, intersect1d, setdiff1d, setxor1d   sorted elements; each differentiates by the first
+                                                place it was found at
+    isin                                        whether an element is among others
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.handle import wrap
+from ..core.node import constant
+from ..ops import indexing
+from .dispatch import as_array, counterpart, plain
+from .joining import concatenate
+from .shapes import ravel
+
+__all__ = ["union1d", "intersect1d", "setdiff1d", "setxor1d", "isin"]
+
+
+@counterpart(np.union1d)
+def union1d(ar1: Any, ar2: Any) -> Any:
+    """The elements of either; see `numpy.union1d`."""
+    both = concatenate((as_array(ar1), as_array(ar2)), axis=None)
+    return indexing.read(both, np.unique(plain(both), return_index=True)[1])
+
+
+@counterpart(np.intersect1d)
+def intersect1d(
+    ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False
+) -> Any:
+    """The elements of both, taken from the first; see `numpy.intersect1d`."""
+    _, first, second = np.intersect1d(plain(ar1), plain(ar2), assume_unique, return_indices=True)
+    common = indexing.read(ravel(as_array(ar1)), first)
+    return (common, first, second) if return_indices else common
+
+
+@counterpart(np.setdiff1d)
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    """The elements of the first that are not in the second; see `numpy.setdiff1d`."""
+    flat = ravel(as_array(ar1))
+    values = plain(flat)
+    order = np.arange(values.size) if assume_unique else np.unique(values, return_index=True)[1]
+    return indexing.read(flat, order[~np.isin(values[order], plain(ar2))])
+
+
+@counterpart(np.setxor1d)
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    """The elements of exactly one of them; see `numpy.setxor1d`."""
+    both = concatenate((as_array(ar1), as_array(ar2)), axis=None)
+    values, first = np.unique(plain(both), return_index=True)
+    return indexing.read(both, first[np.isin(values, np.setxor1d(plain(ar1), plain(ar2)))])
+
+
+@counterpart(np.isin)
+def isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *,
+    kind: Any = None,
+) -> Any:  # fmt: skip
+    """Whether each element is among others; it has no derivative.  See `numpy.isin`."""
+    found = np.isin(plain(element), plain(test_elements), assume_unique, invert, kind=kind)
+    return wrap(constant(found))
