@@ -39,7 +39,7 @@ __all__ = [
 
 
 def array(
-    object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K",
+    object: Any, dtype: Any = None, *, copy: bool | None = True, order: Any = "K",
     subok: bool = False, ndmin: int = 0, like: Any = None,
 ) -> Any:  # fmt: skip
     """An array of the data; with tensors in it, nested in lists or not, a tensor.
@@ -79,7 +79,7 @@ def _constant(value: Any) -> Any:
 
 
 def asarray(
-    a: Any, dtype: Any = None, order: str | None = None, *, device: Any = None,
+    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None,
     copy: bool | None = None, like: Any = None,
 ) -> Any:  # fmt: skip
     """`array` without a copy where none is needed; a tensor stays itself."""
@@ -105,7 +105,7 @@ def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     return np.asfortranarray(a, dtype)
 
 
-def asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> Any:
+def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
     """`asarray`, refusing NaN and infinity."""
     a = asarray(a, dtype, order)
     if a.dtype.kind in "fc" and not np.isfinite(plain(a)).all():
@@ -128,9 +128,8 @@ def _like(function: Any) -> Callable[..., Any]:
     return create
 
 
-zeros, ones, empty, eye, identity, tri = map(
-    _like, (np.zeros, np.ones, np.empty, np.eye, np.identity, np.tri)
-)
+zeros, ones, empty = _like(np.zeros), _like(np.ones), _like(np.empty)
+eye, identity, tri = _like(np.eye), _like(np.identity), _like(np.tri)
 indices = np.indices
 
 
@@ -140,7 +139,7 @@ def _filled(shape: Any, value: Any, dtype: Any) -> Any:
 
 
 def full(
-    shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None,
+    shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", *, device: Any = None,
     like: Any = None,
 ) -> Any:  # fmt: skip
     """Filled with a value, which may be a tensor; see `numpy.full`."""
@@ -162,7 +161,7 @@ for _function in (np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortrana
 def _new_like(numpy_function: Any) -> Callable[..., Any]:
     """zeros_like and its sisters: of a tensor a constant tensor."""
 
-    def create(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None,
+    def create(a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None,
                *, device: Any = None) -> Any:
         return _constant(numpy_function(plain(a), dtype, order, subok, shape))
 
@@ -179,7 +178,7 @@ zeros_like, ones_like, empty_like = map(_new_like, (np.zeros_like, np.ones_like,
 
 @counterpart(np.full_like)
 def full_like(
-    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True,
+    a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: bool = True,
     shape: Any = None, *, device: Any = None,
 ) -> Any:  # fmt: skip
     """Filled with a value, which may be a tensor, in the shape and dtype of `a`."""
@@ -216,7 +215,8 @@ def arange(
         made = np.arange(*args, dtype=dtype, **named)
         return _constant(made) if isinstance(like, Handle) else made
     start, stop, step = _range(args, named)
-    numbers = np.arange(*(np.asarray(value_of(a))[()] for a in (start, stop, step)), dtype=dtype)
+    ends: list[Any] = [plain(a)[()] for a in (start, stop, step)]
+    numbers = np.arange(*ends, dtype=dtype)
     if numbers.dtype.kind not in "fc":
         return _constant(numbers)
     count = np.arange(numbers.size, dtype=numbers.dtype)

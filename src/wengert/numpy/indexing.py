@@ -264,7 +264,7 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
 
 
 @counterpart(np.copyto)
-def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """Write an array into another; see `numpy.copyto`."""
     src = as_array(joining.stacked(src))
     if not np.can_cast(dtype_of(src), dst.dtype, casting):

@@ -40,7 +40,7 @@ def _pieces(arrays: Any) -> list[Any]:
     return [as_array(joining.stacked(a)) for a in arrays]
 
 
-def _finished(result: Any, pieces: Sequence[Any], out: Any, dtype: Any, casting: str) -> Any:
+def _finished(result: Any, pieces: Sequence[Any], out: Any, dtype: Any, casting: Any) -> Any:
     """`dtype=` and `out=` of a join."""
     if dtype is not None:
         for a in pieces:
@@ -56,7 +56,7 @@ def _finished(result: Any, pieces: Sequence[Any], out: Any, dtype: Any, casting:
 @counterpart(np.concatenate, np.concat)
 def concatenate(
     arrays: Any, /, axis: int | None = 0, out: Any = None, *, dtype: Any = None,
-    casting: str = "same_kind",
+    casting: Any = "same_kind",
 ) -> Any:  # fmt: skip
     """Arrays joined along an axis that they have; see `numpy.concatenate`.
 
@@ -89,7 +89,7 @@ concat = concatenate
 
 @counterpart(np.stack)
 def stack(
-    arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
+    arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
     """Arrays of one shape joined along a new axis; see `numpy.stack`."""
     pieces = _pieces(arrays)
@@ -97,7 +97,7 @@ def stack(
 
 
 @counterpart(np.vstack)
-def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     """Joined row on row; see `numpy.vstack`."""
     return concatenate([atleast_2d(a) for a in _pieces(tup)], dtype=dtype, casting=casting)
 
@@ -106,7 +106,7 @@ row_stack = vstack
 
 
 @counterpart(np.hstack)
-def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     """Joined side by side; see `numpy.hstack`."""
     pieces = [atleast_1d(a) for a in _pieces(tup)]
     axis = 0 if pieces and pieces[0].ndim == 1 else 1

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle
 from ..ops import casts, indexing, joining, shapes
 from .creation import linspace
 from .dispatch import as_array, counterpart, plain
+from .shapes import own_copy
 
 __all__ = ["pad"]
 
@@ -74,7 +74,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
     for axis, (before, after) in enumerate(widths):
         if before or after or (mode == "empty"):
             array = _padded(array, axis, before, after, mode, kwargs)
-    return array.copy() if isinstance(array, Handle) else array
+    return own_copy(array)
 
 
 def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:

@@ -53,7 +53,7 @@ def order_in_memory(a: Any, order: str) -> str:
 
 
 @counterpart(np.reshape)
-def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> Any:
+def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: bool | None = None) -> Any:
     """The same elements in another shape; see `numpy.reshape`.
 
     Parameters
@@ -80,7 +80,7 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
 
 
 @counterpart(np.ravel)
-def ravel(a: Any, order: str = "C") -> Any:
+def ravel(a: Any, order: Any = "C") -> Any:
     """One axis, a view where NumPy gives one; see `numpy.ravel`."""
     if order in ("K", "k"):
         strides = [abs(n) for n in plain(a).strides]
@@ -338,7 +338,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 # ---- type and memory ---------------------------------------------------------------------------
 
 
-def own_copy(a: Any, order: str = "K") -> Any:
+def own_copy(a: Any, order: Any = "K") -> Any:
     """A handle of its own on the same value; derivatives pass."""
     if not isinstance(a, Handle):
         return np.array(a, order=order)  # type: ignore[call-overload]
@@ -350,7 +350,7 @@ def own_copy(a: Any, order: str = "K") -> Any:
 
 
 @counterpart(np.copy)
-def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     """The same values, that writing to `a` does not change; see `numpy.copy`."""
     return own_copy(a, order)
 

@@ -57,7 +57,8 @@ def split_index(index: Any) -> tuple[Any, tuple[Any, ...]]:
     if type(index) is tuple and all(type(part) is int for part in index):
         return index, ()
     parts = index if isinstance(index, tuple) else (index,)
-    template, operands = [], []
+    template: list[Any] = []
+    operands: list[Any] = []
     for part in parts:
         if isinstance(part, slice):
             part = slice(*(_plain_int(b) for b in (part.start, part.stop, part.step)))
