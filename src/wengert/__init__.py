@@ -22,6 +22,7 @@ from .errors import WengertError
 from .tensor import Tensor, tensor
 
 SUBMODULES = ("nn", "optim", "data", "extend", "show", "testing")  # imported at first use
+ELSEWHERE = {"primitive": "extend", "check_grads": "testing", "check_op": "testing"}
 
 __version__ = "0.1.0.dev0"
 
@@ -53,8 +54,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
+    if name in ELSEWHERE:
+        return getattr(importlib.import_module(f"{__name__}.{ELSEWHERE[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *SUBMODULES])
+    return sorted([*globals(), *SUBMODULES, *ELSEWHERE])

@@ -314,3 +314,16 @@ def test_a_python_number_promotes_nothing():
     assert value.dtype == f(0.5).dtype == np.float32 and float(slope) == -4.0
     strong = lambda x: np.sum(a * np.multiply(x, 2.0))  # noqa: E731
     assert wg.value_and_grad(strong)(0.5)[0].dtype == strong(0.5).dtype == np.float64
+
+
+def test_one_result_returned_twice_counts_twice():
+    def f(x):
+        y = np.sin(x)
+        return y, y
+
+    x = np.array([0.3, 0.5])
+    t = (np.ones(2), np.array([10.0, 100.0]))
+    want = np.cos(x) * (t[0] + t[1])
+    for g in (f, wg.checkpoint(f)):
+        np.testing.assert_allclose(wg.vjp(g, x)[1](t)[0], want, rtol=1e-14)
+        assert len(wg.jvp(g, (x,), (x,))[1]) == 2

@@ -20,7 +20,7 @@ from ..core.node import Node, constant, next_serial
 from ..core.op import Op, Sweep
 from ..errors import MutatedError, at, user_line
 from .forward import pushforward
-from .reverse import pullback
+from .reverse import gathered, pullback
 from .tape import fresh, older_than, tape_between
 
 
@@ -62,11 +62,7 @@ class Rerun(Op):
         """Run again, recorded, and sweep."""
         variables, captured = self._variables(node, inputs)
         outs = self._again(node, variables)
-        seeds = {
-            o.node: bar
-            for o, bar in zip(outs, t, strict=True)
-            if bar is not None and isinstance(o, Handle) and type(o.node) is Node
-        }
+        seeds = gathered(zip([getattr(o, "node", None) for o in outs], t, strict=True))
         targets = [*variables, *captured]
         tape = tape_between(seeds, set(targets), ends=True)
         return pullback(seeds, targets, sweep.recorded, tape)

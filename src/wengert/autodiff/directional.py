@@ -13,11 +13,12 @@ import numpy as np
 
 from ..core import tree
 from ..core.handle import Handle, wrap
-from ..core.node import Node, constant
+from ..core.node import constant
 from ..core.spec import spec_of
 from ..errors import StructureError, at, user_line
 from .arguments import Variables, name_of, recorded
 from .result import Result, fill, match, split_aux
+from .reverse import gathered
 
 
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -63,11 +64,8 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
     def pull(cotangents: Any) -> Any:
         """Cotangents of the primals, given cotangents of the outputs."""
-        seeds: dict[Node, Any] = {}
         fitted = match(cotangents, values, structure, what, "cotangents")
-        for node, t in zip(result.out_nodes, fitted, strict=True):
-            if node is not None and t is not None:
-                seeds[node] = seeds[node] + t if node in seeds else t
+        seeds = gathered(zip(result.out_nodes, fitted, strict=True))
         bars = result.pull(seeds) if result.connected else [None] * len(variables.nodes)
         return variables.restore(variables.like(fill(bars, variables, "zero", what)))
 

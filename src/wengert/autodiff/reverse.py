@@ -15,7 +15,7 @@ case pays one check of the result for this.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -192,6 +192,15 @@ def _plus(have: Any, bar: Any, a: Node, state: _State) -> Any:
     return total
 
 
+def gathered(pairs: Iterable[tuple[Any, Any]]) -> Bars:
+    """Seeds by node, summed where several outputs are one node; what has no history is left out."""
+    seeds: Bars = {}
+    for node, t in pairs:
+        if type(node) is Node and t is not None:
+            seeds[node] = seeds[node] + t if node in seeds else t
+    return seeds
+
+
 def handles_of(node: Node) -> tuple[Any, list[Any]]:
     """The value and the operands of a line as handles."""
     inputs = [wrap(a) if isinstance(a, Node) else a for a in node.args]
@@ -286,7 +295,7 @@ def transpose(
     node: Node, outs: Sequence[Any], seeds: Sequence[Any], probes: Sequence[Node | None], sweep: Any
 ) -> list[Any]:
     """Pull `seeds` back through a linear rule that was recorded on `probes`."""
-    pairs: Bars = {}
+    pairs: list[tuple[Node, Any]] = []
     for out, seed in zip(outs, seeds, strict=True):
         if out is None or seed is None:
             continue
@@ -296,8 +305,7 @@ def transpose(
                 "plain numbers, so the other mode cannot be derived from it. Write the rule in "
                 f"wengert operations, or state both modes{at(node.where)}."
             )
-        bar = project(seed, out.node)  # a rule may return one handle for two operands
-        pairs[out.node] = pairs[out.node] + bar if out.node in pairs else bar
+        pairs.append((out.node, project(seed, out.node)))
     live = [p for p in probes if p is not None]
-    bars = iter(pullback(pairs, live, record=sweep.recorded or None))
+    bars = iter(pullback(gathered(pairs), live, record=sweep.recorded or None))
     return [None if p is None else next(bars) for p in probes]
