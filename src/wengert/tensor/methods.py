@@ -18,7 +18,8 @@ from ..ops import casts, shapes
 from .protocols import FUNCTIONS, operation_of
 
 FROM_NUMPY = """sum prod mean var std max min argmax argmin any all cumsum cumprod swapaxes squeeze
-    repeat take diagonal trace dot clip round argsort argpartition searchsorted nonzero ptp choose put
+    repeat take diagonal trace dot clip round argsort argpartition searchsorted nonzero
+    ptp choose put
     """.split()
 
 
