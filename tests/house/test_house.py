@@ -169,3 +169,12 @@ def test_page_of_results_is_rendered(path, monkeypatch):
     page = ROOT / "docs" / module.PAGE
     rendered = module.render(json.loads(path.read_text(encoding="utf-8")))
     assert page.read_text(encoding="utf-8") == rendered, "run `make docs`"
+
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_links_between_pages_lead_somewhere(page):
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert not [link for link in links if not (page.parent / link).exists()]

@@ -38,7 +38,7 @@ class Rerun(Op):
 
     def record(self, nodes: Sequence[Node]) -> tuple[list[Any], Any]:
         """Run the function with these nodes as its arguments; the leaves of its result."""
-        leaves = list(self.leaves)
+        leaves: list[Any] = list(self.leaves)
         for i, node in zip(self.slots, nodes, strict=True):
             leaves[i] = wrap(node)
         args, kwargs = tree.unflatten(self.structure, leaves)

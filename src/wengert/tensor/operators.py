@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,23 +19,10 @@ from ..core.node import NO_PARAMS, Node
 from ..core.op import lookup
 from ..errors import DtypeError, at, user_line
 from ..ops import indexing
+from .operands import NUMERIC, operand
 from .protocols import fitted
 
-NUMERIC = frozenset(
-    {np.ndarray, int, float, complex, bool, *np.sctypeDict.values()} - {np.object_, np.str_}
-)
 Method = Callable[..., Any]
-
-
-def operand(other: Any) -> Any:
-    """`other` as something an operation can take; NotImplemented leaves it to its own class."""
-    if isinstance(other, Handle) or type(other) in NUMERIC:
-        return other
-    if isinstance(other, list | tuple):
-        return np.asarray(other)
-    if isinstance(other, np.ndarray | np.generic | int | float | complex):
-        return other
-    return NotImplemented
 
 
 def binary(name: str, run: Method) -> tuple[Method, Method, Method]:
@@ -114,7 +101,7 @@ class Operators:
         return indexing.read(self, index)
 
     def __setitem__(self, index: Any, v: Any) -> None:
-        if isinstance(v, Handle) and indexing.stands_already(self, index, v):
+        if isinstance(v, Handle) and indexing.stands_already(cast(Handle, self), index, v):
             return
         if isinstance(v, Handle) and type(v.node) is Node and value_of(self).dtype.kind not in "fc":
             raise DtypeError(
@@ -123,6 +110,12 @@ class Operators:
                 f"x = x.astype(float){at(user_line())}."
             )
         self._assign(indexing.written(self, index, v))  # type: ignore[attr-defined]
+
+    def __round__(self, digits: int | None = None) -> Any:
+        if self.ndim:  # type: ignore[attr-defined]
+            raise TypeError(f"round(x) of shape {self.shape}: use np.round{at(user_line())}.")  # type: ignore[attr-defined]
+        rounded: Any = np.round(self, digits or 0)  # type: ignore[call-overload]
+        return rounded.astype(int) if digits is None else rounded
 
     def __len__(self) -> int:
         return len(value_of(self))
