@@ -22,10 +22,10 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-import numpy as np
 import wengert as wg
 from wengert import nn, optim, show
 from wengert.data import DataLoader

@@ -23,9 +23,9 @@ censored one the log of the probability to live longer, -e**w.
 
 import sys
 
+import numpy as np
 from scipy.optimize import minimize
 
-import numpy as np
 import wengert as wg
 
 BEARINGS = np.array(

@@ -171,9 +171,11 @@ def test_ranges_of_whole_numbers_and_dtypes():
     assert np.linspace(wg.tensor(np.float32(0)), np.float32(1), 3).dtype == np.float32
     got = np.linspace(wg.tensor(0.0), 9.9, 5, dtype=int)
     np.testing.assert_array_equal(got.numpy(), np.linspace(0.0, 9.9, 5, dtype=int))
-    for bad in (lambda: np.linspace(wg.tensor(0.0), 1.0, -1),
-                lambda: np.geomspace(wg.tensor(0.0), 1.0),
-                lambda: np.vander(wg.tensor([[1.0]]))):
+    for bad in (
+        lambda: np.linspace(wg.tensor(0.0), 1.0, -1),
+        lambda: np.geomspace(wg.tensor(0.0), 1.0),
+        lambda: np.vander(wg.tensor([[1.0]])),
+    ):
         with pytest.raises(ValueError):
             bad()
 

@@ -15,9 +15,7 @@ from wengert.numpy import elementwise
 from wengert.testing import check_grads
 
 DTYPES = "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split()
-UFUNCS = sorted(
-    {name for name in elementwise.__all__ if isinstance(getattr(np, name), np.ufunc)}
-)
+UFUNCS = sorted({name for name in elementwise.__all__ if isinstance(getattr(np, name), np.ufunc)})
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # logs of 0 and the like
 
 

@@ -79,6 +79,7 @@ def test_assignment(name, rng):
         values.append(rng.normal(size=shape[1:]))
         values.append(rng.normal(size=shape).tolist())
     for v in values:
+
         def f(x, v):
             x = x * 1.0
             x[index] = v

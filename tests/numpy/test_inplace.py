@@ -45,8 +45,15 @@ def programs(draw):
                  "fill", "swap", "squeeze"]
             )
         )  # fmt: skip
-        lines.append((kind, draw(st.integers(0, 50)), draw(st.integers(0, 50)),
-                      draw(st.tuples(PARTS, PARTS)), draw(st.floats(-2.0, 2.0, width=16))))
+        lines.append(
+            (
+                kind,
+                draw(st.integers(0, 50)),
+                draw(st.integers(0, 50)),
+                draw(st.tuples(PARTS, PARTS)),
+                draw(st.floats(-2.0, 2.0, width=16)),
+            )
+        )
     return lines
 
 

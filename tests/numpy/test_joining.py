@@ -88,9 +88,9 @@ def test_dtypes_join_as_in_numpy():
     assert np.concatenate([single], dtype=int, casting="unsafe").dtype == np.int64
     with pytest.raises(TypeError, match="cannot be cast"):
         np.concatenate([single], dtype=int)
-    left, right = wg.grad(
-        lambda a, b: np.sum(np.concatenate([a, b]) ** 2), argnums=(0, 1)
-    )(np.float32([1.0]), np.array([2.0]))
+    left, right = wg.grad(lambda a, b: np.sum(np.concatenate([a, b]) ** 2), argnums=(0, 1))(
+        np.float32([1.0]), np.array([2.0])
+    )
     assert left.dtype == np.float32 and right.dtype == np.float64
 
 

@@ -72,7 +72,11 @@ def test_polyfit(rng):
 
 def test_refusals():
     x = wg.tensor(P)
-    for bad in (lambda: np.polyder(x, -1), lambda: np.polyint(x, -1),
-                lambda: np.polyint(x, 3, k=[1.0, 2.0]), lambda: np.roots(wg.tensor(X))):
+    for bad in (
+        lambda: np.polyder(x, -1),
+        lambda: np.polyint(x, -1),
+        lambda: np.polyint(x, 3, k=[1.0, 2.0]),
+        lambda: np.roots(wg.tensor(X)),
+    ):
         with pytest.raises(ValueError):
             bad()

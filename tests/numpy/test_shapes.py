@@ -140,8 +140,11 @@ def test_numbers_without_axes(agree):
 
 
 def test_order_two_passes(agree, rng):
-    agree(lambda xp, x: xp.pad(xp.tril(x) ** 2, 1, mode="reflect") * xp.flip(x)[0, 0],
-          rng.normal(size=(2, 3)), order=2)
+    agree(
+        lambda xp, x: xp.pad(xp.tril(x) ** 2, 1, mode="reflect") * xp.flip(x)[0, 0],
+        rng.normal(size=(2, 3)),
+        order=2,
+    )
 
 
 @pytest.mark.parametrize(
@@ -187,6 +190,7 @@ def test_astype_to_whole_numbers_stops_derivatives():
 def test_fill_diagonal(rng):
     x, v = rng.normal(size=(5, 3)), rng.normal(size=2)
     for wrap in (False, True):
+
         def f(x, v, wrap=wrap):
             x = x * 1.0
             np.fill_diagonal(x, v, wrap)

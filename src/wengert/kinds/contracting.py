@@ -168,9 +168,7 @@ def _plain_rank(batch: list[str], free_a: list[str], free_b: list[str]) -> bool:
     return len(free_a) <= 1 and len(free_b) <= 1
 
 
-def _matrices(
-    order_a: Shape | None, order_b: Shape | None, order_out: Shape | None
-) -> Run:
+def _matrices(order_a: Shape | None, order_b: Shape | None, order_out: Shape | None) -> Run:
     if order_out is not None:
         return lambda a, b: np.matmul(
             a if order_a is None else a.transpose(order_a),

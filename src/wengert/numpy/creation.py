@@ -161,8 +161,15 @@ for _function in (np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortrana
 def _new_like(numpy_function: Any) -> Callable[..., Any]:
     """zeros_like and its sisters: of a tensor a constant tensor."""
 
-    def create(a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None,
-               *, device: Any = None) -> Any:
+    def create(
+        a: Any,
+        dtype: Any = None,
+        order: Any = "K",
+        subok: bool = True,
+        shape: Any = None,
+        *,
+        device: Any = None,
+    ) -> Any:
         return _constant(numpy_function(plain(a), dtype, order, subok, shape))
 
     create.__name__ = numpy_function.__name__
@@ -312,9 +319,7 @@ def logspace(
     """Numbers at equal ratios, given by the logarithms of the ends; see `numpy.logspace`."""
     base = as_array(base)
     if base.ndim:
-        shape = np.broadcast_shapes(
-            base.shape, np.shape(value_of(start)), np.shape(value_of(stop))
-        )
+        shape = np.broadcast_shapes(base.shape, np.shape(value_of(start)), np.shape(value_of(stop)))
         start, stop, base = (
             casts.broadcast_to(as_array(a), shape=shape) for a in (start, stop, base)
         )

@@ -130,9 +130,7 @@ def _part(ndim: int, axis: int, part: Any) -> tuple[Any, ...]:
 
 
 @counterpart(np.diff)
-def diff(
-    a: Any, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: Any = NOTHING
-) -> Any:
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: Any = NOTHING) -> Any:
     """The n-th difference of neighbours, as ``numpy.diff``."""
     a = as_array(a)
     if n < 0:
@@ -234,9 +232,7 @@ def _gradient_along(f: Any, axis: int, h: Any, edge_order: int) -> Any:
         ha = hb = hy = hz = h
     else:
         a, b = shaped(h[:-1]), shaped(h[1:])
-        inner = (
-            -b / (a * (a + b)) * low + (b - a) / (a * b) * mid + a / (b * (a + b)) * high
-        )
+        inner = -b / (a * (a + b)) * low + (b - a) / (a * b) * mid + a / (b * (a + b)) * high
         ha, hb, hy, hz = (h[0], h[1], h[-2], h[-1]) if n > 2 else (h[0], h[0], h[0], h[0])
     if edge_order == 1:
         left, right = (second - first) / ha, (last - last2) / hz

@@ -138,9 +138,7 @@ def nan_to_num(
     if value.dtype.kind not in "fc":
         result = x
     elif value.dtype.kind == "c":
-        parts = [
-            nan_to_num(part(x), True, nan, posinf, neginf) for part in (real, imag)
-        ]
+        parts = [nan_to_num(part(x), True, nan, posinf, neginf) for part in (real, imag)]
         result = parts[0] + 1j * parts[1]
     else:
         limits = np.finfo(value.dtype)
@@ -226,9 +224,7 @@ def fix(x: Any, out: Any = None) -> Any:
 
 
 @counterpart(np.isclose)
-def isclose(
-    a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
-) -> Any:
+def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
     """``numpy.isclose``: whether |a - b| <= atol + rtol |b|."""
     return logic.isclose(a, b, rtol=value_of(rtol), atol=value_of(atol), equal_nan=equal_nan)
 

@@ -234,8 +234,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
     """Write to positions that differ from line to line; see `numpy.put_along_axis`."""
     if axis is None:
-        write(arr, np.unravel_index(plain(indices) % arr.size, arr.shape), values,
-              "put_along_axis")
+        write(arr, np.unravel_index(plain(indices) % arr.size, arr.shape), values, "put_along_axis")
         return
     _, indices, axis = _checked_along(arr, indices, axis)
     write(arr, _along(arr.shape, plain(indices), axis), values, "put_along_axis")
@@ -336,9 +335,7 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
         if result.ndim != value.ndim:
             result = shapes.expand_dims(result, axis=axis)
             if result.ndim != value.ndim:
-                raise ValueError(
-                    "function is not returning an array of the correct shape"
-                )
+                raise ValueError("function is not returning an array of the correct shape")
         value = result
     return value
 

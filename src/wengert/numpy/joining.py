@@ -215,8 +215,9 @@ def tile(A: Any, reps: Any) -> Any:
     shape = (1,) * (ndim - A.ndim) + A.shape
     reps = (1,) * (ndim - len(reps)) + reps
     spread = A.reshape(tuple(m for n in shape for m in (1, n)))
-    full = casts.broadcast_to(spread, shape=tuple(m for r, n in zip(reps, shape, strict=True)
-                                                  for m in (r, n)))
+    full = casts.broadcast_to(
+        spread, shape=tuple(m for r, n in zip(reps, shape, strict=True) for m in (r, n))
+    )
     return full.reshape(tuple(r * n for r, n in zip(reps, shape, strict=True))).copy()
 
 

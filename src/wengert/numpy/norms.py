@@ -137,9 +137,7 @@ def vector_norm(x: Any, ord: float = 2, axis: Axis = None, keepdims: bool = Fals
     if ord == 1:
         return reductions.sum(absolute(x), **keys)
     if ord == 0:
-        return casts.astype(
-            reductions.count_nonzero(x, **keys), np.asarray(value_of(x)).real.dtype
-        )
+        return casts.astype(reductions.count_nonzero(x, **keys), np.asarray(value_of(x)).real.dtype)
     return reductions.norm_p(x, p=ord, **keys)
 
 

@@ -102,16 +102,22 @@ def _pair(values: Any, axis: int, ndim: int) -> tuple[Any, Any]:
 def _padded(array: Any, axis: int, before: int, after: int, mode: str, options: Any) -> Any:
     if mode in ("constant", "empty"):
         low, high = _pair(options.get("constant_values", 0), axis, array.ndim)
-        return _joined(_filled(array, axis, before, low), array, _filled(array, axis, after, high),
-                       axis)
+        return _joined(
+            _filled(array, axis, before, low), array, _filled(array, axis, after, high), axis
+        )
     if mode == "linear_ramp":
         low, high = _pair(options.get("end_values", 0), axis, array.ndim)
-        return _joined(_ramp(array, axis, before, low, first=True), array,
-                       _ramp(array, axis, after, high, first=False), axis)
+        return _joined(
+            _ramp(array, axis, before, low, first=True),
+            array,
+            _ramp(array, axis, after, high, first=False),
+            axis,
+        )
     if mode in STATISTICS:
         low, high = _statistics(array, axis, mode, options.get("stat_length"))
-        return _joined(_filled(array, axis, before, low), array, _filled(array, axis, after, high),
-                       axis)
+        return _joined(
+            _filled(array, axis, before, low), array, _filled(array, axis, after, high), axis
+        )
     if options.get("reflect_type", "even") == "odd":
         return _odd(array, axis, before, after, mode)
     return _gathered(array, axis, before, after, mode)
@@ -177,5 +183,3 @@ def _by_function(array: Any, widths: Any, function: Callable[..., Any], options:
         for where in np.ndindex(*others):
             function(array[(*where[:axis], slice(None), *where[axis:])], width, axis, options)
     return array
-
-

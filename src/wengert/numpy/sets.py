@@ -1,8 +1,8 @@
 """Sets: NumPy's set operations on arrays of distinct elements.
 
-    union1d, intersect1d, setdiff1d, setxor1d   sorted elements; each differentiates by the first
-                                                place it was found at
-    isin                                        whether an element is among others
+union1d, intersect1d, setdiff1d, setxor1d   sorted elements; each differentiates by the first
+                                            place it was found at
+isin                                        whether an element is among others
 """
 
 from __future__ import annotations

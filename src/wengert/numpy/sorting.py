@@ -44,9 +44,7 @@ def _line(a: Any, axis: int | None) -> tuple[Any, int]:
 
 def _kind(kind: Any, order: Any, stable: Any) -> Any:
     if order is not None:
-        raise DtypeError(
-            f"order={order!r} names fields, which a tensor has not{at(user_line())}."
-        )
+        raise DtypeError(f"order={order!r} names fields, which a tensor has not{at(user_line())}.")
     if stable is not None:
         if kind is not None:
             raise ValueError("`kind` and `stable` parameters can't be provided at the same time.")
@@ -184,8 +182,9 @@ def unique(
         values = reshape(ar, shape=(-1,))[index]
     else:
         values = ar[tuple(index if k == axis % ar.ndim else slice(None) for k in range(ar.ndim))]
-    wanted = zip((return_index, return_inverse, return_counts), (index, inverse, counts),
-                 strict=True)
+    wanted = zip(
+        (return_index, return_inverse, return_counts), (index, inverse, counts), strict=True
+    )
     more = [part for flag, part in wanted if flag]
     return (values, *more) if more else values
 

@@ -180,9 +180,7 @@ def accumulate(ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None) ->
 
 
 @implements_method("reduceat")
-def reduceat(
-    ufunc: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: Any = None
-) -> Any:
+def reduceat(ufunc: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:
     """``ufunc.reduceat`` of a tensor: reductions of the stretches between indices."""
     _check_binary(ufunc, "reduceat")
     x = as_array(array)
@@ -270,8 +268,9 @@ def _in_rounds(ufunc: np.ufunc, x: Any, v: Any, index: Any) -> Any:
     flat = reshape(x, shape=(-1,))
     places = np.ravel(number)
     if v is not None:
-        v = reshape(v if v.shape == number.shape else casts.broadcast_to(v, shape=number.shape),
-                    shape=(-1,))
+        v = reshape(
+            v if v.shape == number.shape else casts.broadcast_to(v, shape=number.shape), shape=(-1,)
+        )
     rounds = _visits(places)
     for r in range(int(rounds.max(initial=-1)) + 1):
         now = np.flatnonzero(rounds == r)

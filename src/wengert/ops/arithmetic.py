@@ -72,9 +72,7 @@ def _wrapped(s, x, y):
     return r, s.logical_and(s.not_equal(r, 0.0), s.logical_xor(s.less(y, 0.0), s.less(r, 0.0)))
 
 
-@elementwise(
-    ufunc=np.floor_divide, oracle="floor(x / y)", domain=[REAL, POSITIVE], discrete=True
-)
+@elementwise(ufunc=np.floor_divide, oracle="floor(x / y)", domain=[REAL, POSITIVE], discrete=True)
 def floor_divide(s, x, y):
     """The largest whole number not above x / y; a step function."""
     r, wraps = _wrapped(s, x, y)
@@ -105,9 +103,7 @@ remainder.partials(
 )
 
 
-@elementwise(
-    ufunc=np.fmod, oracle="x - y * sign(x / y) * floor(abs(x / y))", domain=_BETWEEN
-)
+@elementwise(ufunc=np.fmod, oracle="x - y * sign(x / y) * floor(abs(x / y))", domain=_BETWEEN)
 def fmod(s, x, y):
     """x - y trunc(x / y), exact, with the sign of x: C's remainder."""
     return s.fmod(x, y)
@@ -187,9 +183,7 @@ cbrt.partials(lambda t, out, x: t / (3.0 * out * out))
 # ---- powers: DLMF 4.2(iv) ----------------------------------------------------------------------
 
 
-@elementwise(
-    ufunc=np.power, oracle="x ** y", domain=[POSITIVE, (-3.0, 3.0)], complex_ok=True
-)
+@elementwise(ufunc=np.power, oracle="x ** y", domain=[POSITIVE, (-3.0, 3.0)], complex_ok=True)
 def power(s, x, y):
     """x ** y; for negative x the exponent has to be a whole number.
 
@@ -231,9 +225,7 @@ def _power_by_exponent(t: Any, out: Any, x: Any, y: Any) -> Any:
 power.partials(_power_by_base, _power_by_exponent)
 
 
-@elementwise(
-    ufunc=np.float_power, oracle="x ** y", domain=[POSITIVE, (-3.0, 3.0)], complex_ok=True
-)
+@elementwise(ufunc=np.float_power, oracle="x ** y", domain=[POSITIVE, (-3.0, 3.0)], complex_ok=True)
 def float_power(s, x, y):
     """x ** y, computed in float64 or more."""
     return s.power(x, y)

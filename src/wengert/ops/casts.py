@@ -1,10 +1,10 @@
 """Casts, and the adjoint pair of broadcasting.
 
-    cast          another floating or complex dtype; the cotangent is cast back
-    discretise    whole numbers or truth values: derivatives stop
-    astype        whichever of the two is right
-    broadcast_to  elements repeated without copying
-    sum_to        its transpose
+cast          another floating or complex dtype; the cotangent is cast back
+discretise    whole numbers or truth values: derivatives stop
+astype        whichever of the two is right
+broadcast_to  elements repeated without copying
+sum_to        its transpose
 """
 
 from __future__ import annotations

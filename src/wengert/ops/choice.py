@@ -115,9 +115,7 @@ where.partials(
 )
 
 
-@elementwise(
-    oracle="min(max(x, low), high)", domain=[(-2.0, 2.0), (-1.0, -0.5), (0.5, 1.0)]
-)
+@elementwise(oracle="min(max(x, low), high)", domain=[(-2.0, 2.0), (-1.0, -0.5), (0.5, 1.0)])
 def clip(s, x, low, high):
     """x, but not below low and not above high: min(max(x, low), high).
 
@@ -153,9 +151,7 @@ def relu(s, x):
 relu.partials(lambda t, out, x: where(x > 0, t, 0.0))
 
 
-@elementwise(
-    oracle="x if x > 0 else slope * x", domain=[REAL, (0.0, 0.5)], kinks=[0.0]
-)
+@elementwise(oracle="x if x > 0 else slope * x", domain=[REAL, (0.0, 0.5)], kinks=[0.0])
 def leaky_relu(s, x, slope):
     """x for x > 0, else slope * x; derivative `slope` at x = 0."""
     return s.where(s.less(0, x), x, slope * x)
@@ -167,9 +163,7 @@ leaky_relu.partials(
 )
 
 
-@elementwise(
-    oracle="x if x > 0 else alpha * expm1(x)", domain=[REAL, POSITIVE], kinks=[0.0]
-)
+@elementwise(oracle="x if x > 0 else alpha * expm1(x)", domain=[REAL, POSITIVE], kinks=[0.0])
 def elu(s, x, alpha):
     """x for x > 0, else alpha (exp(x) - 1); derivative `alpha` at x = 0."""
     return s.where(s.less(0, x), x, alpha * s.expm1(s.min(x, 0)))

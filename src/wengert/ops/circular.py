@@ -1,8 +1,8 @@
 """Circular functions and their inverses: DLMF 4.14 to 4.26; angles and lengths.
 
-    sin cos tan cot sinc             and arcsin arccos arctan
-    arctan2 hypot                    angle and length of a pair
-    deg2rad rad2deg ...              units
+sin cos tan cot sinc             and arcsin arccos arctan
+arctan2 hypot                    angle and length of a pair
+deg2rad rad2deg ...              units
 """
 
 from __future__ import annotations
@@ -111,9 +111,7 @@ def _over(t: Any, length: Any) -> Any:
     return where(origin, 0.0, t / where(origin, 1.0, length))
 
 
-hypot.partials(
-    lambda t, out, x, y: t * _over(x, out), lambda t, out, x, y: t * _over(y, out)
-)
+hypot.partials(lambda t, out, x, y: t * _over(x, out), lambda t, out, x, y: t * _over(y, out))
 
 
 @elementwise(ufunc=np.arctan2, oracle="atan2(y, x)")

@@ -74,9 +74,7 @@ def log10(s, x):
 log10.partials(lambda t, out, x: t / (x * LN10))
 
 
-@elementwise(
-    ufunc=np.log1p, oracle="log1p(x)", domain=[(-1.0, float("inf"))], complex_ok=True
-)
+@elementwise(ufunc=np.log1p, oracle="log1p(x)", domain=[(-1.0, float("inf"))], complex_ok=True)
 def log1p(s, x):
     """log(1 + x) for x > -1; exact to rounding even where 1 + x rounds to 1."""
     return s.log1p(x)

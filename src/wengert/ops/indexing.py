@@ -235,8 +235,9 @@ class SetItem(Operation):
         """One element after the other, in the order of the index."""
         out = np.array(x)
         chosen = np.arange(out.size).reshape(out.shape)[join_index(index, operands)]
-        for k, value in zip(np.ravel(chosen), np.ravel(np.broadcast_to(v, np.shape(chosen))),
-                            strict=True):
+        for k, value in zip(
+            np.ravel(chosen), np.ravel(np.broadcast_to(v, np.shape(chosen))), strict=True
+        ):
             out.flat[k] = value
         return out
 

@@ -19,7 +19,6 @@ from ..core.handle import Handle, value_of
 from ..core.node import Node
 from ..core.op import Sweep, register
 
-
 NESTED = (list, tuple)
 
 
@@ -34,8 +33,7 @@ class Join(Operation):
         """The piece of the cotangent that belongs to each operand."""
         places = self.places([np.shape(value_of(x)) for x in inputs], **node.params)
         return [
-            t[place] if sweep.wants(a) else None
-            for a, place in zip(node.args, places, strict=True)
+            t[place] if sweep.wants(a) else None for a, place in zip(node.args, places, strict=True)
         ]
 
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
@@ -58,9 +56,7 @@ class Concatenate(Join):
         """One slice after the other."""
         before = (slice(None),) * (axis % len(shapes[0]))
         ends = np.cumsum([s[axis] for s in shapes]).tolist()
-        return [
-            (*before, slice(start, end)) for start, end in zip([0, *ends], ends, strict=False)
-        ]
+        return [(*before, slice(start, end)) for start, end in zip([0, *ends], ends, strict=False)]
 
 
 class Stack(Join):

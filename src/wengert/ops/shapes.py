@@ -186,9 +186,7 @@ def _diagonal_back(t, x, *, offset=0, axis1=0, axis2=1):
     n = t.shape[-1]
     i = np.arange(n) + max(-offset, 0)
     j = np.arange(n) + max(offset, 0)
-    z = scatter(
-        t, i, j, index=(Ellipsis, Hole(0), Hole(1)), shape=(*t.shape[:-1], rows, columns)
-    )
+    z = scatter(t, i, j, index=(Ellipsis, Hole(0), Hole(1)), shape=(*t.shape[:-1], rows, columns))
     order = [k for k in range(x.ndim) if k not in (axis1 % x.ndim, axis2 % x.ndim)]
     order += [axis1 % x.ndim, axis2 % x.ndim]
     return transpose(z, axes=_inverse(order))

@@ -1,8 +1,8 @@
 """Norms, condition, rank, powers and products of matrices, under the names of `numpy.linalg`.
 
-    norm, vector_norm, matrix_norm, cond, matrix_rank
-    trace, diagonal, matrix_transpose
-    matrix_power, multi_dot
+norm, vector_norm, matrix_norm, cond, matrix_rank
+trace, diagonal, matrix_transpose
+matrix_power, multi_dot
 """
 
 from __future__ import annotations
@@ -106,9 +106,7 @@ def _matrix_norm(x: Any, ord: Any, axes: Any, keepdims: bool) -> Any:
 
 
 @counterpart(np.linalg.vector_norm)
-def vector_norm(
-    x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2
-) -> Any:
+def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Any:
     """The norm of vectors along axes, as ``numpy.linalg.vector_norm``.
 
     Parameters
