@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert.kinds.opaque import Opaque
 
 
 def chain(x, n):
@@ -47,6 +48,25 @@ def diamonds(n):
 
 def test_diamonds_are_walked_once():
     assert diamonds(1000) == 2.0**1000
+
+
+def test_each_line_is_handed_its_complete_cotangent_once():
+    handed = []
+
+    def rule(t, out, x):
+        handed.append(float(t))
+        return (t * 3.0,)
+
+    thrice = Opaque(lambda x: x * 3.0, name="thrice", vjp=rule)
+    x = wg.tensor(1.0, requires_grad=True)
+    y = thrice(x)
+    z = y
+    for _ in range(10):
+        z = z + y * 2.0
+    (z * z).backward()
+    assert handed == [2 * 63.0 * 21.0] and x.grad.item() == 3 * handed[0]
+    wg.grad(lambda x: thrice(x) * thrice(x))(2.0)
+    assert handed[1:] == [6.0, 6.0]
 
 
 def test_backward_time_is_linear_in_the_length():
