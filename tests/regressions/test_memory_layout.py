@@ -31,3 +31,15 @@ def test_write_to_a_flattened_copy_of_a_transpose():
     value, slope = wg.value_and_grad(f)(x)
     assert value == f(x)
     assert slope.tolist() == [[2.0, 4.0, 6.0], [0.0, 10.0, 12.0]]
+
+
+def test_an_argument_in_fortran_order_was_laid_out_anew():
+    def f(x):
+        x = x.T  # of x in Fortran order in C order
+        x.reshape(-1)[1] = 0.0
+        return np.sum(x**2)
+
+    x = np.asfortranarray(np.arange(1.0, 7.0).reshape(2, 3))
+    value, slope = wg.value_and_grad(f)(x)
+    assert value == f(x.copy("F")) == 91.0 - 16.0
+    assert slope.tolist() == [[2.0, 4.0, 6.0], [0.0, 10.0, 12.0]]

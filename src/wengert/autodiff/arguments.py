@@ -64,7 +64,9 @@ class Variables:
         is_handle = isinstance(leaf, Handle)
         value = leaf.node.value if is_handle else leaf
         spec = spec_of(value)
-        if spec is None:
+        if isinstance(value, np.ndarray) and type(value).__mul__ is not np.ndarray.__mul__:
+            kind, remedy = f"a {type(value).__name__}", "Convert it, np.asarray(x)"
+        elif spec is None:
             if isinstance(leaf, str | bytes | None) and len(self.leaves) > 1:
                 return None  # part of a container, and not a number: passed on as it is
             kind, remedy = f"a {type(leaf).__name__}", "Pass an array of floats"
@@ -75,8 +77,8 @@ class Variables:
         place = tree.paths(tree_)[i]
         raise NotDifferentiableError(
             f"{what}: the argument{' at ' + place if place else ''} is {kind}, and only floating "
-            f"and complex numbers have derivatives. {remedy}, or choose other arguments with "
-            f"argnums{at(user_line())}."
+            f"and complex numbers, and arrays of them, have derivatives. {remedy}, or choose other "
+            f"arguments with argnums{at(user_line())}."
         )
 
     def handles(self) -> Any:
@@ -118,7 +120,7 @@ class Call:
         argnames: str | Sequence[str] | None,
         what: str,
     ) -> None:
-        self.single = isinstance(argnums, int) and argnames is None
+        self.single = isinstance(argnums, int | np.integer) and argnames is None
         positions, names = _positions(fun, args, kwargs, argnums, argnames, what)
         chosen = (*[args[p] for p in positions], *[kwargs[n] for n in names])
         self.variables = Variables(chosen, what)
@@ -148,7 +150,7 @@ def _positions(
     names = [argnames] if isinstance(argnames, str) else list(argnames or ())
     numbers: list[int] = []
     if argnames is None or argnums != 0:
-        numbers = [argnums] if isinstance(argnums, int) else list(argnums)
+        numbers = [argnums] if isinstance(argnums, int | np.integer) else list(argnums)
     positions = []
     for n in numbers:
         if not -len(args) <= n < len(args):
@@ -169,6 +171,11 @@ def _positions(
         raise StructureError(
             f"{what}: no argument named {name!r} was given. The arguments are "
             f"{', '.join(parameters)}{at(user_line())}."
+        )
+    if len({*positions, *keywords}) < len(positions) + len(keywords):
+        raise StructureError(
+            f"{what}: the same argument is chosen twice, by argnums={argnums} and "
+            f"argnames={argnames}. Choose each once{at(user_line())}."
         )
     return positions, keywords
 

@@ -20,6 +20,7 @@ from ..core.node import Node, constant
 from ..core.recording import is_recording
 from ..core.spec import spec_of, unweakened
 from ..errors import (
+    DtypeError,
     NotScalarError,
     ShapeError,
     StructureError,
@@ -164,6 +165,11 @@ def match(given: Any, leaves: Sequence[Any], structure: Any, what: str, noun: st
             raise ShapeError(
                 f"{what}: a {noun[:-1]} has shape {shape}, but what it belongs to has shape "
                 f"{spec.shape}. Give them the same shape{at(user_line())}."
+            )
+        if value.dtype.kind == "c" and spec.dtype.kind == "f":
+            raise DtypeError(
+                f"{what}: a {noun[:-1]} is complex, but what it belongs to is {spec}. Take its "
+                f"real part, or make that complex{at(user_line())}."
             )
         fitted.append(cast(value, spec.dtype)[()])
     return fitted

@@ -54,8 +54,8 @@ def fresh(x: Any) -> Node:
     """A new node to differentiate by, for a node or a plain value."""
     if isinstance(x, Node):
         return Node(VARIABLE, (x,), NO_PARAMS, x.value)
-    if isinstance(x, np.ndarray) and x.flags.writeable:
-        x = x.copy()
+    if isinstance(x, np.ndarray) and (x.flags.writeable or type(x) is not np.ndarray):
+        x = np.array(x)
     return Node(VARIABLE, (constant(x),), NO_PARAMS, weakened(x))
 
 

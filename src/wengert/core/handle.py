@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import OperandError
+from ..errors import OperandError, at, user_line
 from .node import INPUT, NO_PARAMS, Node
 from .recording import enable_grad, is_recording
 
@@ -101,7 +101,7 @@ def rebind(handle: Handle, node: Node) -> None:
         if put is None:
             raise OperandError(
                 "assignment to a read-only view: NumPy's broadcast_to and diagonal cannot be "
-                "written to. Copy it first (x.copy())."
+                f"written to. Copy it first (x.copy()){at(user_line())}."
             )
         node = put(wrap(base.node), wrap(node)).node
         handle = base

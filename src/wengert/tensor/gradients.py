@@ -222,6 +222,11 @@ class Gradients:
             tape, owners = tape_to_owners(node)
         else:
             owners = [t.node for t in inputs]
+            if any(type(n) is not Node for n in owners):
+                raise NotDifferentiableError(
+                    "backward(inputs=...): one of them does not require a gradient. Leave it out, "
+                    f"or make it with requires_grad=True{at(user_line())}."
+                )
             tape = tape_between([node], set(owners))
         with recording.enable_grad() if create_graph else contextlib.nullcontext():
             bars = pullback({node: seed}, owners, create_graph, tape)

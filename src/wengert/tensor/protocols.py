@@ -18,6 +18,7 @@ from ..core.node import Node
 from ..core.op import REGISTRY
 from ..errors import ConversionError, DtypeError, NotDifferentiableError, ShapeError, at, user_line
 from ..ops import casts, choice
+from .operands import NUMERIC, operands
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
@@ -80,6 +81,11 @@ class Protocols:
     __array_priority__ = 1000.0
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+        mine = type(self)
+        for a in args:
+            if type(a) is not mine and type(a) not in NUMERIC:
+                args = operands(args)
+                break
         if method == "__call__":
             if kwargs:
                 return _call_with(ufunc, args, kwargs)

@@ -7,6 +7,7 @@ would lose a derivative silently is an error that says what to write instead.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,7 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
         return self._number(complex)
 
     def __index__(self) -> int:
-        return value_of(self).__index__()
+        return operator.index(value_of(self))
 
     def __bool__(self) -> bool:
         return bool(value_of(self))

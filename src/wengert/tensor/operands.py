@@ -1,0 +1,58 @@
+"""Operands: what may stand beside a tensor in an operator or a ufunc, and as what it is taken.
+
+Numbers and arrays are taken as they are, lists as arrays (of tensors, if such are in them), and
+array classes that change only how an array is stored (``numpy.memmap``) as the array.  A class
+whose operators mean something else (``numpy.matrix``, masked arrays) is refused: its meaning would
+be lost silently.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.handle import Handle
+from ..errors import DtypeError, at, user_line
+from ..ops import joining
+
+NUMERIC = frozenset(
+    {np.ndarray, int, float, complex, bool, *np.sctypeDict.values()} - {np.object_, np.str_}
+)
+
+
+def operand(other: Any) -> Any:
+    """`other` as something an operation can take; NotImplemented leaves it to its own class."""
+    if isinstance(other, Handle) or type(other) in NUMERIC:
+        return other
+    if isinstance(other, list | tuple):
+        return joining.stacked(other) if joining.holds_handles(other) else np.asarray(other)
+    if isinstance(other, np.ndarray):
+        return as_array(other)
+    if isinstance(other, np.generic | int | float | complex):
+        return other
+    return NotImplemented
+
+
+def operands(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of a ufunc, each as something an operation can take."""
+    known = [operand(a) for a in args]
+    return tuple([a if k is NotImplemented else k for a, k in zip(args, known, strict=True)])
+
+
+def as_array(x: Any) -> Any:
+    """An array of a class derived from NumPy's as a plain one.
+
+    Raises
+    ------
+    DtypeError
+        Its class has a multiplication of its own.
+    """
+    if type(x).__mul__ is not np.ndarray.__mul__:
+        raise DtypeError(
+            f"a {type(x).__module__}.{type(x).__name__} beside a tensor: its operators do not mean "
+            "what those of arrays do, and would be taken for them. Convert it first "
+            "(np.asarray(x); for a masked array, choose with np.where(mask, value, x))"
+            f"{at(user_line())}."
+        )
+    return np.asarray(x)
