@@ -32,9 +32,12 @@ import sys
 from pathlib import Path
 from types import FrameType
 
+import numpy as np
 from numpy.linalg import LinAlgError
 
-_HERE = str(Path(__file__).parent)
+_PACKAGES = Path(np.__file__).parents[1]
+# A user's line is not in here, nor where NumPy and SciPy call us back.
+_INSIDE = (str(Path(__file__).parent), str(_PACKAGES / "numpy"), str(_PACKAGES / "scipy"))
 
 
 class WengertError(Exception):
@@ -122,9 +125,9 @@ class CheckError(WengertError, AssertionError):
 
 
 def user_line() -> str:
-    """``file.py:12, in f``: the innermost frame outside wengert, or '' where there is none."""
+    """``file.py:12, in f``: the innermost frame that is the user's, or '' where there is none."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
+    while frame is not None and frame.f_code.co_filename.startswith(_INSIDE):
         frame = frame.f_back
     if frame is None:
         return ""

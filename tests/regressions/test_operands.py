@@ -92,3 +92,15 @@ def test_backward_to_a_constant_did_nothing():
 def test_a_write_to_a_read_only_view_names_the_line():
     with pytest.raises(errors.OperandError, match="test_operands"):
         np.broadcast_to(wg.tensor(X, requires_grad=True), (2, 3))[0, 0] = 5.0
+
+
+def test_a_line_of_numpy_was_named_as_the_users():
+    with pytest.raises(errors.ConversionError, match="test_operands"):
+        wg.grad(lambda x: np.sum(np.r_[x, x]))(X)
+
+
+def test_where_warned_of_what_it_left_out():
+    def f(x):
+        return np.sum(np.log(x, out=np.zeros_like(x), where=x > 0))
+
+    assert wg.grad(f)(np.array([-1.0, 2.0])).tolist() == [0.0, 0.5]  # warnings are errors here

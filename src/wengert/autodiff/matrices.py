@@ -17,7 +17,7 @@ from ..core.handle import Handle, wrap
 from ..core.node import constant
 from ..core.op import lookup
 from ..core.spec import Spec, spec_of
-from ..errors import StructureError, at, user_line
+from ..errors import NotDifferentiableError, StructureError, at, user_line
 from .arguments import Argnums, Call, name_of
 from .directional import jvp
 from .result import Result
@@ -56,9 +56,9 @@ def jacobian(
 
     Notes
     -----
-    For complex inputs of real outputs each row follows the convention of `grad`. A function of
-    complex outputs needs ``mode="fwd"`` (or real inputs): column j is then the derivative along
-    the real direction of input j, for holomorphic functions the complex derivative.
+    For complex inputs of real outputs each row follows the convention of `grad`. Complex outputs of
+    complex inputs are taken in forward mode: column j is the derivative along the real direction of
+    input j, for holomorphic functions the complex derivative.
 
     Examples
     --------
@@ -184,10 +184,11 @@ def _blocks(outs: list[Any], call: Call, result: Result, mode: str, what: str) -
     in_specs = [n.spec for n in call.nodes]
     n_in = sum(s.size for s in in_specs)
     n_out = sum(s.size for s in out_specs)
+    holomorphic = any(_is_complex(s) for s in out_specs) and any(map(_is_complex, in_specs))
     if mode == "auto":
-        mode = "fwd" if n_in <= n_out else "rev"
+        mode = "fwd" if n_in <= n_out or holomorphic else "rev"
     if mode == "fwd":
-        columns = _columns(result, in_specs)
+        columns = _columns(result, in_specs, out_specs)
         return [
             [
                 _join([c[k] for c in columns[i]], out, s, columns_first=True)
@@ -195,7 +196,16 @@ def _blocks(outs: list[Any], call: Call, result: Result, mode: str, what: str) -
             ]
             for k, out in enumerate(out_specs)
         ]
+    if holomorphic:
+        raise NotDifferentiableError(
+            f"{what}: complex outputs by complex inputs have no rows of their own, for a cotangent "
+            f'gives the conjugate of one. Use mode="fwd"{at(user_line())}.'
+        )
     return [_rows(result, k, out, in_specs) for k, out in enumerate(out_specs)]
+
+
+def _is_complex(spec: Spec) -> bool:
+    return spec.dtype.kind == "c"
 
 
 def _spec(out: Any, what: str) -> Spec:
@@ -214,28 +224,36 @@ def _unit(spec: Spec, k: int) -> Any:
     return e.reshape(spec.shape)[()]
 
 
-def _columns(result: Result, in_specs: list[Spec]) -> list[list[list[Any]]]:
+def _columns(result: Result, in_specs: list[Spec], out_specs: list[Spec]) -> list[list[list[Any]]]:
     zeros = [np.zeros(s.shape, s.dtype)[()] for s in in_specs]
+    to_real = [spec.dtype.kind == "f" for spec in out_specs]
     columns = []
     for i, spec in enumerate(in_specs):
         block = []
         for k in range(spec.size):
             dots = list(zeros)
             dots[i] = _unit(spec, k)
-            block.append(result.push(dots))
+            column = result.push(dots)
+            if _is_complex(spec) and any(to_real):  # d/dRe + i d/dIm, as in grad
+                dots[i] = dots[i] * spec.dtype.type(1j)
+                pairs = zip(column, result.push(dots), to_real, strict=True)
+                column = [a + 1j * b if real and b is not None else a for a, b, real in pairs]
+            block.append(column)
         columns.append(block)
     return columns
 
 
 def _rows(result: Result, k: int, out: Spec, in_specs: list[Spec]) -> list[Any]:
     node: Any = result.out_nodes[k]
+    nothing = [None] * len(in_specs)
+    connected = node in (result.tape.lines or ())
     rows = []
     for j in range(out.size):
-        rows.append(
-            result.pull({node: _unit(out, j)})
-            if node in (result.tape.lines or ())
-            else [None] * len(in_specs)
-        )
+        row = result.pull({node: _unit(out, j)}) if connected else nothing
+        if connected and _is_complex(out):  # of real inputs: real and imaginary part in turn
+            imaginary = result.pull({node: _unit(out, j) * out.dtype.type(1j)})
+            row = [None if a is None else a + 1j * b for a, b in zip(row, imaginary, strict=True)]
+        rows.append(row)
     return [
         _join([r[i] for r in rows], s, out, columns_first=False) for i, s in enumerate(in_specs)
     ]
@@ -244,10 +262,12 @@ def _rows(result: Result, k: int, out: Spec, in_specs: list[Spec]) -> list[Any]:
 def _join(items: list[Any], each: Spec, other: Spec, columns_first: bool) -> Any:
     """Stack derivatives, each of shape `each.shape`, over the numbers of `other`."""
     shape = (*each.shape, *other.shape) if columns_first else (*other.shape, *each.shape)
-    zero = np.zeros(each.shape, each.dtype)
+    # What does not depend on it has a derivative of zero, also if it is a whole number.
+    dtype = each.dtype if each.dtype.kind in "fc" else other.dtype
+    zero = np.zeros(each.shape, dtype)
     items = [zero if b is None else b for b in items]
     if not items:
-        return np.zeros(shape, each.dtype)
+        return np.zeros(shape, dtype)
     if any(isinstance(b, Handle) for b in items):
         stacked: Any = lookup("stack")(*items, axis=-1 if columns_first else 0)
     else:

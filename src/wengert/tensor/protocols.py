@@ -8,6 +8,7 @@ back to plain numbers would lose the derivative silently.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -125,7 +126,9 @@ def _call_with(ufunc: np.ufunc, args: Any, kwargs: dict[str, Any]) -> Any:
         )
     if dtype is not None:
         args = [casts.astype(a, dtype) for a in args]
-    result = operation_of(ufunc)(*args, **chosen)
+    # What the mask leaves out is computed all the same, and its warnings are not the user's.
+    with np.errstate(all="ignore") if mask is not True else contextlib.nullcontext():
+        result = operation_of(ufunc)(*args, **chosen)
     if mask is not True:
         results = result if isinstance(result, tuple) else (result,)
         held = zip(results, out or [None] * len(results), strict=True)
