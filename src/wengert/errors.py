@@ -124,14 +124,26 @@ class CheckError(WengertError, AssertionError):
     """A checker found a value or a derivative that is wrong."""
 
 
+def _user_frame() -> tuple[FrameType | None, int]:
+    """The innermost frame that is the user's, and how many calls it is above the caller's."""
+    frame: FrameType | None = sys._getframe(2)
+    above = 1
+    while frame is not None and frame.f_code.co_filename.startswith(_INSIDE):
+        frame, above = frame.f_back, above + 1
+    return frame, above
+
+
 def user_line() -> str:
     """``file.py:12, in f``: the innermost frame that is the user's, or '' where there is none."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_INSIDE):
-        frame = frame.f_back
+    frame, _ = _user_frame()
     if frame is None:
         return ""
     return f"{frame.f_code.co_filename}:{frame.f_lineno}, in {frame.f_code.co_name}"
+
+
+def user_level() -> int:
+    """The `stacklevel` with which a warning of the caller's names the user's line."""
+    return _user_frame()[1]
 
 
 def at(where: str | None) -> str:

@@ -27,6 +27,7 @@ from ..errors import (
     UnconnectedError,
     UnconnectedWarning,
     at,
+    user_level,
     user_line,
 )
 from .arguments import Variables, zeros_like
@@ -137,7 +138,7 @@ def fill(bars: list[Any], variables: Variables, unconnected: str, what: str) -> 
             )
             if unconnected == "raise":
                 raise UnconnectedError(message)
-            warnings.warn(message, UnconnectedWarning, stacklevel=3)
+            warnings.warn(message, UnconnectedWarning, stacklevel=user_level())
         bars[k] = zeros_like(variables.nodes[k])
     return bars
 

@@ -9,6 +9,7 @@ All are linear or piecewise so; interp is differentiated by the points too, not 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,7 +44,7 @@ def _running(op: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
         a = casts.astype(a, dtype)
     if axis is None or a.ndim == 0:
         a, axis = reshape(a, shape=(-1,)), 0
-    return given(op(a, axis=axis), out)
+    return given(op(a, axis=operator.index(axis)), out)
 
 
 @counterpart(np.cumsum)
@@ -86,6 +87,8 @@ def _with_start(op: Any, x: Any, axis: Any, dtype: Any, out: Any, include: bool,
                 f"axis={at(user_line())}."
             )
         axis = 0
+    elif isinstance(axis, tuple) and len(axis) == 1:
+        axis = axis[0]
     total = _running(op, x, axis, dtype, None)
     if include:
         shape = list(total.shape)
@@ -155,12 +158,9 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: Any
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Differences of neighbours in the flattened array, as ``numpy.ediff1d``."""
     x = reshape(as_array(ary), shape=(-1,))
-    parts = [
-        None if to_begin is None else reshape(as_array(to_begin), shape=(-1,)),
-        x[1:] - x[:-1],
-        None if to_end is None else reshape(as_array(to_end), shape=(-1,)),
-    ]
-    chosen = [p for p in parts if p is not None]
+    parts = [to_begin, x[1:] - x[:-1], to_end]
+    chosen = [reshape(as_array(p), shape=(-1,)) for p in parts if p is not None]
+    chosen = [p if p.dtype == x.dtype else casts.astype(p, x.dtype) for p in chosen]
     return chosen[0] if len(chosen) == 1 else np.concatenate(chosen)
 
 
@@ -186,7 +186,8 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
                 f"gradient along axis {k} of length {f.shape[k]}: it needs at least "
                 f"{edge_order + 1} elements{at(user_line())}."
             )
-        parts.append(_gradient_along(f, k, h, edge_order))
+        part = _gradient_along(f, k, h, edge_order)
+        parts.append(part if part.dtype == f.dtype else casts.astype(part, f.dtype))
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core.handle import value_of
+from ..core.spec import unweakened
 from ..kinds.reduction import Axis, axes_of
 from ..ops import casts, reductions, sorting
 from ..ops.choice import where as choose
@@ -42,6 +43,8 @@ STEPS = (
     "midpoint",
     "nearest",
 )
+# Those that read an element and combine none.
+WHOLE = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
 
 
 def _in_lines(a: Any, axis: Axis) -> Any:
@@ -167,9 +170,8 @@ def _step_index(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
     return low, high, np.full_like(v, {"lower": 0.0, "higher": 1.0, "midpoint": 0.5}[method])
 
 
-def _read(lines: Lines, q: Any, n: Any, method: str) -> Any:
-    """The quantile q, one number, of each line."""
-    real = value_of(lines.x).dtype
+def _read(lines: Lines, q: Any, n: Any, method: str, dtype: Any) -> Any:
+    """The quantile q, one number, of each line; `dtype` is that of the shares of neighbours."""
     if method in PLOTTING:
         alpha, beta = PLOTTING[method]
         if method == "linear":
@@ -180,13 +182,14 @@ def _read(lines: Lines, q: Any, n: Any, method: str) -> Any:
         v = choose(value_of(v) >= n - 1, n - 1.0, choose(value_of(v) < 0, 0.0, v))
         low = np.floor(value_of(v))
         share = v - low
-        share = casts.astype(share, real) if np.asarray(value_of(share)).dtype != real else share
+        if np.asarray(value_of(share)).dtype != dtype:
+            share = casts.astype(share, dtype)
         a, b = lines.at(low), lines.at(np.minimum(low + 1, n - 1))
     else:
         low, high, share = _step_index(value_of(q), n, method)
         last = np.maximum(n - 1, 0)
         a, b = lines.at(np.clip(low, 0, last)), lines.at(np.clip(high, 0, last))
-        share = np.asarray(share, real)
+        share = np.asarray(share, dtype)
     apart = b - a
     return choose(value_of(share) >= 0.5, b - apart * (1 - share), a + apart * share)
 
@@ -211,6 +214,7 @@ def _along(weights: Any, a: Any, axis: Axis) -> Any:
 def _quantile(
     a: Any, q: Any, axis: Axis, method: str, keepdims: Any, weights: Any, ignore_nan: bool
 ) -> Any:
+    weak = type(unweakened(value_of(q))) in (int, float)  # then NumPy keeps the dtype of a
     a, q = as_array(a), as_array(q)
     if a.dtype.kind == "c":
         raise TypeError("a must be an array of real numbers")
@@ -232,7 +236,11 @@ def _quantile(
             n, undefined = lines.n, lines.n == 0
         if ignore_nan and np.any(undefined):
             warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=4)
-        rows = [_read(lines, flat_q[k], n, method) for k in range(q.size)]
+        dtype = value_of(lines.x).dtype
+        whole = method in WHOLE or (method == "linear" and q.dtype.kind in "iu")
+        if not weak and not whole:
+            dtype = np.result_type(dtype, q.dtype)
+        rows = [_read(lines, flat_q[k], n, method, dtype) for k in range(q.size)]
     if np.any(undefined):
         rows = [choose(undefined, np.nan, row) for row in rows]
     rows = [unkept(row.reshape(shape), axis, keepdims) for row in rows]
@@ -273,6 +281,10 @@ def quantile(
     return given(_quantile(a, q, axis, method, kept(keepdims), weights, False), out)
 
 
+def _hundredths(q: Any) -> Any:
+    return q / 100 if type(q) in (int, float) else as_array(q) / 100
+
+
 @counterpart(np.percentile)
 def percentile(
     a: Any,
@@ -286,7 +298,7 @@ def percentile(
     weights: Any = None,
 ) -> Any:
     """The percentiles q, as ``numpy.percentile``; see `quantile`."""
-    return quantile(a, as_array(q) / 100, axis, out, False, method, keepdims, weights=weights)
+    return quantile(a, _hundredths(q), axis, out, False, method, keepdims, weights=weights)
 
 
 @counterpart(np.nanquantile)
@@ -321,4 +333,4 @@ def nanpercentile(
     weights: Any = None,
 ) -> Any:
     """The percentiles of what is not NaN, as ``numpy.nanpercentile``."""
-    return nanquantile(a, as_array(q) / 100, axis, out, False, method, keepdims, weights=weights)
+    return nanquantile(a, _hundredths(q), axis, out, False, method, keepdims, weights=weights)
