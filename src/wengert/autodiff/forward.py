@@ -17,7 +17,7 @@ from ..core.op import Sweep, lookup
 from .buffers import Tangents
 from .project import cast, expand, project
 from .reverse import PROBING, as_handle, handles_of, has_nan, owned, transpose
-from .tape import Tape, fresh, tape_between
+from .tape import Tape, cycle, fresh, tape_between
 
 
 def pushforward(
@@ -74,6 +74,8 @@ def _sweep(
         dots = [known.get(a) if type(a) is Node else None for a in args]
         if all(d is None for d in dots):
             continue
+        if any(type(a) is Node and a.serial >= node.serial for a in args):
+            raise cycle(node)
         op: Any = node.op
         if recorded:
             out, inputs = handles_of(node)

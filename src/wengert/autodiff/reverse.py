@@ -27,7 +27,7 @@ from ..core.op import Sweep
 from ..errors import NotDifferentiableError, at
 from .buffers import Buffers
 from .project import project
-from .tape import Tape, fresh, tape_between
+from .tape import Tape, cycle, fresh, tape_between
 
 Bars = dict[Node, Any]
 PROBING = Sweep(recorded=True)  # a rule run on handles, to see what linear map it is
@@ -82,8 +82,10 @@ class _State:
 
     def __init__(self, tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Sweep):
         self.bars: Bars = dict(seeds)
+        if tape.wanted is not None:  # an output may not depend on a target
+            self.bars = {n: t for n, t in seeds.items() if n in tape.wanted}
         if sweep.recorded:
-            self.bars = {n: as_handle(t) for n, t in seeds.items()}
+            self.bars = {n: as_handle(t) for n, t in self.bars.items()}
         self.done: Bars = {}
         self.buffers: set[Node] = set()  # nodes whose cotangent is a large array of our own
         self.own = Buffers(self.bars, self.buffers, sweep.wanted, chosen)
@@ -109,10 +111,9 @@ def _sweep(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Swee
             x = a.value
             bar = pulls[0](t, node.value, x)
             try:
-                fits = bar.shape == x.shape and bar.dtype is x.dtype
-            except AttributeError:  # a Python number
-                fits = False
-            if not fits:
+                if bar.shape != x.shape or bar.dtype is not x.dtype:
+                    bar = project(bar, a)
+            except AttributeError:  # the rule gave a Python number
                 bar = project(bar, a)
             have = get(a)
             bars[a] = bar if have is None else _plus(have, bar, a, state)
@@ -123,23 +124,23 @@ def _sweep(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Swee
         if type(a) is Node:
             bar = pulls[0](t, node.value, x, y)
             try:
-                fits = bar.shape == x.shape and bar.dtype is x.dtype
-            except AttributeError:  # a Python number
-                fits = False
-            if not fits:
+                if bar.shape != x.shape or bar.dtype is not x.dtype:
+                    bar = project(bar, a)
+            except AttributeError:  # the rule gave a Python number
                 bar = project(bar, a)
             have = get(a)
             bars[a] = bar if have is None else _plus(have, bar, a, state)
         if type(b) is Node:
             bar = pulls[1](t, node.value, x, y)
             try:
-                fits = bar.shape == y.shape and bar.dtype is y.dtype
-            except AttributeError:  # a Python number
-                fits = False
-            if not fits:
+                if bar.shape != y.shape or bar.dtype is not y.dtype:
+                    bar = project(bar, b)
+            except AttributeError:  # the rule gave a Python number
                 bar = project(bar, b)
             have = get(b)
             bars[b] = bar if have is None else _plus(have, bar, b, state)
+    for node in bars:  # it was handed something after its turn
+        raise cycle(node)
     return state.done
 
 

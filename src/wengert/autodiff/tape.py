@@ -74,13 +74,7 @@ class Tape(NamedTuple):
 
 
 def tape_between(outputs: Iterable[Node], targets: Collection[Node], ends: bool = False) -> Tape:
-    """The part of the list that leads from the targets to the outputs.
-
-    Raises
-    ------
-    CycleError
-        A line depends on itself (only possible in lists built by hand).
-    """
+    """The part of the list that leads from the targets to the outputs."""
     floor = min((n.serial for n in targets), default=0)
     seen = {n for n in outputs if type(n) is Node}
     foreign = any(n.serial < floor for n in seen)
@@ -89,20 +83,18 @@ def tape_between(outputs: Iterable[Node], targets: Collection[Node], ends: bool 
     while stack:
         node = stack.pop()
         lines.append(node)
-        args = node.args
         if ends and node in targets:
             continue
+        args = node.args
         if not args and node not in targets:
             foreign = True
             if node.op is RELEASED:
                 raise _released()
         for a in args:
-            if type(a) is Node:
-                if a.serial >= node.serial:
-                    raise _cycle(node, a)
+            if type(a) is Node and a not in seen:
                 if a.serial < floor:
                     foreign = True
-                elif a not in seen:
+                else:
                     seen.add(a)
                     stack.append(a)
     lines.sort(key=_serial)
@@ -141,8 +133,6 @@ def tape_to_owners(output: Node) -> tuple[Tape, list[Node]]:
 
     Raises
     ------
-    CycleError
-        A line depends on itself (only possible in lists built by hand).
     ReleasedError
         Part of the history was given back.
     """
@@ -158,21 +148,19 @@ def tape_to_owners(output: Node) -> tuple[Tape, list[Node]]:
         elif node.op is RELEASED:
             raise _released()
         for a in node.args:
-            if type(a) is Node:
-                if a.serial >= node.serial:
-                    raise _cycle(node, a)
-                if a not in seen:
-                    seen.add(a)
-                    stack.append(a)
+            if type(a) is Node and a not in seen:
+                seen.add(a)
+                stack.append(a)
     lines.sort(key=_serial)
     owners.sort(key=_serial)
     return Tape(lines, None, False), owners
 
 
-def _cycle(node: Node, a: Node) -> CycleError:
+def cycle(node: Node) -> CycleError:
+    """The error for a line that depends on itself."""
     return CycleError(
-        f"{node!r} uses {a!r}, which was made later or is the same: the graph has a cycle. A line "
-        "may only use earlier lines."
+        f"{node!r} uses a line that was made later, or itself: the graph has a cycle. A line may "
+        "only use earlier lines."
     )
 
 

@@ -25,7 +25,7 @@ def sin(s, x):
     return s.sin(x)
 
 
-sin.partials(lambda t, out, x: t * cos(x))
+sin.partials(lambda t, out, x: t * np.cos(x))
 
 
 @elementwise(ufunc=np.cos, oracle="cos(x)", complex_ok=True)
@@ -34,7 +34,7 @@ def cos(s, x):
     return s.cos(x)
 
 
-cos.partials(lambda t, out, x: -t * sin(x))
+cos.partials(lambda t, out, x: -t * np.sin(x))
 
 
 @elementwise(ufunc=np.tan, oracle="tan(x)", domain=[ANGLE], complex_ok=True)

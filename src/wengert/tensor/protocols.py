@@ -14,15 +14,18 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..core.apply import apply
 from ..core.handle import Handle, value_of
 from ..core.node import Node
 from ..core.op import REGISTRY
 from ..errors import ConversionError, DtypeError, NotDifferentiableError, ShapeError, at, user_line
+from ..kinds.elementwise import Elementwise
 from ..ops import casts, choice
 from .operands import NUMERIC, operands
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
+SINGLE: dict[np.ufunc, Elementwise] = {}  # of one operand: found here first, as they are many
 METHODS: dict[str, Callable[..., Any]] = {}
 NAMESPACE: list[Any] = []
 
@@ -34,6 +37,7 @@ def implements(*functions: Any) -> Callable[[Any], Any]:
         for function in functions:
             if isinstance(function, np.ufunc):
                 UFUNCS[function] = ours
+                SINGLE.pop(function, None)
             else:
                 FUNCTIONS[function] = ours
         return ours
@@ -65,6 +69,8 @@ def operation_of(ufunc: np.ufunc) -> Callable[..., Any]:
             known: Any = getattr(op, "ufunc", None)
             if known is not None:
                 UFUNCS.setdefault(known, cast(Any, op))
+                if UFUNCS[known] is op and isinstance(op, Elementwise) and len(op.rules) == 1:
+                    SINGLE[known] = op
         ours = UFUNCS.get(ufunc)
     if ours is None:
         raise NotDifferentiableError(
@@ -82,6 +88,10 @@ class Protocols:
     __array_priority__ = 1000.0
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and method == "__call__":
+            op = SINGLE.get(ufunc)
+            if op is not None:
+                return apply(op, args)
         mine = type(self)
         for a in args:
             if type(a) is not mine and type(a) not in NUMERIC:
