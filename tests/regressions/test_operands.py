@@ -104,3 +104,8 @@ def test_where_warned_of_what_it_left_out():
         return np.sum(np.log(x, out=np.zeros_like(x), where=x > 0))
 
     assert wg.grad(f)(np.array([-1.0, 2.0])).tolist() == [0.0, 0.5]  # warnings are errors here
+
+
+def test_a_masked_array_lost_its_mask_in_a_tensor():
+    with pytest.raises(errors.DtypeError, match=r"np\.where.*test_operands"):
+        wg.tensor(np.ma.array(X, mask=[True, False, False]))

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from ..autodiff.project import cast
-from ..autodiff.reverse import pullback
+from ..autodiff.reverse import pullback, vjp_from_jvp
 from ..autodiff.tape import tape_between, tape_to_owners
-from ..core import recording
+from ..core import recording, tree
+from ..core.apply import PART
 from ..core.handle import Handle, leaf, value_of, wrap
 from ..core.node import NO_PARAMS, RELEASED, Node, constant
 from ..core.op import Sweep
-from ..errors import NotDifferentiableError, NotScalarError, ShapeError, at, user_line
+from ..errors import NotDifferentiableError, NotScalarError, RuleError, ShapeError, at, user_line
 
 _hook_number = itertools.count(1).__next__
 
@@ -46,15 +47,50 @@ class GradFn:
         return tuple((GradFn(a) if a.args else None, 0) for a in self.node.args_as_nodes())
 
     def __call__(self, gradient: Any) -> tuple[Any, ...]:
-        """Cotangents of the operands (None for one without derivative)."""
-        inputs = [a.value if isinstance(a, Node) else a for a in self.node.args]
-        op: Any = self.node.op
-        t = cast(np.asarray(value_of(gradient)), self.node.value.dtype)
-        bars = op.vjp(self.node, t, self.node.value, inputs, Sweep())
-        return tuple(None if b is None else wrap(constant(value_of(b))) for b in bars)
+        """Cotangents of the operands (None for one without derivative).
+
+        An operation with several outputs takes a tuple, one cotangent for each.
+        """
+        node, value = self.node, self.node.value
+        inputs = [a.value if isinstance(a, Node) else a for a in node.args]
+        if type(value) is tuple:
+            t: Any = tuple(map(_like, gradient, value))
+        else:
+            t = _like(gradient, value)
+        op: Any = node.op
+        rule = op.vjp if op.has_vjp else vjp_from_jvp
+        bars = rule(node, t, value, inputs, Sweep())
+        if node.op is PART:  # of the tuple that this is one of
+            bars = [tuple(bars[0].get(i) for i in range(len(inputs[0])))]
+        return tree.tree_map(
+            lambda b: None if b is None else wrap(constant(value_of(b))), tuple(bars)
+        )
 
     def __repr__(self) -> str:
         return f"<{self.name()}>"
+
+
+def _like(gradient: Any, value: Any) -> Any:
+    if gradient is None:
+        return np.zeros_like(value)
+    return cast(np.asarray(value_of(gradient)), np.asarray(value).dtype)
+
+
+def _checked(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The hook, refusing a gradient of another shape: it would be summed or fail far from here."""
+
+    def call(gradient: Any) -> Any:
+        changed = hook(gradient)
+        shape = () if changed is None else np.shape(value_of(changed))
+        if shape not in ((), gradient.shape):
+            name = getattr(hook, "__name__", type(hook).__name__)
+            raise RuleError(
+                f"the hook {name} returned shape {shape} for a gradient of shape {gradient.shape}. "
+                f"Return one of the same shape, or None to leave it{at(user_line())}."
+            )
+        return changed
+
+    return call
 
 
 class RemovableHook:
@@ -171,7 +207,7 @@ class Gradients:
             hooks = {}
             self.node.note("hooks", hooks)
         removable = RemovableHook(hooks)
-        hooks[removable._number] = hook
+        hooks[removable._number] = _checked(hook)
         return removable
 
     def backward(

@@ -18,6 +18,7 @@ from ..core.node import Node, constant
 from ..errors import ConversionError, DtypeError, at, user_line
 from .gradients import Gradients
 from .methods import Methods
+from .operands import as_array
 from .operators import Operators, install
 from .protocols import Protocols
 
@@ -58,6 +59,8 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
     def __init__(self, data: Any, requires_grad: bool = False, dtype: Any = None) -> None:
         if isinstance(data, Handle):
             data = data.node.value
+        if isinstance(data, np.ndarray) and type(data) is not np.ndarray:
+            data = as_array(data)
         array = np.array(data, dtype=dtype)
         if array.dtype.kind not in "biufc":
             raise DtypeError(
