@@ -109,3 +109,16 @@ def test_where_warned_of_what_it_left_out():
 def test_a_masked_array_lost_its_mask_in_a_tensor():
     with pytest.raises(errors.DtypeError, match=r"np\.where.*test_operands"):
         wg.tensor(np.ma.array(X, mask=[True, False, False]))
+
+
+def test_indices_given_to_ufunc_methods_are_not_operands():
+    def f(x):
+        y = np.outer(x, x)
+        np.add.at(y, ([0, 1], 2), x[:2])
+        np.add.at(y, (slice(None), 0), [1.0, 2.0, 3.0])
+        return np.sum(np.add.reduceat(y, [0, 2], axis=1) * np.multiply.outer(x, [1.0, 2.0]))
+
+    value, slope = wg.value_and_grad(f)(X)
+    assert np.isclose(value, f(X))
+    steps = [(f(X + 1e-6 * e) - f(X - 1e-6 * e)) / 2e-6 for e in np.eye(3)]
+    assert np.allclose(slope, steps)

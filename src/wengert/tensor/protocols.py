@@ -92,16 +92,18 @@ class Protocols:
             op = SINGLE.get(ufunc)
             if op is not None:
                 return apply(op, args)
-        mine = type(self)
-        for a in args:
-            if type(a) is not mine and type(a) not in NUMERIC:
-                args = operands(args)
-                break
         if method == "__call__":
+            mine = type(self)
+            for a in args:
+                if type(a) is not mine and type(a) not in NUMERIC:
+                    args = operands(args)
+                    break
             if kwargs:
                 return _call_with(ufunc, args, kwargs)
             ours = UFUNCS.get(ufunc)
             return operation_of(ufunc)(*args) if ours is None else ours(*args)
+        if method == "outer":  # those of the other methods are indices, or converted there
+            args = operands(args)
         out = kwargs.pop("out", None)
         result = METHODS[method](ufunc, *args, **kwargs)
         return result if out is None else deliver(result, out)
