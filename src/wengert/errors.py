@@ -14,7 +14,8 @@
     ├── OperandError               an operation refused its operands
     │   ├── ShapeError               ... because of their shapes
     │   ├── DtypeError               ... because of their dtypes
-    │   └── MatrixError              ... a singular matrix, or one that is not positive definite
+    │   ├── MatrixError              ... a singular matrix, or one that is not positive definite
+    │   └── ReadOnlyError            ... one of them is a view that cannot be written to
     ├── ConversionError            a recorded tensor where only plain data can go
     ├── ArgumentError              an option or setting that cannot be
     ├── StructureError             containers whose structures do not match
@@ -102,6 +103,10 @@ class DtypeError(OperandError, TypeError):
 
 class MatrixError(OperandError, LinAlgError):
     """A matrix that has not what is needed: square, invertible, positive definite."""
+
+
+class ReadOnlyError(OperandError, ValueError):
+    """A view that NumPy makes read-only was written to."""
 
 
 class ConversionError(WengertError, TypeError):

@@ -351,3 +351,11 @@ def test_nothing_is_kept_alive_and_no_cycles_are_made():
         assert gc.collect() == 0
     finally:
         gc.enable()
+
+
+def test_read_only_views_refuse_writes_as_numpys_do():
+    x = leaf(np.ones((2, 3)))
+    for view in (np.broadcast_to(x, (4, 2, 3)), np.diagonal(x)):
+        with pytest.raises(ValueError, match="read-only"):
+            view[0] = 5.0
+    assert x.tolist() == np.ones((2, 3)).tolist()

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import OperandError, at, user_line
+from ..errors import ReadOnlyError, at, user_line
 from .node import INPUT, NO_PARAMS, Node
 from .recording import enable_grad, is_recording
 
@@ -99,7 +99,7 @@ def rebind(handle: Handle, node: Node) -> None:
     while shared is not None:  # a view: what its base becomes, and so on to the owner
         base, _, put = shared
         if put is None:
-            raise OperandError(
+            raise ReadOnlyError(
                 "assignment to a read-only view: NumPy's broadcast_to and diagonal cannot be "
                 f"written to. Copy it first (x.copy()){at(user_line())}."
             )

@@ -20,7 +20,6 @@ from ..core.apply import Operation, apply
 from ..core.handle import Handle, link
 from ..core.node import Node
 from ..core.op import Sweep, register
-from ..errors import OperandError
 
 
 class Linear(Operation):
@@ -106,8 +105,3 @@ def linear(run: Callable[..., Any] | None = None, **options: Any) -> Any:
     if run is None:
         return lambda f: linear(f, **options)
     return register(Linear(run, **options))
-
-
-def read_only(name: str) -> OperandError:
-    """The error for a write to a view that NumPy makes read-only."""
-    return OperandError(f"the result of {name} is a read-only view. Copy it first (x.copy()).")

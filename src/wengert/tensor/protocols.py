@@ -65,10 +65,10 @@ def operation_of(ufunc: np.ufunc) -> Callable[..., Any]:
     """
     ours = UFUNCS.get(ufunc)
     if ours is None:
-        for op in REGISTRY.values():
+        for op in cast(Any, REGISTRY).values():
             known: Any = getattr(op, "ufunc", None)
             if known is not None:
-                UFUNCS.setdefault(known, cast(Any, op))
+                UFUNCS.setdefault(known, op)
                 if UFUNCS[known] is op and isinstance(op, Elementwise) and len(op.rules) == 1:
                     SINGLE[known] = op
         ours = UFUNCS.get(ufunc)
