@@ -111,6 +111,21 @@ def test_values_used_before_a_write_keep_their_derivative(large):
     )
 
 
+def test_an_interrupt_in_the_middle_of_a_write_loses_nothing(large, monkeypatch):
+    x = wg.tensor(np.zeros(4)) + 1.0
+    y = x * x
+    monkeypatch.setattr("wengert.core.apply.next_serial", _interrupt)  # right after the write
+    with pytest.raises(KeyboardInterrupt):
+        x[1] = 9.0
+    monkeypatch.undo()
+    np.testing.assert_array_equal(x.numpy(), 1.0)
+    np.testing.assert_array_equal(y.numpy(), 1.0)
+
+
+def _interrupt():
+    raise KeyboardInterrupt
+
+
 # ---- cost --------------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ a view, a user's variable, a value held by another line each count, and then the
 
     overwritable    may the array of this node be taken over?
     is_unshared     has the caller the only reference to an array?
-    succeed         note that one node's array is now another node's
+    hand_over       make a node remember what is about to be overwritten; take_back undoes it
     State           what an outdated node has in place of a value
 """
 
@@ -129,13 +129,26 @@ def overwritable(node: Node) -> bool:
     return node.value.flags.writeable and _references(node) <= _ALONE
 
 
-def succeed(old: Node, new: Node, index: Any, overwritten: Any) -> None:
-    """Note that `new` has taken over the array of `old`, whose elements at `index` were others."""
-    state = old.version
+def hand_over(node: Node, array: Any, index: Any, overwritten: Any) -> State:
+    """Make the node remember what stands at `index`, before it is overwritten in its array.
+
+    Returns the state that the node which takes the array over is to have as its `version`. From
+    here on the old node is right whether the write happens or an interrupt comes between.
+    """
+    state = node.version
     if state is None:
-        state = State(new.value, Family(), 0)
+        state = State(array, Family(), 0)
+    newer = State(array, state.family, state.number + 1)
+    state.index, state.old, state.newer = index, overwritten, newer
     state.array = None
-    state.index, state.old = index, overwritten
-    state.newer = new.version = State(new.value, state.family, state.number + 1)
-    old.version = state
-    del old.value  # from now on `version` answers (Node.__getattr__)
+    node.version = state
+    del node.value  # from now on `version` answers (Node.__getattr__)
+    return newer
+
+
+def take_back(node: Node, array: Any) -> None:
+    """Undo `hand_over`, for a write that was refused and has been restored."""
+    node.value = array
+    state = node.version
+    assert state is not None
+    state.array, state.newer, state.index, state.old = array, None, None, None

@@ -388,19 +388,20 @@ def replaced(x: Any, v: Any, template: Any, operands: Any) -> Any:
     node = x.node
     if not versions.overwritable(node):
         return apply(setitem, args, params)
-    before: list[Any] = []
+    states: list[versions.State] = []
 
-    def overwrite(x: Any, v: Any, *operands: Any, index: Any) -> Any:
+    def overwrite(array: Any, v: Any, *operands: Any, index: Any) -> Any:
         place = join_index(index, [np.array(o) for o in operands])
-        old = np.array(x[place])
-        before.extend((place, old))
+        old = np.array(array[place])
+        states.append(versions.hand_over(node, array, place, old))
         try:
-            x[place] = v
-        except BaseException:
-            x[place] = old
+            array[place] = v
+        except Exception:
+            array[place] = old
+            versions.take_back(node, array)
             raise
-        return x
+        return array
 
     out = apply(setitem, args, params, overwrite)
-    versions.succeed(node, out.node, *before)
+    out.node.version = states[0]
     return out
