@@ -414,6 +414,45 @@ def test_8_6_repeated_indices():
     assert wg.grad(write)(np.array([1.0, 2.0, 3.0])).tolist() == [0, 1, 1]
 
 
+# ---- 9 matrices ---------------------------------------------------------------------------------
+
+
+def test_9_1_symmetric_matrices_have_symmetric_gradients():
+    a = np.array([[2.0, 0.3, 0.1], [0.3, 1.0, -0.2], [0.1, -0.2, 1.5]])
+    direction = np.array([[0.5, 1.0, 0.2], [1.0, -0.3, 0.4], [0.2, 0.4, 0.7]])
+    weights = np.arange(1.0, 10.0).reshape(3, 3) ** 2
+    for f in (
+        lambda a: np.sum(np.linalg.cholesky(a) * weights),
+        lambda a: np.sum(np.linalg.eigvalsh(a) * weights[0]),
+        lambda a: np.sum(np.linalg.eigh(a)[1] ** 2 * weights),
+    ):
+        g = wg.grad(f)(a)
+        np.testing.assert_allclose(g, g.T, rtol=1e-14)
+        h = 1e-5
+        slope = (f(a + h * direction) - f(a - h * direction)) / (2 * h)
+        assert np.sum(g * direction) == pytest.approx(slope, rel=1e-8)
+
+
+def test_9_2_equal_eigenvalues():
+    assert (
+        wg.grad(lambda a: np.sum(np.linalg.eigvalsh(a) ** 2))(np.eye(3)).tolist()
+        == (2 * np.eye(3)).tolist()
+    )
+    assert np.isnan(wg.grad(lambda a: np.linalg.eigh(a)[1][0, 1])(np.eye(2))).all()
+
+
+def test_9_3_det_of_singular_matrices():
+    assert wg.grad(np.linalg.det)(np.diag([1.0, 0.0])).tolist() == [[0, 0], [0, 1]]
+    assert wg.grad(np.linalg.det)(np.zeros((2, 2))).tolist() == [[0, 0], [0, 0]]
+    np.testing.assert_allclose(wg.grad(np.linalg.det)(np.ones((2, 2))), [[1, -1], [-1, 1]])
+
+
+def test_9_4_a_norm_at_zero():
+    zero = np.zeros(2)
+    assert wg.hessian(lambda x: np.linalg.norm(x) ** 2)(zero).tolist() == [[0, 0], [0, 0]]
+    assert wg.hessian(lambda x: np.sum(x * x))(zero).tolist() == [[2, 0], [0, 2]]
+
+
 def test_every_statement_has_a_test():
     stated = set(re.findall(r"^\*\*(\d\.\d)\*\*", PAGE.read_text(), re.M))
     names = " ".join(name for name in globals() if name.startswith("test_"))
