@@ -58,9 +58,9 @@ def test_containers_complex_and_single_precision():
 
 
 def test_nothing_is_said_where_differences_do_not_converge():
-    rough = lambda x: x + 1e-3 * (np.floor(1e9 * x) % 7)  # noqa: E731
-    with pytest.raises(CheckError, match="do not converge|but differences"):
-        check_grads(rough, (np.array([0.3]),), order=1)
+    jump = lambda x: np.where(x > 0.3, 1.0, 0.0) + x  # noqa: E731
+    with pytest.raises(CheckError, match="do not converge"):
+        check_grads(jump, (np.array([0.3]),), order=1)
 
 
 def test_bad_arguments():
@@ -74,5 +74,5 @@ def test_check_op_reports_what_it_checked():
     report = check_op("tanh")
     assert report.name == "tanh" and "derivatives_are_right" in report.laws
     assert "kept: modes are transposes" in str(report)
-    with pytest.raises(CheckError, match="neither a domain nor examples|no oracle"):
+    with pytest.raises(CheckError, match=r"neither a domain nor examples|no oracle"):
         check_op(Opaque(lambda x: x, name="bare", vjp=lambda t, out, x: (t,)))

@@ -170,7 +170,7 @@ def _check_forward(of: Any, point: Any, tangents: Any, tol: Any, what: str) -> N
 def _compare(got: Any, want: Any, error: Any, tol: Any, size: float, what: str) -> None:
     rtol, atol = tol
     allowed = atol + rtol * max(abs(want), size)
-    if np.isfinite(want) and error > 100 * allowed:
+    if np.isfinite(want) and error > 20 * allowed:
         raise CheckError(
             f"{what}: differences do not converge ({want} with error {error}), so nothing can be "
             "said. Choose a point where the function is smooth."
