@@ -23,7 +23,7 @@ from .tape import fresh
 Argnums = int | Sequence[int]
 
 
-def recorded(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def recorded(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Run a function that is to be differentiated.
 
     `no_grad` around a derivative says that the derivative is not recorded, not that it is zero.

@@ -7,7 +7,6 @@ which is then dropped); its reverse rule runs the function again, records it, an
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from ..core.handle import Handle, value_of, wrap
 from ..core.node import Node, constant, next_serial
 from ..core.op import Op, Sweep
 from ..errors import MutatedError, at, user_line
+from .derived import derived
 from .forward import pushforward
 from .reverse import gathered, pullback
 from .tape import fresh, older_than, tape_between
@@ -146,31 +146,30 @@ def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
     >>> float(wg.grad(f)(0.0))
     1.0
     """
+    return derived(fun, _forgetful, fun)
 
-    @functools.wraps(fun, updated=())
-    def forgetful(*args: Any, **kwargs: Any) -> Any:
-        leaves, structure = tree.flatten((args, kwargs))
-        slots = [i for i, x in enumerate(leaves) if isinstance(x, Handle)]
-        nodes = [leaves[i].node for i in slots]
-        op = Rerun(fun, structure, leaves, slots)
-        variables = [fresh(n) if type(n) is Node else n for n in nodes]
-        mark = next_serial()
-        outs, out_structure = op.record(variables)
-        live = [o.node for o in outs if isinstance(o, Handle) and type(o.node) is Node]
-        if not live or not recording.is_recording():
-            return tree.unflatten(
-                out_structure, [_detached(o) if isinstance(o, Handle) else o for o in outs]
-            )
-        captured = [n for n in older_than(mark, live) if n not in set(variables)]
-        values = tuple(value_of(o) for o in outs)
-        line = Node(op, (*nodes, *captured), value=values)
-        results = [
-            wrap(part(line, i)) if isinstance(o, Handle) and type(o.node) is Node else o
-            for i, o in enumerate(outs)
-        ]
-        return tree.unflatten(out_structure, results)
 
-    return forgetful
+def _forgetful(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    leaves, structure = tree.flatten((args, kwargs))
+    slots = [i for i, x in enumerate(leaves) if isinstance(x, Handle)]
+    nodes = [leaves[i].node for i in slots]
+    op = Rerun(fun, structure, leaves, slots)
+    variables = [fresh(n) if type(n) is Node else n for n in nodes]
+    mark = next_serial()
+    outs, out_structure = op.record(variables)
+    live = [o.node for o in outs if isinstance(o, Handle) and type(o.node) is Node]
+    if not live or not recording.is_recording():
+        return tree.unflatten(
+            out_structure, [_detached(o) if isinstance(o, Handle) else o for o in outs]
+        )
+    captured = [n for n in older_than(mark, live) if n not in set(variables)]
+    values = tuple(value_of(o) for o in outs)
+    line = Node(op, (*nodes, *captured), value=values)
+    results = [
+        wrap(part(line, i)) if isinstance(o, Handle) and type(o.node) is Node else o
+        for i, o in enumerate(outs)
+    ]
+    return tree.unflatten(out_structure, results)
 
 
 def _detached(x: Handle) -> Any:

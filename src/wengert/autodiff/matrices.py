@@ -6,7 +6,6 @@ function itself runs once.  The mode is chosen by which is fewer, unless it is f
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from ..core.op import lookup
 from ..core.spec import Spec, spec_of
 from ..errors import NotDifferentiableError, StructureError, at, user_line
 from .arguments import Argnums, Call, name_of
+from .derived import derived
 from .directional import jvp
 from .result import Result
 from .transforms import grad
@@ -69,18 +69,25 @@ def jacobian(
     """
     if mode not in MODES:
         raise ValueError(f"mode={mode!r} is not one of {MODES}")
+    return derived(fun, _jacobian, fun, argnums, argnames, mode)
 
-    @functools.wraps(fun, updated=())
-    def matrix(*args: Any, **kwargs: Any) -> Any:
-        what = f"jacobian of {name_of(fun)}"
-        call = Call(fun, args, kwargs, argnums, argnames, what)
-        outs, structure = tree.flatten(call())
-        result = Result(outs, call.nodes, call.variables)
-        blocks = _blocks(outs, call, result, mode, what)
-        rows = [call.results([_finished(b, result) for b in row]) for row in blocks]
-        return tree.unflatten(structure, rows)
 
-    return matrix
+def _jacobian(
+    fun: Callable[..., Any],
+    argnums: Argnums,
+    argnames: str | Sequence[str] | None,
+    mode: str,
+    /,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    what = f"jacobian of {name_of(fun)}"
+    call = Call(fun, args, kwargs, argnums, argnames, what)
+    outs, structure = tree.flatten(call())
+    result = Result(outs, call.nodes, call.variables)
+    blocks = _blocks(outs, call, result, mode, what)
+    rows = [call.results([_finished(b, result) for b in row]) for row in blocks]
+    return tree.unflatten(structure, rows)
 
 
 def jacfwd(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:

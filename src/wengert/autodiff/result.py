@@ -105,6 +105,8 @@ def check_scalar(out: Any, what: str) -> None:
         remedy = "Return one number, or pass has_aux=True to return (value, aux)"
     elif spec is not None and not isinstance(spec, tuple) and spec.dtype.kind == "c":
         remedy = "Take its real part, abs, or another real function of it"
+    elif spec is not None and not isinstance(spec, tuple) and spec.dtype.kind in "mM":
+        remedy = "A time is counted in whole units: make it a float, t / np.timedelta64(1, 's')"
     elif spec is not None and not isinstance(spec, tuple) and spec.shape == ():
         remedy = "An integer has no derivative: compute it in floating point"
     raise NotScalarError(

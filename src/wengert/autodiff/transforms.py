@@ -10,7 +10,6 @@ derivatives (jacobian, hessian, hvp) in matrices.py.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from ..core.apply import Example, Operation
 from ..core.handle import Handle
 from ..core.op import register
 from .arguments import Argnums, Call, name_of
+from .derived import derived
 from .result import Result, check_policy, check_scalar, fill, split_aux
 
 
@@ -109,12 +109,12 @@ def grad(
         fun, argnums, argnames=argnames, has_aux=has_aux, unconnected=unconnected, _what="grad"
     )
 
-    @functools.wraps(fun, updated=())
-    def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, bars = both(*args, **kwargs)
-        return (bars, value[1]) if has_aux else bars
+    return derived(fun, _gradient, both, has_aux)
 
-    return gradient
+
+def _gradient(both: Callable[..., Any], has_aux: bool, /, *args: Any, **kwargs: Any) -> Any:
+    value, bars = both(*args, **kwargs)
+    return (bars, value[1]) if has_aux else bars
 
 
 def value_and_grad(
@@ -143,26 +143,35 @@ def value_and_grad(
     (9.0, 6.0)
     """
     check_policy(unconnected)
+    what = f"{_what} of {name_of(fun)}"
+    return derived(fun, _value_and_gradient, fun, what, argnums, argnames, has_aux, unconnected)
 
-    @functools.wraps(fun, updated=())
-    def both(*args: Any, **kwargs: Any) -> Any:
-        what = f"{_what} of {name_of(fun)}"
-        call = Call(fun, args, kwargs, argnums, argnames, what)
-        out = call()
-        out, aux = split_aux(out, has_aux, what)
-        check_scalar(out, what)
-        result = Result([out], call.nodes, call.variables)
-        bars = [None] * len(call.nodes)
-        if result.connected:
-            seed = np.ones_like(out.node.value)[()]
-            bars = result.pull({out.node: seed})
-        bars = fill(bars, call.variables, unconnected, what)
-        value = result.plain(out)
-        if has_aux:
-            value = (value, tree.tree_map(result.plain, aux))
-        return value, call.results(bars)
 
-    return both
+def _value_and_gradient(
+    fun: Callable[..., Any],
+    what: str,
+    argnums: Argnums,
+    argnames: str | Sequence[str] | None,
+    has_aux: bool,
+    unconnected: str,
+    /,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    call = Call(fun, args, kwargs, argnums, argnames, what)
+    out = call()
+    out, aux = split_aux(out, has_aux, what)
+    check_scalar(out, what)
+    result = Result([out], call.nodes, call.variables)
+    bars = [None] * len(call.nodes)
+    if result.connected:
+        seed = np.ones_like(out.node.value)[()]
+        bars = result.pull({out.node: seed})
+    bars = fill(bars, call.variables, unconnected, what)
+    value = result.plain(out)
+    if has_aux:
+        value = (value, tree.tree_map(result.plain, aux))
+    return value, call.results(bars)
 
 
 class _Stop(Operation):

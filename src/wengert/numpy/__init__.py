@@ -15,25 +15,77 @@ collected below.  What NumPy has beside them is NumPy's own: dtypes, constants, 
 integers, printing options.
 """
 
-import importlib
-import pkgutil
 import sys
 from typing import Any
 
 import numpy as np
 
 from ..tensor.protocols import NAMESPACE
+from . import (
+    creation,
+    cumulative,
+    elementwise,
+    extremes,
+    indexing,
+    inspection,
+    joining,
+    nanfunctions,
+    norms,
+    padding,
+    polynomials,
+    products,
+    quantiles,
+    reductions,
+    sets,
+    shapes,
+    sorting,
+    statistics,
+    ufuncs,
+)
+from . import linalg as linalg  # its names stay there
+from .creation import *  # noqa: F403 - its `__all__`
+from .cumulative import *  # noqa: F403 - its `__all__`
+from .elementwise import *  # noqa: F403 - its `__all__`
+from .extremes import *  # noqa: F403 - its `__all__`
+from .indexing import *  # noqa: F403 - its `__all__`
+from .inspection import *  # noqa: F403 - its `__all__`
+from .joining import *  # noqa: F403 - its `__all__`
+from .nanfunctions import *  # noqa: F403 - its `__all__`
+from .norms import *  # noqa: F403 - its `__all__`
+from .padding import *  # noqa: F403 - its `__all__`
+from .polynomials import *  # noqa: F403 - its `__all__`
+from .products import *  # noqa: F403 - its `__all__`
+from .quantiles import *  # noqa: F403 - its `__all__`
+from .reductions import *  # noqa: F403 - its `__all__`
+from .sets import *  # noqa: F403 - its `__all__`
+from .shapes import *  # noqa: F403 - its `__all__`
+from .sorting import *  # noqa: F403 - its `__all__`
+from .statistics import *  # noqa: F403 - its `__all__`
 
 SUBMODULES = {"linalg", "fft", "random"}  # their names stay there, as in NumPy
+COLLECTED = (
+    creation,
+    cumulative,
+    elementwise,
+    extremes,
+    indexing,
+    inspection,
+    joining,
+    nanfunctions,
+    norms,
+    padding,
+    polynomials,
+    products,
+    quantiles,
+    reductions,
+    sets,
+    shapes,
+    sorting,
+    statistics,
+    ufuncs,
+)
 
-_ours: dict[str, Any] = {}
-for _info in pkgutil.iter_modules(__path__):
-    _module = importlib.import_module(f"{__name__}.{_info.name}")
-    for _name in () if _info.name in SUBMODULES else getattr(_module, "__all__", ()):
-        _ours[_name] = getattr(_module, _name)
-globals().update(_ours)
-
-__all__ = sorted({*np.__all__, *_ours})
+__all__ = sorted({*np.__all__, *(name for module in COLLECTED for name in module.__all__)})
 
 
 def __getattr__(name: str) -> Any:

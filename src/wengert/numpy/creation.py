@@ -245,8 +245,9 @@ FUNCTIONS[np.arange] = lambda *args, **kwargs: as_array(
 
 def _ends(start: Any, stop: Any) -> tuple[Any, Any]:
     """Both ends in floating point, broadcast to one shape."""
-    start, stop = as_array(joining.stacked(start)), as_array(joining.stacked(stop))
-    dtype = np.result_type(dtype_of(start), dtype_of(stop), 0.0)
+    start, stop = joining.stacked(start), joining.stacked(stop)
+    dtype = np.result_type(dtype_of(start), dtype_of(stop), 0.0)  # Python numbers are weak
+    start, stop = as_array(start), as_array(stop)
     shape = np.broadcast_shapes(start.shape, stop.shape)
     return tuple(  # type: ignore[return-value]
         casts.broadcast_to(casts.astype(a, dtype) if a.dtype != dtype else a, shape=shape)
@@ -317,8 +318,8 @@ def logspace(
     dtype: Any = None, axis: int = 0,
 ) -> Any:  # fmt: skip
     """Numbers at equal ratios, given by the logarithms of the ends; see `numpy.logspace`."""
-    base = as_array(base)
-    if base.ndim:
+    if np.ndim(value_of(base)):
+        base = as_array(base)
         shape = np.broadcast_shapes(base.shape, np.shape(value_of(start)), np.shape(value_of(stop)))
         start, stop, base = (
             casts.broadcast_to(as_array(a), shape=shape) for a in (start, stop, base)
@@ -333,7 +334,10 @@ def geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Any:
     """Numbers at equal ratios between two ends; see `numpy.geomspace`."""
-    start, stop = _ends(start, stop)
+    # NumPy's promotion: double precision, unless a dtype is named.
+    ends = [as_array(joining.stacked(a)) for a in (start, stop)]
+    wide = np.result_type(*[a.dtype for a in ends], float(num), np.dtype(dtype))
+    start, stop = _ends(*[casts.astype(a, wide) for a in ends])
     if (plain(start) == 0).any() or (plain(stop) == 0).any():
         raise ValueError("Geometric sequence cannot include zero")
     if start.dtype.kind == "c":

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..core.handle import Handle, value_of
 from ..core.node import Node
+from ..core.spec import unweakened
 from ..errors import ConversionError, at, user_line
 from ..tensor.protocols import FUNCTIONS
 
@@ -62,7 +63,7 @@ def plain(x: Any) -> Any:
 
 def dtype_of(x: Any) -> Any:
     """What `np.result_type` is to be told of `x`: a Python number stays one, as it is weak."""
-    value = value_of(x)
+    value = unweakened(value_of(x))
     return value if isinstance(value, int | float | complex) else np.asarray(value).dtype
 
 

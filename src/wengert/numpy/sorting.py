@@ -112,7 +112,10 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 def sort_complex(a: Any) -> Any:
     """Sorted by real part, then imaginary part, as complex numbers."""
     a = sort(a, -1)
-    return a if a.dtype.kind == "c" else casts.astype(a, np.result_type(a.dtype, np.complex64))
+    if a.dtype.kind == "c":
+        return a
+    # NumPy's: single precision for small integers only.
+    return casts.astype(a, "F" if a.dtype.char in "bhBH" else "G" if a.dtype.char == "g" else "D")
 
 
 # ---- searching ---------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from ..kinds.reduction import Axis, axes_of
 from ..ops import casts, indexing, reductions, sorting
 from ..ops.casts import broadcast_to
 from ..ops.shapes import reshape
+from .creation import linspace
 from .cumulative import diff
 from .dispatch import as_array, counterpart
 from .options import kept
@@ -198,8 +199,7 @@ def histogram(
         counts = _weighted_counts(flat, edges, reshape(as_array(weights), shape=(-1,)))
     if not density:
         return counts, edges
-    counts = casts.astype(counts, float)
-    return counts / diff(edges) / reductions.sum(counts), edges
+    return counts / casts.astype(diff(edges), float) / reductions.sum(counts), edges
 
 
 def _edges(a: Any, bins: Any, range: Any, weights: Any) -> Any:
@@ -211,8 +211,7 @@ def _edges(a: Any, bins: Any, range: Any, weights: Any) -> Any:
     low, high = reductions.min(a), reductions.max(a)
     if value_of(low) == value_of(high):
         low, high = low - 0.5, high + 0.5
-    share = np.linspace(0.0, 1.0, len(plain))
-    return low * (1.0 - share) + high * share
+    return linspace(low, high, len(plain), dtype=plain.dtype)
 
 
 def _weighted_counts(a: Any, edges: Any, weights: Any) -> Any:

@@ -253,11 +253,18 @@ def at_(ufunc: np.ufunc, x: Any, index: Any, *operands: Any) -> None:
     x._assign(fitted(new, x, f"numpy.{ufunc.__name__}.at"))  # type: ignore[attr-defined]
 
 
+def _fitting(v: Any, spot: tuple[int, ...]) -> Any:
+    """v in the shape of what it is added to; as in an assignment, axes of length one too many."""
+    more = v.ndim - len(spot)
+    if more > 0 and v.shape[:more] == (1,) * more:
+        v = reshape(v, shape=v.shape[more:])
+    return v if v.shape == spot else casts.broadcast_to(v, shape=spot)
+
+
 def _added(ufunc: np.ufunc, x: Any, v: Any, template: Any, parts: Any) -> Any:
     """x plus or minus v scattered: linear, all in one operation."""
     spot = np.shape(value_of(indexing.getitem(value_of(x), *map(value_of, parts), index=template)))
-    if v.shape != spot:
-        v = casts.broadcast_to(v, shape=spot)
+    v = _fitting(v, spot)
     added: Any = indexing.scatter
     return ufunc(x, added(v, *parts, index=template, shape=tuple(x.shape)))
 
@@ -268,9 +275,7 @@ def _in_rounds(ufunc: np.ufunc, x: Any, v: Any, index: Any) -> Any:
     flat = reshape(x, shape=(-1,))
     places = np.ravel(number)
     if v is not None:
-        v = reshape(
-            v if v.shape == number.shape else casts.broadcast_to(v, shape=number.shape), shape=(-1,)
-        )
+        v = reshape(_fitting(v, number.shape), shape=(-1,))
     rounds = _visits(places)
     for r in range(int(rounds.max(initial=-1)) + 1):
         now = np.flatnonzero(rounds == r)

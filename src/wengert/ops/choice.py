@@ -46,6 +46,11 @@ def _winner_takes(a_wins: Any, b_wins: Any, t: Any) -> Any:
     return where(a_wins, t, where(b_wins, 0.0, 0.5 * t))
 
 
+def _if_larger(a: Any, b: Any, t: Any) -> Any:
+    """t where a > b, half of it where neither is larger; Python's > refuses complex numbers."""
+    return _winner_takes(np.greater(a, b), np.less(a, b), t)
+
+
 @elementwise(ufunc=np.maximum, oracle="max(x, y)")
 def maximum(s, x, y):
     """The larger of x and y, NaN if either is; where x == y, half to each."""
@@ -53,8 +58,8 @@ def maximum(s, x, y):
 
 
 maximum.partials(
-    lambda t, out, x, y: _winner_takes(x > y, x < y, t),
-    lambda t, out, x, y: _winner_takes(y > x, y < x, t),
+    lambda t, out, x, y: _if_larger(x, y, t),
+    lambda t, out, x, y: _if_larger(y, x, t),
 )
 
 
@@ -65,8 +70,8 @@ def minimum(s, x, y):
 
 
 minimum.partials(
-    lambda t, out, x, y: _winner_takes(x < y, x > y, t),
-    lambda t, out, x, y: _winner_takes(y < x, y > x, t),
+    lambda t, out, x, y: _if_larger(y, x, t),
+    lambda t, out, x, y: _if_larger(x, y, t),
 )
 
 
@@ -84,9 +89,13 @@ def _only(a: Any, b: Any) -> Any:
     return np.logical_and(np.isnan(value_of(b)), ~np.isnan(value_of(a)))
 
 
+def _number_or(wins: np.ufunc, loses: np.ufunc, a: Any, b: Any, t: Any) -> Any:
+    return _winner_takes(wins(a, b) | _only(a, b), loses(a, b) | _only(b, a), t)
+
+
 fmax.partials(
-    lambda t, out, x, y: _winner_takes((x > y) | _only(x, y), (x < y) | _only(y, x), t),
-    lambda t, out, x, y: _winner_takes((y > x) | _only(y, x), (y < x) | _only(x, y), t),
+    lambda t, out, x, y: _number_or(np.greater, np.less, x, y, t),
+    lambda t, out, x, y: _number_or(np.greater, np.less, y, x, t),
 )
 
 
@@ -97,8 +106,8 @@ def fmin(s, x, y):
 
 
 fmin.partials(
-    lambda t, out, x, y: _winner_takes((x < y) | _only(x, y), (x > y) | _only(y, x), t),
-    lambda t, out, x, y: _winner_takes((y < x) | _only(y, x), (y > x) | _only(x, y), t),
+    lambda t, out, x, y: _number_or(np.less, np.greater, x, y, t),
+    lambda t, out, x, y: _number_or(np.less, np.greater, y, x, t),
 )
 
 
@@ -128,12 +137,12 @@ def _below(t: Any, x: Any, low: Any, high: Any) -> Any:
     """What passes the upper bound."""
     y = np.maximum(value_of(x), value_of(low))
     bound = value_of(high)
-    return _winner_takes(y < bound, y > bound, t)
+    return _if_larger(bound, y, t)
 
 
 clip.partials(
-    lambda t, out, x, low, high: _winner_takes(x > low, x < low, _below(t, x, low, high)),
-    lambda t, out, x, low, high: _winner_takes(low > x, low < x, _below(t, x, low, high)),
+    lambda t, out, x, low, high: _if_larger(x, low, _below(t, x, low, high)),
+    lambda t, out, x, low, high: _if_larger(low, x, _below(t, x, low, high)),
     lambda t, out, x, low, high: t - _below(t, x, low, high),
 )
 

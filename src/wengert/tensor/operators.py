@@ -7,6 +7,7 @@ as the number, and Python numbers combine as Python combines them.  Indexing is 
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any, cast
@@ -117,6 +118,17 @@ class Operators:
         rounded: Any = np.round(self, digits or 0)  # type: ignore[call-overload]
         return rounded.astype(int) if digits is None else rounded
 
+    # A whole number, of Python's own: its derivative is known to be zero.
+
+    def __floor__(self) -> int:
+        return math.floor(_number(self, "floor"))
+
+    def __ceil__(self) -> int:
+        return math.ceil(_number(self, "ceil"))
+
+    def __trunc__(self) -> int:
+        return math.trunc(_number(self, "trunc"))
+
     def __len__(self) -> int:
         return len(value_of(self))
 
@@ -127,6 +139,17 @@ class Operators:
 
     def __contains__(self, item: Any) -> bool:
         return bool(np.any(value_of(self) == value_of(item)))
+
+
+def _number(x: Any, name: str) -> Any:
+    """The only number of a tensor without axes, for a function of Python's `math`."""
+    if x.ndim or x.dtype.kind == "c":
+        raise TypeError(
+            f"math.{name}(x) of {x.dtype} and shape {x.shape}: it takes one real number. Use "
+            f"np.{name}{at(user_line())}."
+        )
+    value = x.item()
+    return value if isinstance(value, int | float) else float(value)  # a longdouble is neither
 
 
 def install(cls: type) -> type:

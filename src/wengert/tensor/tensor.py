@@ -107,8 +107,9 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
         if type(self.node) is Node and recording.is_recording():
             raise ConversionError(
                 f"{kind.__name__}(x) of a recorded tensor loses its derivative. Use functions of "
-                "numpy instead of math (np.exp, not math.exp); where no derivative is wanted say "
-                f"x.item(){at(user_line())}."
+                "numpy instead of math (np.exp, not math.exp); if it was assigned to an element of "
+                "a plain array, make that a tensor first, np.zeros(n, like=x); where no derivative "
+                f"is wanted say x.item(){at(user_line())}."
             )
         return kind(self.item())
 
