@@ -369,7 +369,9 @@ def render(results: dict[str, Any]) -> str:
         "Microseconds per operation: the median, and in brackets the quartiles. The chain is 250 "
         "times `sin(x)`, `x * 0.5`, `x + x0`, `x * x`, then a sum; float64, one thread, all "
         "libraries in turn in one process. *numpy* is the same chain with its adjoint written by "
-        "hand: the least that a tape on NumPy could cost.",
+        "hand: the least that a tape on NumPy could cost. Target: at most half of torch and 40 % "
+        "of autograd. The first is missed; where the time goes and what was tried is in "
+        "[design/0003-eager-speed.md](design/0003-eager-speed.md).",
     ]
     for size, chains in results["chain"].items():
         parts += [f"### {size} element{'s' * (size != '1')}", _chain_table(chains)]

@@ -327,3 +327,8 @@ def test_one_result_returned_twice_counts_twice():
     for g in (f, wg.checkpoint(f)):
         np.testing.assert_allclose(wg.vjp(g, x)[1](t)[0], want, rtol=1e-14)
         assert len(wg.jvp(g, (x,), (x,))[1]) == 2
+
+
+def test_a_hessian_by_name():
+    h = wg.hessian(lambda x, scale: np.sum(x**2) * scale**3, argnames="scale")
+    assert float(h(np.ones(2), scale=2.0)[0][0]) == 24.0

@@ -116,7 +116,12 @@ def jacrev(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     return jacobian(fun, argnums, mode="rev")
 
 
-def hessian(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+def hessian(
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    argnames: str | Sequence[str] | None = None,
+) -> Callable[..., Any]:
     """Return a function that computes the Hessian of a scalar function.
 
     Parameters
@@ -125,6 +130,8 @@ def hessian(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]
         Returns one real number.
     argnums : int or sequence of int, default 0
         Which positional arguments to differentiate by.
+    argnames : str or sequence of str, optional
+        Arguments to differentiate by, chosen by name.
 
     Returns
     -------
@@ -143,7 +150,8 @@ def hessian(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]
     array([[4., 2.],
            [2., 0.]])
     """
-    return jacobian(grad(fun, argnums), argnums, mode="fwd")
+    gradient = grad(fun, argnums, argnames=argnames)
+    return jacobian(gradient, argnums, argnames=argnames, mode="fwd")
 
 
 def hvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
