@@ -21,7 +21,6 @@ import numpy as np
 
 from ..core.handle import Handle, value_of, wrap
 from ..core.node import constant
-from ..errors import DtypeError, at, user_line
 from ..ops import casts, indexing, joining, shapes
 from ..tensor.protocols import FUNCTIONS
 from .dispatch import as_array, counterpart, dtype_of, plain
@@ -340,14 +339,13 @@ def geomspace(
     start, stop = _ends(*[casts.astype(a, wide) for a in ends])
     if (plain(start) == 0).any() or (plain(stop) == 0).any():
         raise ValueError("Geometric sequence cannot include zero")
-    if start.dtype.kind == "c":
-        raise DtypeError(
-            "geomspace between complex tensors winds round zero, which is not defined here. Use "
-            f"np.exp(np.linspace(np.log(a), np.log(b), n)){at(user_line())}."
-        )
-    sign = np.sign(plain(start))
-    line = linspace(np.log(start * sign), np.log(stop * sign), num, endpoint)
-    result = np.exp(line)
+    if start.dtype.kind == "c":  # a spiral, the shorter way round zero
+        sign: Any = 1.0
+        turn = np.log(stop / start)
+        result = start * np.exp(linspace(turn * 0.0, turn, num, endpoint))
+    else:
+        sign = np.sign(plain(start))
+        result = np.exp(linspace(np.log(start * sign), np.log(stop * sign), num, endpoint))
     if num > 0:
         # The ends are exact, and their derivatives those of the ends themselves.
         first = shapes.expand_dims(start * sign, axis=(0,))
