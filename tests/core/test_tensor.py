@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert.core.node import fingerprint
 from wengert.errors import (
     ConversionError,
     DtypeError,
@@ -214,9 +215,33 @@ def test_an_array_overwritten_behind_the_tape_small_and_large():
     big[17] = 1.0  # restored: all is well again
     y.backward()
     assert x.grad.numpy().min() == 1.0
-    np.random.default_rng(0).shuffle(big[:50])
+    big[0] = 2.0
+    y = (x * big).sum()
+    big[:3] = [1.0, 2.0, 1.0]  # reordered: the sum of its elements is what it was
+    with pytest.raises(wg.WengertError, match="overwritten"):
+        y.backward()
     big.flags.writeable = False
     (x * big).sum().backward()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128, np.int8, bool])
+@pytest.mark.parametrize("shape", [(40_000,), (301, 77)])
+def test_fingerprints_see_a_change_and_a_move(dtype, shape, rng):
+    a = rng.integers(0, 2, shape).astype(dtype)
+    before = fingerprint(a)
+    assert fingerprint(a.copy()) == before and fingerprint(a) == before
+    for k in rng.integers(0, a.size, 30):
+        old = a.flat[k]
+        a.flat[k] = 1 - old if dtype is not bool else not old
+        assert fingerprint(a) != before
+        a.flat[k] = old
+    ones, zeros = np.flatnonzero(a), np.flatnonzero(a.ravel() == 0)
+    for i, j in zip(rng.choice(ones, 30), rng.choice(zeros, 30), strict=True):
+        a.flat[i], a.flat[j] = a.flat[j], a.flat[i]
+        assert fingerprint(a) != before
+        a.flat[i], a.flat[j] = a.flat[j], a.flat[i]
+    assert fingerprint(a) == before
+    assert fingerprint(a[::2]) != fingerprint(a[1::2])
 
 
 def test_an_input_array_overwritten_during_the_call():

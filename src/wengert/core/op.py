@@ -104,10 +104,6 @@ class Op:
             f"is meant to be a constant{at(node.where)}."
         )
 
-    def normalise(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Bring the arguments of a call into (operands, params); kinds override it."""
-        return args, params
-
     def __repr__(self) -> str:
         return f"<wengert {self.kind} operation {self.name}>"
 
