@@ -16,18 +16,24 @@ from .autodiff.checkpoint import checkpoint
 from .autodiff.directional import jvp, linearize, vjp
 from .autodiff.matrices import hessian, hvp, jacfwd, jacobian, jacrev
 from .autodiff.transforms import grad, stop_gradient, value_and_grad
-from .core.graph import Graph
+from .core.policy import policy
 from .core.recording import enable_grad, is_recording, no_grad
+from .core.tracing import scope
 from .errors import WengertError
 from .tensor import Tensor, tensor
 
-SUBMODULES = ("nn", "optim", "data", "extend", "show", "testing")  # imported at first use
-ELSEWHERE = {"primitive": "extend", "check_grads": "testing", "check_op": "testing"}
+# Imported at first use.
+SUBMODULES = "nn optim data extend show testing graphs backends rewrite keep".split()
+ELSEWHERE = {
+    "primitive": "extend",
+    "check_grads": "testing",
+    "check_op": "testing",
+    **dict.fromkeys("Graph computation input spec trace variable".split(), "graphs"),
+}
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
-    "Graph",
     "Tensor",
     "WengertError",
     "checkpoint",
@@ -44,6 +50,8 @@ __all__ = [
     "no_grad",
     "numpy",
     "ops",
+    "policy",
+    "scope",
     "stop_gradient",
     "tensor",
     "value_and_grad",

@@ -10,7 +10,10 @@
     │   └── ReleasedError            the history was given back (retain_graph=False)
     ├── GraphError                 a graph that is not a Wengert list
     │   ├── CycleError               a node depends on itself
-    │   └── MixedGraphError          nodes of two graphs in one expression
+    │   ├── MixedGraphError          nodes of two graphs in one expression
+    │   ├── TraceError               a value was needed where only its spec is known
+    │   │   └── TracedBranchError      ... to decide which way the program goes
+    │   └── PolicyError              something implicit that the policy forbids
     ├── OperandError               an operation refused its operands
     │   ├── ShapeError               ... because of their shapes
     │   ├── DtypeError               ... because of their dtypes
@@ -20,6 +23,9 @@
     ├── ArgumentError              an option or setting that cannot be
     ├── StructureError             containers whose structures do not match
     ├── RegistryError              an unknown or doubly used name
+    ├── BackendError               a backend cannot run an operation, or is unknown
+    ├── FileError                  a damaged, later or hostile file
+    ├── GuardError                 a guarded value is out of range, NaN or infinite
     └── CheckError                 a checker found a wrong derivative
 
 A message says what was given, why it cannot be, and what to do, in that order, and ends with the
@@ -87,6 +93,30 @@ class CycleError(GraphError):
 
 class MixedGraphError(GraphError):
     """Nodes of two different graphs met in one expression."""
+
+
+class TraceError(GraphError, TypeError):
+    """A value was needed while a graph is being built, where only shape and dtype are known."""
+
+
+class TracedBranchError(TraceError):
+    """A branch of the program was about to depend on a value or size that is not known yet."""
+
+
+class PolicyError(GraphError, TypeError):
+    """Something implicit (a broadcast, a cast) where the chosen policy forbids it."""
+
+
+class BackendError(WengertError, NotImplementedError):
+    """A backend cannot run an operation, or there is no backend of that name."""
+
+
+class FileError(WengertError, ValueError):
+    """A file that is damaged, truncated, from a later version, or not what it says it is."""
+
+
+class GuardError(WengertError, ArithmeticError):
+    """A guarded value left its range, or is NaN or infinite."""
 
 
 class OperandError(WengertError):

@@ -19,8 +19,8 @@ def test_every_operand_comes_first_and_indices_agree():
     assert graph.verify() is graph
     for i, node in enumerate(graph):
         assert graph.index(node) == i and graph[i] is node
-        assert all(k < i for k in graph.inputs(i))
-        for k in graph.inputs(i):
+        assert all(k < i for k in graph.operands(i))
+        for k in graph.operands(i):
             assert i in graph.consumers(k)
     assert x in graph and y in graph and len(graph) == len(graph.nodes)
     assert graph.outputs == (total.node,)
@@ -29,7 +29,7 @@ def test_every_operand_comes_first_and_indices_agree():
 def test_repeated_operands_are_counted_once_as_consumers():
     x = wg.tensor(2.0, requires_grad=True)
     graph = wg.Graph(x * x)
-    assert graph.inputs(1) == (0, 0) and graph.consumers(0) == (1,)
+    assert graph.operands(1) == (0, 0) and graph.consumers(0) == (1,)
 
 
 def test_parents_and_arguments_are_listed_apart():

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..core import recording, tree
-from ..core.handle import Handle, wrap
+from ..core.handle import Handle, describe, is_traced, wrap
 from ..core.node import Node, constant
-from ..core.spec import spec_of
 from ..errors import NotDifferentiableError, StructureError, at, user_line
+from .project import zeros
 from .tape import fresh
 
 Argnums = int | Sequence[int]
@@ -62,8 +62,9 @@ class Variables:
 
     def _variable(self, leaf: Any, i: int, tree_: Any, what: str) -> Node | None:
         is_handle = isinstance(leaf, Handle)
+        traced = is_traced(leaf)
         value = leaf.node.value if is_handle else leaf
-        spec = spec_of(value)
+        spec = describe(leaf)
         if isinstance(value, np.ndarray) and type(value).__mul__ is not np.ndarray.__mul__:
             kind, remedy = f"a {type(value).__name__}", "Convert it, np.asarray(x)"
         elif spec is None:
@@ -71,7 +72,7 @@ class Variables:
                 return None  # part of a container, and not a number: passed on as it is
             kind, remedy = f"a {type(leaf).__name__}", "Pass an array of floats"
         elif spec.dtype.kind in "fc":
-            return fresh(leaf.node if is_handle and type(leaf.node) is Node else value)
+            return fresh(leaf.node if traced or (is_handle and type(leaf.node) is Node) else value)
         else:
             kind, remedy = f"{spec}", "Cast it first, x.astype(float)"
         place = tree.paths(tree_)[i]
@@ -181,5 +182,5 @@ def _positions(
 
 
 def zeros_like(node: Node) -> Any:
-    """A plain zero in the space of a node."""
-    return np.zeros_like(np.asarray(node.value))[()]
+    """A zero in the space of a node, plain unless its lengths are not known."""
+    return zeros(node.spec)

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..core import tree
-from ..core.handle import Handle, wrap
+from ..core.handle import Handle, describe, wrap
 from ..core.node import constant
-from ..core.spec import spec_of
 from ..errors import StructureError, at, user_line
 from .arguments import Variables, name_of, recorded
+from .project import zeros
 from .result import Result, fill, match, split_aux
 from .reverse import gathered
 
@@ -60,11 +58,10 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     out, aux = split_aux(recorded(fun, *variables.handles()), has_aux, what)
     outs, structure = tree.flatten(out)
     result = Result(outs, variables.nodes, variables)
-    values = [o.node.value if isinstance(o, Handle) else o for o in outs]
 
     def pull(cotangents: Any) -> Any:
         """Cotangents of the primals, given cotangents of the outputs."""
-        fitted = match(cotangents, values, structure, what, "cotangents")
+        fitted = match(cotangents, outs, structure, what, "cotangents")
         seeds = gathered(zip(result.out_nodes, fitted, strict=True))
         bars = result.pull(seeds) if result.connected else [None] * len(variables.nodes)
         return variables.restore(variables.like(fill(bars, variables, "zero", what)))
@@ -100,8 +97,7 @@ def _linearize(fun: Callable[..., Any], primals: tuple[Any, ...], what: str) -> 
 
     def push(*tangents: Any) -> Any:
         """Tangents of the outputs, given tangents of the primals."""
-        values = [x.node.value if isinstance(x, Handle) else x for x in variables.leaves]
-        fitted = match(tangents, values, variables.structure, what, "tangents")
+        fitted = match(tangents, variables.leaves, variables.structure, what, "tangents")
         dots = result.push([fitted[i] for i in variables.slots])
         return tree.unflatten(
             structure, [_tangent(d, o, result) for d, o in zip(dots, outs, strict=True)]
@@ -112,9 +108,8 @@ def _linearize(fun: Callable[..., Any], primals: tuple[Any, ...], what: str) -> 
 
 def _tangent(dot: Any, out: Any, result: Result) -> Any:
     if dot is None:
-        value = out.node.value if isinstance(out, Handle) else out
-        spec = spec_of(value)
-        dot = None if spec is None else np.zeros(spec.shape, spec.dtype)[()]
+        spec = describe(out)
+        dot = None if spec is None else zeros(spec)
     return wrap(constant(dot)) if result.tensors and not isinstance(dot, Handle) else dot
 
 

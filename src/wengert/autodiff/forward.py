@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle, wrap
+from ..core.handle import Handle, is_traced, wrap
 from ..core.node import Node
 from ..core.op import Sweep, lookup
+from ..core.tracing import Derivation, derivation
 from .buffers import Tangents
 from .project import cast, expand, project
-from .reverse import PROBING, as_handle, handles_of, has_nan, owned, transpose
-from .tape import Tape, cycle, fresh, tape_between
+from .reverse import PROBING, Traced, as_handle, handles_of, has_nan, owned, probe, transpose
+from .tape import Tape, cycle, tape_between
 
 
 def pushforward(
@@ -50,6 +51,8 @@ def pushforward(
         tape = tape_between(outputs, set(tangents))
     recorded = tape.foreign if record is None else record
     recorded = recorded or any(isinstance(t, Handle) for t in tangents.values())
+    if tape.traced or any(map(is_traced, tangents.values())):
+        return _traced_sweep(tape, tangents, outputs)
     for guarded in (False, True):
         sweep = Sweep(tape.wanted, recorded, guarded)
         with np.errstate(all="ignore"):
@@ -61,8 +64,21 @@ def pushforward(
     return result if recorded else owned(result)
 
 
+def _traced_sweep(tape: Tape, tangents: Mapping[Node, Any], outputs: Sequence[Node]) -> list[Any]:
+    """The sweep as lines of a graph; see `reverse.written_out`."""
+    plan = Traced(tape, Sweep(tape.wanted, True))
+    with derivation(1 + max((n.level for n in outputs), default=0)) as stem:
+        dots = _sweep(tape, tangents, plan.open, outputs, plan, stem)
+    return [dots.get(n) for n in outputs]
+
+
 def _sweep(
-    tape: Tape, tangents: Mapping[Node, Any], sweep: Sweep, outputs: Sequence[Node]
+    tape: Tape,
+    tangents: Mapping[Node, Any],
+    sweep: Sweep,
+    outputs: Sequence[Node],
+    plan: Traced | None = None,
+    stem: Derivation | None = None,
 ) -> dict[Node, Any]:
     recorded = sweep.recorded
     known = {n: as_handle(t) if recorded else t for n, t in tangents.items()}
@@ -77,6 +93,9 @@ def _sweep(
         if any(type(a) is Node and a.serial >= node.serial for a in args):
             raise cycle(node)
         op: Any = node.op
+        if plan is not None and stem is not None:
+            stem.enter(node)
+            sweep = plan.sweep_at(node, node.args_as_nodes(), (node,))
         if recorded:
             out, inputs = handles_of(node)
         elif op.jvp_into is not None:
@@ -95,7 +114,7 @@ def _sweep(
 
 def settle(dot: Any, node: Node, recorded: bool) -> Any:
     """A tangent with the shape and dtype of the value of `node`."""
-    if node.op.vjp_into is not None:  # type: ignore[union-attr]
+    if node.op.vjp_into is not None or node.is_traced:  # type: ignore[union-attr]
         value = node.spec  # the value may be outdated, and is not asked for without need
     else:
         value = node.value
@@ -115,9 +134,9 @@ def settle(dot: Any, node: Node, recorded: bool) -> Any:
 
 def jvp_from_vjp(node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
     """The forward rule of an operation that states only the reverse one: its transpose."""
-    value = node.value
+    value = node.spec
     values = value if type(value) is tuple else (value,)
-    probes = [fresh(np.zeros_like(v)) if np.asarray(v).dtype.kind in "fc" else None for v in values]
+    probes = [probe(s) if s.dtype.kind in "fc" else None for s in values]
     ts = [None if p is None else wrap(p) for p in probes]
     op: Any = node.op
     bars = op.vjp(node, tuple(ts) if type(value) is tuple else ts[0], out, inputs, PROBING)

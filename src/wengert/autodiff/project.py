@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..core.apply import Parts
+from ..core.dims import is_symbolic
 from ..core.handle import Handle
 from ..core.node import Node
 from ..core.op import lookup
 from ..core.spec import Spec
+from ..core.tracing import is_deriving
 from ..errors import RuleError, at
 
 
@@ -38,6 +40,18 @@ def _unbroadcast(bar: Any, spec: Spec) -> Any:
             return lookup("broadcast_to")(bar, shape=spec.shape)
         return lookup("sum_to")(bar, shape=spec.shape)
     return expand(bar, spec.shape) if bar.ndim < spec.ndim else sum_to(bar, spec.shape)
+
+
+def zeros(spec: Spec) -> Any:
+    """The zero of a space; a line of the graph where one is being written."""
+    if is_symbolic(spec.shape) or is_deriving():
+        return uniform(spec, 0)
+    return np.zeros(spec.shape, spec.dtype)[()]
+
+
+def uniform(spec: Spec, value: Any) -> Any:
+    """One number everywhere, as a line of a graph."""
+    return lookup("full").line(shape=spec.shape, value=value, dtype=spec.dtype)
 
 
 def expand(x: Any, shape: tuple[int, ...]) -> Any:

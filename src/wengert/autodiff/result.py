@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from ..core import tree
-from ..core.handle import Handle, wrap
+from ..core.handle import Handle, describe, wrap
 from ..core.node import Node, constant
 from ..core.recording import is_recording
-from ..core.spec import spec_of, unweakened
+from ..core.spec import unweakened
 from ..errors import (
     DtypeError,
     NotScalarError,
@@ -32,7 +32,7 @@ from ..errors import (
 )
 from .arguments import Variables, zeros_like
 from .forward import pushforward
-from .project import cast
+from .project import cast, zeros
 from .reverse import pullback
 from .tape import Tape, tape_between
 
@@ -49,7 +49,7 @@ class Result:
         self.connected = bool(live)
         self.tape: Tape = tape_between(live, set(nodes))
         outside = self.tape.foreign or any(_stands_for_recorded(n) for n in nodes)
-        self.recorded = outside and is_recording()
+        self.recorded = (outside and is_recording()) or self.tape.traced
         self.tensors = any(isinstance(x, Handle) for x in variables.leaves)
 
     def pull(self, seeds: dict[Node, Any]) -> list[Any]:
@@ -82,7 +82,9 @@ def _stands_for_recorded(node: Node) -> bool:
 
 
 def _any_recorded(items: dict[Node, Any]) -> bool:
-    return any(isinstance(t, Handle) and type(t.node) is Node for t in items.values())
+    return any(
+        isinstance(t, Handle) and (type(t.node) is Node or t.node.is_traced) for t in items.values()
+    )
 
 
 def check_policy(unconnected: str) -> None:
@@ -93,7 +95,7 @@ def check_policy(unconnected: str) -> None:
 
 def check_scalar(out: Any, what: str) -> None:
     """Refuse an output that is not one real number."""
-    spec = spec_of(out.node.value if isinstance(out, Handle) else out)
+    spec = describe(out)
     if spec is None or isinstance(spec, tuple):
         given = f"a {type(out).__name__}"
     elif spec.shape == () and spec.dtype.kind == "f":
@@ -155,15 +157,15 @@ def match(given: Any, leaves: Sequence[Any], structure: Any, what: str, noun: st
         )
     fitted: list[Any] = []
     for item, leaf in zip(items, leaves, strict=True):
-        spec = spec_of(leaf)
+        spec = describe(leaf)
         if spec is None or spec.dtype.kind not in "fc":
             fitted.append(None)
             continue
         if item is None:
-            fitted.append(np.zeros(spec.shape, spec.dtype)[()])
+            fitted.append(zeros(spec))
             continue
         value: Any = item if isinstance(item, Handle) else np.asarray(item)
-        shape = spec_of(value.node.value).shape if isinstance(item, Handle) else value.shape
+        shape = value.shape
         if shape != spec.shape:
             raise ShapeError(
                 f"{what}: a {noun[:-1]} has shape {shape}, but what it belongs to has shape "

@@ -21,12 +21,14 @@ from typing import Any
 import numpy as np
 
 from ..core.apply import Parts, part
-from ..core.handle import Handle, value_of, wrap
+from ..core.handle import Handle, is_traced, value_of, wrap
 from ..core.node import Node, constant
 from ..core.op import Sweep
+from ..core.spec import Spec
+from ..core.tracing import Derivation, derivation
 from ..errors import NotDifferentiableError, at
 from .buffers import Buffers
-from .project import project
+from .project import project, uniform, zeros
 from .tape import Tape, cycle, fresh, tape_between
 
 Bars = dict[Node, Any]
@@ -61,6 +63,8 @@ def pullback(
     chosen = set(targets)
     if tape is None:
         tape = tape_between(seeds, chosen)
+    if tape.traced or any(map(is_traced, seeds.values())):
+        return _traced_sweep(tape, seeds, targets)
     recorded = tape.foreign if record is None else record
     for guarded in (False, True):
         sweep = Sweep(tape.wanted, recorded, guarded)
@@ -75,10 +79,53 @@ def pullback(
     return bars if recorded else owned(bars)
 
 
+class Traced:
+    """What a sweep has to decide where values are not known: where to guard against 0 * inf.
+
+    Strong zeros cost time in a graph that runs often, so they are written only where a partial can
+    be singular, or where the (co)tangent can be exactly zero because something was not chosen.
+    """
+
+    __slots__ = ("guarded", "masked", "open")
+
+    def __init__(self, tape: Tape, sweep: Sweep) -> None:
+        self.open = sweep
+        self.guarded = Sweep(tape.wanted, True, True)
+        self.masked: set[Node] = set()
+
+    def sweep_at(self, node: Node, sources: Iterable[Node], results: Iterable[Node]) -> Sweep:
+        """How to call the rule of a line whose (co)tangent comes from `sources`."""
+        op: Any = node.op
+        chosen = not self.masked.isdisjoint(sources)
+        if chosen or op.masks:
+            self.masked.update(results)
+        singular = op.singular if type(op.singular) is bool else op.singular(node)
+        return self.guarded if chosen or singular else self.open
+
+
+def _traced_sweep(tape: Tape, seeds: Mapping[Node, Any], targets: Sequence[Node]) -> list[Any]:
+    """The sweep as lines of a graph, one level above those it starts from."""
+    with derivation(1 + max((n.level for n in seeds), default=0)) as stem:
+        seeds = {n: _seed_line(t, n) for n, t in seeds.items()}
+        state = _State(tape, seeds, set(targets), Sweep(tape.wanted, True))
+        state.plan, state.stem = Traced(tape, state.sweep), stem
+        done = _walk(tape, state)
+    return [done.get(n) for n in targets]
+
+
+def _seed_line(t: Any, node: Node) -> Any:
+    """A cotangent of one number as a line, so that what it is spread to stays one number."""
+    if isinstance(t, np.generic) and type(node.spec) is Spec:
+        return uniform(Spec((), t.dtype), t.item())
+    return t
+
+
 class _State:
     """What one sweep has gathered so far."""
 
-    __slots__ = ("bars", "buffers", "chosen", "done", "ends", "own", "sweep")
+    __slots__ = ("bars", "buffers", "chosen", "done", "ends", "own", "plan", "stem", "sweep")
+    plan: Traced | None
+    stem: Derivation | None
 
     def __init__(self, tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Sweep):
         self.bars: Bars = dict(seeds)
@@ -90,10 +137,15 @@ class _State:
         self.buffers: set[Node] = set()  # nodes whose cotangent is a large array of our own
         self.own = Buffers(self.bars, self.buffers, sweep.wanted, chosen)
         self.chosen, self.sweep, self.ends = chosen, sweep, tape.ends
+        self.plan = self.stem = None
 
 
 def _sweep(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Sweep) -> Bars:
-    state = _State(tape, seeds, chosen, sweep)
+    return _walk(tape, _State(tape, seeds, chosen, sweep))
+
+
+def _walk(tape: Tape, state: _State) -> Bars:
+    chosen, sweep = state.chosen, state.sweep
     quick = not sweep.recorded and not sweep.guarded and sweep.wanted is None
     pop, get, bars = state.bars.pop, state.bars.get, state.bars
     for node in reversed(tape.lines):
@@ -148,6 +200,9 @@ def _visit(node: Node, t: Any, state: _State) -> None:
     """Hand an operation its complete cotangent, and add up what it passes on."""
     sweep, bars = state.sweep, state.bars
     recorded = sweep.recorded
+    if state.plan is not None and state.stem is not None:
+        state.stem.enter(node)
+        sweep = state.plan.sweep_at(node, (node,), node.args_as_nodes())
     if type(t) is Parts:
         t = _complete(t, node, recorded)
     if node.extra is not None and "hooks" in node.extra:
@@ -206,8 +261,10 @@ def handles_of(node: Node) -> tuple[Any, list[Any]]:
     """The value and the operands of a line as handles."""
     inputs = [wrap(a) if isinstance(a, Node) else a for a in node.args]
     # What is written into may be outdated: its value is not asked for without need.
-    if node.op.vjp_into is None and type(node.value) is tuple:  # type: ignore[union-attr]
-        return tuple(wrap(part(node, i)) for i in range(len(node.value))), inputs
+    if node.op.vjp_into is None:  # type: ignore[union-attr]
+        several = node.spec if node.is_traced else node.value
+        if type(several) is tuple:
+            return tuple(wrap(part(node, i)) for i in range(len(several))), inputs
     return wrap(node), inputs
 
 
@@ -219,11 +276,11 @@ def as_handle(x: Any) -> Any:
 def _complete(parts: Parts, node: Node, recorded: bool) -> tuple[Any, ...]:
     """One cotangent for each output; zeros where none arrived, None where there can be none."""
     full: list[Any] = []
-    for i, v in enumerate(node.value):
+    for i, spec in enumerate(node.spec):
         if i in parts:
             full.append(parts[i])
-        elif np.asarray(v).dtype.kind in "fc":
-            zero = np.zeros_like(v)
+        elif spec.dtype.kind in "fc":
+            zero = zeros(spec)
             full.append(as_handle(zero) if recorded else zero)
         else:
             full.append(None)
@@ -244,7 +301,7 @@ def _through_hooks(node: Node, t: Any) -> Any:
 def has_nan(bar: Any) -> bool:
     """Whether a result has a NaN anywhere; one sum, unless it has."""
     value = value_of(bar)
-    if value is None:
+    if value is None or isinstance(value, Handle):
         return False
     total = np.add.reduce(value, axis=None) if type(value) is np.ndarray else value
     return bool(total != total) and bool(np.isnan(value).any())
@@ -282,13 +339,19 @@ _ALONE = sys.maxsize
 _ALONE = _references_when_alone()
 
 
+def probe(spec: Spec) -> Node:
+    """A variable at zero, to see what linear map a rule is."""
+    zero = zeros(spec)
+    return fresh(zero.node if isinstance(zero, Handle) else zero)
+
+
 def vjp_from_jvp(node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> list[Any]:
     """The reverse rule of an operation that states only the forward one: its transpose."""
-    probes = [fresh(np.zeros_like(a.value)) if sweep.wants(a) else None for a in node.args]
+    probes = [probe(a.spec) if sweep.wants(a) else None for a in node.args]
     dots = [None if p is None else wrap(p) for p in probes]
     op: Any = node.op
     y_dot = op.jvp(node, dots, out, inputs, PROBING)
-    several = type(node.value) is tuple
+    several = type(node.spec) is tuple
     return transpose(node, y_dot if several else [y_dot], t if several else [t], probes, sweep)
 
 

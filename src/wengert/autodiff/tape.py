@@ -33,6 +33,7 @@ class Variable(Operation):
     """
 
     kind = "view"
+    alias = True
 
     def run(self, x: Any) -> Any:
         """The operand."""
@@ -53,6 +54,9 @@ VARIABLE = Variable("variable")
 def fresh(x: Any) -> Node:
     """A new node to differentiate by, for a node or a plain value."""
     if isinstance(x, Node):
+        if x.is_traced:
+            noted = {k: v for k, v in (x.extra or {}).items() if k in ("spec", "level", "where")}
+            return Node(VARIABLE, (x,), NO_PARAMS, None, noted)
         return Node(VARIABLE, (x,), NO_PARAMS, x.value)
     if isinstance(x, np.ndarray) and (x.flags.writeable or type(x) is not np.ndarray):
         x = np.array(x)
@@ -65,16 +69,20 @@ class Tape(NamedTuple):
     wanted : the lines that depend on a target, or None when all do.
     foreign : whether something recorded is not a target.
     ends : whether targets are ends, so that none is reached through another.
+    traced : whether values are not known, so that the sweep is written into the graph.
     """
 
     lines: list[Node]
     wanted: set[Node] | None
     foreign: bool
     ends: bool = False
+    traced: bool = False
 
 
 def tape_between(outputs: Iterable[Node], targets: Collection[Node], ends: bool = False) -> Tape:
     """The part of the list that leads from the targets to the outputs."""
+    outputs = list(outputs)
+    traced = any(n.is_traced for n in outputs)
     floor = min((n.serial for n in targets), default=0)
     seen = {n for n in outputs if type(n) is Node}
     foreign = any(n.serial < floor for n in seen)
@@ -99,7 +107,7 @@ def tape_between(outputs: Iterable[Node], targets: Collection[Node], ends: bool 
                     stack.append(a)
     lines.sort(key=_serial)
     wanted = _dependent(lines, targets) if foreign else None
-    return Tape(lines, wanted, foreign, ends)
+    return Tape(lines, wanted, foreign, ends, traced)
 
 
 def _dependent(lines: Iterable[Node], targets: Collection[Node]) -> set[Node]:
@@ -153,7 +161,7 @@ def tape_to_owners(output: Node) -> tuple[Tape, list[Node]]:
                 stack.append(a)
     lines.sort(key=_serial)
     owners.sort(key=_serial)
-    return Tape(lines, None, False), owners
+    return Tape(lines, None, False, traced=output.is_traced), owners
 
 
 def cycle(node: Node) -> CycleError:

@@ -165,7 +165,7 @@ def _value_and_gradient(
     result = Result([out], call.nodes, call.variables)
     bars = [None] * len(call.nodes)
     if result.connected:
-        seed = np.ones_like(out.node.value)[()]
+        seed = out.node.spec.dtype.type(1)
         bars = result.pull({out.node: seed})
     bars = fill(bars, call.variables, unconnected, what)
     value = result.plain(out)

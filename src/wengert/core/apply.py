@@ -12,12 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DtypeError, OperandError, ShapeError, WengertError, user_line
+from ..errors import (
+    DtypeError,
+    OperandError,
+    ShapeError,
+    TracedBranchError,
+    WengertError,
+    user_line,
+)
 from .handle import Handle, _Class, wrap
 from .node import CONSTANT, NO_PARAMS, Constant, Discrete, Node, constant, keep, next_serial
 from .op import Op
-from .recording import _enabled, _Pauses
+from .params import sizes_of
+from .recording import _enabled, _Pauses, _session
 from .spec import spec_of, unweakened, weakened
+from .tracing import _Part, record
 
 _new = object.__new__
 _Array = np.ndarray
@@ -55,6 +64,8 @@ def apply(
             a = a.node
             x = a.value
             if type(x) is not _Array:
+                if x is None:
+                    return record(op, args, params, run is not None)
                 x = unweakened(x)
         else:
             x = a
@@ -62,6 +73,8 @@ def apply(
             b = b.node
             y = b.value
             if type(y) is not _Array:
+                if y is None:
+                    return record(op, args, params, run is not None)
                 y = unweakened(y)
         else:
             y = b
@@ -73,25 +86,36 @@ def apply(
     elif len(args) == 1:
         a = args[0].node  # the only operand is a handle
         inputs = (a,)
+        if a.value is None:
+            return record(op, args, params, run is not None)
         values = (unweakened(a.value),)
         recorded, derived, arrays = type(a) is Node, not isinstance(a, Constant), False
     else:
         inputs, values, recorded, derived, arrays = _gather(args)
+        if any([v is None and isinstance(a, Node) for a, v in zip(inputs, values, strict=True)]):
+            return record(op, args, params, run is not None)
     if run is None:
         run = op.run
     try:
         value = run(*values, **params) if params else run(*values)
     except (TypeError, ValueError, IndexError) as error:
+        if isinstance(error, TracedBranchError) and sizes_of(params):
+            return record(op, args, params)  # a size with a name among the parameters
         raise refusal(op, values, error) from error
     if derived and (_Pauses.count == 0 or _enabled.get()):
         if arrays:
             inputs = tuple([keep(a) if type(a) is _Array else a for a in inputs])
         node = _new(Node if recorded and not op.discrete else Discrete)
         node.op, node.args = op, inputs
+    elif derived and _session.get() is not None:  # a variable is no constant, recorded or not
+        node = _new(Discrete)
+        node.op, node.args = op, inputs
     else:
         node = _new(Constant)
         node.op, node.args = CONSTANT, ()
-    node.extra = {"where": user_line()} if op.notes_where else None
+    node.extra = None
+    if op.notes_where or (_Pauses.count and _session.get() is not None):
+        node.extra = {"where": user_line()}
     node.params = params
     node.value = value
     node.serial = next_serial()
@@ -166,12 +190,21 @@ PART = Part()
 
 def part(node: Node, index: int) -> Node:
     """The node of one output of `node`."""
+    if node.value is None:
+        spec = node.spec[index]
+        whole = node.extra or {}
+        extra = {k: v for k, v in whole.items() if k not in ("spec", "requires", "name")}
+        cls = type(node) if spec.dtype.kind in "fc" else Discrete
+        return cls(PART, (node,), {"index": index}, None, {**extra, "spec": spec})
     value = node.value[index]
     if type(node) is Constant:
         return constant(value)
     inexact = getattr(value, "dtype", np.dtype(float)).kind in "fc"
     cls = type(node) if inexact else Discrete
     return cls(PART, (node,), {"index": index}, value)
+
+
+_Part.make = staticmethod(part)
 
 
 class Operation(Op):

@@ -1,27 +1,34 @@
 """Graph: the ordered Wengert list of chosen outputs.
 
-A closed list: every operand of a line is an earlier line.  It gives each line an index, its inputs
-and its consumers; it can be verified and read aloud.  Building one does not change anything: the
-nodes are the tape's own.
+A closed list: every operand of a line is an earlier line.  It gives each line an index, its
+operands and its consumers; it can be verified and read aloud.  Building one does not change
+anything: the nodes are the tape's own.
 
     %0 = input x             float64[3]
     %1 = sin %0              float64[3]
     %2 = multiply %1 %0      float64[3]
     %3 = sum %2  [axis=0]    float64[]
     return %3
+
+What users hold, with derivatives and everything else that can be done with a graph, is the class
+of the same name above (wengert/graphs), which is a Graph like this one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..errors import CycleError, GraphError, at
 from . import tree
 from .handle import Handle
-from .node import Constant, Leaf, Node, constant
+from .node import INPUT, Constant, Leaf, Node, constant, is_variable
+from .sizes import Requirement
+
+AnyGraph = TypeVar("AnyGraph", bound="Graph")
 
 
 class Graph:
@@ -31,13 +38,24 @@ class Graph:
     ----------
     *outputs : Tensor, Node, or nested containers of them
         What the list is to compute; plain values become constants.
+    inputs : sequence of Node, optional
+        What is fed, in order; by default the leaves without a value, in order of creation.
+    updates : mapping from Node to Node, optional
+        For a variable's line the line that is its next value.
+    effects : sequence of Node, optional
+        Lines that run although no output needs them.
+    structure : optional
+        Of the inputs and of the outputs, as containers (`core.tree`): a pair.
+    name : str
 
     Attributes
     ----------
     nodes : tuple of Node
         The lines, in an order in which they can be computed.
-    outputs : tuple of Node
-        The chosen outputs.
+    inputs, outputs : tuple of Node
+        What is fed, and what is chosen.
+    updates : dict
+    effects : tuple of Node
 
     Raises
     ------
@@ -56,15 +74,45 @@ class Graph:
     return %3
     """
 
-    def __init__(self, *outputs: Any) -> None:
-        leaves = tree.flatten(outputs)[0]
+    def __init__(
+        self,
+        *outputs: Any,
+        inputs: Sequence[Node] | None = None,
+        updates: Mapping[Node, Node] | None = None,
+        effects: Sequence[Node] = (),
+        structure: tuple[Any, Any] | None = None,
+        name: str = "graph",
+    ) -> None:
+        leaves, out_tree = tree.flatten(outputs)
         self.outputs = tuple(_node(x) for x in leaves)
-        self.nodes = tuple(_in_order(self.outputs))
+        self.updates = dict(updates or {})
+        self.effects = tuple(effects)
+        self.name = name
+        roots = (*self.outputs, *self.updates, *self.updates.values(), *self.effects)
+        self.nodes = tuple(_in_order((*roots, *(inputs or ()))))
         self._index = {n: i for i, n in enumerate(self.nodes)}
-        self._consumers: list[list[int]] = [[] for _ in self.nodes]
-        for i, node in enumerate(self.nodes):
-            for a in dict.fromkeys(node.inputs):
-                self._consumers[self._index[a]].append(i)
+        if inputs is None:
+            inputs = [n for n in self.nodes if n.op is INPUT and n.is_traced]
+        self.inputs = tuple(inputs)
+        self.structure = structure or (None, out_tree)
+        self._consumers: list[list[int]] | None = None
+
+    def with_lines(self: AnyGraph, new: Mapping[Node, Node], name: str | None = None) -> AnyGraph:
+        """The same graph with some lines in place of others.
+
+        Parameters
+        ----------
+        new : mapping from Node to Node
+            For lines of this graph what stands in their place; others stay.
+        """
+        return type(self)(
+            *[new.get(n, n) for n in self.outputs],
+            inputs=[new.get(n, n) for n in self.inputs],
+            updates={new.get(k, k): new.get(v, v) for k, v in self.updates.items()},
+            effects=[new.get(n, n) for n in self.effects],
+            structure=self.structure,
+            name=name or self.name,
+        )
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -92,12 +140,17 @@ class Graph:
         except KeyError:
             raise GraphError(f"{node!r} is not a line of this graph.") from None
 
-    def inputs(self, index: int) -> tuple[int, ...]:
-        """The lines that a line uses, in the order of its operands."""
+    def operands(self, index: int) -> tuple[int, ...]:
+        """The lines that a line uses, in order."""
         return tuple(self._index[a] for a in self.nodes[index].inputs)
 
     def consumers(self, index: int) -> tuple[int, ...]:
         """The lines that use a line."""
+        if self._consumers is None:
+            self._consumers = [[] for _ in self.nodes]
+            for i, node in enumerate(self.nodes):
+                for a in dict.fromkeys(node.inputs):
+                    self._consumers[self._index[a]].append(i)
         return tuple(self._consumers[index])
 
     def parents(self, index: int) -> tuple[int, ...]:
@@ -110,8 +163,22 @@ class Graph:
 
     @property
     def leaves(self) -> tuple[Node, ...]:
-        """The lines that no operation made: inputs and constants."""
+        """The lines that no operation made: inputs, variables and constants."""
         return tuple(n for n in self.nodes if n.is_leaf)
+
+    @property
+    def variables(self) -> tuple[Node, ...]:
+        """The leaves whose value belongs to a tensor outside, and is read whenever this runs."""
+        return tuple(n for n in self.nodes if is_variable(n))
+
+    @property
+    def requirements(self) -> list[Requirement]:
+        """What has to hold of the sizes for this graph to be right."""
+        found: list[Requirement] = []
+        for node in self.nodes:
+            if node.extra is not None and "requires" in node.extra:
+                found += node.extra["requires"]
+        return list(dict.fromkeys(found))
 
     def verify(self) -> Graph:
         """Check that this is a valid Wengert list, and return it.
@@ -145,27 +212,37 @@ class Graph:
 
     def __str__(self) -> str:
         rows = [self._row(i) for i in range(len(self))]
-        width = max((len(left) for left, _ in rows), default=0)
-        lines = [f"{left.ljust(width)}   {right}" for left, right in rows]
+        widths = [max((len(row[k]) for row in rows), default=0) for k in range(3)]
+        lines = ["   ".join(map(str.ljust, row, (*widths, 0))).rstrip() for row in rows]
+        for variable, new in self.updates.items():
+            lines.append(f"update %{self._index[variable]} to %{self._index[new]}")
+        for node in self.effects:
+            lines.append(f"run %{self._index[node]}")
         names = " ".join(f"%{self._index[n]}" for n in self.outputs)
         return "\n".join([*lines, f"return {names}"])
 
     def __repr__(self) -> str:
         return f"<Graph of {len(self)} lines, {len(self.outputs)} outputs>"
 
-    def _row(self, i: int) -> tuple[str, str]:
+    def _row(self, i: int) -> tuple[str, str, str, str]:
         node = self.nodes[i]
         words = [f"%{i} = {node.op.name}"]
         if node.name:
             words.append(node.name)
         elif node.is_leaf and isinstance(node, Constant):
             words.append(_brief(node.value))
-        words += [f"%{k}" for k in self.inputs(i)]
+        words += [f"%{k}" for k in self.operands(i)]
         # None and False are what nobody chose: left out, so that a choice is seen.
         chosen = {k: v for k, v in node.params.items() if v is not None and v is not False}
         if chosen:
             words.append(f" [{', '.join(f'{k}={v!r}' for k, v in chosen.items())}]")
-        return " ".join(words), _show(node.spec)
+        level = f"d{node.level}" if node.level else ""
+        return " ".join(words), _show(node.spec), level, f"# {_short(node)}" if node.where else ""
+
+
+def _short(node: Node) -> str:
+    """The user's file and line, without folders and function."""
+    return Path((node.where or "").split(",")[0]).name
 
 
 def _node(x: Any) -> Node:

@@ -20,9 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ReadOnlyError, at, user_line
-from .node import INPUT, NO_PARAMS, Node
-from .recording import enable_grad, is_recording
+from ..errors import ReadOnlyError, TraceError, at, user_line
+from .node import INPUT, NO_PARAMS, Discrete, Node, is_variable
+from .op import lookup
+from .recording import enable_grad, is_recording, session
+from .spec import spec_of
 
 
 class Handle:
@@ -53,15 +55,68 @@ def wrap(node: Node) -> Any:
 
 
 def value_of(x: Any) -> Any:
-    """The plain value behind a handle or node; anything else is its own value."""
+    """The plain value behind a handle or node; anything else is its own value.
+
+    While a graph is built there is none: what comes back is a handle that no derivative passes, so
+    that a mask or an index computed from it becomes a part of the graph.
+    """
     if isinstance(x, Handle):
-        return x.node.value
-    return x.value if isinstance(x, Node) else x
+        x = x.node
+    elif not isinstance(x, Node):
+        return x
+    value = x.value
+    return held(x) if value is None else value
 
 
-def leaf(value: Any, owner: Handle) -> Node:
-    """A recorded leaf whose gradient goes to `owner`."""
-    return Node(INPUT, (), NO_PARAMS, value, {"owner": weakref.ref(owner)})
+def held(node: Node) -> Any:
+    """A traced node as a handle that no derivative passes."""
+    if type(node) is not Node:
+        return wrap(node)
+    extra = {**(node.extra or {}), "held": True}
+    return wrap(Discrete(lookup("stop_gradient"), (node,), NO_PARAMS, None, extra))
+
+
+def is_traced(x: Any) -> bool:
+    """Whether only the spec of a handle or node is known, and not its value."""
+    if isinstance(x, Handle):
+        x = x.node
+    return isinstance(x, Node) and x.value is None
+
+
+def describe(x: Any) -> Any:
+    """The spec of whatever can be an operand."""
+    if isinstance(x, Handle):
+        return x.node.spec
+    return x.spec if isinstance(x, Node) else spec_of(x)
+
+
+def shape_of(x: Any) -> tuple[Any, ...]:
+    """The shape of whatever can be an operand: a handle, an array, a number, a list."""
+    if isinstance(x, Handle):
+        value = x.node.value
+        return x.node.spec.shape if value is None else np.shape(value)
+    return np.shape(x)
+
+
+def dtype_of(x: Any) -> np.dtype[Any]:
+    """The dtype of whatever can be an operand."""
+    if isinstance(x, Handle):
+        value = x.node.value
+        if value is None:
+            return x.node.spec.dtype  # type: ignore[no-any-return]
+        x = value
+    return x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
+
+
+def possibly(condition: Any) -> bool:
+    """Whether some element holds; while a graph is built it may, and the answer is True."""
+    return True if isinstance(condition, Handle) else bool(np.any(condition))
+
+
+def leaf(value: Any, owner: Handle, differentiable: bool = True) -> Node:
+    """A leaf whose value belongs to `owner`, and whose gradient goes there."""
+    cls = Node if differentiable else Discrete
+    return cls(INPUT, (), NO_PARAMS, value, {"owner": weakref.ref(owner)})
 
 
 # ---- shared memory -----------------------------------------------------------------------------
@@ -76,9 +131,11 @@ def link(view: Handle, base: Handle, take: Take, put: Put | None, shares: bool =
     Nothing is noted where NumPy made a copy; `shares` says that it did not.
     """
     value = view.node.value
-    if type(value) is not np.ndarray:
+    if value is None:
+        put = put if shares or is_shared_view(view.node) else _unknown_layout
+    elif type(value) is not np.ndarray:
         return
-    if not shares and not np.may_share_memory(value, base.node.value):
+    elif not shares and not np.may_share_memory(value, base.node.value):  # noqa: SIM114
         return
     view._link = (base, take, put)  # type: ignore[attr-defined]
     views = getattr(base, "_views", None)
@@ -88,6 +145,19 @@ def link(view: Handle, base: Handle, take: Take, put: Put | None, shares: bool =
     if len(views) >= 8 and len(views) & (len(views) - 1) == 0:  # at powers of two: amortised
         views[:] = [ref for ref in views if ref() is not None]
     views.append(weakref.ref(view))
+
+
+def is_shared_view(node: Node) -> bool:
+    """Whether a traced view shares memory with its base whatever the layout; a reshape may not."""
+    return node.op.name != "reshape"
+
+
+def _unknown_layout(base: Any, view: Any) -> Any:
+    raise TraceError(
+        "writing to a reshaped array while a graph is built: whether NumPy would write to the "
+        "array it was made of depends on how that lies in memory. Copy it first, "
+        f"x.reshape(...).copy(){at(user_line())}."
+    )
 
 
 def rebind(handle: Handle, node: Node) -> None:
@@ -107,14 +177,33 @@ def rebind(handle: Handle, node: Node) -> None:
         handle = base
         shared = getattr(handle, "_link", None)
     old = handle.node
+    if node.value is None:
+        _note_written(handle, old)
+        handle.node = node
+        _refresh_views(handle)
+        return
     if not old.is_outdated and type(old.value) is np.ndarray:
         node.value = _laid_out(node.value, old.value)
-    if type(old) is Node and not old.args and not is_recording():
-        node = leaf(node.value, handle)
+    if is_variable(old) and (type(old) is Discrete or not is_recording()):
+        node = leaf(node.value, handle, type(old) is Node)
         # A name and hooks belong to the leaf, whatever its value.
         node.extra = {**(old.extra or {}), **(node.extra or {})}
     handle.node = node
     _refresh_views(handle)
+
+
+def _note_written(handle: Handle, old: Node) -> None:
+    """Let the trace that is going on know that a handle from before it has been written to."""
+    open_session = session()
+    if old.value is None or open_session is None:
+        return
+    if "owner" not in (old.extra or {}):
+        raise TraceError(
+            "a tensor from outside was written to while a graph is built, but the graph knows it "
+            "as a constant. Make it a variable of the graph (wengert.variable), or require its "
+            f"gradient{at(user_line())}."
+        )
+    open_session.written.setdefault(handle, old)
 
 
 def _laid_out(value: Any, old: np.ndarray[Any, Any]) -> Any:

@@ -135,6 +135,21 @@ class Node:
         return spec_of(self.value)
 
     @property
+    def is_traced(self) -> bool:
+        """Whether only its spec is known."""
+        return self.version is None and self.value is None
+
+    @property
+    def level(self) -> int:
+        """0 in the function itself, k in a k-th derivative of it; noted while tracing."""
+        return self.extra.get("level", 0) if self.extra else 0
+
+    @property
+    def scope(self) -> str:
+        """The path of the scopes it was traced in, "encoder/layer1"; empty outside of all."""
+        return self.extra.get("scope", "") if self.extra else ""
+
+    @property
     def name(self) -> str | None:
         """A name given by the user, if any."""
         return self.extra.get("name") if self.extra else None
@@ -182,8 +197,8 @@ class Discrete(Node):
 
     @property
     def kind(self) -> str:
-        """INPUT_DERIVED_NON_DIFF, always."""
-        return "INPUT_DERIVED_NON_DIFF"
+        """INPUT_DERIVED_NON_DIFF; INPUT for an input that is not a floating number."""
+        return "INPUT_DERIVED_NON_DIFF" if self.args or self.op is not INPUT else "INPUT"
 
 
 class Watched(Constant):
@@ -245,6 +260,11 @@ def keep(array: np.ndarray[Any, Any]) -> Any:
     if base is None or isinstance(base, bytes):
         return array
     return Watched(array)
+
+
+def is_variable(node: Node) -> bool:
+    """Whether it is a leaf whose value belongs to a tensor: a parameter, a variable."""
+    return not node.args and node.extra is not None and "owner" in node.extra
 
 
 def constant(value: Any, name: str | None = None) -> Constant:

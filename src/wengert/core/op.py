@@ -20,8 +20,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ..errors import NotDifferentiableError, RegistryError, at
 from .node import Node
+from .probing import has_sizes, probed
 from .spec import example_of, spec_of
 
 REGISTRY: dict[str, Op] = {}
@@ -63,11 +66,21 @@ class Op:
         derivative needs it.
     notes_where : bool
         Whether recording it also notes the user's file and line.
+    alias : bool
+        It stands for its operand while something is going on, and in no finished graph.
+    masks : bool
+        Its derivative gives exactly zero to what was not chosen (a choice, a part).
+    singular : bool or callable
+        Its derivative is infinite, or not a number, at some finite operands; a callable says so
+        of a line.
     """
 
     kind = "opaque"
     discrete = False
     differentiable = True
+    alias = False
+    masks = False
+    singular: bool | Callable[[Node], bool] = False
     notes_where = False
     pulls: tuple[Any, ...] | None = None  # the partials, if they are all there is to the vjp
     has_jvp = True
@@ -86,7 +99,14 @@ class Op:
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
         """The spec of the result.  By default an example is run: right, at the cost of a run."""
-        return spec_of(self.run(*[example_of(s) for s in specs], **params))
+        if has_sizes(specs, params):
+            return probed(self, specs, params)
+        with np.errstate(all="ignore"):
+            return spec_of(self.run(*[self.example(s) for s in specs], **params))
+
+    def example(self, spec: Any) -> Any:
+        """A value of that spec on which the operation can be run to see what it gives."""
+        return example_of(spec)
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
         """Cotangents of the operands, aligned with `node.args`; None where there is none."""

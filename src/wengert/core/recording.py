@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Generator
-from contextlib import ContextDecorator
+from collections.abc import Generator, Iterator
+from contextlib import ContextDecorator, contextmanager
 from contextvars import ContextVar
 from threading import Lock
 from typing import Any
@@ -28,6 +28,47 @@ class _Pauses:
 def is_recording() -> bool:
     """Whether operations on tensors are recorded here and now."""
     return _Pauses.count == 0 or _enabled.get()
+
+
+class Session:
+    """What happens while a function is traced, beside the values that it returns.
+
+    Attributes
+    ----------
+    effects : list of Node
+        Lines that are to run although nothing needs their value: prints, guards.
+    written : dict
+        Handles that were there before and have been written to, with the node they had.
+    """
+
+    def __init__(self) -> None:
+        self.effects: list[Any] = []
+        self.written: dict[Any, Any] = {}
+
+
+_session: ContextVar[Session | None] = ContextVar("wengert_session", default=None)
+
+
+def session() -> Session | None:
+    """The trace that is going on here, or None."""
+    return _session.get() if _Pauses.count else None
+
+
+@contextmanager
+def tracing() -> Iterator[Session]:
+    """A block that is traced; what it writes to is put back at its end."""
+    opened = Session()
+    token = _session.set(opened)
+    with _lock:
+        _Pauses.count += 1
+    try:
+        yield opened
+    finally:
+        _session.reset(token)
+        with _lock:
+            _Pauses.count -= 1
+        for handle, node in opened.written.items():
+            handle.node = node
 
 
 class _Switch(ContextDecorator):

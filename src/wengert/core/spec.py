@@ -11,12 +11,13 @@ only asks it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-Shape = tuple[int, ...]
+from .dims import Length
+
+Shape = tuple[Any, ...]  # of Length: a length may be a size with a name
 _PYTHON_DTYPE = {
     bool: np.dtype(np.bool_),
     int: np.dtype(np.int64),
@@ -48,13 +49,36 @@ def unweakened(x: Any) -> Any:
     return x.item() if type(x) in WEAK else x
 
 
-@dataclass(frozen=True, slots=True)
 class Spec:
-    """Shape, dtype, and whether the dtype is a Python number's (weak)."""
+    """Shape, dtype, and whether the dtype is a Python number's (weak); immutable.
 
-    shape: Shape
-    dtype: np.dtype[Any]
-    weak: bool = False
+    A length is an int, or a `Dim` where a graph serves all sizes.
+    """
+
+    __slots__ = ("_hash", "dtype", "shape", "weak")
+
+    def __init__(self, shape: Shape, dtype: np.dtype[Any], weak: bool = False) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.weak = weak
+        self._hash = hash((shape, dtype, weak))  # once: specs are keys wherever a graph is built
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Spec):
+            return NotImplemented
+        mine, theirs = (self.shape, self.dtype, self.weak), (other.shape, other.dtype, other.weak)
+        return mine == theirs
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"Spec({self.shape}, {self.dtype}{', weak=True' if self.weak else ''})"
+
+    def __reduce__(self) -> Any:
+        return Spec, (self.shape, self.dtype, self.weak)
 
     def __str__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
@@ -65,9 +89,9 @@ class Spec:
         return len(self.shape)
 
     @property
-    def size(self) -> int:
+    def size(self) -> Length:
         """Number of elements."""
-        n = 1
+        n: Length = 1
         for length in self.shape:
             n *= length
         return n

@@ -21,9 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.apply import Operation
-from ..core.handle import value_of
+from ..core.dims import is_symbolic, spelled
+from ..core.handle import is_traced, shape_of, value_of
 from ..core.node import Node
 from ..core.op import Sweep, lookup, register
+from ..core.spec import Spec, example_of, spec_of
 from .contracting import Letters, Shape, contract, planned
 
 
@@ -39,17 +41,37 @@ class Contraction(Operation):
         *,
         ufunc: Any = None,
         oracle: Any = None,
+        strict: bool = False,
     ) -> None:
         super().__init__(run.__name__, inspect.getdoc(run))
         self.run = run if ufunc is None else ufunc
         self.ufunc = ufunc
         self.letters = functools.lru_cache(maxsize=1024)(letters)
         self.oracle = oracle
+        self.strict = strict
         self._routes = functools.lru_cache(maxsize=4096)(self._find_routes)
 
     def _find_routes(self, shapes: tuple[Shape, ...], **params: Any) -> list[Route]:
         letters = self.letters(*map(len, shapes), **params)
         return [route(letters, shapes, i) for i in range(len(shapes))]
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
+        """The lengths of the letters; NumPy is asked for the dtype on one element."""
+        *words, result = self.letters(*[s.ndim for s in specs], **params)
+        lengths: dict[str, Any] = {}
+        for word, spec in zip(words, specs, strict=True):
+            for letter, n in zip(word, spec.shape, strict=True):
+                have = lengths.get(letter, n)
+                stretched = n == 1 or have == 1
+                if have != n and not (stretched and (letter in result or not self.strict)):
+                    raise ValueError(
+                        f"shapes {' and '.join(spelled(s.shape) for s in specs)} do not fit: an "
+                        f"axis that is summed or shared has length {have} in one and {n} in another"
+                    )
+                lengths[letter] = n if have == 1 else have
+        small = [example_of(Spec((1,) * s.ndim, s.dtype, s.weak)) for s in specs]
+        dtype = spec_of(self.run(*small, **params)).dtype
+        return Spec(tuple(lengths[c] for c in result), dtype)
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
         """Contract the cotangent with the other operands."""
@@ -69,12 +91,12 @@ class Contraction(Operation):
                 bars.append(None)
                 continue
             others = (*inputs[:i], *inputs[i + 1 :])
-            if sweep.recorded:
+            if sweep.recorded or run is None:
                 bar = lookup("einsum")(t, *others, letters=letters)
             else:
                 bar = run(t, *others)
             if sweep.guarded:
-                bar = _strong_zero(bar, t, others, letters)
+                bar = strong_contract(bar, t, others, letters)
             if lengths is not None:
                 bar = bar.reshape(lengths)
             if shape is not None:
@@ -92,9 +114,9 @@ class Contraction(Operation):
             term = self(*operands, **node.params)
             if sweep.guarded:
                 others = [*inputs[:i], *inputs[i + 1 :]]
-                letters = self.letters(*[np.ndim(value_of(x)) for x in inputs], **node.params)
+                letters = self.letters(*[len(shape_of(x)) for x in inputs], **node.params)
                 path = (letters[i], *letters[:i], *letters[i + 1 :])
-                term = _strong_zero(term, dot, others, path)
+                term = strong_contract(term, dot, others, path)
             total = term if total is None else total + term
         return total
 
@@ -106,13 +128,13 @@ class Route(NamedTuple):
         are summed, the adjoint of broadcasting in the same product.
     lengths : the shape to give to its result, where letters are missing in it.
     shape : the shape to repeat that to, where the operand was summed along a letter of its own.
-    run : the contraction of plain arrays.
+    run : the contraction of plain arrays; None where lengths are not known.
     """
 
     letters: Letters
     lengths: Shape | None
     shape: Shape | None
-    run: Callable[..., Any]
+    run: Callable[..., Any] | None
 
 
 def route(letters: Letters, shapes: tuple[Shape, ...], i: int) -> Route:
@@ -128,16 +150,19 @@ def route(letters: Letters, shapes: tuple[Shape, ...], i: int) -> Route:
     kept = tuple(n if c in target else 1 for c, n in zip(mine, own, strict=True))
     path = (result, *[w for k, w in enumerate(ins) if k != i], target)
     t_shape = tuple(sizes[c] for c in result)
+    unknown = any(map(is_symbolic, shapes))
     return Route(
         path,
         None if target == mine else kept,
         None if kept == own else own,
-        planned(path, (t_shape, *shapes[:i], *shapes[i + 1 :])),
+        None if unknown else planned(path, (t_shape, *shapes[:i], *shapes[i + 1 :])),
     )
 
 
-def _strong_zero(bar: Any, t: Any, others: Sequence[Any], letters: Letters) -> Any:
+def strong_contract(bar: Any, t: Any, others: Sequence[Any], letters: Letters) -> Any:
     """`bar` without what came of 0 * inf or 0 * nan, where the 0 stands in `t`."""
+    if is_traced(bar):
+        return lookup("strong_einsum")(t, *others, letters=letters)
     finite = [np.isfinite(value_of(x)) for x in others]
     if all(f.all() for f in finite):
         return bar
@@ -160,5 +185,7 @@ def contraction(letters: Callable[..., Letters], **options: Any) -> Any:
         one for the result.
     ufunc : numpy.ufunc, optional
         NumPy's own, where it has one; then it is what runs.
+    strict : bool
+        Whether an axis that is summed must have the same length in all operands, and not 1.
     """
     return lambda run: register(Contraction(run, letters, **options))

@@ -23,10 +23,11 @@ from typing import Any
 import numpy as np
 
 from ..core.apply import Operation
-from ..core.handle import value_of
+from ..core.handle import is_traced, value_of
 from ..core.node import Node
 from ..core.op import Sweep, lookup, register
 from ..core.scalar import ARRAYS, FORMULA, Term
+from ..core.sizes import broadcast
 from ..core.spec import Spec, example_of, spec_of
 
 Rule = Callable[..., Any]
@@ -51,7 +52,9 @@ class Elementwise(Operation):
         oracle: str | None = None,
         discrete: bool = False,
         complex_ok: bool = False,
-        linear: bool = False,
+        bounded: bool = False,
+        masks: bool = False,
+        singular: bool | Callable[[Node], bool] = False,
     ) -> None:
         super().__init__(body.__name__, inspect.getdoc(body))
         self.body = body
@@ -63,7 +66,9 @@ class Elementwise(Operation):
         self.oracle = oracle
         self.discrete = discrete
         self.complex_ok = complex_ok
-        self.linear = linear
+        self.bounded = bounded
+        self.masks = masks
+        self.singular = singular
         self.differentiable = discrete
         self.rules: tuple[Rule | None, ...] = (None,) * len(self.arguments)
         self._gradient: Rule | None = None
@@ -95,7 +100,7 @@ class Elementwise(Operation):
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
         """Broadcast the shapes; ask NumPy for the dtype."""
-        shape = np.broadcast_shapes(*[s.shape for s in specs])
+        shape = broadcast(*[s.shape for s in specs])
         small = [s if s.weak else Spec((1,) * len(s.shape), s.dtype) for s in specs]
         with np.errstate(all="ignore"):
             one = spec_of(self.run(*[example_of(s) for s in small], **params))
@@ -117,7 +122,7 @@ class Elementwise(Operation):
                 bars.append(None)
                 continue
             g = rule(t, out, *inputs)
-            if sweep.guarded:
+            if sweep.guarded and not self.bounded:
                 g = strong_zero(t, g)
             bars.append(g.conj() if holomorphic else g)
         return bars
@@ -136,7 +141,7 @@ class Elementwise(Operation):
                 continue
             else:
                 term = rule(dot, out, *inputs)
-            if sweep.guarded:
+            if sweep.guarded and not self.bounded:
                 term = strong_zero(dot, term)
             total = term if total is None else total + term
         return total
@@ -144,6 +149,8 @@ class Elementwise(Operation):
 
 def strong_zero(t: Any, g: Any) -> Any:
     """`g` with 0 where the (co)tangent `t` is exactly zero and `g` is NaN: 0 * inf is 0 here."""
+    if is_traced(t) or is_traced(g):
+        return lookup("strong_zero")(t, g)
     mask = np.logical_and(value_of(t) == 0, np.isnan(value_of(g)))
     if not np.any(mask):
         return g
@@ -170,6 +177,13 @@ def elementwise(body: Callable[..., Any] | None = None, **options: Any) -> Any:
         The derivative is zero wherever it exists.
     complex_ok : bool
         Complex operands are allowed and the partials hold for them.
+    bounded : bool
+        The partials are finite whatever the operands: sums, choices.
+    masks : bool
+        A choice: what was not chosen receives exactly zero.
+    singular : bool or callable
+        A partial is infinite, or not a number, at some finite operands; a callable says it of a
+        line, by its operands.
 
     Returns
     -------

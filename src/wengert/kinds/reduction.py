@@ -18,9 +18,12 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..core.apply import Operation
 from ..core.node import Node
 from ..core.op import Sweep, lookup, register
+from ..core.spec import Spec, example_of, spec_of
 from .elementwise import strong_zero
 
 Axis = int | tuple[int, ...] | None
@@ -40,9 +43,9 @@ def kept_shape(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
     return tuple(1 if i in gone else n for i, n in enumerate(shape))
 
 
-def count_along(shape: tuple[int, ...], axis: Axis) -> int:
+def count_along(shape: tuple[Any, ...], axis: Axis) -> Any:
     """How many elements are combined into one."""
-    n = 1
+    n: Any = 1
     for a in axes_of(axis, len(shape)):
         n *= shape[a] if shape else 1
     return n
@@ -72,6 +75,18 @@ class Reduction(Operation):
     def _options(self, node: Node) -> tuple[Axis, dict[str, Any]]:
         rest = {k: v for k, v in node.params.items() if k not in ("axis", "keepdims", "dtype")}
         return node.params.get("axis"), rest
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
+        """Without the reduced axes; NumPy is asked for the dtype on one element."""
+        (spec,) = specs
+        shape = spec.shape
+        few = tuple(n if type(n) is int and n == 0 else 1 for n in shape)
+        with np.errstate(all="ignore"):
+            one = spec_of(self.run(example_of(Spec(few, spec.dtype, spec.weak)), **params))
+        gone = axes_of(params.get("axis"), len(shape))
+        if params.get("keepdims"):
+            return Spec(kept_shape(shape, params.get("axis")), one.dtype)
+        return Spec(tuple(n for i, n in enumerate(shape) if i not in gone), one.dtype)
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
         """The partial of the cotangent, spread over the reduced axes."""

@@ -21,11 +21,19 @@ from typing import Any
 import numpy as np
 
 from ..core.handle import value_of
+from ..core.node import Constant, Node
 from ..core.op import lookup
 from ..kinds.elementwise import POSITIVE, REAL, elementwise
 
 
-@elementwise(ufunc=np.add, oracle="x + y", complex_ok=True)
+def _is_number_from(x: Any, least: float) -> bool:
+    """Whether an operand is a plain number whose size is at least that."""
+    if isinstance(x, Node):
+        x = x.value if type(x) is Constant else None
+    return isinstance(x, int | float | np.number) and bool(np.abs(x) >= least)
+
+
+@elementwise(ufunc=np.add, oracle="x + y", complex_ok=True, bounded=True)
 def add(s, x, y):
     """x + y."""
     return x + y
@@ -34,7 +42,7 @@ def add(s, x, y):
 add.partials(lambda t, out, x, y: t, lambda t, out, x, y: t)
 
 
-@elementwise(ufunc=np.subtract, oracle="x - y", complex_ok=True)
+@elementwise(ufunc=np.subtract, oracle="x - y", complex_ok=True, bounded=True)
 def subtract(s, x, y):
     """x - y."""
     return x - y
@@ -52,7 +60,13 @@ def multiply(s, x, y):
 multiply.partials(lambda t, out, x, y: t * y, lambda t, out, x, y: t * x)
 
 
-@elementwise(ufunc=np.divide, oracle="x / y", domain=[REAL, POSITIVE], complex_ok=True)
+@elementwise(
+    ufunc=np.divide,
+    oracle="x / y",
+    domain=[REAL, POSITIVE],
+    complex_ok=True,
+    singular=lambda node: not _is_number_from(node.args[1], 5e-324),
+)
 def divide(s, x, y):
     """x / y, for y != 0; either sign of y, the tests draw y > 0."""
     return x / y
@@ -126,7 +140,7 @@ for _op in (remainder, fmod):
             yield (x, rng.choice([-1.5, 1.5], shape)), {}
 
 
-@elementwise(ufunc=np.negative, oracle="-x", complex_ok=True)
+@elementwise(ufunc=np.negative, oracle="-x", complex_ok=True, bounded=True)
 def negative(s, x):
     """-x."""
     return -x
@@ -135,7 +149,7 @@ def negative(s, x):
 negative.partials(lambda t, out, x: -t)
 
 
-@elementwise(ufunc=np.positive, oracle="x", complex_ok=True)
+@elementwise(ufunc=np.positive, oracle="x", complex_ok=True, bounded=True)
 def positive(s, x):
     """+x."""
     return x
@@ -144,7 +158,7 @@ def positive(s, x):
 positive.partials(lambda t, out, x: t)
 
 
-@elementwise(ufunc=np.reciprocal, oracle="1 / x", domain=[POSITIVE], complex_ok=True)
+@elementwise(ufunc=np.reciprocal, oracle="1 / x", domain=[POSITIVE], complex_ok=True, singular=True)
 def reciprocal(s, x):
     """1 / x."""
     return 1.0 / x
@@ -162,7 +176,7 @@ def square(s, x):
 square.partials(lambda t, out, x: t * (x + x))
 
 
-@elementwise(ufunc=np.sqrt, oracle="sqrt(x)", domain=[POSITIVE], complex_ok=True)
+@elementwise(ufunc=np.sqrt, oracle="sqrt(x)", domain=[POSITIVE], complex_ok=True, singular=True)
 def sqrt(s, x):
     """The square root; derivative infinite at 0."""
     return s.sqrt(x)
@@ -171,7 +185,7 @@ def sqrt(s, x):
 sqrt.partials(lambda t, out, x: t / (out + out))
 
 
-@elementwise(ufunc=np.cbrt, oracle="sign(x) * cbrt(abs(x))", kinks=[0.0])
+@elementwise(ufunc=np.cbrt, oracle="sign(x) * cbrt(abs(x))", kinks=[0.0], singular=True)
 def cbrt(s, x):
     """The real cube root; derivative infinite at 0."""
     return s.cbrt(x)
@@ -183,7 +197,13 @@ cbrt.partials(lambda t, out, x: t / (3.0 * out * out))
 # ---- powers: DLMF 4.2(iv) ----------------------------------------------------------------------
 
 
-@elementwise(ufunc=np.power, oracle="x ** y", domain=[POSITIVE, (-3.0, 3.0)], complex_ok=True)
+@elementwise(
+    ufunc=np.power,
+    oracle="x ** y",
+    domain=[POSITIVE, (-3.0, 3.0)],
+    complex_ok=True,
+    singular=lambda node: not _is_number_from(node.args[1], 1),
+)
 def power(s, x, y):
     """x ** y; for negative x the exponent has to be a whole number.
 
@@ -225,7 +245,13 @@ def _power_by_exponent(t: Any, out: Any, x: Any, y: Any) -> Any:
 power.partials(_power_by_base, _power_by_exponent)
 
 
-@elementwise(ufunc=np.float_power, oracle="x ** y", domain=[POSITIVE, (-3.0, 3.0)], complex_ok=True)
+@elementwise(
+    ufunc=np.float_power,
+    oracle="x ** y",
+    domain=[POSITIVE, (-3.0, 3.0)],
+    complex_ok=True,
+    singular=lambda node: not _is_number_from(node.args[1], 1),
+)
 def float_power(s, x, y):
     """x ** y, computed in float64 or more."""
     return s.power(x, y)

@@ -51,7 +51,7 @@ def _if_larger(a: Any, b: Any, t: Any) -> Any:
     return _winner_takes(np.greater(a, b), np.less(a, b), t)
 
 
-@elementwise(ufunc=np.maximum, oracle="max(x, y)")
+@elementwise(ufunc=np.maximum, oracle="max(x, y)", bounded=True, masks=True)
 def maximum(s, x, y):
     """The larger of x and y, NaN if either is; where x == y, half to each."""
     return s.max(x, y)
@@ -63,7 +63,7 @@ maximum.partials(
 )
 
 
-@elementwise(ufunc=np.minimum, oracle="min(x, y)")
+@elementwise(ufunc=np.minimum, oracle="min(x, y)", bounded=True, masks=True)
 def minimum(s, x, y):
     """The smaller of x and y, NaN if either is; where x == y, half to each."""
     return s.min(x, y)
@@ -78,7 +78,7 @@ minimum.partials(
 # fmax and fmin choose the operand that is a number.  Body: C's rule in terms of ours.
 
 
-@elementwise(ufunc=np.fmax, oracle="max(x, y)")
+@elementwise(ufunc=np.fmax, oracle="max(x, y)", bounded=True, masks=True)
 def fmax(s, x, y):
     """The larger of x and y; the other one if one is NaN; where x == y, half to each."""
     return s.where(s.isnan(x), y, s.where(s.isnan(y), x, s.max(x, y)))
@@ -99,7 +99,7 @@ fmax.partials(
 )
 
 
-@elementwise(ufunc=np.fmin, oracle="min(x, y)")
+@elementwise(ufunc=np.fmin, oracle="min(x, y)", bounded=True, masks=True)
 def fmin(s, x, y):
     """The smaller of x and y; the other one if one is NaN; where x == y, half to each."""
     return s.where(s.isnan(x), y, s.where(s.isnan(y), x, s.min(x, y)))
@@ -111,7 +111,13 @@ fmin.partials(
 )
 
 
-@elementwise(oracle="x if condition else y", domain=[CONDITION, REAL, REAL], complex_ok=True)
+@elementwise(
+    oracle="x if condition else y",
+    domain=[CONDITION, REAL, REAL],
+    complex_ok=True,
+    bounded=True,
+    masks=True,
+)
 def where(s, condition, x, y):
     """x where the condition holds, else y; no derivative by the condition."""
     return s.where(condition, x, y)
@@ -124,7 +130,28 @@ where.partials(
 )
 
 
-@elementwise(oracle="min(max(x, low), high)", domain=[(-2.0, 2.0), (-1.0, -0.5), (0.5, 1.0)])
+@elementwise(oracle="0 if t == 0 and isnan(g) else g", domain=[REAL, REAL], complex_ok=True)
+def strong_zero(s, t, g):
+    """g, and 0 where t is exactly 0 and g is not a number.
+
+    Written into graphs where a partial can be singular: g is partial * t, and 0 * inf is 0 for
+    what was not chosen.
+    """
+    return s.where(s.logical_and(s.equal(t, 0), s.isnan(g)), 0 * t, g)
+
+
+strong_zero.partials(
+    None,
+    lambda s, out, t, g: where(np.logical_and(value_of(t) == 0, np.isnan(value_of(g))), 0.0, s),
+)
+
+
+@elementwise(
+    oracle="min(max(x, low), high)",
+    domain=[(-2.0, 2.0), (-1.0, -0.5), (0.5, 1.0)],
+    bounded=True,
+    masks=True,
+)
 def clip(s, x, low, high):
     """x, but not below low and not above high: min(max(x, low), high).
 
@@ -151,7 +178,7 @@ clip.partials(
 # All with the derivative of their left side at 0, as relu, whose derivative there is 0.
 
 
-@elementwise(oracle="max(x, 0)", kinks=[0.0])
+@elementwise(oracle="max(x, 0)", kinks=[0.0], bounded=True, masks=True)
 def relu(s, x):
     """max(x, 0); derivative 0 at x = 0."""
     return s.max(x, 0)

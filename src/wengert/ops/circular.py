@@ -46,7 +46,7 @@ def tan(s, x):
 tan.partials(lambda t, out, x: t * (1.0 + out * out))
 
 
-@elementwise(oracle="cot(x)", domain=[(0.0, pi)], complex_ok=True)
+@elementwise(oracle="cot(x)", domain=[(0.0, pi)], complex_ok=True, singular=True)
 def cot(s, x):
     """The cotangent of x radians, 1 / tan(x)."""
     return 1.0 / s.tan(x)
@@ -55,7 +55,7 @@ def cot(s, x):
 cot.partials(lambda t, out, x: -t * (1.0 + out * out))
 
 
-@elementwise(ufunc=np.arcsin, oracle="asin(x)", domain=[UNIT], complex_ok=True)
+@elementwise(ufunc=np.arcsin, oracle="asin(x)", domain=[UNIT], complex_ok=True, singular=True)
 def arcsin(s, x):
     """The angle in [-pi/2, pi/2] whose sine is x; derivative infinite at -1 and 1."""
     return s.arcsin(x)
@@ -70,7 +70,7 @@ def _cosine(x: Any) -> Any:
 arcsin.partials(lambda t, out, x: t / _cosine(x))
 
 
-@elementwise(ufunc=np.arccos, oracle="acos(x)", domain=[UNIT], complex_ok=True)
+@elementwise(ufunc=np.arccos, oracle="acos(x)", domain=[UNIT], complex_ok=True, singular=True)
 def arccos(s, x):
     """The angle in [0, pi] whose cosine is x; derivative infinite at -1 and 1."""
     return s.arccos(x)

@@ -15,7 +15,7 @@ from ..kinds.elementwise import elementwise
 from ..kinds.linear import linear
 
 
-@elementwise(ufunc=np.conjugate, oracle="conj(x)", complex_ok=True)
+@elementwise(ufunc=np.conjugate, oracle="conj(x)", complex_ok=True, bounded=True)
 def conjugate(s, x):
     """The complex conjugate; x itself if it is real."""
     return s.conj(x)

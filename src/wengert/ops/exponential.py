@@ -47,7 +47,7 @@ def expm1(s, x):
 expm1.partials(lambda t, out, x: t * exp(x))
 
 
-@elementwise(ufunc=np.log, oracle="log(x)", domain=[POSITIVE], complex_ok=True)
+@elementwise(ufunc=np.log, oracle="log(x)", domain=[POSITIVE], complex_ok=True, singular=True)
 def log(s, x):
     """The natural logarithm."""
     return s.log(x)
@@ -56,7 +56,9 @@ def log(s, x):
 log.partials(lambda t, out, x: t / x)
 
 
-@elementwise(ufunc=np.log2, oracle="log(x) / log(mpf(2))", domain=[POSITIVE], complex_ok=True)
+@elementwise(
+    ufunc=np.log2, oracle="log(x) / log(mpf(2))", domain=[POSITIVE], complex_ok=True, singular=True
+)
 def log2(s, x):
     """The logarithm to base 2."""
     return s.log2(x)
@@ -65,7 +67,7 @@ def log2(s, x):
 log2.partials(lambda t, out, x: t / (x * LN2))
 
 
-@elementwise(ufunc=np.log10, oracle="log10(x)", domain=[POSITIVE], complex_ok=True)
+@elementwise(ufunc=np.log10, oracle="log10(x)", domain=[POSITIVE], complex_ok=True, singular=True)
 def log10(s, x):
     """The logarithm to base 10."""
     return s.log10(x)
@@ -74,7 +76,9 @@ def log10(s, x):
 log10.partials(lambda t, out, x: t / (x * LN10))
 
 
-@elementwise(ufunc=np.log1p, oracle="log1p(x)", domain=[(-1.0, float("inf"))], complex_ok=True)
+@elementwise(
+    ufunc=np.log1p, oracle="log1p(x)", domain=[(-1.0, float("inf"))], complex_ok=True, singular=True
+)
 def log1p(s, x):
     """log(1 + x) for x > -1; exact to rounding even where 1 + x rounds to 1."""
     return s.log1p(x)

@@ -49,7 +49,7 @@ def _tanh_by_x(t: Any, out: Any, x: Any) -> Any:
 tanh.partials(_tanh_by_x)
 
 
-@elementwise(oracle="coth(x)", domain=[POSITIVE], complex_ok=True)
+@elementwise(oracle="coth(x)", domain=[POSITIVE], complex_ok=True, singular=True)
 def coth(s, x):
     """1 / tanh(x), for x != 0."""
     return 1.0 / s.tanh(x)
@@ -80,7 +80,9 @@ def _arcsinh_by_x(t: Any, out: Any, x: Any) -> Any:
 arcsinh.partials(_arcsinh_by_x)
 
 
-@elementwise(ufunc=np.arccosh, oracle="acosh(x)", domain=[(1.0, inf)], complex_ok=True)
+@elementwise(
+    ufunc=np.arccosh, oracle="acosh(x)", domain=[(1.0, inf)], complex_ok=True, singular=True
+)
 def arccosh(s, x):
     """The number >= 0 whose cosh is x, for x >= 1; derivative infinite at 1."""
     return s.arccosh(x)
@@ -94,7 +96,7 @@ def _arccosh_by_x(t: Any, out: Any, x: Any) -> Any:
 arccosh.partials(_arccosh_by_x)
 
 
-@elementwise(ufunc=np.arctanh, oracle="atanh(x)", domain=[UNIT], complex_ok=True)
+@elementwise(ufunc=np.arctanh, oracle="atanh(x)", domain=[UNIT], complex_ok=True, singular=True)
 def arctanh(s, x):
     """The number whose tanh is x, for -1 < x < 1."""
     return s.arctanh(x)

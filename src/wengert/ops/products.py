@@ -11,7 +11,7 @@ from string import ascii_letters
 import numpy as np
 
 from ..kinds.contracting import contract
-from ..kinds.contraction import contraction
+from ..kinds.contraction import contraction, strong_contract
 
 
 def _matmul_letters(m, n):
@@ -21,7 +21,7 @@ def _matmul_letters(m, n):
     return left, right, batch + ("i" if m > 1 else "") + ("j" if n > 1 else "")
 
 
-@contraction(_matmul_letters, ufunc=np.matmul, oracle="numpy")
+@contraction(_matmul_letters, ufunc=np.matmul, oracle="numpy", strict=True)
 def matmul(x, y):
     """The matrix product over the last two axes, earlier ones broadcast."""
 
@@ -45,7 +45,7 @@ def _dot_letters(m, n):
     return left + "z", right[:-1] + "z" + right[-1], left + right
 
 
-@contraction(_dot_letters, oracle="numpy")
+@contraction(_dot_letters, oracle="numpy", strict=True)
 def dot(x, y):
     """numpy.dot: the last axis of x with the last but one of y."""
     return np.dot(x, y)
@@ -69,6 +69,18 @@ def einsum(*operands, letters):
     return contract(*operands, letters=letters)
 
 
+@contraction(lambda *ndims, letters: letters, oracle=_by_loops)
+def strong_einsum(t, *others, letters):
+    """`einsum`, in which a zero of the first operand gives zero also beside infinity and NaN.
+
+    What the derivative of a contraction is, where the cotangent can be zero because something was
+    not chosen; it is written into graphs, in which values cannot be looked at.
+    """
+    plain = contract(t, *others, letters=letters)
+    return plain if not np.isnan(plain).any() else strong_contract(plain, t, others, letters)
+
+
+@strong_einsum.examples
 @einsum.examples
 def _(rng):
     def draw(*shapes):

@@ -93,7 +93,7 @@ def _line(index: int, node: Node, graph: Graph, titles: Mapping[Node, str], outp
         op = node.op.name.strip("_")
         title = f"{name} = {op}" if name else op
         kind = getattr(node.op, "kind", "")
-    return Line(index, node, role, kind, title, shape_of(node.spec), graph.inputs(index), output)
+    return Line(index, node, role, kind, title, shape_of(node.spec), graph.operands(index), output)
 
 
 def shape_of(spec: Any) -> str:

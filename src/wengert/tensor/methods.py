@@ -6,15 +6,17 @@ A method is the function of that name in `wengert.numpy`, found through the tabl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from ..core.handle import value_of
+from ..core.handle import dtype_of, shape_of
 from ..errors import ShapeError as _ShapeError
 from ..errors import at, user_line
 from ..ops import casts, shapes
+from .operands import known, length
 from .protocols import FUNCTIONS, operation_of
 
 FROM_NUMPY = """sum prod mean var std max min argmax argmin any all cumsum cumprod swapaxes squeeze
@@ -42,15 +44,14 @@ class Methods:
     __slots__ = ()
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Lengths of the axes."""
-        return np.shape(value_of(self))
+    def shape(self) -> tuple[Any, ...]:
+        """Lengths of the axes; sizes with a name in a graph that serves all sizes."""
+        return shape_of(self)  # type: ignore[arg-type]
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the elements."""
-        value = value_of(self)
-        return value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
+        return dtype_of(self)
 
     @property
     def ndim(self) -> int:
@@ -58,9 +59,9 @@ class Methods:
         return len(self.shape)
 
     @property
-    def size(self) -> int:
+    def size(self) -> Any:
         """Number of elements."""
-        return int(np.size(value_of(self)))
+        return math.prod(self.shape)
 
     @property
     def itemsize(self) -> int:
@@ -68,7 +69,7 @@ class Methods:
         return self.dtype.itemsize
 
     @property
-    def nbytes(self) -> int:
+    def nbytes(self) -> Any:
         """Bytes of all elements."""
         return self.size * self.itemsize
 
@@ -104,7 +105,7 @@ class Methods:
         """The same elements in another shape, given as one tuple or several ints."""
         target = shape[0] if len(shape) == 1 else shape
         target = (target,) if isinstance(target, int | np.integer) else tuple(target)
-        return shapes.reshape(self, shape=tuple(int(n) for n in target), order=order)
+        return shapes.reshape(self, shape=tuple(map(length, target)), order=order)
 
     def transpose(self, *axes: Any) -> Any:
         """Axes in another order, given as one tuple or several ints; reversed if none."""
@@ -133,11 +134,11 @@ class Methods:
 
     def item(self, *args: Any) -> Any:
         """The only element, or the chosen one, as a Python number; derivatives end here."""
-        return np.asarray(value_of(self)).item(*args)
+        return np.asarray(known(self, "item()")).item(*args)
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers; derivatives end here."""
-        return np.asarray(value_of(self)).tolist()
+        return np.asarray(known(self, "tolist()")).tolist()
 
     def sort(self, axis: int = -1, **how: Any) -> None:
         """Sort in place."""
@@ -173,7 +174,7 @@ class Methods:
     @property
     def strides(self) -> tuple[int, ...]:
         """Bytes between neighbours along each axis, of the values as they lie in memory."""
-        return np.asarray(value_of(self)).strides
+        return np.asarray(known(self, "strides")).strides
 
     @property
     def device(self) -> str:
@@ -182,7 +183,7 @@ class Methods:
 
     def tobytes(self, order: str = "C") -> bytes:
         """The values as bytes; derivatives end here."""
-        return np.asarray(value_of(self)).tobytes(order)  # type: ignore[arg-type]
+        return np.asarray(known(self, "tobytes()")).tobytes(order)  # type: ignore[arg-type]
 
 
 class Flat:

@@ -8,12 +8,15 @@ be lost silently.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle
-from ..errors import DtypeError, at, user_line
+from ..core.dims import Dim
+from ..core.handle import Handle, is_traced, value_of
+from ..core.tracing import size_value
+from ..errors import DtypeError, TraceError, at, user_line
 from ..ops import joining
 
 NUMERIC = frozenset(
@@ -31,7 +34,32 @@ def operand(other: Any) -> Any:
         return as_array(other)
     if isinstance(other, np.generic | int | float | complex):
         return other
+    if isinstance(other, Dim):
+        return size_value(other)
     return NotImplemented
+
+
+def known(x: Any, what: str) -> Any:
+    """The value behind a handle.
+
+    Raises
+    ------
+    TraceError
+        It is not known: a graph is being built.
+    """
+    if is_traced(x):
+        raise TraceError(
+            f"{what} needs the value of {x.node.spec}, which is not known while a graph is built. "
+            "Keep to functions of tensors; what is to be looked at when the graph runs, show with "
+            f"wengert.show_value, and what does not depend on the inputs compute outside"
+            f"{at(user_line())}."
+        )
+    return value_of(x)
+
+
+def length(n: Any) -> Any:
+    """A length of an axis as a Python int, or a size with a name as it is."""
+    return n if isinstance(n, Dim) else operator.index(n)
 
 
 def operands(args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -15,8 +15,8 @@ from typing import Any, cast
 import numpy as np
 
 from ..core.apply import apply
-from ..core.handle import Handle, value_of
-from ..core.node import NO_PARAMS, Node
+from ..core.handle import Handle, dtype_of, shape_of, value_of
+from ..core.node import INPUT, NO_PARAMS, Node
 from ..core.op import lookup
 from ..errors import DtypeError, at, user_line
 from ..ops import indexing
@@ -45,12 +45,19 @@ def binary(name: str, run: Method) -> tuple[Method, Method, Method]:
 
     def in_place(self: Any, other: Any) -> Any:
         result = forward(self, other)
-        if result is NotImplemented or type(self.node.value) is not np.ndarray:
+        if result is NotImplemented or not _is_mutable(self.node):
             return result  # a number is immutable, as in NumPy: the name gets a new one
         self._assign(fitted(result, self, f"in-place {name}"))
         return self
 
     return forward, reflected, in_place
+
+
+def _is_mutable(node: Node) -> bool:
+    """Whether it holds an array; a number gets a new node, as in NumPy its name a new number."""
+    if node.is_traced:
+        return bool(node.spec.shape) or node.op is INPUT
+    return type(node.value) is np.ndarray
 
 
 def unary(name: str, run: Method) -> Method:
@@ -104,9 +111,9 @@ class Operators:
     def __setitem__(self, index: Any, v: Any) -> None:
         if isinstance(v, Handle) and indexing.stands_already(cast(Handle, self), index, v):
             return
-        if isinstance(v, Handle) and type(v.node) is Node and value_of(self).dtype.kind not in "fc":
+        if isinstance(v, Handle) and type(v.node) is Node and dtype_of(self).kind not in "fc":
             raise DtypeError(
-                f"assignment of a recorded value to elements of a {value_of(self).dtype} tensor "
+                f"assignment of a recorded value to elements of a {dtype_of(self)} tensor "
                 "would round it and stop its derivative. Cast the target first, "
                 f"x = x.astype(float){at(user_line())}."
             )
@@ -130,10 +137,13 @@ class Operators:
         return math.trunc(_number(self, "trunc"))
 
     def __len__(self) -> int:
-        return len(value_of(self))
+        shape = shape_of(self)
+        if not shape:
+            raise TypeError("len() of a tensor without axes")
+        return operator.index(shape[0])
 
     def __iter__(self) -> Iterator[Any]:
-        if value_of(self).ndim == 0:
+        if not shape_of(self):
             raise TypeError("iteration over a 0-d tensor")
         return (self[i] for i in range(len(self)))
 

@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..core.apply import apply
-from ..core.handle import Handle, value_of
+from ..core.handle import Handle, dtype_of, shape_of, value_of
 from ..core.node import Node
 from ..core.op import REGISTRY
 from ..errors import ConversionError, DtypeError, NotDifferentiableError, ShapeError, at, user_line
@@ -175,13 +175,13 @@ def _deliver_one(result: Any, out: Any) -> Any:
 
 def fitted(result: Any, target: Any, what: str) -> Any:
     """`result` with the shape and dtype of `target`, as NumPy's in-place operations demand it."""
-    shape = np.shape(value_of(result))
+    shape = shape_of(result)
     if shape != target.shape:
         raise ShapeError(
             f"{what}: the result has shape {shape}, which does not fit into shape {target.shape}. "
             f"Write it as a new array{at(user_line())}."
         )
-    dtype = np.asarray(value_of(result)).dtype
+    dtype = dtype_of(result)
     if dtype == target.dtype:
         return result
     if not np.can_cast(dtype, target.dtype, "same_kind"):

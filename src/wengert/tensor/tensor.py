@@ -15,10 +15,10 @@ import numpy as np
 from ..core import recording
 from ..core.handle import Handle, leaf, rebind, register_handle, value_of, wrap
 from ..core.node import Node, constant
-from ..errors import ConversionError, DtypeError, at, user_line
+from ..errors import ConversionError, DtypeError, TracedBranchError, at, user_line
 from .gradients import Gradients
 from .methods import Methods
-from .operands import as_array
+from .operands import as_array, known
 from .operators import Operators, install
 from .protocols import Protocols
 
@@ -58,7 +58,7 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
 
     def __init__(self, data: Any, requires_grad: bool = False, dtype: Any = None) -> None:
         if isinstance(data, Handle):
-            data = data.node.value
+            data = known(data, "Tensor(x)")
         if isinstance(data, np.ndarray) and type(data) is not np.ndarray:
             data = as_array(data)
         array = np.array(data, dtype=dtype)
@@ -75,7 +75,7 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The values as a plain array that cannot be written to; derivatives end here."""
-        view = np.asarray(value_of(self)).view()
+        view = np.asarray(known(self, "numpy()")).view()
         view.flags.writeable = False
         return view
 
@@ -90,6 +90,8 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
             self._assign(wrap(constant(np.array(value_of(value), dtype=self.dtype))))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if self.node.is_traced:
+            known(self, "a plain array of it")
         if type(self.node) is Node and recording.is_recording():
             raise ConversionError(
                 "a recorded tensor was about to become a plain array, which would lose its "
@@ -104,6 +106,8 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
         return value.copy() if copy else value
 
     def _number(self, kind: Any) -> Any:
+        if self.node.is_traced:
+            known(self, f"{kind.__name__}(x)")
         if type(self.node) is Node and recording.is_recording():
             raise ConversionError(
                 f"{kind.__name__}(x) of a recorded tensor loses its derivative. Use functions of "
@@ -123,9 +127,16 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
         return self._number(complex)
 
     def __index__(self) -> int:
-        return operator.index(value_of(self))
+        return operator.index(known(self, "an index or a range"))
 
     def __bool__(self) -> bool:
+        if self.node.is_traced:
+            raise TracedBranchError(
+                f"the program was about to branch on {self.node.op.name} {self.node.spec}, whose "
+                "value is not known while a graph is built. Choose with np.where(condition, x, y); "
+                "for a branch that does not depend on the inputs compute the condition outside"
+                f"{at(user_line())}."
+            )
         return bool(value_of(self))
 
     # ---- in-place ------------------------------------------------------------------------------
@@ -137,6 +148,9 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
     # ---- printing, copying, pickling -----------------------------------------------------------
 
     def __repr__(self) -> str:
+        if self.node.is_traced:
+            name = f" {self.node.name!r}" if self.node.name else ""
+            return f"Tensor({self.node.spec},{name} {self.node.op.name}, traced)"
         value = np.asarray(value_of(self))
         digits = np.array2string(value, separator=", ", prefix="Tensor(")
         parts = [digits, f"dtype={value.dtype}"]
@@ -147,9 +161,11 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
         return f"Tensor({', '.join(parts)})"
 
     def __str__(self) -> str:
-        return str(value_of(self))
+        return repr(self) if self.node.is_traced else str(value_of(self))
 
     def __format__(self, spec: str) -> str:
+        if self.node.is_traced:
+            return format(repr(self), spec)
         value = value_of(self)
         return format(value.item() if np.size(value) == 1 else value, spec)
 
@@ -166,7 +182,12 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
         return twin
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), np.asarray(value_of(self)), self.requires_grad, self.grad)
+        return _restore, (
+            type(self),
+            np.asarray(known(self, "pickling")),
+            self.requires_grad,
+            self.grad,
+        )
 
 
 def _restore(cls: type, value: Any, requires_grad: bool, grad: Any) -> Any:

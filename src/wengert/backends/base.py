@@ -1,0 +1,138 @@
+"""Backend: what makes a list run, and the registry of all of them by name.
+
+A backend answers two questions: which operations it lacks, and how a graph runs.  It is given a
+graph whose sizes are all numbers, and returns a function of plain values; what users see around it
+(checked inputs, sizes, structure, updates) is the same for all (executable.py).
+
+Third parties register theirs in the entry point group ``wengert.backends``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.metadata import entry_points
+from typing import Any
+
+from ..core.graph import Graph
+from ..core.node import Leaf
+from ..core.op import Op
+from ..errors import BackendError, RegistryError, at, user_line
+
+Run = Callable[[Sequence[Any]], list[Any]]
+GROUP = "wengert.backends"
+
+
+class Backend(ABC):
+    """What makes a list run.  Derive from it, and register an instance.
+
+    Attributes
+    ----------
+    name : str
+        In the registry.
+    tolerance : float
+        The relative rounding that results may differ by from the interpreter's.
+
+    Examples
+    --------
+    >>> from wengert.backends import Backend, backend
+    >>> sorted(b for b in ("interpret", "null") if backend(b).name == b)
+    ['interpret', 'null']
+    """
+
+    name: str
+    tolerance = 0.0
+
+    def lacks(self, op: Op) -> bool:
+        """Whether this backend cannot run an operation."""
+        return False
+
+    @abstractmethod
+    def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:
+        """A function of the values of inputs and variables.
+
+        Parameters
+        ----------
+        graph : Graph
+            What to run.
+        sizes : mapping
+            For every named size its number.
+
+        Returns
+        -------
+        callable
+            Takes a list: values of ``graph.inputs``, then of ``graph.variables``. Returns a list:
+            values of ``graph.outputs``, then of ``graph.updates``.
+        """
+
+    def check(self, graph: Graph) -> None:
+        """Refuse a graph with an operation that this backend lacks.
+
+        Raises
+        ------
+        BackendError
+            The message names operation, backend and the user's line.
+        """
+        for node in graph.nodes:
+            if not isinstance(node.op, Leaf) and self.lacks(node.op):
+                raise BackendError(
+                    f"the backend {self.name!r} has no implementation of {node.op.name}. Give it "
+                    "one, run this graph with another backend (backend='interpret'), or write the "
+                    f"operation with others{at(node.where)}."
+                )
+
+
+_REGISTRY: dict[str, Backend] = {}
+
+
+def register_backend(made: Backend, replace: bool = False) -> Backend:
+    """Enter a backend into the registry under its name.
+
+    Raises
+    ------
+    RegistryError
+        The name is taken, and `replace` is False.
+    """
+    if made.name in _REGISTRY and not replace:
+        raise RegistryError(
+            f"a backend named {made.name!r} is registered already. Choose another name, or pass "
+            "replace=True."
+        )
+    _REGISTRY[made.name] = made
+    return made
+
+
+def backends() -> list[str]:
+    """The names of all backends, those of installed packages among them."""
+    return sorted({*_REGISTRY, *(e.name for e in _found())})
+
+
+def _found() -> Iterable[Any]:
+    return entry_points(group=GROUP)
+
+
+def backend(name: str | Backend) -> Backend:
+    """The backend of that name.
+
+    Raises
+    ------
+    RegistryError
+        There is none; the message lists those there are.
+    """
+    if isinstance(name, Backend):
+        return name
+    if name not in _REGISTRY:
+        for entry in _found():
+            if entry.name == name:
+                made = entry.load()
+                register_backend(made() if isinstance(made, type) else made)
+    try:
+        return _REGISTRY[name]
+    except KeyError:
+        near = difflib.get_close_matches(name, backends(), 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise RegistryError(
+            f"there is no backend {name!r}; there are {', '.join(backends())}.{hint}"
+            f"{at(user_line())}"
+        ) from None

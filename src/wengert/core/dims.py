@@ -1,0 +1,480 @@
+"""Dim: the length of an axis that is not known yet, a polynomial over named whole numbers.
+
+`n`, `2*n + 1`, `n*m`, `n//2`: sums of products of names, each name a size of at least one.  What
+can be decided about all sizes at once is decided; what cannot is an error and never a guess:
+
+    n + n == 2 * n          True: the same polynomial
+    n == m, n == 3          False: not the same expression (also if they happen to be equal later)
+    n >= 1, n + 2 > n       True, for sizes are at least one
+    n > 3                   TracedBranchError
+
+What holds of many lengths together (broadcasting, requirements, solving) is in sizes.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, SupportsIndex, Union
+
+from ..errors import ShapeError, TracedBranchError, at, user_line
+
+Length = Union[int, "Dim"]
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """The whole part of a quotient of sizes that does not divide evenly for all sizes."""
+
+    above: Length
+    below: Length
+
+    def __str__(self) -> str:
+        below = f"({self.below})" if isinstance(self.below, Dim) else str(self.below)
+        return f"({self.above})//{below}"
+
+
+Atom = str | Quotient
+Product = tuple[tuple[Atom, int], ...]  # atoms with their powers, in order
+
+
+class Dim:
+    """A polynomial over named sizes with whole coefficients; immutable.
+
+    Made by `dim("n")`, and by arithmetic; a result that is a number is an int.
+    """
+
+    __slots__ = ("_hash", "_terms")
+
+    def __init__(self, terms: Mapping[Product, int]) -> None:
+        self._terms = dict(terms)
+        self._hash = hash(frozenset(self._terms.items()))
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The named sizes in it."""
+        found: set[str] = set()
+        for product in self._terms:
+            for atom, _ in product:
+                if isinstance(atom, str):
+                    found.add(atom)
+                else:
+                    found |= names_in((atom.above, atom.below))
+        return frozenset(found)
+
+    def __call__(self, sizes: Mapping[str, int]) -> int:
+        """Its value for given sizes."""
+        total = 0
+        for product, factor in self._terms.items():
+            for atom, power in product:
+                factor *= _value(atom, sizes) ** power
+            total += factor
+        return total
+
+    def replace(self, sizes: Mapping[str, Length]) -> Length:
+        """The same expression of other sizes."""
+        total: Length = 0
+        for product, factor in self._terms.items():
+            term: Length = factor
+            for atom, power in product:
+                if isinstance(atom, str):
+                    one: Length = sizes.get(atom, Dim({((atom, 1),): 1}))
+                else:
+                    above, below = replaced(atom.above, sizes), replaced(atom.below, sizes)
+                    one = above // below
+                for _ in range(power):
+                    term = term * one
+            total = total + term
+        return total
+
+    # ---- arithmetic ----------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Any:
+        terms = _terms_of(other)
+        if terms is None:
+            return _as_value(self, operator.add, other)
+        total = dict(self._terms)
+        for product, factor in terms.items():
+            total[product] = total.get(product, 0) + factor
+        return _normal(total)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Any:
+        return _normal({p: -c for p, c in self._terms.items()})
+
+    def __pos__(self) -> Dim:
+        return self
+
+    def __sub__(self, other: Any) -> Any:
+        if _terms_of(other) is None:
+            return _as_value(self, operator.sub, other)
+        return self + (-other)
+
+    def __rsub__(self, other: Any) -> Any:
+        if _terms_of(other) is None:
+            return _as_value(self, lambda a, b: b - a, other)
+        return (-self) + other
+
+    def __mul__(self, other: Any) -> Any:
+        terms = _terms_of(other)
+        if terms is None:
+            return _as_value(self, operator.mul, other)
+        total: dict[Product, int] = {}
+        for p, c in self._terms.items():
+            for q, d in terms.items():
+                product = _times(p, q)
+                total[product] = total.get(product, 0) + c * d
+        return _normal(total)
+
+    __rmul__ = __mul__
+
+    def __pow__(self, n: Any) -> Any:
+        if type(n) is int and n >= 0:
+            return reduce(operator.mul, [self] * n, 1)
+        return _as_value(self, operator.pow, n)
+
+    def __floordiv__(self, other: Any) -> Any:
+        if _terms_of(other) is None:
+            return _as_value(self, operator.floordiv, other)
+        return _quotient(self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        if _terms_of(other) is None:
+            return _as_value(self, lambda a, b: b // a, other)
+        return _quotient(other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        if _terms_of(other) is None:
+            return _as_value(self, operator.mod, other)
+        return self - other * (self // other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return other - self * (other // self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __truediv__(self, other: Any) -> Any:
+        return _as_value(self, operator.truediv, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _as_value(self, lambda a, b: b / a, other)
+
+    # ---- comparisons ---------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Dim) and self._terms == other._terms
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __bool__(self) -> bool:
+        return self != 0 if bounds(self)[0] is None else self._decide(operator.gt, 0, ">")
+
+    def __lt__(self, other: Any) -> bool:
+        return self._decide(operator.lt, other, "<")
+
+    def __le__(self, other: Any) -> bool:
+        return self._decide(operator.le, other, "<=")
+
+    def __gt__(self, other: Any) -> bool:
+        return self._decide(operator.gt, other, ">")
+
+    def __ge__(self, other: Any) -> bool:
+        return self._decide(operator.ge, other, ">=")
+
+    def _decide(self, compare: Callable[[Any, Any], bool], other: Any, sign: str) -> bool:
+        if _terms_of(other) is None:
+            return bool(_as_value(self, compare, other))
+        low, high = bounds(self - other)
+        at_low = None if low is None else compare(low, 0)
+        at_high = None if high is None else compare(high, 0)
+        if low is not None and high is not None and at_low == at_high:
+            return bool(at_low)
+        if low is not None and sign in (">", ">=") and at_low:
+            return True
+        if low is not None and sign in ("<", "<=") and not at_low:
+            return False
+        if high is not None and sign in ("<", "<=") and at_high:
+            return True
+        if high is not None and sign in (">", ">=") and not at_high:
+            return False
+        raise TracedBranchError(
+            f"whether {self} {sign} {other} depends on the sizes, which are not known while a "
+            "graph is built. Give the input that size as a number, or choose with np.where"
+            f"{at(user_line())}."
+        )
+
+    # ---- ways out that there are not -----------------------------------------------------------
+
+    def __index__(self) -> int:
+        raise TracedBranchError(
+            f"the size {self} was needed as a number, but is not known while a graph is built. "
+            "Create arrays with wengert.numpy (zeros, ones, eye, arange, full take such sizes), "
+            "or with like=x; give the input that size as a number if the program depends on it"
+            f"{at(user_line())}."
+        )
+
+    __int__ = __index__
+
+    def __float__(self) -> float:
+        raise TracedBranchError(
+            f"the size {self} was needed as a float, but is not known while a graph is built. "
+            f"Use it in an expression with tensors as it is{at(user_line())}."
+        )
+
+    def __str__(self) -> str:
+        text = ""
+        # Highest powers first, as people write polynomials.
+        order = sorted(self._terms.items(), key=lambda t: (-sum(k for _, k in t[0]), str(t[0])))
+        for product, factor in order:
+            sign = "-" if factor < 0 else "+"
+            text += f" {sign} " if text else ("-" if factor < 0 else "")
+            text += _spelled(product, abs(factor))
+        return text
+
+    def __repr__(self) -> str:
+        return f"Dim({str(self)!r})"
+
+    def __reduce__(self) -> Any:
+        return dim, (str(self),)
+
+    def __deepcopy__(self, memo: Any) -> Dim:
+        return self
+
+
+# ---- making and reading ------------------------------------------------------------------------
+
+
+def dim(text: str) -> Any:
+    """The size that a name or an expression such as ``"2*n + 1"`` stands for.
+
+    Parameters
+    ----------
+    text : str
+        Names, whole numbers, ``+ - * // **`` and parentheses.
+
+    Returns
+    -------
+    Dim or int
+
+    Raises
+    ------
+    ShapeError
+        The text is something else.
+
+    Examples
+    --------
+    >>> from wengert.core.dims import dim
+    >>> n = dim("n")
+    >>> (n + 1) * (n - 1) == dim("n**2 - 1")
+    True
+    """
+    try:
+        tree = ast.parse(text, mode="eval").body
+        return _read(tree)
+    except (SyntaxError, ValueError, RecursionError, MemoryError, ZeroDivisionError) as error:
+        raise ShapeError(
+            f"{text!r} is not a size: names, whole numbers, + - * // and ** make one, as in 'n' or "
+            f"'2*n + 1'{at(user_line())}."
+        ) from error
+
+
+_SIGNS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Pow: operator.pow,
+}
+_MAX_POWER = 16
+
+
+def _read(tree: ast.expr) -> Any:
+    if isinstance(tree, ast.Name):
+        return Dim({((tree.id, 1),): 1})
+    if isinstance(tree, ast.Constant) and type(tree.value) is int:
+        return tree.value
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+        return -_read(tree.operand)
+    if isinstance(tree, ast.BinOp) and type(tree.op) in _SIGNS:
+        left, right = _read(tree.left), _read(tree.right)
+        if isinstance(tree.op, ast.Pow) and not (type(right) is int and 0 <= right <= _MAX_POWER):
+            raise ValueError("power")
+        return _SIGNS[type(tree.op)](left, right)
+    raise ValueError(ast.dump(tree))
+
+
+class _Values:
+    """How a size becomes a value beside floats and tensors; set once by the tensor floor."""
+
+    make: Callable[[Dim], Any] | None = None
+
+
+def register_value(make: Callable[[Dim], Any]) -> Callable[[Dim], Any]:
+    """Make `make` what turns a size into a handle (a decorator)."""
+    _Values.make = make
+    return make
+
+
+def _as_value(size: Dim, compute: Callable[[Any, Any], Any], other: Any) -> Any:
+    if _Values.make is None or not isinstance(other, int | float | complex | SupportsIndex):
+        return NotImplemented
+    return compute(_Values.make(size), other)
+
+
+# ---- polynomials -------------------------------------------------------------------------------
+
+
+def _terms_of(x: Any) -> Mapping[Product, int] | None:
+    if isinstance(x, Dim):
+        return x._terms
+    if isinstance(x, int) and not isinstance(x, bool):
+        return {(): x}
+    if type(x).__module__ == "numpy" and isinstance(x, SupportsIndex) and not hasattr(x, "node"):
+        try:
+            return {(): operator.index(x)}
+        except TypeError:
+            return None
+    return None
+
+
+def _normal(terms: Mapping[Product, int]) -> Any:
+    kept = {p: c for p, c in terms.items() if c}
+    if not kept:
+        return 0
+    if len(kept) == 1 and () in kept:
+        return kept[()]
+    return Dim(kept)
+
+
+def _times(p: Product, q: Product) -> Product:
+    powers = dict(p)
+    for atom, power in q:
+        powers[atom] = powers.get(atom, 0) + power
+    return tuple(sorted(powers.items(), key=lambda item: str(item[0])))
+
+
+def _quotient(above: Any, below: Any) -> Any:
+    if below == 0:
+        raise ZeroDivisionError("division of a size by zero")
+    exact = divided(above, below)
+    if exact is not None:
+        return exact
+    if not isinstance(below, Dim) and isinstance(above, Dim):
+        # What divides evenly is taken out: (2n + 1)//2 is n + 1//2.
+        even = {p: c for p, c in above._terms.items() if c % below == 0}
+        if even and len(even) < len(above._terms):
+            rest = {p: c for p, c in above._terms.items() if p not in even}
+            whole = _normal({p: c // below for p, c in even.items()})
+            remainder = _normal(rest)
+            return whole + remainder // below
+    return Dim({((Quotient(above, below), 1),): 1})
+
+
+def divided(above: Any, below: Any) -> Any:
+    """The exact quotient of two sizes, or None if there is none for all sizes."""
+    if not isinstance(above, Dim) and not isinstance(below, Dim):
+        return above // below if below and above % below == 0 else None
+    if above == 0:
+        return 0
+    divisor: Mapping[Product, int] = below._terms if isinstance(below, Dim) else {(): below}
+    lead, factor = _leading(divisor)
+    quotient: Any = 0
+    rest = above
+    while not (isinstance(rest, int) and rest == 0):
+        terms: Mapping[Product, int] = rest._terms if isinstance(rest, Dim) else {(): rest}
+        product, c = _leading(terms)
+        step = _cancelled(product, lead)
+        if step is None or c % factor:
+            return None
+        term = _normal({step: c // factor})
+        quotient = quotient + term
+        rest = rest - term * below
+    return quotient
+
+
+def _leading(terms: Mapping[Product, int]) -> tuple[Product, int]:
+    atoms = sorted({str(a) for p in terms for a, _ in p})
+
+    def rank(item: tuple[Product, int]) -> tuple[int, ...]:
+        powers = {str(a): k for a, k in item[0]}
+        return tuple(powers.get(a, 0) for a in atoms)
+
+    return max(terms.items(), key=rank)
+
+
+def _cancelled(product: Product, by: Product) -> Product | None:
+    powers = dict(product)
+    for atom, power in by:
+        powers[atom] = powers.get(atom, 0) - power
+        if powers[atom] < 0:
+            return None
+    return tuple((a, k) for a, k in powers.items() if k)
+
+
+def _value(atom: Atom, sizes: Mapping[str, int]) -> int:
+    if isinstance(atom, str):
+        return sizes[atom]
+    return int(valued(atom.above, sizes) // valued(atom.below, sizes))
+
+
+def _spelled(product: Product, factor: int) -> str:
+    parts = [str(factor)] if factor != 1 or not product else []
+    for atom, power in product:
+        word = (
+            str(atom) if isinstance(atom, str) else f"({atom})" if parts or power > 1 else str(atom)
+        )
+        parts.append(word if power == 1 else f"{word}**{power}")
+    return "*".join(parts)
+
+
+def bounds(x: Any) -> tuple[int | None, int | None]:
+    """The least and the largest value for sizes of at least one; None where there is no bound.
+
+    With every name written as 1 + k, k >= 0, a polynomial without negative coefficients is least
+    where all k are 0; one without positive ones is largest there.
+    """
+    if not isinstance(x, Dim):
+        return x, x
+    shifted = x.replace({name: Dim({((name, 1),): 1}) + 1 for name in x.names})
+    terms = _terms_of(shifted)
+    assert terms is not None
+    rest = [c for p, c in terms.items() if p]
+    constant = terms.get((), 0)
+    low = constant if all(c > 0 for c in rest) else None
+    high = constant if all(c < 0 for c in rest) else None
+    return low, high
+
+
+# ---- sizes of many things ----------------------------------------------------------------------
+
+
+def is_symbolic(shape: Iterable[Any]) -> bool:
+    """Whether a shape has a length that is not a number."""
+    return any(type(n) is Dim for n in shape)
+
+
+def names_in(lengths: Iterable[Any]) -> frozenset[str]:
+    """The named sizes in some lengths."""
+    return frozenset().union(*(n.names for n in lengths if isinstance(n, Dim)))
+
+
+def valued(length: Any, sizes: Mapping[str, int]) -> Any:
+    """A length as a number, once the sizes are known."""
+    return length(sizes) if isinstance(length, Dim) else length
+
+
+def replaced(length: Any, sizes: Mapping[str, Any]) -> Any:
+    """A length as an expression of other sizes."""
+    return length.replace(sizes) if isinstance(length, Dim) else length
+
+
+def spelled(shape: Iterable[Any]) -> str:
+    """A shape as text: (n, 3)."""
+    parts = [str(n) for n in shape]
+    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"

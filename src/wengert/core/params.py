@@ -1,0 +1,76 @@
+"""Params: the static parameters of a line, as data.
+
+Parameters (axis, shape, index, ...) are part of what an operation *is*.  They are numbers, strings,
+dtypes, slices, sizes, tuples of these, small arrays, and for some operations a function.
+
+    frozen       a hashable stand-in that tells 1 from True and 1.0: for equality and caches
+    substituted  the same parameters with sizes put in
+    sizes_of     the named sizes that occur in them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .dims import Dim, replaced
+
+_PLAIN = (str, type(None), np.dtype, Dim, bytes)
+
+
+def frozen(x: Any) -> Any:
+    """A hashable stand-in for a parameter, equal exactly where the parameters mean the same."""
+    kind = type(x)
+    if kind in _PLAIN:
+        return x
+    if kind is int or kind is float or kind is bool or kind is complex:
+        # repr tells nan from nothing, and 0.0 from -0.0
+        return (kind, x) if kind is int or kind is bool else (kind, repr(x))
+    if kind is tuple or kind is list:
+        return (kind, *map(frozen, x))
+    if kind is dict:
+        return (
+            dict,
+            *((k, frozen(v)) for k, v in sorted(x.items(), key=lambda item: str(item[0]))),
+        )
+    if kind is slice:
+        return (slice, frozen(x.start), frozen(x.stop), frozen(x.step))
+    if isinstance(x, np.ndarray | np.generic):
+        if x.dtype.kind == "O":
+            return (kind, id(x))
+        return (kind, x.shape, x.dtype.str, x.tobytes())
+    try:
+        hash(x)
+    except TypeError:
+        return (kind, id(x))
+    return (kind, x)
+
+
+def substituted(x: Any, sizes: Mapping[str, Any]) -> Any:
+    """A parameter with sizes put in; itself where there are none in it."""
+    kind = type(x)
+    if kind is Dim:
+        return replaced(x, sizes)
+    if kind is tuple or kind is list:
+        return kind(substituted(part, sizes) for part in x)
+    if kind is dict:
+        return {k: substituted(v, sizes) for k, v in x.items()}
+    if kind is slice:
+        return slice(*(substituted(part, sizes) for part in (x.start, x.stop, x.step)))
+    return x
+
+
+def sizes_of(x: Any) -> frozenset[str]:
+    """The named sizes in a parameter."""
+    kind = type(x)
+    if kind is Dim:
+        return x.names  # type: ignore[no-any-return]
+    if kind is tuple or kind is list:
+        return frozenset().union(*map(sizes_of, x))
+    if kind is dict:
+        return frozenset().union(*map(sizes_of, x.values()))
+    if kind is slice:
+        return sizes_of((x.start, x.stop, x.step))
+    return frozenset()

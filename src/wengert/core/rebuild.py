@@ -1,0 +1,109 @@
+"""Rebuild: a list copied line by line with something changed.
+
+rebuilt    new lines wherever an operand has changed, the old ones elsewhere
+settled    a list as a graph keeps it: without lines that only stand for another, owning its
+           constants
+is_older   whether a line was there before a trace began
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .graph import AnyGraph
+from .node import NO_PARAMS, Constant, Leaf, Node, Watched, constant, is_variable
+from .op import Op
+
+CAPTURED = Leaf("captured")  # the value of a line from outside, which is still its derivative's way
+
+
+def rebuilt(
+    nodes: Iterable[Node],
+    new: Mapping[Node, Node] | None = None,
+    change: Callable[[Node, tuple[Any, ...]], Node | None] | None = None,
+) -> dict[Node, Node]:
+    """For each line of a list what takes its place.
+
+    Parameters
+    ----------
+    nodes : iterable of Node
+        In an order in which they can be computed.
+    new : mapping from Node to Node, optional
+        What stands in the place of some lines to begin with.
+    change : callable, optional
+        ``change(node, args)``, with the operands as they are now, returns a line to put in the
+        place of this one, or None to keep it.
+
+    Returns
+    -------
+    dict
+        Lines that stay as they are map to themselves.
+    """
+    place: dict[Node, Node] = dict(new or {})
+    for node in nodes:
+        if node in place:
+            continue
+        args = tuple([place.get(a, a) if isinstance(a, Node) else a for a in node.args])
+        made = change(node, args) if change is not None else None
+        if made is None:
+            same = all(a is b for a, b in zip(args, node.args, strict=True))
+            made = node if same else with_args(node, args)
+        place[node] = made
+    return place
+
+
+def with_args(node: Node, args: tuple[Any, ...]) -> Node:
+    """A line of the same operation on other operands."""
+    return type(node)(node.op, args, node.params, _value(node), _noted(node))
+
+
+def _value(node: Node) -> Any:
+    return None if node.args else node.value
+
+
+def _noted(node: Node) -> dict[str, Any] | None:
+    if node.is_traced:
+        return node.extra
+    return {**(node.extra or {}), "spec": node.spec}
+
+
+def settled(graph: AnyGraph, since: int = 0) -> AnyGraph:
+    """The graph of a finished trace: variables of finished derivatives are gone, constants its own.
+
+    Parameters
+    ----------
+    since : int
+        The serial number at which the trace began; recorded lines older than that are from
+        outside, and stay as what they are.
+    """
+
+    def change(node: Node, args: tuple[Any, ...]) -> Node | None:
+        if isinstance(node.op, Op) and node.op.alias and node.serial >= since:
+            source = args[0]
+            return source if isinstance(source, Node) else constant(source)
+        if isinstance(node, Watched):
+            return constant(np.array(node.value))
+        if args and not node.is_traced and type(node) is not Constant:
+            return with_args(node, args)  # of variables: computed again when the graph runs
+        return None
+
+    outside = {n: _captured(n) for n in graph.nodes if is_older(n, since)}
+    cut = graph.with_lines(outside)
+    return cut.with_lines(rebuilt(cut.nodes, change=change))
+
+
+def is_older(node: Node, since: int) -> bool:
+    """Whether a recorded line was there before a trace began, and is not a variable's."""
+    return node.serial < since and type(node) is Node and not node.is_traced and bool(node.args)
+
+
+def _captured(node: Node) -> Node:
+    return Node(CAPTURED, (), NO_PARAMS, node.value, {"source": node, "spec": node.spec})
+
+
+def own_variables(nodes: Iterable[Node]) -> list[Any]:
+    """The tensors whose values a list reads, held so that they live as long as the list."""
+    return [n.extra["owner"]() for n in nodes if is_variable(n) and n.extra is not None]

@@ -1,0 +1,295 @@
+"""Tracing: the half of the one door behind which values are not known yet.
+
+`record` is what `apply` does when an operand has a spec and no value: it infers the spec of the
+result, checks it against the chosen policies, and writes the line down with everything a reader of
+the graph will want to know: the user's line, scope, gradient level.
+
+    placeholder   a line whose value will be fed
+    size_value    a size with a name, as a value
+    record        one operation on operands of which at least one is traced
+    Derivation    what a sweep says of the lines it writes: level, and the line they stem from
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from ..errors import DtypeError, OperandError, ShapeError, WengertError, user_line
+from .dims import Dim, bounds, register_value
+from .handle import Handle, wrap
+from .node import INPUT, NO_PARAMS, Discrete, Leaf, Node, keep
+from .op import Op
+from .params import frozen
+from .policy import check_cast, chosen
+from .recording import is_recording
+from .sizes import Demands, demands
+from .spec import Spec, is_inexact, spec_of
+
+SIZE = Leaf("size")
+
+# ---- lines without operands --------------------------------------------------------------------
+
+
+def placeholder(spec: Spec, name: str | None = None, differentiable: bool | None = None) -> Node:
+    """A line whose value will be fed; an integer or a truth value has no derivative."""
+    if differentiable is None:
+        differentiable = is_inexact(spec.dtype)
+    extra: dict[str, Any] = {"spec": spec}
+    if name is not None:
+        extra["name"] = name
+    return (Node if differentiable else Discrete)(INPUT, (), NO_PARAMS, None, extra)
+
+
+_INTEGER = Spec((), np.dtype(np.int64), weak=True)
+
+
+def size_node(size: Dim) -> Node:
+    """A size with a name as a line of the list."""
+    return Discrete(SIZE, (), {"size": size}, None, {"spec": _INTEGER})
+
+
+@register_value
+def size_value(size: Dim) -> Any:
+    """A size with a name as a value, to compute with beside tensors."""
+    return wrap(size_node(size))
+
+
+# ---- where a line stands -----------------------------------------------------------------------
+
+
+class Derivation:
+    """What a sweep says of the lines it writes.
+
+    Attributes
+    ----------
+    level : int
+        The order of the derivative.
+    where : str or None
+        The user's line that is being differentiated.
+    scope : str
+    """
+
+    __slots__ = ("level", "scope", "where")
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+        self.where: str | None = None
+        self.scope = ""
+
+    def enter(self, node: Node) -> None:
+        """The lines to come stem from this one."""
+        extra = node.extra
+        self.where, self.scope = None, ""
+        if extra is not None:
+            self.where, self.scope = extra.get("where"), extra.get("scope", "")
+
+
+_derivation: ContextVar[Derivation | None] = ContextVar("wengert_derivation", default=None)
+_scope: ContextVar[str] = ContextVar("wengert_scope", default="")
+_metadata: ContextVar[dict[str, Any]] = ContextVar("wengert_metadata", default=NO_PARAMS)
+
+
+def is_deriving() -> bool:
+    """Whether a sweep is being written into a graph."""
+    return _derivation.get() is not None
+
+
+@contextmanager
+def derivation(level: int) -> Iterator[Derivation]:
+    """A block that writes lines of a derivative of that order."""
+    opened = Derivation(level)
+    token = _derivation.set(opened)
+    try:
+        yield opened
+    finally:
+        _derivation.reset(token)
+
+
+@contextmanager
+def scope(name: str, **metadata: Any) -> Iterator[str]:
+    """A block whose lines belong together: they bear its name, and what else is said of them.
+
+    Parameters
+    ----------
+    name : str
+        A word; scopes inside scopes give paths such as ``"encoder/layer1"``.
+    **metadata
+        Anything to be found at the lines afterwards.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> def f(x):
+    ...     with wg.scope("model"):
+    ...         return np.sum(np.sin(x))
+    >>> wg.trace(f)(np.ones(3)).select(scope="model")[0].op.name
+    'sin'
+    """
+    path = f"{_scope.get()}/{name}" if _scope.get() else name
+    token = _scope.set(path)
+    other = _metadata.set({**_metadata.get(), **metadata}) if metadata else None
+    try:
+        yield path
+    finally:
+        _scope.reset(token)
+        if other is not None:
+            _metadata.reset(other)
+
+
+def _placed(spec: Any, inputs: Sequence[Any]) -> dict[str, Any]:
+    """What is noted at a line: its spec, user's line, scope and level."""
+    extra: dict[str, Any] = {"spec": spec}
+    level = 0
+    for a in inputs:
+        if isinstance(a, Node) and a.extra:
+            level = max(level, a.extra.get("level", 0))
+    stem = _derivation.get()
+    if stem is not None:
+        level = max(level, stem.level)
+        extra["where"], path = stem.where or user_line(), stem.scope
+    else:
+        extra["where"], path = user_line(), _scope.get()
+        if _metadata.get():
+            extra["metadata"] = _metadata.get()
+    if path:
+        extra["scope"] = path
+    if level:
+        extra["level"] = level
+    return extra
+
+
+# ---- specs -------------------------------------------------------------------------------------
+
+_inferred: dict[Any, tuple[Any, Demands]] = {}
+_LIMIT = 1 << 16
+_NUMBERS = {t: spec_of(t(1)) for t in (bool, int, float, complex)}
+
+
+def infer(op: Op, specs: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, Demands]:
+    """The spec of a result and what it demands of sizes; remembered.
+
+    Raises
+    ------
+    ShapeError, DtypeError
+        The operands do not fit together; the message names both.
+    """
+    key = (op, specs, frozen(params) if params else None)
+    found = _inferred.get(key)
+    if found is None:
+        try:
+            with demands() as needs:
+                found = op.infer(specs, params), needs
+        except WengertError:
+            raise
+        except (TypeError, ValueError, IndexError) as error:
+            raise refused(op, specs, error) from error
+        if len(_inferred) > _LIMIT:
+            _inferred.clear()
+        _inferred[key] = found
+    return found
+
+
+def refused(op: Op, specs: Sequence[Any], error: Exception) -> Exception:
+    """A complaint about the operands as an error of our tree, naming operation and line."""
+    if isinstance(error, IndexError):
+        return error
+    where = user_line()
+    operands = " and ".join(str(s) for s in specs)
+    classes: dict[type[Exception], type[Exception]] = {
+        TypeError: DtypeError,
+        ValueError: ShapeError,
+    }
+    cls: type[Exception] = OperandError
+    for expected, ours in classes.items():
+        if isinstance(error, expected):
+            cls = ours
+    return cls(f"{op.name} of {operands}: {error}." + (f" (at {where})" if where else ""))
+
+
+def _spec(a: Any) -> Any:
+    if isinstance(a, Node):
+        extra = a.extra
+        return extra["spec"] if a.value is None and extra is not None else a.spec
+    known = _NUMBERS.get(type(a))
+    return spec_of(a) if known is None else known
+
+
+# ---- the door ----------------------------------------------------------------------------------
+
+
+def record(
+    op: Op, args: Sequence[Any], params: dict[str, Any] = NO_PARAMS, weak: bool = False
+) -> Any:
+    """Write an operation down; return a handle on its line, or a tuple of them.
+
+    Parameters
+    ----------
+    op : Op
+    args : sequence
+        Handles, sizes, arrays, numbers.
+    params : dict
+    weak : bool
+        Whether Python's own operator was used, which makes a Python number of Python numbers.
+
+    Raises
+    ------
+    ShapeError, DtypeError
+        The operands do not fit together.
+    PolicyError
+        Something implicit that the policy forbids.
+    """
+    inputs = tuple([_argument(a, op) for a in args])
+    specs = tuple([_spec(a) for a in inputs])
+    spec, needs = infer(op, specs, params)
+    if weak and type(spec) is Spec and all(s.weak for s in specs):
+        spec = Spec(spec.shape, spec.dtype, weak=True)
+    recorded = False
+    for a in inputs:
+        if type(a) is Node:
+            recorded = not op.discrete and is_recording()
+            break
+    policy = chosen()
+    if policy is not None:
+        check_cast(policy, op, specs, spec)
+    node = (Node if recorded else Discrete)(op, inputs, params, None, _placed(spec, inputs))
+    if needs.needs:
+        node.note("requires", needs.needs)
+    if needs.probed:
+        node.note("probed", True)
+    if type(spec) is tuple:
+        return tuple([wrap(part_of(node, i)) for i in range(len(spec))])
+    handle = wrap(node)
+    return handle if policy is None else policy.capped(handle)
+
+
+def _argument(a: Any, op: Op) -> Any:
+    if isinstance(a, Handle):
+        a = a.node
+    if isinstance(a, Node):
+        # A comparison of something held is a comparison of the thing itself.
+        return a.args[0] if op.discrete and a.extra is not None and "held" in a.extra else a
+    if type(a) is Dim:
+        return size_node(a)
+    return keep(a) if type(a) is np.ndarray else a
+
+
+class _Part:
+    """How the node of one output is made; set once by apply.py."""
+
+    make: Callable[[Node, int], Node]
+
+
+def part_of(node: Node, index: int) -> Node:
+    """The node of one output of a line with several."""
+    return _Part.make(node, index)
+
+
+def is_decided_positive(length: Any) -> bool:
+    """Whether a length is at least one for all sizes."""
+    low, _ = bounds(length)
+    return low is not None and low >= 1

@@ -1,0 +1,14 @@
+"""Graphs you can hold: built by tracing or by hand, transformed, run, looked at, kept.
+
+graph.py         Graph: a list with everything that can be done with it
+trace.py         trace: the graph of a Python function
+inputs.py        input, spec, variable: what graphs are built by hand from
+computation.py   computation: outputs and inputs as a callable
+"""
+
+from .computation import Computation, computation
+from .graph import Graph
+from .inputs import input, spec, variable
+from .trace import trace
+
+__all__ = ["Computation", "Graph", "computation", "input", "spec", "trace", "variable"]

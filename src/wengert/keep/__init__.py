@@ -1,0 +1,1 @@
+"""Keep: graphs and parameters as files.  Filled by the files beside it."""

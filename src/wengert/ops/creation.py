@@ -1,0 +1,112 @@
+"""Creation: arrays of which only shape and rule are known: full, eye, arange.
+
+On plain sizes NumPy itself creates arrays.  These are lines of a graph: for sizes with a name, and
+so that a large array of one number stays a number until it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.apply import Operation
+from ..core.dims import is_symbolic
+from ..core.node import Node
+from ..core.op import register
+from ..core.sizes import require_at_least
+from ..core.spec import Spec
+from ..core.tracing import record
+
+
+class Creation(Operation):
+    """An operation without operands; made by the decorator `creation`."""
+
+    kind = "creation"
+    discrete = True
+
+    def __init__(self, run: Callable[..., Any]) -> None:
+        super().__init__(run.__name__, run.__doc__)
+        self.run = run
+        self.oracle = "numpy"
+        self._spec: Callable[..., Spec] | None = None
+
+    def spec(self, rule: Callable[..., Spec]) -> Callable[..., Spec]:
+        """State the spec: `rule(**params)` (a decorator)."""
+        self._spec = rule
+        return rule
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """What the rule says."""
+        assert self._spec is not None
+        return self._spec(**params)
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, sweep: Any) -> Any:
+        """There is nothing to pass a cotangent to."""
+        return []
+
+    def line(self, **params: Any) -> Any:
+        """A line of a graph, as a handle."""
+        return record(self, (), params)
+
+
+def creation(run: Callable[..., Any]) -> Creation:
+    """Register the function below it as an operation without operands (a decorator)."""
+    return register(Creation(run))
+
+
+@creation
+def full(*, shape, value, dtype):
+    """An array of one number."""
+    # Strides of zero: it costs no memory until somebody computes with it.
+    return (
+        np.broadcast_to(np.asarray(value, dtype), shape) if shape else np.dtype(dtype).type(value)
+    )
+
+
+@full.spec
+def _(*, shape, value, dtype):
+    return Spec(tuple(shape), np.dtype(dtype))
+
+
+@full.examples
+def _(rng):
+    yield (), {"shape": (2, 3), "value": 1.5, "dtype": np.dtype(float)}
+    yield (), {"shape": (), "value": 2, "dtype": np.dtype(np.int64)}
+
+
+@creation
+def eye(*, rows, columns, offset=0, dtype):
+    """Ones on a diagonal, zeros elsewhere."""
+    return np.eye(rows, columns, offset, dtype)
+
+
+@eye.spec
+def _(*, rows, columns, offset=0, dtype):
+    return Spec((rows, columns), np.dtype(dtype))
+
+
+@eye.examples
+def _(rng):
+    yield (), {"rows": 2, "columns": 3, "offset": 1, "dtype": np.dtype(float)}
+
+
+@creation
+def arange(*, start, stop, step, dtype):
+    """Whole numbers from start to before stop, by step."""
+    return np.arange(start, stop, step, dtype)
+
+
+@arange.spec
+def _(*, start, stop, step, dtype):
+    if not is_symbolic((start, stop, step)):
+        return Spec((len(range(start, stop, step)),), np.dtype(dtype))
+    span = stop - start if step > 0 else start - stop
+    require_at_least(span, 0, "np.arange from start to stop")
+    return Spec((-(-span // abs(step)),), np.dtype(dtype))
+
+
+@arange.examples
+def _(rng):
+    yield (), {"start": 1, "stop": 8, "step": 3, "dtype": np.dtype(np.int64)}

@@ -1,0 +1,1 @@
+"""Rewrite: graph to graph.  Filled by the files beside it."""
