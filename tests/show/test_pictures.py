@@ -64,7 +64,7 @@ def test_dot_has_a_node_for_each_line_and_an_edge_for_each_operand(example):
     assert len(re.findall(r"^  n\d+ \[", text, re.M)) == len(graph)
     edges = re.findall(r"^  n(\d+) -> n(\d+);", text, re.M)
     assert sorted((int(a), int(b)) for a, b in edges) == sorted(
-        (a, b) for b in range(len(graph)) for a in graph.inputs(b)
+        (a, b) for b in range(len(graph)) for a in graph.operands(b)
     )
 
 

@@ -133,9 +133,9 @@ def link(view: Handle, base: Handle, take: Take, put: Put | None, shares: bool =
     value = view.node.value
     if value is None:
         put = put if shares or is_shared_view(view.node) else _unknown_layout
-    elif type(value) is not np.ndarray:
-        return
-    elif not shares and not np.may_share_memory(value, base.node.value):  # noqa: SIM114
+    elif type(value) is not np.ndarray or not (
+        shares or np.may_share_memory(value, base.node.value)
+    ):
         return
     view._link = (base, take, put)  # type: ignore[attr-defined]
     views = getattr(base, "_views", None)
