@@ -4,7 +4,9 @@ grad, value_and_grad, vjp, jvp, linearize      derivatives of functions
 jacobian, jacfwd, jacrev, hessian, hvp         matrices of derivatives
 checkpoint, stop_gradient, no_grad             what is remembered, what is passed
 Tensor, tensor                                 arrays that remember how they were computed
-Graph                                          the list that is differentiated
+trace, input, variable, spec                   graphs from functions, and by hand
+Graph, computation, gradients                  what is built, run and derived
+scope, policy                                  names for its lines, rules while it is built
 numpy, nn, optim, data, extend, show, testing  submodules
 """
 
@@ -23,12 +25,13 @@ from .errors import WengertError
 from .tensor import Tensor, tensor
 
 # Imported at first use.
-SUBMODULES = "nn optim data extend show testing graphs backends rewrite keep".split()
+SUBMODULES = "nn optim data extend debug show testing graphs backends rewrite keep".split()
 ELSEWHERE = {
+    "after": "ops.effects",
     "primitive": "extend",
     "check_grads": "testing",
     "check_op": "testing",
-    **dict.fromkeys("Graph computation input spec trace variable".split(), "graphs"),
+    **dict.fromkeys("Graph computation gradients input spec trace variable".split(), "graphs"),
 }
 
 __version__ = "0.1.0.dev0"

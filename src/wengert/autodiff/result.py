@@ -17,6 +17,7 @@ import numpy as np
 from ..core import tree
 from ..core.handle import Handle, describe, wrap
 from ..core.node import Node, constant
+from ..core.policy import chosen
 from ..core.recording import is_recording
 from ..core.spec import unweakened
 from ..errors import (
@@ -130,6 +131,9 @@ def split_aux(out: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
 
 def fill(bars: list[Any], variables: Variables, unconnected: str, what: str) -> list[Any]:
     """Zeros for variables that nothing depends on, or the caller's choice of complaint."""
+    rules = chosen()
+    if rules is not None and rules.independent is not None and unconnected == "zero":
+        unconnected = rules.independent
     for k, bar in enumerate(bars):
         if bar is not None:
             continue

@@ -21,6 +21,8 @@ from functools import reduce
 from typing import Any, SupportsIndex, Union
 
 from ..errors import ShapeError, TracedBranchError, at, user_line
+from . import polynomials
+from .polynomials import Product
 
 Length = Union[int, "Dim"]
 
@@ -33,12 +35,10 @@ class Quotient:
     below: Length
 
     def __str__(self) -> str:
-        below = f"({self.below})" if isinstance(self.below, Dim) else str(self.below)
-        return f"({self.above})//{below}"
+        return f"({_enclosed(self.above)}//{_enclosed(self.below)})"
 
 
 Atom = str | Quotient
-Product = tuple[tuple[Atom, int], ...]  # atoms with their powers, in order
 
 
 class Dim:
@@ -48,6 +48,7 @@ class Dim:
     """
 
     __slots__ = ("_hash", "_terms")
+    __array_ufunc__ = None  # beside an array the size decides: it becomes a value
 
     def __init__(self, terms: Mapping[Product, int]) -> None:
         self._terms = dict(terms)
@@ -96,15 +97,12 @@ class Dim:
         terms = _terms_of(other)
         if terms is None:
             return _as_value(self, operator.add, other)
-        total = dict(self._terms)
-        for product, factor in terms.items():
-            total[product] = total.get(product, 0) + factor
-        return _normal(total)
+        return _normal(polynomials.total(self._terms, terms))
 
     __radd__ = __add__
 
     def __neg__(self) -> Any:
-        return _normal({p: -c for p, c in self._terms.items()})
+        return Dim({p: -c for p, c in self._terms.items()})
 
     def __pos__(self) -> Dim:
         return self
@@ -123,12 +121,7 @@ class Dim:
         terms = _terms_of(other)
         if terms is None:
             return _as_value(self, operator.mul, other)
-        total: dict[Product, int] = {}
-        for p, c in self._terms.items():
-            for q, d in terms.items():
-                product = _times(p, q)
-                total[product] = total.get(product, 0) + c * d
-        return _normal(total)
+        return _normal(polynomials.multiplied(self._terms, terms))
 
     __rmul__ = __mul__
 
@@ -189,7 +182,7 @@ class Dim:
 
     def _decide(self, compare: Callable[[Any, Any], bool], other: Any, sign: str) -> bool:
         if _terms_of(other) is None:
-            return bool(_as_value(self, compare, other))
+            return _as_value(self, compare, other)  # type: ignore[no-any-return]
         low, high = bounds(self - other)
         at_low = None if low is None else compare(low, 0)
         at_high = None if high is None else compare(high, 0)
@@ -219,18 +212,12 @@ class Dim:
             f"{at(user_line())}."
         )
 
-    __int__ = __index__
-
-    def __float__(self) -> float:
-        raise TracedBranchError(
-            f"the size {self} was needed as a float, but is not known while a graph is built. "
-            f"Use it in an expression with tensors as it is{at(user_line())}."
-        )
+    __int__ = __float__ = __index__
 
     def __str__(self) -> str:
         text = ""
-        # Highest powers first, as people write polynomials.
-        order = sorted(self._terms.items(), key=lambda t: (-sum(k for _, k in t[0]), str(t[0])))
+        # Highest powers first and no sign in front, as people write polynomials.
+        order = sorted(self._terms.items(), key=_order)
         for product, factor in order:
             sign = "-" if factor < 0 else "+"
             text += f" {sign} " if text else ("-" if factor < 0 else "")
@@ -245,6 +232,11 @@ class Dim:
 
     def __deepcopy__(self, memo: Any) -> Dim:
         return self
+
+
+def _order(term: tuple[Product, int]) -> Any:
+    product, factor = term
+    return -sum(k for _, k in product), factor < 0, str(product)
 
 
 # ---- making and reading ------------------------------------------------------------------------
@@ -344,19 +336,11 @@ def _terms_of(x: Any) -> Mapping[Product, int] | None:
 
 
 def _normal(terms: Mapping[Product, int]) -> Any:
-    kept = {p: c for p, c in terms.items() if c}
-    if not kept:
+    if not terms:
         return 0
-    if len(kept) == 1 and () in kept:
-        return kept[()]
-    return Dim(kept)
-
-
-def _times(p: Product, q: Product) -> Product:
-    powers = dict(p)
-    for atom, power in q:
-        powers[atom] = powers.get(atom, 0) + power
-    return tuple(sorted(powers.items(), key=lambda item: str(item[0])))
+    if len(terms) == 1 and () in terms:
+        return terms[()]
+    return Dim(terms)
 
 
 def _quotient(above: Any, below: Any) -> Any:
@@ -378,43 +362,14 @@ def _quotient(above: Any, below: Any) -> Any:
 
 def divided(above: Any, below: Any) -> Any:
     """The exact quotient of two sizes, or None if there is none for all sizes."""
-    if not isinstance(above, Dim) and not isinstance(below, Dim):
-        return above // below if below and above % below == 0 else None
-    if above == 0:
-        return 0
-    divisor: Mapping[Product, int] = below._terms if isinstance(below, Dim) else {(): below}
-    lead, factor = _leading(divisor)
-    quotient: Any = 0
-    rest = above
-    while not (isinstance(rest, int) and rest == 0):
-        terms: Mapping[Product, int] = rest._terms if isinstance(rest, Dim) else {(): rest}
-        product, c = _leading(terms)
-        step = _cancelled(product, lead)
-        if step is None or c % factor:
-            return None
-        term = _normal({step: c // factor})
-        quotient = quotient + term
-        rest = rest - term * below
-    return quotient
+    terms = polynomials.divided(_terms(above), _terms(below))
+    return None if terms is None else _normal(terms)
 
 
-def _leading(terms: Mapping[Product, int]) -> tuple[Product, int]:
-    atoms = sorted({str(a) for p in terms for a, _ in p})
-
-    def rank(item: tuple[Product, int]) -> tuple[int, ...]:
-        powers = {str(a): k for a, k in item[0]}
-        return tuple(powers.get(a, 0) for a in atoms)
-
-    return max(terms.items(), key=rank)
-
-
-def _cancelled(product: Product, by: Product) -> Product | None:
-    powers = dict(product)
-    for atom, power in by:
-        powers[atom] = powers.get(atom, 0) - power
-        if powers[atom] < 0:
-            return None
-    return tuple((a, k) for a, k in powers.items() if k)
+def _terms(length: Any) -> Mapping[Product, int]:
+    if isinstance(length, Dim):
+        return length._terms
+    return {(): int(length)} if length else {}
 
 
 def _value(atom: Atom, sizes: Mapping[str, int]) -> int:
@@ -423,13 +378,15 @@ def _value(atom: Atom, sizes: Mapping[str, int]) -> int:
     return int(valued(atom.above, sizes) // valued(atom.below, sizes))
 
 
+def _enclosed(length: Length) -> str:
+    """A length as part of a quotient."""
+    text = str(length)
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
+
+
 def _spelled(product: Product, factor: int) -> str:
     parts = [str(factor)] if factor != 1 or not product else []
-    for atom, power in product:
-        word = (
-            str(atom) if isinstance(atom, str) else f"({atom})" if parts or power > 1 else str(atom)
-        )
-        parts.append(word if power == 1 else f"{word}**{power}")
+    parts += [str(atom) if power == 1 else f"{atom}**{power}" for atom, power in product]
     return "*".join(parts)
 
 
@@ -441,6 +398,8 @@ def bounds(x: Any) -> tuple[int | None, int | None]:
     """
     if not isinstance(x, Dim):
         return x, x
+    if not all(_is_natural(atom) for product in x._terms for atom, _ in product):
+        return None, None
     shifted = x.replace({name: Dim({((name, 1),): 1}) + 1 for name in x.names})
     terms = _terms_of(shifted)
     assert terms is not None
@@ -449,6 +408,14 @@ def bounds(x: Any) -> tuple[int | None, int | None]:
     low = constant if all(c > 0 for c in rest) else None
     high = constant if all(c < 0 for c in rest) else None
     return low, high
+
+
+def _is_natural(atom: Atom) -> bool:
+    """Whether an atom is at least zero for all sizes."""
+    if isinstance(atom, str):
+        return True
+    above, below = bounds(atom.above)[0], bounds(atom.below)[0]
+    return above is not None and above >= 0 and below is not None and below >= 1
 
 
 # ---- sizes of many things ----------------------------------------------------------------------

@@ -17,6 +17,7 @@ of the same name above (wengert/graphs), which is a Graph like this one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,9 +26,10 @@ import numpy as np
 from ..errors import CycleError, GraphError, at
 from . import tree
 from .handle import Handle
-from .node import INPUT, Constant, Leaf, Node, constant, is_variable
+from .node import CONSTANT, INPUT, Constant, Leaf, Node, constant, is_variable
 from .sizes import Requirement
 
+_serial = attrgetter("serial")
 AnyGraph = TypeVar("AnyGraph", bound="Graph")
 
 
@@ -229,7 +231,7 @@ class Graph:
         words = [f"%{i} = {node.op.name}"]
         if node.name:
             words.append(node.name)
-        elif node.is_leaf and isinstance(node, Constant):
+        elif node.op is CONSTANT and isinstance(node, Constant):
             words.append(_brief(node.value))
         words += [f"%{k}" for k in self.operands(i)]
         # None and False are what nobody chose: left out, so that a choice is seen.
@@ -252,13 +254,15 @@ def _node(x: Any) -> Node:
 
 
 def _in_order(outputs: Iterable[Node]) -> list[Node]:
+    """The lines that lead to some outputs, by age; a constant before its first use."""
     seen = set(outputs)
     stack = list(seen)
     while stack:
         node = stack.pop()
+        serial = node.serial
         for a in node.inputs:
             # A constant may have been given its line only now, when somebody looked.
-            if a.serial >= node.serial and not (isinstance(a, Constant) and a.is_leaf):
+            if a.serial >= serial and not (a.op is CONSTANT and isinstance(a, Constant)):
                 raise CycleError(
                     f"{node!r} uses {a!r}, which was made later or is the same: the graph has a "
                     "cycle. A line may only use earlier lines."
@@ -267,10 +271,13 @@ def _in_order(outputs: Iterable[Node]) -> list[Node]:
                 seen.add(a)
                 stack.append(a)
     ordered: dict[Node, None] = {}
-    for node in sorted(seen, key=lambda n: n.serial):
-        if not (isinstance(node, Constant) and node.is_leaf):
-            ordered.update(dict.fromkeys(a for a in node.inputs if a not in ordered))
-            ordered[node] = None
+    for node in sorted(seen, key=_serial):
+        if node.op is CONSTANT and isinstance(node, Constant):
+            continue
+        for a in node.inputs:
+            if a.op is CONSTANT:
+                ordered[a] = None
+        ordered[node] = None
     ordered.update(dict.fromkeys(n for n in seen if n not in ordered))
     return list(ordered)
 

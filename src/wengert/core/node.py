@@ -39,6 +39,7 @@ class Leaf:
 
     __slots__ = ("name",)
     pulls = None
+    effect = False
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -115,7 +116,10 @@ class Node:
     @property
     def inputs(self) -> tuple[Node, ...]:
         """The operands in order, each as a node."""
-        if all(isinstance(a, Node) for a in self.args):
+        for a in self.args:
+            if not isinstance(a, Node):
+                break
+        else:
             return self.args
         # Remembered, so that a constant keeps its identity between two looks at the list.
         self.args = tuple(a if isinstance(a, Node) else constant(a) for a in self.args)
@@ -162,7 +166,7 @@ class Node:
     @property
     def is_leaf(self) -> bool:
         """Whether no operation made it."""
-        return not self.args
+        return isinstance(self.op, Leaf)
 
     @property
     def kind(self) -> str:
@@ -187,7 +191,7 @@ class Constant(Node):
     @property
     def kind(self) -> str:
         """CONSTANT, or CONSTANT_DERIVED for the result of an operation on constants."""
-        return "CONSTANT_DERIVED" if self.args or self.extra else "CONSTANT"
+        return "CONSTANT" if self.op is CONSTANT else "CONSTANT_DERIVED"
 
 
 class Discrete(Node):

@@ -43,14 +43,23 @@ def rebuilt(
         Lines that stay as they are map to themselves.
     """
     place: dict[Node, Node] = dict(new or {})
+    moved = False  # an effect has a new line: those after it need one, to stay after it
     for node in nodes:
         if node in place:
             continue
-        args = tuple([place.get(a, a) if isinstance(a, Node) else a for a in node.args])
+        old = node.inputs
+        args = tuple([place.get(a, a) for a in old]) if old else old
         made = change(node, args) if change is not None else None
         if made is None:
-            same = all(a is b for a, b in zip(args, node.args, strict=True))
-            made = node if same else with_args(node, args)
+            made = node
+            for a, b in zip(args, old, strict=True):
+                if a is not b:
+                    made = with_args(node, args)
+                    break
+        if node.op.effect:
+            if moved and made is node:
+                made = with_args(node, args)
+            moved = moved or made is not node
         place[node] = made
     return place
 
@@ -91,8 +100,11 @@ def settled(graph: AnyGraph, since: int = 0) -> AnyGraph:
         return None
 
     outside = {n: _captured(n) for n in graph.nodes if is_older(n, since)}
-    cut = graph.with_lines(outside)
-    return cut.with_lines(rebuilt(cut.nodes, change=change))
+    if outside:
+        graph = graph.with_lines(outside)
+        graph = graph.with_lines(rebuilt(graph.nodes, outside))
+    new = rebuilt(graph.nodes, change=change)
+    return graph.with_lines({old: line for old, line in new.items() if old is not line})
 
 
 def is_older(node: Node, since: int) -> bool:

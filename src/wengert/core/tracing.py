@@ -22,9 +22,9 @@ import numpy as np
 from ..errors import DtypeError, OperandError, ShapeError, WengertError, user_line
 from .dims import Dim, bounds, register_value
 from .handle import Handle, wrap
-from .node import INPUT, NO_PARAMS, Discrete, Leaf, Node, keep
+from .node import INPUT, NO_PARAMS, Constant, Discrete, Leaf, Node, keep
 from .op import Op
-from .params import frozen
+from .params import frozen, sizes_of
 from .policy import check_cast, chosen
 from .recording import is_recording
 from .sizes import Demands, demands
@@ -248,15 +248,17 @@ def record(
     spec, needs = infer(op, specs, params)
     if weak and type(spec) is Spec and all(s.weak for s in specs):
         spec = Spec(spec.shape, spec.dtype, weak=True)
-    recorded = False
+    cls: type[Node] = Discrete if sizes_of(params) else Constant
     for a in inputs:
         if type(a) is Node:
-            recorded = not op.discrete and is_recording()
+            cls = Discrete if op.discrete or not is_recording() else Node
             break
+        if type(a) is Discrete:
+            cls = Discrete
     policy = chosen()
     if policy is not None:
         check_cast(policy, op, specs, spec)
-    node = (Node if recorded else Discrete)(op, inputs, params, None, _placed(spec, inputs))
+    node = cls(op, inputs, params, None, _placed(spec, inputs))
     if needs.needs:
         node.note("requires", needs.needs)
     if needs.probed:

@@ -4,11 +4,22 @@ graph.py         Graph: a list with everything that can be done with it
 trace.py         trace: the graph of a Python function
 inputs.py        input, spec, variable: what graphs are built by hand from
 computation.py   computation: outputs and inputs as a callable
+derivatives.py   gradients: of tensors by tensors, for graphs built by hand
 """
 
 from .computation import Computation, computation
+from .derivatives import gradients
 from .graph import Graph
 from .inputs import input, spec, variable
 from .trace import trace
 
-__all__ = ["Computation", "Graph", "computation", "input", "spec", "trace", "variable"]
+__all__ = [
+    "Computation",
+    "Graph",
+    "computation",
+    "gradients",
+    "input",
+    "spec",
+    "trace",
+    "variable",
+]

@@ -1,0 +1,139 @@
+"""Building: one run of a Python function with tensors that have no value, and what it wrote down.
+
+built   the graph of a function for given arguments; `trace` and every transformation call it
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from ..autodiff.arguments import name_of
+from ..core import tree
+from ..core.graph import Graph
+from ..core.handle import Handle, describe, wrap
+from ..core.node import Node, next_serial
+from ..core.rebuild import settled
+from ..core.recording import Session, enable_grad, tracing
+from ..core.spec import Spec
+from ..core.tracing import placeholder
+from ..errors import StructureError, at, user_line
+from .calling import Results, Signature
+
+AnyGraph = TypeVar("AnyGraph", bound=Graph)
+
+
+def built(
+    cls: type[AnyGraph],
+    fun: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    positions: Any = frozenset(),
+    static: Any = frozenset(),
+    names: Sequence[str] | None = None,
+    name: str | None = None,
+) -> AnyGraph:
+    """The graph of a function for given arguments.
+
+    Parameters
+    ----------
+    cls : type
+        Of the graph to make.
+    fun, args, kwargs
+        What to run; specs, arrays and numbers among the arguments are replaced by inputs.
+    positions, static : collections
+        Of the arguments to pass on as they are, by number and by name.
+    names : sequence of str, optional
+        What to call the positional arguments; by default as `fun` does.
+    name : str, optional
+        Of the graph; by default that of `fun`.
+    """
+    what = name or name_of(fun)
+    since = next_serial()
+    words = list(names) if names is not None else _words(fun, len(args))
+    inputs = _Inputs()
+    full = [inputs.take(a, words[i], i in positions) for i, a in enumerate(args)]
+    more = {k: inputs.take(v, k, k in static) for k, v in kwargs.items()}
+    signature = inputs.signature(words, full, more)
+    with tracing() as session, enable_grad():
+        out = fun(*full, **more)
+        updates = _updates(session)
+    leaves, structure = tree.flatten(out)
+    live = tuple(_is_output(x, what) for x in leaves)
+    graph = cls(
+        *[x for x, is_live in zip(leaves, live, strict=True) if is_live],
+        inputs=inputs.nodes,
+        updates=updates,
+        effects=session.effects,
+        structure=(signature, Results(structure, live)),
+        name=what,
+    )
+    return settled(graph, since)
+
+
+class _Inputs:
+    """The inputs made so far, and for each leaf of the arguments whether it became one."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.fed: list[bool] = []
+
+    def take(self, argument: Any, name: str, static: bool) -> Any:
+        """An argument with tensors to be fed in the place of specs, arrays and numbers."""
+        leaves, structure = tree.flatten(argument)
+        paths = [""] if len(leaves) == 1 and leaves[0] is argument else tree.paths(argument)
+        made = []
+        for x, path in zip(leaves, paths, strict=True):
+            spec = x if isinstance(x, Spec) else describe(x)
+            is_fed = isinstance(spec, Spec) and not static and not _is_foreign(x)
+            self.fed.append(is_fed)
+            if is_fed:
+                self.nodes.append(placeholder(spec, name + path))
+                x = wrap(self.nodes[-1])
+            made.append(x)
+        return tree.unflatten(structure, made)
+
+    def signature(self, words: Sequence[str], args: Any, kwargs: Any) -> Signature:
+        """How the graph will be called."""
+        structure = tree.flatten((tuple(args), kwargs))[1]
+        return Signature(tuple(words[: len(args)]), structure, tuple(self.fed))
+
+
+def _is_foreign(x: Any) -> bool:
+    """Whether it belongs to a graph that is being built outside of this one."""
+    return isinstance(x, Handle) and x.node.is_traced
+
+
+def _is_output(x: Any, what: str) -> bool:
+    if x is None:
+        return False
+    if describe(x) is None:
+        raise StructureError(
+            f"{what} returned a {type(x).__name__}, which cannot be the output of a graph. Return "
+            f"arrays, numbers, None and containers of them{at(user_line())}."
+        )
+    return True
+
+
+def _updates(session: Session) -> dict[Node, Node]:
+    """For each variable written to while tracing its line and that of its new value."""
+    return {old: handle.node for handle, old in session.written.items()}
+
+
+def _words(fun: Any, count: int) -> list[str]:
+    """What the function calls its positional arguments."""
+    names: list[str] = []
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):  # some of NumPy's have no signature
+        parameters = []
+    for p in parameters:
+        if p.kind is p.VAR_POSITIONAL:
+            names += [f"{p.name}{i}" for i in range(count - len(names))]
+        elif p.kind is not p.KEYWORD_ONLY:
+            names.append(p.name)
+    if not names and count == 1:
+        return ["x"]
+    return names + [f"x{i}" for i in range(len(names), count)]

@@ -1,0 +1,101 @@
+"""Calling: how arguments in containers become the flat inputs of a graph, and results come back.
+
+A traced graph is called as the function it was traced from; one built by hand takes its inputs by
+position or by name.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..core import tree
+from ..errors import StructureError, at, user_line
+
+
+class Signature(NamedTuple):
+    """How a graph is called.
+
+    names : the arguments by position.
+    structure : of ``(args, kwargs)``, as containers.
+    fed : for each leaf of the structure whether it is fed, or was passed on while tracing.
+    """
+
+    names: tuple[str, ...]
+    structure: Any
+    fed: tuple[bool, ...]
+
+    @classmethod
+    def flat(cls, names: Sequence[str]) -> Signature:
+        """One argument for each input."""
+        args = tuple(range(len(names)))
+        return cls(tuple(names), tree.flatten((args, {}))[1], (True,) * len(args))
+
+    def inspected(self) -> inspect.Signature:
+        """For `inspect.signature`, so that arguments can be chosen by name."""
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature([inspect.Parameter(n, kind) for n in self.names])
+
+    def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any], what: str) -> list[Any]:
+        """The values for the inputs, in order.
+
+        Raises
+        ------
+        StructureError
+            The arguments are others, or nested otherwise, than the graph was built for.
+        """
+        _, given = leaves_given = tree.flatten((args, kwargs))
+        if given != self.structure:
+            args, kwargs = self._by_position(args, kwargs)
+            _, given = leaves_given = tree.flatten((args, kwargs))
+        if given != self.structure:
+            wanted = tree.unflatten(self.structure, ["*"] * len(self.fed))
+            raise StructureError(
+                f"{what} takes ({', '.join(self.names)}), nested as {_spelled(wanted)}, but was "
+                f"called with {_spelled(tree.unflatten(given, ['*'] * len(leaves_given[0])))}"
+                f"{at(user_line())}."
+            )
+        return [x for x, is_fed in zip(leaves_given[0], self.fed, strict=True) if is_fed]
+
+    def arguments(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Arguments to call with, from one value for each input; None where nothing is fed."""
+        rest = iter(values)
+        made = tree.unflatten(self.structure, [next(rest) if f else None for f in self.fed])
+        return made  # type: ignore[no-any-return]
+
+    def _by_position(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """The same call with keywords moved to their positions, as far as they have one."""
+        full, more = list(args), dict(kwargs)
+        for name in self.names[len(args) :]:
+            if name not in more:
+                break
+            full.append(more.pop(name))
+        return tuple(full), more
+
+
+def _spelled(call: Any) -> str:
+    args, kwargs = call
+    parts = [*map(str, args), *(f"{k}={v}" for k, v in kwargs.items())]
+    return "(" + ", ".join(parts).replace("'*'", "*") + ")"
+
+
+class Results(NamedTuple):
+    """What a graph returns.
+
+    structure : of the outputs, as containers.
+    live : for each leaf whether it is an output; the others are None.
+    """
+
+    structure: Any
+    live: tuple[bool, ...]
+
+
+def restored(structure: Any, values: Sequence[Any]) -> Any:
+    """Values of the outputs in the structure they were returned in."""
+    rest = iter(values)
+    if isinstance(structure, Results):
+        leaves = [next(rest) if live else None for live in structure.live]
+        return tree.unflatten(structure.structure, leaves)
+    made = tree.unflatten(structure, list(rest))
+    return made[0] if len(made) == 1 else made

@@ -1,0 +1,133 @@
+"""Derivatives of tensors by tensors, for graphs built by hand: define, then derive, then run.
+
+`gradients(y, x)` is what `grad` is for functions: the lines of the derivative are added to the
+graph, and what comes back are tensors on them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..autodiff.project import uniform, zeros
+from ..autodiff.reverse import pullback
+from ..autodiff.tape import tape_between
+from ..core import tree
+from ..core.handle import Handle, describe, wrap
+from ..core.node import Node, constant
+from ..core.spec import Spec, is_inexact
+from ..errors import (
+    ArgumentError,
+    NotDifferentiableError,
+    NotScalarError,
+    ShapeError,
+    UnconnectedError,
+    at,
+    user_line,
+)
+
+
+def gradients(
+    y: Any, xs: Any, seed: Any = None, *, unconnected: str = "zero", create_graph: bool = True
+) -> Any:
+    """The gradient of a tensor by other tensors that it was computed from.
+
+    Parameters
+    ----------
+    y : Tensor
+        One real number, or anything else with a `seed`.
+    xs : Tensor, or nested containers of them
+        Inputs, variables, leaves that require a gradient, or any value on the way.
+    seed : array or Tensor of the shape of `y`, optional
+        The cotangent to start from; 1 for a single real number.
+    unconnected : {"zero", "none", "raise"}
+        What to give where y does not depend on an x.
+    create_graph : bool, default True
+        Whether gradients of tensors with values can be differentiated again; those of a graph
+        always can.
+
+    Returns
+    -------
+    Tensor, or containers of them as `xs`
+
+    Raises
+    ------
+    NotScalarError
+        `y` is not one real number, and no seed is given.
+    NotDifferentiableError
+        A tensor of integers, or one that requires no gradient.
+    UnconnectedError
+        `y` does not depend on one of them, and ``unconnected="raise"``.
+
+    Notes
+    -----
+    Costs a small constant times the computation of `y`, for all `xs` together.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> x = wg.input("x", shape="n")
+    >>> energy = np.sum(x**3)
+    >>> force = wg.gradients(energy, x)
+    >>> stiffness = wg.gradients(np.sum(force), x)
+    >>> wg.computation([force, stiffness], x)(np.array([1.0, 2.0]))
+    [array([ 3., 12.]), array([ 6., 12.])]
+    """
+    if unconnected not in ("zero", "none", "raise"):
+        raise ArgumentError(
+            f"unconnected={unconnected!r} is not 'zero', 'none' or 'raise'{at(user_line())}."
+        )
+    leaves, structure = tree.flatten(xs)
+    targets = [_target(x) for x in leaves]
+    bars: list[Any] = [None] * len(targets)
+    node = _differentiable(y)
+    if node is not None:
+        seeds = {node: _seed(node, seed)}
+        tape = tape_between([node], set(targets))
+        bars = pullback(seeds, targets, create_graph or None, tape)
+    for i, (target, bar) in enumerate(zip(targets, bars, strict=True)):
+        if bar is None and unconnected == "raise":
+            raise UnconnectedError(
+                f"gradients: the tensor does not depend on {target.name or target!r}. Look for a "
+                f"comparison, an integer cast or detach on the way{at(user_line())}."
+            )
+        if bar is None and unconnected == "zero":
+            bar = zeros(target.spec)
+        bars[i] = bar if bar is None or isinstance(bar, Handle) else wrap(constant(bar))
+    return tree.unflatten(structure, bars)
+
+
+def _target(x: Any) -> Node:
+    node = x.node if isinstance(x, Handle) else x
+    if type(node) is not Node:
+        spec = describe(x)
+        inexact = isinstance(spec, Spec) and is_inexact(spec.dtype)
+        remedy = "Make it with requires_grad=True, or as an input" if inexact else "Cast it first"
+        raise NotDifferentiableError(
+            f"gradients by {spec or type(x).__name__}: no derivative passes there. {remedy}"
+            f"{at(user_line())}."
+        )
+    return node
+
+
+def _differentiable(y: Any) -> Node | None:
+    node = y.node if isinstance(y, Handle) else y
+    return node if type(node) is Node else None
+
+
+def _seed(node: Node, seed: Any) -> Any:
+    spec = node.spec
+    if seed is None:
+        if spec.shape != () or spec.dtype.kind != "f":
+            raise NotScalarError(
+                f"gradients of {spec}: only one real number has a gradient without being told in "
+                f"which direction. Sum it, or pass seed={at(user_line())}."
+            )
+        one = Spec((), spec.dtype)
+        return uniform(one, 1.0) if node.is_traced else spec.dtype.type(1)
+    given = describe(seed)
+    if not isinstance(given, Spec) or given.shape != spec.shape:
+        raise ShapeError(
+            f"gradients(seed=...): it is {given}, but the tensor is {spec}. Give them the same "
+            f"shape{at(user_line())}."
+        )
+    return seed if isinstance(seed, Handle) else spec.dtype.type(seed)

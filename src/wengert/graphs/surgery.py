@@ -1,0 +1,149 @@
+"""Surgery: a graph with some lines in place of others.
+
+What depends on a line that changes is written down again, so shapes, dtypes and kinds follow, and
+are checked; everything else is shared with the graph it came from, which stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from ..core.graph import Graph as Lines
+from ..core.handle import Handle, wrap
+from ..core.node import CONSTANT, Constant, Leaf, Node, constant
+from ..core.op import Op, lookup
+from ..core.rebuild import rebuilt
+from ..core.spec import Spec
+from ..core.tracing import derivation, placeholder, record
+from ..errors import GraphError, at, user_line
+from .finding import Item
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+
+class Surgery:
+    """Mixin: changed copies."""
+
+    def substitute(self, replacements: Mapping[Item, Any]) -> Graph:
+        """The graph with some lines replaced.
+
+        Parameters
+        ----------
+        replacements : mapping
+            From a line (node, tensor, index or name) to what takes its place: a tensor built from
+            lines of this graph or from `wengert.input`, an array, or a number.
+
+        Returns
+        -------
+        Graph
+            Inputs that are replaced are no longer fed; new ones come after the others.
+
+        Raises
+        ------
+        ShapeError, DtypeError
+            What depends on the line does not fit the replacement.
+
+        Examples
+        --------
+        >>> import numpy as np, wengert as wg
+        >>> graph = wg.trace(lambda x, y: x * y)(1.0, 1.0)
+        >>> float(graph.substitute({"y": 10.0})(3.0))
+        30.0
+        """
+        graph = cast("Graph", self)
+        new = {graph.line(item): _line(x) for item, x in replacements.items()}
+        return self._with(new)
+
+    def with_operation(self, item: Item, op: str | Op, **params: Any) -> Graph:
+        """The graph with another operation at a line, on the same operands.
+
+        Parameters
+        ----------
+        item : node, tensor, index or name
+        op : str or Op
+            The operation, or its name in the registry.
+        **params
+            Its parameters; by default those of the operation it replaces.
+
+        Examples
+        --------
+        >>> import numpy as np, wengert as wg
+        >>> graph = wg.trace(lambda x: np.sum(np.sin(x)))(wg.spec(2))
+        >>> float(graph.with_operation("sin", "cos")(np.zeros(2)))
+        2.0
+        """
+        graph = cast("Graph", self)
+        node = graph.line(item)
+        if not node.args:
+            raise GraphError(
+                f"{graph.name_of(node)} is no operation but {node.op.name}. Replace it with "
+                f"substitute{at(user_line())}."
+            )
+        chosen = lookup(op) if isinstance(op, str) else op
+        with derivation(node.level) as stem:
+            stem.enter(node)
+            args = [_handle(a) for a in node.inputs]
+            made = record(chosen, args, params or node.params)
+        return self._with({node: _line(made)})
+
+    def copy(self) -> Graph:
+        """The graph with lines and inputs of its own; variables are shared."""
+        graph = cast("Graph", self)
+        new = {n: placeholder(n.spec, n.name, type(n) is Node) for n in graph.inputs}
+        return graph.with_lines(rebuilt(graph.nodes, new))
+
+    def __copy__(self) -> Graph:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Graph:
+        return self.copy()
+
+    def _with(self, new: dict[Node, Node]) -> Graph:
+        graph = cast("Graph", self)
+        place: dict[Node, Node] = dict(new)
+        with derivation(0) as stem:
+            for node in graph.nodes:
+                if node not in place:
+                    place[node] = _followed(node, place, stem)
+        fresh = [n for line in new.values() for n in Lines(line).inputs]
+        inputs = [n for n in graph.inputs if n not in new]
+        more = [n for n in dict.fromkeys(fresh) if n not in graph.inputs]
+        changed = any(n in new for n in graph.inputs) or more
+        return type(graph)(
+            *[place[n] for n in graph.outputs],
+            inputs=[*inputs, *more],
+            updates={k: place[v] for k, v in graph.updates.items()},
+            effects=[place[n] for n in graph.effects],
+            structure=(None, graph.structure[1]) if changed else graph.structure,
+            name=graph.name,
+        )
+
+
+def _followed(node: Node, place: Mapping[Node, Node], stem: Any) -> Node:
+    """A line on its operands as they are now: itself if they are the same."""
+    if isinstance(node.op, Leaf) or all(place[a] is a for a in node.inputs):
+        return node
+    stem.enter(node)
+    stem.level = node.level
+    made = record(node.op, [_handle(place[a]) for a in node.inputs], node.params)
+    if isinstance(made, tuple):
+        return made[0].node.args[0]  # type: ignore[no-any-return]
+    line: Node = made.node
+    if isinstance(node.spec, Spec) and node.spec.weak and not line.spec.weak:
+        line.note("spec", Spec(line.spec.shape, line.spec.dtype, weak=True))
+    if node.name:
+        line.note("name", node.name)
+    return line
+
+
+def _handle(node: Node) -> Any:
+    """A line as an operand; constants as they are, for rules know plain numbers as such."""
+    return node.value if node.op is CONSTANT and isinstance(node, Constant) else wrap(node)
+
+
+def _line(x: Any) -> Node:
+    if isinstance(x, Handle):
+        return x.node
+    return x if isinstance(x, Node) else constant(x)

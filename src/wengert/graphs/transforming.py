@@ -1,0 +1,126 @@
+"""Transforming: graph to graph, by tracing the transformed function.
+
+Each method is the function of the same name applied to the graph, which is a function, traced for
+the specs of its inputs.  So derivatives of any order are graphs again, with levels that say which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from ..autodiff import directional, matrices, transforms
+from ..core import tree
+from .building import built
+from .calling import restored
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+
+class Transforming:
+    """Mixin: derivatives of a graph, as graphs."""
+
+    def grad(
+        self,
+        argnums: int | Sequence[int] = 0,
+        *,
+        argnames: str | Sequence[str] | None = None,
+        unconnected: str = "zero",
+    ) -> Graph:
+        """The graph of the gradient by some arguments; see `wengert.grad`.
+
+        Parameters
+        ----------
+        argnums : int or sequence of int, default 0
+        argnames : str or sequence of str, optional
+            Inputs by name.
+        unconnected : {"zero", "warn", "raise"}
+
+        Examples
+        --------
+        >>> import numpy as np, wengert as wg
+        >>> graph = wg.trace(lambda x, y: np.sum(x**2 * y))(wg.spec(3), wg.spec(3))
+        >>> graph.grad(argnames="y")(np.array([1.0, 2.0, 3.0]), np.zeros(3))
+        array([1., 4., 9.])
+        """
+        made = transforms.grad(cast(Any, self), argnums, argnames=argnames, unconnected=unconnected)
+        return self._traced(made, "grad")
+
+    def value_and_grad(
+        self, argnums: int | Sequence[int] = 0, *, argnames: str | Sequence[str] | None = None
+    ) -> Graph:
+        """The graph of the value and the gradient; see `wengert.value_and_grad`."""
+        made = transforms.value_and_grad(cast(Any, self), argnums, argnames=argnames)
+        return self._traced(made, "value_and_grad")
+
+    def jacobian(self, argnums: int | Sequence[int] = 0, *, mode: str = "auto") -> Graph:
+        """The graph of the Jacobian; see `wengert.jacobian`."""
+        return self._traced(matrices.jacobian(cast(Any, self), argnums, mode=mode), "jacobian")
+
+    def hessian(self, argnums: int | Sequence[int] = 0) -> Graph:
+        """The graph of the Hessian; see `wengert.hessian`."""
+        return self._traced(matrices.hessian(cast(Any, self), argnums), "hessian")
+
+    def vjp(self) -> Graph:
+        """The graph that takes the inputs, then a cotangent, and gives value and pullback.
+
+        Returns
+        -------
+        Graph
+            ``(args, cotangents) -> (outputs, cotangents of the arguments)``.
+
+        Examples
+        --------
+        >>> import numpy as np, wengert as wg
+        >>> graph = wg.trace(np.sin)(wg.spec(2)).vjp()
+        >>> graph((np.zeros(2),), np.array([1.0, 10.0]))
+        (array([0., 0.]), (array([ 1., 10.]),))
+        """
+
+        def pulled(args: Any, cotangents: Any) -> Any:
+            out, pull = directional.vjp(cast(Any, self), *args)
+            return out, pull(cotangents)
+
+        return self._built(pulled, (self._argument_specs(), self._output_specs()), {}, "vjp")
+
+    def jvp(self) -> Graph:
+        """The graph that takes the inputs, then a tangent for each, and gives value and tangent.
+
+        Returns
+        -------
+        Graph
+            ``(args, tangents) -> (outputs, tangents of the outputs)``.
+
+        Examples
+        --------
+        >>> import numpy as np, wengert as wg
+        >>> graph = wg.trace(np.sin)(wg.spec(2)).jvp()
+        >>> graph((np.zeros(2),), (np.array([1.0, 10.0]),))
+        (array([0., 0.]), array([ 1., 10.]))
+        """
+
+        def pushed(args: Any, tangents: Any) -> Any:
+            return directional.jvp(cast(Any, self), args, tangents)
+
+        specs = self._argument_specs()
+        return self._built(pushed, (specs, specs), {}, "jvp")
+
+    # ---- what they share -----------------------------------------------------------------------
+
+    def _traced(self, fun: Callable[..., Any], what: str) -> Graph:
+        graph = cast("Graph", self)
+        args, kwargs = graph.signature.arguments([n.spec for n in graph.inputs])
+        return self._built(fun, args, kwargs, what, graph.signature.names)
+
+    def _built(self, fun: Any, args: Any, kwargs: Any, what: str, names: Any = None) -> Graph:
+        graph = cast("Graph", self)
+        return built(type(graph), fun, args, kwargs, names=names, name=f"{what} of {graph.name}")
+
+    def _argument_specs(self) -> tuple[Any, ...]:
+        graph = cast("Graph", self)
+        return graph.signature.arguments([n.spec for n in graph.inputs])[0]
+
+    def _output_specs(self) -> Any:
+        graph = cast("Graph", self)
+        return restored(graph.structure[1], [n.spec for n in graph.outputs])
