@@ -177,7 +177,7 @@ def rebind(handle: Handle, node: Node) -> None:
         handle = base
         shared = getattr(handle, "_link", None)
     old = handle.node
-    if node.value is None:
+    if node.value is None or _is_state(handle, old):
         _note_written(handle, old)
         handle.node = node
         _refresh_views(handle)
@@ -192,12 +192,20 @@ def rebind(handle: Handle, node: Node) -> None:
     _refresh_views(handle)
 
 
+def _is_state(handle: Handle, old: Node) -> bool:
+    """Whether a variable is written to while a graph is built: then the new value is a line."""
+    open_session = session()
+    return open_session is not None and (is_variable(old) or handle in open_session.written)
+
+
 def _note_written(handle: Handle, old: Node) -> None:
     """Let the trace that is going on know that a handle from before it has been written to."""
     open_session = session()
-    if old.value is None or open_session is None:
+    if old.value is None or open_session is None or open_session.watching:
         return
     if "owner" not in (old.extra or {}):
+        if old.serial > open_session.since:
+            return
         raise TraceError(
             "a tensor from outside was written to while a graph is built, but the graph knows it "
             "as a constant. Make it a variable of the graph (wengert.variable), or require its "

@@ -26,7 +26,7 @@ from ..core.handle import Handle, shape_of, wrap
 from ..core.node import CONSTANT, Constant, Leaf, Node
 from ..core.params import substituted
 from ..core.sizes import solve
-from ..core.tracing import derivation, record
+from ..core.tracing import derivation, record, size_value
 from .calling import Signature, restored
 from .finding import Finding
 from .parts import Parts
@@ -138,7 +138,8 @@ class Graph(lists.Graph, Transforming, Parts, Surgery, Finding):
 
     def _leaf(self, node: Node, sizes: Mapping[str, Any]) -> Any:
         if "size" in node.params:
-            return substituted(node.params["size"], sizes)
+            size = substituted(node.params["size"], sizes)
+            return size_value(size) if isinstance(size, Dim) else size
         if node.op is CONSTANT and isinstance(node, Constant):
             return node.value  # plain, as the rules of operations knew it
         return wrap((node.extra or {}).get("source", node))
