@@ -14,6 +14,7 @@ import importlib
 from typing import Any
 
 from . import numpy, ops
+from .autodiff.batch import vmap
 from .autodiff.checkpoint import checkpoint
 from .autodiff.directional import jvp, linearize, vjp
 from .autodiff.matrices import hessian, hvp, jacfwd, jacobian, jacrev
@@ -59,6 +60,7 @@ __all__ = [
     "tensor",
     "value_and_grad",
     "vjp",
+    "vmap",
 ]
 
 

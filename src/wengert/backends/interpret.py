@@ -1,11 +1,23 @@
 """Interpret: a graph run by NumPy, one line after the other.  The meaning of a graph.
 
-Compiling makes a list of steps, each a function and where its operands are found; running walks
-that list.  A value is let go as soon as no later step needs it (liveness.py).
+Compiling makes a list of steps; running walks along it.  A step is ``(run, a, b, slot)``: a function,
+where its operands are, and where its result goes.  Values live in slots, and a slot is used again
+as soon as its value is no longer needed (liveness.py), so that values are let go in time without a
+word about it.
+
+Large arrays are computed into memory that has become free during the same run: into that of an
+operand, or of a value let go before.  Fresh memory costs more than the arithmetic (a page fault for
+each 4 KiB).  Whether memory is free is asked of the interpreter itself (reference counts), so that
+nothing that anybody can still see is ever overwritten.
+
+    Interpreter   the backend; derive from it for others that go line by line
+    _Program      one graph at given sizes
 """
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,21 +30,45 @@ from ..core.op import Op
 from ..core.params import substituted
 from ..core.spec import Spec
 from ..core.tracing import SIZE
-from ..errors import OperandError, ShapeError, WengertError, at
+from ..errors import (
+    BackendError,
+    DtypeError,
+    GuardError,
+    MatrixError,
+    ShapeError,
+    WengertError,
+    at,
+)
 from .base import Backend, Run, register_backend
-from .liveness import last_uses
+from .liveness import bytes_of, last_uses, specs_at, writes_anywhere
+from .reuse import LIMIT, into_free_memory, set_aside
 
-Step = tuple[Any, ...]
+Step = tuple[Callable[..., Any], Any, int, int]
+# What stands in the place of the second operand, where there is none.
+UNARY, MANY, HELD = -1, -2, -3
 
 
 class Interpreter(Backend):
-    """Runs a graph by NumPy; see `Backend`."""
+    """Runs a graph by NumPy, line by line; see `Backend`.
+
+    A backend that goes line by line too, with functions of its own, derives from this class and
+    overrides `implementation`.
+    """
 
     name = "interpret"
 
+    def implementation(self, op: Op) -> Callable[..., Any] | None:
+        """The function that runs an operation on values; None if there is none."""
+        own = op.implementations.get(self.name)
+        return op.run if own is None else own
+
+    def lacks(self, op: Op) -> bool:
+        """Whether there is no function for an operation."""
+        return op is not PART and self.implementation(op) is None
+
     def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:
         """Steps to walk along."""
-        return _Program(graph, sizes).run
+        return _Program(self, graph, sizes).run
 
 
 class _Program:
@@ -41,81 +77,192 @@ class _Program:
     Attributes
     ----------
     start : list
-        What stands in each slot before the first step: constants, sizes.
-    slots : list of int
-        Where the fed values go.
-    steps : list
-        ``(run, params, operand slots, result slot, slots to let go)``.
+        What stands in each slot before the first step: constants, sizes. The last slot is for
+        memory that has become free.
+    fed : list of int
+        The slots of the values fed.
+    steps : list of Step
+    lines : list of int
+        For each step the line of the graph that it belongs to.
+    results : list of int
+        The slots of the results.
     """
 
-    def __init__(self, graph: Graph, sizes: Mapping[str, int]) -> None:
-        self.nodes = graph.nodes
-        slot = {n: i for i, n in enumerate(graph.nodes)}
-        self.start: list[Any] = [None] * len(graph.nodes)
-        self.slots = [slot[n] for n in (*graph.inputs, *graph.variables)]
-        self.results = [slot[n] for n in (*graph.outputs, *graph.updates.values())]
+    def __init__(self, backend: Interpreter, graph: Graph, sizes: Mapping[str, int]) -> None:
+        self.graph, self.backend, self.sizes = graph, backend, sizes
+        self.start: list[Any] = []
         self.steps: list[Step] = []
-        released = last_uses(graph)
-        for i, node in enumerate(graph.nodes):
+        self.lines: list[int] = []
+        self._slot: dict[Node, int] = {}
+        self._free: list[int] = []
+        self._numbers: dict[Any, int] = {}
+        self._known: dict[Step, Step] = {}
+        self._specs = specs_at(graph, sizes)
+        self._wanted = self._last_of_each_kind()
+        for i, (node, gone) in enumerate(zip(graph.nodes, last_uses(graph), strict=True)):
             if isinstance(node.op, Leaf):
-                if node.op is SIZE:
-                    self.start[i] = node.params["size"](sizes)
-                elif not node.is_traced and not is_variable(node):
-                    self.start[i] = node.value
-                continue
-            operands = tuple(slot[a] for a in node.inputs)
-            self.steps.append((_run_of(node, sizes), operands, i, released[i]))
+                self._slot[node] = self._slot_of_leaf(node)
+            elif self._is_known(node, i):
+                self._slot[node] = self._new_slot(_run_of(backend, node, sizes)())
+            else:
+                self._add(i, node, [graph.nodes[k] for k in gone])
+        self.fed = [self._slot[n] for n in (*graph.inputs, *graph.variables)]
+        self.results = [self._slot[n] for n in (*graph.outputs, *graph.updates.values())]
+
+    # ---- making steps --------------------------------------------------------------------------
+
+    def _new_slot(self, value: Any = None) -> int:
+        self.start.append(value)
+        return len(self.start) - 1
+
+    def _slot_of_leaf(self, node: Node) -> int:
+        if node.op is SIZE:
+            return self._new_slot(node.params["size"](self.sizes))
+        if node.is_traced or is_variable(node):
+            return self._new_slot()
+        value = node.value
+        if type(value) not in (int, float):
+            return self._new_slot(value)
+        # Equal numbers share a slot: what lies close together is found faster.
+        key = type(value), repr(value)
+        if key not in self._numbers:
+            self._numbers[key] = self._new_slot(value)
+        return self._numbers[key]
+
+    def _is_known(self, node: Node, i: int) -> bool:
+        """Whether the value is the same at each run, and takes little memory."""
+        if node.inputs or getattr(node.op, "kind", "") != "creation":
+            return False
+        return node.op.name == "full" or bytes_of(self._specs[i]) < LIMIT
+
+    def _last_of_each_kind(self) -> dict[Any, int]:
+        """For the shape and dtype of large lines that can write anywhere the last such line."""
+        return {
+            self._key(i): i for i, node in enumerate(self.graph.nodes) if self._is_large(i, node)
+        }
+
+    def _key(self, i: int) -> Any:
+        return self._specs[i].shape, self._specs[i].dtype
+
+    def _is_large(self, i: int, node: Node) -> bool:
+        """Whether a line makes a large array where it is told to."""
+        if isinstance(node.op, Leaf) or not writes_anywhere(node):
+            return False
+        plain = self.backend.implementation(node.op) is node.op.run
+        return plain and self._specs[i].shape != () and bytes_of(self._specs[i]) >= LIMIT
+
+    def _add(self, i: int, node: Node, gone: list[Node]) -> None:
+        slots = tuple(self._slot[a] for a in node.inputs)
+        leaving = [self._slot[n] for n in gone if n is not node]
+        large = {self._slot[n] for n in gone if n is not node and self._is_worth_keeping(n, i)}
+        if self._is_large(i, node):
+            elementwise = node.op.kind == "elementwise"  # type: ignore[union-attr]
+            mine = [s for s in leaving if s in large and elementwise]
+            run, a, b = into_free_memory(node.op.run, slots, mine, *self._key(i)), 0, HELD  # type: ignore[union-attr]
+        else:
+            run = _run_of(self.backend, node, self.sizes)
+            a, b = _addressed(slots)
+        # The result takes the slot of an operand that is not needed any more, but for memory that
+        # is to be set aside.
+        taken = next((s for s in leaving if s not in large), None)
+        slot = taken if taken is not None else self._free.pop() if self._free else self._new_slot()
+        self._step(i, (run, a, b, slot))
+        self._slot[node] = slot
+        for s in leaving:
+            if s != slot:
+                release = set_aside(s, self._key_of(gone, s)) if s in large else _nothing
+                self._step(i, (release, 0 if s in large else (), HELD if s in large else MANY, s))
+                self._free.append(s)
+        if node in gone:  # nobody uses its value
+            self._step(i, (_nothing, (), MANY, slot))
+            self._free.append(slot)
+
+    def _is_worth_keeping(self, node: Node, now: int) -> bool:
+        """Whether a later line, or this one, can use the memory of a value that is let go."""
+        i = self.graph.index(node)
+        return self._is_large(i, node) and self._wanted.get(self._key(i), -1) >= now
+
+    def _key_of(self, gone: Sequence[Node], slot: int) -> Any:
+        return next(self._key(self.graph.index(n)) for n in gone if self._slot[n] == slot)
+
+    def _step(self, line: int, step: Step) -> None:
+        self.steps.append(self._known.setdefault(step, step))
+        self.lines.append(line)
+
+    # ---- running -------------------------------------------------------------------------------
 
     def run(self, values: Sequence[Any]) -> list[Any]:
         """Walk along the steps."""
         held = self.start.copy()
-        for slot, value in zip(self.slots, values, strict=True):
+        for slot, value in zip(self.fed, values, strict=True):
             held[slot] = value
-        i = 0
+        held.append({})
+        ahead = iter(self.steps)
         try:
             with np.errstate(all="ignore"):
-                for run, operands, i, gone in self.steps:
-                    if len(operands) == 2:
-                        a, b = operands
-                        held[i] = run(held[a], held[b])
-                    elif len(operands) == 1:
-                        held[i] = run(held[operands[0]])
+                for run, a, b, slot in ahead:
+                    if b >= 0:
+                        held[slot] = run(held[a], held[b])
+                    elif b == UNARY:
+                        held[slot] = run(held[a])
+                    elif b == HELD:
+                        held[slot] = run(held)
                     else:
-                        held[i] = run(*[held[k] for k in operands])
-                    for k in gone:
-                        held[k] = None
-        except WengertError:
-            raise
-        except (TypeError, ValueError, IndexError, ArithmeticError) as error:
-            raise self._refusal(i, error) from error
+                        held[slot] = run(*[held[k] for k in a])
+        except Exception as error:
+            # The iterator knows how far it has come: nothing has to be counted on the way.
+            step = len(self.steps) - operator.length_hint(ahead) - 1
+            raise self._refusal(self.lines[step], error) from error
         return [held[k] for k in self.results]
 
     def _refusal(self, i: int, error: Exception) -> Exception:
-        node = self.nodes[i]
-        cls = ShapeError if isinstance(error, ValueError) else OperandError
-        return cls(f"%{i} {node.op.name}: {error}{at(node.where)}.")
+        """What went wrong, as an error that names the line, its operation and the user's line."""
+        node = self.graph.nodes[i]
+        if isinstance(error, GuardError | BackendError):  # which name the line themselves
+            return error
+        operands = ", ".join(str(a.spec) for a in node.inputs)
+        text = f"%{i} = {node.op.name} of {operands}: {error}"
+        text += "" if text.endswith(".") else "."
+        where = at(node.where)
+        if isinstance(error, np.linalg.LinAlgError):
+            return MatrixError(f"{text}{where}")
+        if isinstance(error, WengertError):
+            return type(error)(f"{text}{where}")
+        if type(error) in (ValueError, TypeError):
+            return (ShapeError if type(error) is ValueError else DtypeError)(f"{text}{where}")
+        error.add_note(f"in line %{i} = {node.op.name} of {operands}{where}")
+        return error
 
 
-def _run_of(node: Node, sizes: Mapping[str, int]) -> Callable[..., Any]:
+def _addressed(slots: tuple[int, ...]) -> tuple[Any, int]:
+    """Where the operands are, as a step says it."""
+    if len(slots) == 2:
+        return slots
+    return (slots[0], UNARY) if len(slots) == 1 else (slots, MANY)
+
+
+def _nothing() -> None:
+    """What is put into a slot whose value is let go."""
+
+
+def _run_of(backend: Interpreter, node: Node, sizes: Mapping[str, int]) -> Callable[..., Any]:
     """A function of the operands that gives the value of a line."""
     op = node.op
     assert isinstance(op, Op)
     if op is PART:
-        index = node.params["index"]
-        return lambda values: values[index]
-    run = op.run
+        return operator.itemgetter(node.params["index"])
+    run = backend.implementation(op)
+    assert run is not None
+    if op.effect and "placed" in dir(op) and backend.name not in op.implementations:
+        run = op.placed(node)  # type: ignore[attr-defined]
     if node.params:
-        run = _with_params(run, substituted(node.params, sizes))
+        run = functools.partial(run, **substituted(node.params, sizes))
     spec = node.spec
     if type(spec) is Spec and spec.weak:
         return _weak(run)
     if node.extra is not None and "probed" in node.extra:
         return _checked(run, node, sizes)
     return run
-
-
-def _with_params(run: Callable[..., Any], params: dict[str, Any]) -> Callable[..., Any]:
-    return lambda *xs: run(*xs, **params)
 
 
 def _weak(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -136,9 +283,9 @@ def _checked(run: Callable[..., Any], node: Node, sizes: Mapping[str, int]) -> C
         shapes = [np.shape(v) for v in (out if type(out) is tuple else (out,))]
         if shapes != expected:
             raise ShapeError(
-                f"{node.op.name} gave shapes {shapes} at the sizes {dict(sizes)}, but the graph "
-                f"was built for {expected}: its shape follows another rule at these sizes. Trace "
-                f"with numbers in place of names{at(node.where)}."
+                f"it gave shapes {shapes} at the sizes {dict(sizes)}, but the graph was built for "
+                f"{expected}: its shape follows another rule at these sizes. Trace with numbers in "
+                "place of names."
             )
         return out
 

@@ -66,8 +66,15 @@ class Op:
         derivative needs it.
     notes_where : bool
         Whether recording it also notes the user's file and line.
+    commutative : bool
+        Its two operands may change places.
     alias : bool
         It stands for its operand while something is going on, and in no finished graph.
+    effect : bool
+        It does something beside its value: it runs in the order of the program even if nobody
+        uses the value, and is never merged with another or dropped.
+    implementations : dict
+        For the name of a backend what it runs in place of `run`; see `implement`.
     masks : bool
         Its derivative gives exactly zero to what was not chosen (a choice, a part).
     singular : bool or callable
@@ -78,7 +85,10 @@ class Op:
     kind = "opaque"
     discrete = False
     differentiable = True
+    commutative = False
     alias = False
+    effect = False
+    implementations: dict[str, Callable[..., Any]] = {}  # noqa: RUF012 - replaced, never changed
     masks = False
     singular: bool | Callable[[Node], bool] = False
     notes_where = False
@@ -91,6 +101,9 @@ class Op:
     # the same as vjp, written into the sweep's own buffers (autodiff/buffers.py).
     vjp_into: Callable[..., None] | None = None
     jvp_into: Callable[..., Any] | None = None  # `jvp_into(node, dots, tangents)`, the same forward
+    # `spec_rule(*specs, **params)`: the spec of the result, where it is stated and not asked for.
+    spec_rule: Callable[..., Any] | None = None
+    batch_rule: Callable[..., Any] | None = None
 
     def __init__(self, name: str, doc: str | None = None) -> None:
         self.name = name
@@ -99,10 +112,17 @@ class Op:
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
         """The spec of the result.  By default an example is run: right, at the cost of a run."""
+        if self.spec_rule is not None:
+            return self.spec_rule(*specs, **params)
         if has_sizes(specs, params):
             return probed(self, specs, params)
         with np.errstate(all="ignore"):
             return spec_of(self.run(*[self.example(s) for s in specs], **params))
+
+    def spec(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """State the spec of the result: `rule(*specs, **params)` (a decorator)."""
+        self.spec_rule = rule
+        return rule
 
     def example(self, spec: Any) -> Any:
         """A value of that spec on which the operation can be run to see what it gives."""
@@ -115,6 +135,40 @@ class Op:
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
         """The tangent of the value; `dots` are the operands' tangents, None where zero."""
         raise self.no_rule(node)
+
+    def implement(self, backend: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Give a backend its own way to run this operation (a decorator).
+
+        Parameters
+        ----------
+        backend : str
+            Its name. The function below takes plain values of the operands, and the parameters
+            by name.
+        """
+
+        def enter(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.implementations = {**self.implementations, backend: function}
+            return function
+
+        return enter
+
+    def batch(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """State how many rows are treated together (a decorator); `vmap` asks it.
+
+        The rule is ``rule(args, batched, size, **params)``: `batched` says of each operand whether
+        its first axis are the rows, of which there are `size`; the result has them first too.
+        It is written in wengert operations. Without one the rows are taken one by one.
+        """
+        self.batch_rule = rule
+        return rule
+
+    def batched(
+        self, args: Sequence[Any], batched: Sequence[bool], size: Any, params: dict[str, Any]
+    ) -> Any:
+        """The result of many rows at once; NotImplemented if no rule says how."""
+        if self.batch_rule is None:
+            return NotImplemented
+        return self.batch_rule(args, batched, size, **params)
 
     def no_rule(self, node: Node) -> NotDifferentiableError:
         """The error for an operation without a derivative."""

@@ -13,6 +13,7 @@ down again.  So transforming a graph is tracing the transformed function, and th
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -91,7 +92,7 @@ class Graph(lists.Graph, Transforming, Parts, Surgery, Finding):
             self._executable = Executable(self, backend_of("interpret"))
         return restored(self.structure[1], self._executable(values))
 
-    @property
+    @functools.cached_property
     def is_open(self) -> bool:
         """Whether recorded lines from outside take part, so that an outer derivative passes."""
         return any(n.extra is not None and "source" in n.extra for n in self.nodes)

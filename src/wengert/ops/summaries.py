@@ -1,0 +1,79 @@
+"""Summaries: what a log says of a value, and how a line of it is written.
+
+    summary     least, largest and mean finite element, how many are NaN or infinite
+    entry       a summary with label, spec, time and the user's line
+    write_line  one line of JSON, appended in one piece to a file, or sent to a logger
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from ..core.spec import spec_of
+
+
+def summary(x: Any) -> dict[str, Any]:
+    """Numbers that describe an array; of complex elements their magnitude is described.
+
+    Returns
+    -------
+    dict
+        ``min``, ``max`` and ``mean`` of the finite elements (None if there are none), ``nan`` and
+        ``inf``: how many there are.
+    """
+    array = np.asarray(x)
+    if array.dtype.kind == "c":
+        array = np.abs(array)
+    if array.dtype.kind in "biu":
+        fine, nans, infinite = array, 0, 0
+    else:
+        finite = np.isfinite(array)
+        nans = int(np.count_nonzero(np.isnan(array)))
+        infinite = array.size - int(np.count_nonzero(finite)) - nans
+        fine = array if nans + infinite == 0 else array[finite]
+    if fine.size == 0:
+        return {"min": None, "max": None, "mean": None, "nan": nans, "inf": infinite}
+    with np.errstate(over="ignore"):
+        mean = float(np.mean(fine, dtype=np.float64))
+    return {
+        "min": fine.min().item(),
+        "max": fine.max().item(),
+        "mean": mean if np.isfinite(mean) else None,
+        "nan": nans,
+        "inf": infinite,
+    }
+
+
+def entry(x: Any, label: str | None, where: str) -> dict[str, Any]:
+    """A line of a log about a value."""
+    spec = spec_of(x)
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "label": label,
+        "dtype": str(spec.dtype),
+        "shape": list(spec.shape),
+        **summary(x),
+        "where": where,
+    }
+
+
+def write_line(to: Any, line: dict[str, Any]) -> None:
+    """Append a line to a file, given by its path, or send it to a logger.
+
+    A file is opened for appending and written to once, so that lines of several threads and
+    processes do not mix.
+    """
+    text = json.dumps(line, allow_nan=False)
+    if hasattr(to, "info"):
+        to.info(text)
+        return
+    file = os.open(to, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o666)
+    try:
+        os.write(file, text.encode() + b"\n")
+    finally:
+        os.close(file)
