@@ -121,7 +121,9 @@ class Call:
         argnames: str | Sequence[str] | None,
         what: str,
     ) -> None:
-        self.single = isinstance(argnums, int | np.integer) and argnames is None
+        by_number = isinstance(argnums, int | np.integer)
+        by_name = isinstance(argnames, str) and by_number and argnums == 0
+        self.single = by_name or (by_number and argnames is None)
         positions, names = _positions(fun, args, kwargs, argnums, argnames, what)
         chosen = (*[args[p] for p in positions], *[kwargs[n] for n in names])
         self.variables = Variables(chosen, what)

@@ -25,7 +25,7 @@ from ..core.handle import Handle, is_traced, value_of, wrap
 from ..core.node import Node, constant
 from ..core.op import Sweep
 from ..core.spec import Spec
-from ..core.tracing import Derivation, derivation
+from ..core.tracing import Derivation, derivation, deriving_level
 from ..errors import NotDifferentiableError, at
 from .buffers import Buffers
 from .project import project, uniform, zeros
@@ -40,6 +40,7 @@ def pullback(
     targets: Sequence[Node],
     record: bool | None = None,
     tape: Tape | None = None,
+    level: int | None = None,
 ) -> list[Any]:
     """Cotangents of the targets, given cotangents of some outputs.
 
@@ -54,6 +55,8 @@ def pullback(
         recorded that is not a target takes part.
     tape : Tape, optional
         What `tape_between` says of these nodes, if it is known already.
+    level : int, optional
+        Of the lines that are written into a graph; by default one above those it starts from.
 
     Returns
     -------
@@ -64,7 +67,7 @@ def pullback(
     if tape is None:
         tape = tape_between(seeds, chosen)
     if tape.traced or any(map(is_traced, seeds.values())):
-        return _traced_sweep(tape, seeds, targets)
+        return _traced_sweep(tape, seeds, targets, level)
     recorded = tape.foreign if record is None else record
     for guarded in (False, True):
         sweep = Sweep(tape.wanted, recorded, guarded)
@@ -103,9 +106,13 @@ class Traced:
         return self.guarded if chosen or singular else self.open
 
 
-def _traced_sweep(tape: Tape, seeds: Mapping[Node, Any], targets: Sequence[Node]) -> list[Any]:
+def _traced_sweep(
+    tape: Tape, seeds: Mapping[Node, Any], targets: Sequence[Node], level: int | None
+) -> list[Any]:
     """The sweep as lines of a graph, one level above those it starts from."""
-    with derivation(1 + max((n.level for n in seeds), default=0)) as stem:
+    if level is None:
+        level = 1 + max((n.level for n in seeds), default=0)
+    with derivation(level) as stem:
         seeds = {n: _seed_line(t, n) for n, t in seeds.items()}
         state = _State(tape, seeds, set(targets), Sweep(tape.wanted, True))
         state.plan, state.stem = Traced(tape, state.sweep), stem
@@ -202,7 +209,8 @@ def _visit(node: Node, t: Any, state: _State) -> None:
     recorded = sweep.recorded
     if state.plan is not None and state.stem is not None:
         state.stem.enter(node)
-        sweep = state.plan.sweep_at(node, (node,), node.args_as_nodes())
+        if node.args:
+            sweep = state.plan.sweep_at(node, (node,), node.args_as_nodes())
     if type(t) is Parts:
         t = _complete(t, node, recorded)
     if node.extra is not None and "hooks" in node.extra:
@@ -371,5 +379,7 @@ def transpose(
             )
         pairs.append((out.node, project(seed, out.node)))
     live = [p for p in probes if p is not None]
-    bars = iter(pullback(gathered(pairs), live, record=sweep.recorded or None))
+    # A rule derived from the other mode is a part of this derivative, and no derivative of it.
+    level = deriving_level()
+    bars = iter(pullback(gathered(pairs), live, record=sweep.recorded or None, level=level))
     return [None if p is None else next(bars) for p in probes]

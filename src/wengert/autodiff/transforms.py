@@ -19,6 +19,7 @@ from ..core import tree
 from ..core.apply import Example, Operation
 from ..core.handle import Handle
 from ..core.op import register
+from ..kinds.batching import alike
 from .arguments import Argnums, Call, name_of
 from .derived import derived
 from .result import Result, check_policy, check_scalar, fill, split_aux
@@ -55,8 +56,8 @@ def grad(
     Returns
     -------
     callable
-        Takes the arguments of ``fun``. Returns, for an int ``argnums``, a gradient with the
-        structure, shapes and dtypes of that argument; for a sequence, a tuple of them.
+        Takes the arguments of ``fun``. Returns, for an int ``argnums`` or one name, a gradient
+        with the structure, shapes and dtypes of that argument; for a sequence, a tuple of them.
 
     Raises
     ------
@@ -187,6 +188,9 @@ class _Stop(Operation):
 
 
 _stop = register(_Stop("stop_gradient", "The identity, with a derivative of zero."))
+
+
+alike(_stop)
 
 
 @_stop.examples

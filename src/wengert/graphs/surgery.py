@@ -6,6 +6,7 @@ are checked; everything else is shared with the graph it came from, which stays 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,7 +17,7 @@ from ..core.op import Op, lookup
 from ..core.rebuild import rebuilt
 from ..core.spec import Spec
 from ..core.tracing import derivation, placeholder, record
-from ..errors import GraphError, at, user_line
+from ..errors import ArgumentError, GraphError, at, user_line
 from .finding import Item
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Surgery:
         op : str or Op
             The operation, or its name in the registry.
         **params
-            Its parameters; by default those of the operation it replaces.
+            Its parameters; by default those of the operation it replaces, as far as it has them.
 
         Examples
         --------
@@ -85,7 +86,7 @@ class Surgery:
         with derivation(node.level) as stem:
             stem.enter(node)
             args = [_handle(a) for a in node.inputs]
-            made = record(chosen, args, params or node.params)
+            made = record(chosen, args, params or _accepted(chosen, node.params))
         return self._with({node: _line(made)})
 
     def copy(self) -> Graph:
@@ -119,6 +120,20 @@ class Surgery:
             structure=(None, graph.structure[1]) if changed else graph.structure,
             name=graph.name,
         )
+
+
+def _accepted(op: Op, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that an operation knows; those that nobody chose may be missing."""
+    try:
+        known = inspect.signature(op.run).parameters
+    except (TypeError, ValueError):  # a ufunc, which has none
+        known = {}
+    unknown = [k for k, v in params.items() if k not in known and v is not None and v is not False]
+    if unknown:
+        raise ArgumentError(
+            f"{op.name} has no parameter {unknown[0]}. State its parameters{at(user_line())}."
+        )
+    return {k: v for k, v in params.items() if k in known}
 
 
 def _followed(node: Node, place: Mapping[Node, Node], stem: Any) -> Node:
