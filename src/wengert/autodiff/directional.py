@@ -13,6 +13,7 @@ from ..core import tree
 from ..core.handle import Handle, describe, wrap
 from ..core.node import constant
 from ..errors import StructureError, at, user_line
+from ..ops import determinants
 from .arguments import Variables, name_of, recorded
 from .project import zeros
 from .result import Result, fill, match, split_aux
@@ -146,3 +147,6 @@ def jvp(
         )
     out, push = _linearize(fun, tuple(primals), f"jvp of {name_of(fun)}")
     return out, push(*tangents)
+
+
+determinants.Engine.jvp = staticmethod(jvp)

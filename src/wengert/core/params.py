@@ -4,6 +4,7 @@ Parameters (axis, shape, index, ...) are part of what an operation *is*.  They a
 dtypes, slices, sizes, tuples of these, small arrays, and for some operations a function.
 
     frozen       a hashable stand-in that tells 1 from True and 1.0: for equality and caches
+    normalised   the same parameters without NumPy's numbers
     substituted  the same parameters with sizes put in
     sizes_of     the named sizes that occur in them
 """
@@ -46,6 +47,18 @@ def frozen(x: Any) -> Any:
     except TypeError:
         return (kind, id(x))
     return (kind, x)
+
+
+def normalised(x: Any) -> Any:
+    """A parameter with Python's whole numbers and truth values in the place of NumPy's."""
+    kind = type(x)
+    if kind is tuple or kind is list:
+        return kind(map(normalised, x))
+    if kind is dict:
+        return {k: normalised(v) for k, v in x.items()}
+    if kind is slice:
+        return slice(*map(normalised, (x.start, x.stop, x.step)))
+    return x.item() if isinstance(x, np.integer | np.bool_) else x
 
 
 def substituted(x: Any, sizes: Mapping[str, Any]) -> Any:

@@ -24,7 +24,7 @@ from .dims import Dim, bounds, register_value
 from .handle import Handle, wrap
 from .node import INPUT, NO_PARAMS, Constant, Discrete, Leaf, Node, keep
 from .op import Op
-from .params import frozen, sizes_of
+from .params import frozen, normalised, sizes_of
 from .policy import check_cast, chosen
 from .recording import is_recording
 from .sizes import Demands, demands
@@ -97,6 +97,12 @@ _metadata: ContextVar[dict[str, Any]] = ContextVar("wengert_metadata", default=N
 def is_deriving() -> bool:
     """Whether a sweep is being written into a graph."""
     return _derivation.get() is not None
+
+
+def deriving_level() -> int | None:
+    """The level of the sweep that is being written into a graph."""
+    open_sweep = _derivation.get()
+    return None if open_sweep is None else open_sweep.level
 
 
 @contextmanager
@@ -245,6 +251,8 @@ def record(
     """
     inputs = tuple([_argument(a, op) for a in args])
     specs = tuple([_spec(a) for a in inputs])
+    if params:
+        params = normalised(params)
     spec, needs = infer(op, specs, params)
     if weak and type(spec) is Spec and all(s.weak for s in specs):
         spec = Spec(spec.shape, spec.dtype, weak=True)

@@ -26,6 +26,7 @@ from ..core.handle import is_traced, shape_of, value_of
 from ..core.node import Node
 from ..core.op import Sweep, lookup, register
 from ..core.spec import Spec, example_of, spec_of
+from .batching import contracted
 from .contracting import Letters, Shape, contract, planned
 
 
@@ -72,6 +73,10 @@ class Contraction(Operation):
         small = [example_of(Spec((1,) * s.ndim, s.dtype, s.weak)) for s in specs]
         dtype = spec_of(self.run(*small, **params)).dtype
         return Spec(tuple(lengths[c] for c in result), dtype)
+
+    def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+        """The same contraction with one letter more."""
+        return contracted(self, args, batched, **params)
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
         """Contract the cotangent with the other operands."""

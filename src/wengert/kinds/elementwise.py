@@ -29,6 +29,7 @@ from ..core.op import Sweep, lookup, register
 from ..core.scalar import ARRAYS, FORMULA, Term
 from ..core.sizes import broadcast
 from ..core.spec import Spec, example_of, spec_of
+from .batching import aligned
 
 Rule = Callable[..., Any]
 REAL = (-inf, inf)
@@ -55,6 +56,7 @@ class Elementwise(Operation):
         bounded: bool = False,
         masks: bool = False,
         singular: bool | Callable[[Node], bool] = False,
+        commutative: bool = False,
     ) -> None:
         super().__init__(body.__name__, inspect.getdoc(body))
         self.body = body
@@ -69,6 +71,7 @@ class Elementwise(Operation):
         self.bounded = bounded
         self.masks = masks
         self.singular = singular
+        self.commutative = commutative
         self.differentiable = discrete
         self.rules: tuple[Rule | None, ...] = (None,) * len(self.arguments)
         self._gradient: Rule | None = None
@@ -105,6 +108,10 @@ class Elementwise(Operation):
         with np.errstate(all="ignore"):
             one = spec_of(self.run(*[example_of(s) for s in small], **params))
         return Spec(shape, one.dtype)
+
+    def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+        """The operation itself, the rows lined up."""
+        return self(*aligned(args, batched), **params)
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
         """Each partial times the cotangent."""
@@ -184,6 +191,8 @@ def elementwise(body: Callable[..., Any] | None = None, **options: Any) -> Any:
     singular : bool or callable
         A partial is infinite, or not a number, at some finite operands; a callable says it of a
         line, by its operands.
+    commutative : bool
+        The two operands may change places: equal lines are found in either order.
 
     Returns
     -------

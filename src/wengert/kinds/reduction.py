@@ -24,6 +24,7 @@ from ..core.apply import Operation
 from ..core.node import Node
 from ..core.op import Sweep, lookup, register
 from ..core.spec import Spec, example_of, spec_of
+from .batching import reduced
 from .elementwise import strong_zero
 
 Axis = int | tuple[int, ...] | None
@@ -81,12 +82,18 @@ class Reduction(Operation):
         (spec,) = specs
         shape = spec.shape
         few = tuple(n if type(n) is int and n == 0 else 1 for n in shape)
+        # One element has no deviation, of which NumPy warns.
+        kept = {k: v for k, v in params.items() if k != "ddof"}
         with np.errstate(all="ignore"):
-            one = spec_of(self.run(example_of(Spec(few, spec.dtype, spec.weak)), **params))
+            one = spec_of(self.run(example_of(Spec(few, spec.dtype, spec.weak)), **kept))
         gone = axes_of(params.get("axis"), len(shape))
         if params.get("keepdims"):
             return Spec(kept_shape(shape, params.get("axis")), one.dtype)
         return Spec(tuple(n for i, n in enumerate(shape) if i not in gone), one.dtype)
+
+    def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+        """The same axes of each row."""
+        return reduced(self, args[0], size, **params)
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
         """The partial of the cotangent, spread over the reduced axes."""

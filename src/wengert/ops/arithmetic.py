@@ -20,20 +20,37 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import value_of
+from ..core.handle import Handle, dtype_of, possibly, value_of
 from ..core.node import Constant, Node
 from ..core.op import lookup
 from ..kinds.elementwise import POSITIVE, REAL, elementwise
 
 
-def _is_number_from(x: Any, least: float) -> bool:
-    """Whether an operand is a plain number whose size is at least that."""
+def _number(x: Any) -> Any:
+    """A number that nobody differentiates by, given as it is or as a constant; None if it is not.
+
+    `x` is an operand as a rule meets it, or as it stands in a line.
+    """
+    if isinstance(x, Handle):
+        x = x.node
     if isinstance(x, Node):
         x = x.value if type(x) is Constant else None
-    return isinstance(x, int | float | np.number) and bool(np.abs(x) >= least)
+    return None if x is None or np.ndim(x) else x
 
 
-@elementwise(ufunc=np.add, oracle="x + y", complex_ok=True, bounded=True)
+def _may_vanish(node: Node) -> bool:
+    """Whether the divisor of a line can be zero."""
+    divisor = _number(node.args[1])
+    return divisor is None or bool(divisor == 0)
+
+
+def _may_be_steep(node: Node) -> bool:
+    """Whether the exponent of a line can be such that the power is steep at zero."""
+    exponent = _number(node.args[1])
+    return exponent is None or not bool(exponent == 0 or np.real(exponent) >= 1)
+
+
+@elementwise(ufunc=np.add, commutative=True, oracle="x + y", complex_ok=True, bounded=True)
 def add(s, x, y):
     """x + y."""
     return x + y
@@ -51,7 +68,7 @@ def subtract(s, x, y):
 subtract.partials(lambda t, out, x, y: t, lambda t, out, x, y: -t)
 
 
-@elementwise(ufunc=np.multiply, oracle="x * y", complex_ok=True)
+@elementwise(ufunc=np.multiply, commutative=True, oracle="x * y", complex_ok=True)
 def multiply(s, x, y):
     """x * y."""
     return x * y
@@ -65,7 +82,7 @@ multiply.partials(lambda t, out, x, y: t * y, lambda t, out, x, y: t * x)
     oracle="x / y",
     domain=[REAL, POSITIVE],
     complex_ok=True,
-    singular=lambda node: not _is_number_from(node.args[1], 5e-324),
+    singular=_may_vanish,
 )
 def divide(s, x, y):
     """x / y, for y != 0; either sign of y, the tests draw y > 0."""
@@ -202,7 +219,7 @@ cbrt.partials(lambda t, out, x: t / (3.0 * out * out))
     oracle="x ** y",
     domain=[POSITIVE, (-3.0, 3.0)],
     complex_ok=True,
-    singular=lambda node: not _is_number_from(node.args[1], 1),
+    singular=_may_be_steep,
 )
 def power(s, x, y):
     """x ** y; for negative x the exponent has to be a whole number.
@@ -215,29 +232,31 @@ def power(s, x, y):
 
 def _power_by_base(t: Any, out: Any, x: Any, y: Any) -> Any:
     raise_to = lookup("power")
-    exponent = value_of(y)
-    if y is exponent and np.ndim(exponent) == 0:  # a constant: nobody differentiates by it
+    exponent = _number(y)
+    if exponent is not None:
+        y = exponent
         if exponent == 2:
             return t * (x + x)
         if exponent == 0:
             return t * 0.0
         return t * (y * raise_to(x, int(y) - 1 if isinstance(y, np.integer) else y - 1))
-    kind = np.asarray(exponent).dtype.kind
+    kind = dtype_of(y).kind
     if kind in "bu":  # 0 - 1 would wrap around
-        y = exponent = exponent.astype(np.int64)
-    empty = np.logical_and(np.equal(exponent, 0), np.equal(value_of(x), 0))
-    if kind in "bui" or not empty.any():
+        y = y.astype(np.int64)
+    empty = np.logical_and(np.equal(value_of(y), 0), np.equal(value_of(x), 0))
+    if kind in "bui" or not possibly(empty):
         factor = y * raise_to(x, y - 1)
-        return t * factor if not empty.any() else lookup("where")(empty, 0.0, t * factor)
+        return t * factor if not possibly(empty) else lookup("where")(empty, 0.0, t * factor)
     where = lookup("where")
     return where(empty, 0.0, t * (y * raise_to(x, where(empty, 1, y) - 1)))
 
 
 def _power_by_exponent(t: Any, out: Any, x: Any, y: Any) -> Any:
     where, log = lookup("where"), lookup("log")
-    base = value_of(x)
-    flat = np.logical_and(np.equal(base, 0), np.greater_equal(np.real(value_of(y)), 0))
-    if not flat.any():
+    exponent = value_of(y)
+    least = exponent.real if dtype_of(y).kind == "c" else exponent
+    flat = np.logical_and(np.equal(value_of(x), 0), np.greater_equal(least, 0))
+    if not possibly(flat):
         return t * (out * log(x))
     return where(flat, 0.0, t * (out * log(where(flat, 1.0, x))))
 
@@ -250,7 +269,7 @@ power.partials(_power_by_base, _power_by_exponent)
     oracle="x ** y",
     domain=[POSITIVE, (-3.0, 3.0)],
     complex_ok=True,
-    singular=lambda node: not _is_number_from(node.args[1], 1),
+    singular=_may_be_steep,
 )
 def float_power(s, x, y):
     """x ** y, computed in float64 or more."""

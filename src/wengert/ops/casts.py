@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..core.apply import Operation, apply
-from ..core.handle import Handle, value_of
-from ..core.op import register
+from ..core.handle import Handle, dtype_of, shape_of
+from ..core.op import lookup, register
+from ..kinds.batching import alike, deepened, ndim_of
 from ..kinds.linear import linear
 
 
@@ -33,10 +34,13 @@ def _converted(x, dtype):
 
 @cast.transpose
 def _cast_back(t, x, *, dtype):
-    dtype = np.result_type(value_of(x))
+    dtype = dtype_of(x)
     if t.dtype.kind == "c" and dtype.kind != "c":
         t = t.real
     return astype(t, dtype)
+
+
+alike(cast)
 
 
 @cast.examples
@@ -63,6 +67,9 @@ class _Discretise(Operation):
 
 
 discretise = register(_Discretise("discretise", "A cast to an integer or boolean dtype."))
+
+
+alike(discretise)
 
 
 @discretise.examples
@@ -96,7 +103,12 @@ def broadcast_to(x, *, shape):
 
 @broadcast_to.transpose
 def _broadcast_back(t, x, *, shape):
-    return sum_to(t, shape=np.shape(value_of(x)))
+    return sum_to(t, shape=shape_of(x))
+
+
+@broadcast_to.batch
+def _broadcast_rows(args, batched, size, *, shape):
+    return broadcast_to(deepened(args[0], len(shape)), shape=(size, *shape))
 
 
 @broadcast_to.examples
@@ -127,7 +139,15 @@ def sum_to(x, *, shape):
 
 @sum_to.transpose
 def _sum_back(t, x, *, shape):
-    return broadcast_to(t, shape=np.shape(value_of(x)))
+    return broadcast_to(t, shape=shape_of(x))
+
+
+@sum_to.batch
+def _sum_rows(args, batched, size, *, shape):
+    (x,) = args
+    extra = ndim_of(x) - 1 - len(shape)
+    out = sum_to(x, shape=(size, *((1,) * extra), *shape))
+    return lookup("reshape")(out, shape=(size, *shape)) if extra else out
 
 
 @sum_to.examples

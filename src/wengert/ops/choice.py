@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import value_of
+from ..core.handle import dtype_of, value_of
 from ..core.op import lookup
 from ..kinds.elementwise import CONDITION, POSITIVE, REAL, elementwise
 
@@ -26,8 +26,8 @@ absolute.to_real(lambda out, x: _direction(x))
 
 def _direction(x: Any) -> Any:
     """x / |x|, and 0 at 0."""
-    if not np.iscomplexobj(value_of(x)):
-        return np.sign(x)
+    if dtype_of(x).kind != "c":
+        return lookup("sign")(x)
     size = absolute(x)
     at_zero = size == 0
     return where(at_zero, 0.0, x / where(at_zero, 1.0, size))
@@ -39,7 +39,7 @@ def fabs(s, x):
     return s.abs(x)
 
 
-fabs.partials(lambda t, out, x: t * np.sign(x))
+fabs.partials(lambda t, out, x: t * lookup("sign")(x))
 
 
 def _winner_takes(a_wins: Any, b_wins: Any, t: Any) -> Any:
@@ -51,7 +51,7 @@ def _if_larger(a: Any, b: Any, t: Any) -> Any:
     return _winner_takes(np.greater(a, b), np.less(a, b), t)
 
 
-@elementwise(ufunc=np.maximum, oracle="max(x, y)", bounded=True, masks=True)
+@elementwise(ufunc=np.maximum, commutative=True, oracle="max(x, y)", bounded=True, masks=True)
 def maximum(s, x, y):
     """The larger of x and y, NaN if either is; where x == y, half to each."""
     return s.max(x, y)
@@ -63,7 +63,7 @@ maximum.partials(
 )
 
 
-@elementwise(ufunc=np.minimum, oracle="min(x, y)", bounded=True, masks=True)
+@elementwise(ufunc=np.minimum, commutative=True, oracle="min(x, y)", bounded=True, masks=True)
 def minimum(s, x, y):
     """The smaller of x and y, NaN if either is; where x == y, half to each."""
     return s.min(x, y)
@@ -78,7 +78,7 @@ minimum.partials(
 # fmax and fmin choose the operand that is a number.  Body: C's rule in terms of ours.
 
 
-@elementwise(ufunc=np.fmax, oracle="max(x, y)", bounded=True, masks=True)
+@elementwise(ufunc=np.fmax, commutative=True, oracle="max(x, y)", bounded=True, masks=True)
 def fmax(s, x, y):
     """The larger of x and y; the other one if one is NaN; where x == y, half to each."""
     return s.where(s.isnan(x), y, s.where(s.isnan(y), x, s.max(x, y)))
@@ -99,7 +99,7 @@ fmax.partials(
 )
 
 
-@elementwise(ufunc=np.fmin, oracle="min(x, y)", bounded=True, masks=True)
+@elementwise(ufunc=np.fmin, commutative=True, oracle="min(x, y)", bounded=True, masks=True)
 def fmin(s, x, y):
     """The smaller of x and y; the other one if one is NaN; where x == y, half to each."""
     return s.where(s.isnan(x), y, s.where(s.isnan(y), x, s.min(x, y)))

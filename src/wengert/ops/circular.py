@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import value_of
+from ..core.handle import possibly, value_of
 from ..core.op import lookup
 from ..kinds.elementwise import UNIT, elementwise
 
@@ -105,7 +105,7 @@ def hypot(s, x, y):
 def _over(t: Any, length: Any) -> Any:
     """t / length, and 0 at the origin."""
     origin = np.equal(value_of(length), 0)
-    if not origin.any():
+    if not possibly(origin):
         return t / length
     where = lookup("where")
     return where(origin, 0.0, t / where(origin, 1.0, length))
@@ -189,7 +189,7 @@ _TERMS = [2 * k * (-1) ** k * pi ** (2 * k) / factorial(2 * k + 1) for k in rang
 def _sinc_by_x(t: Any, out: Any, x: Any) -> Any:
     where = lookup("where")
     near = np.abs(value_of(x)) < 0.4
-    if not near.any():
+    if not possibly(near):
         return t * ((cos(pi * x) - out) / x)
     close = where(near, x, 0.0)
     square = close * close

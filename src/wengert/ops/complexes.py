@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..kinds.batching import alike
 from ..kinds.elementwise import elementwise
 from ..kinds.linear import linear
 
@@ -63,6 +64,7 @@ def _imag_put(base, view):
 
 
 for _op in (real, imag):
+    alike(_op)
 
     @_op.examples
     def _(rng):

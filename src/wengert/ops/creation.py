@@ -6,18 +6,18 @@ so that a large array of one number stays a number until it is needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..core.apply import Operation
-from ..core.dims import is_symbolic
+from ..core.dims import Dim, is_symbolic
 from ..core.node import Node
 from ..core.op import register
 from ..core.sizes import require_at_least
 from ..core.spec import Spec
-from ..core.tracing import record
+from ..core.tracing import is_deriving, record
 
 
 class Creation(Operation):
@@ -30,17 +30,6 @@ class Creation(Operation):
         super().__init__(run.__name__, run.__doc__)
         self.run = run
         self.oracle = "numpy"
-        self._spec: Callable[..., Spec] | None = None
-
-    def spec(self, rule: Callable[..., Spec]) -> Callable[..., Spec]:
-        """State the spec: `rule(**params)` (a decorator)."""
-        self._spec = rule
-        return rule
-
-    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
-        """What the rule says."""
-        assert self._spec is not None
-        return self._spec(**params)
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Any, sweep: Any) -> Any:
         """There is nothing to pass a cotangent to."""
@@ -54,6 +43,37 @@ class Creation(Operation):
 def creation(run: Callable[..., Any]) -> Creation:
     """Register the function below it as an operation without operands (a decorator)."""
     return register(Creation(run))
+
+
+# ---- what rules need, plain where sizes are numbers --------------------------------------------
+
+
+def zeros(shape: tuple[Any, ...], dtype: Any) -> Any:
+    """Zeros; a line of the graph where one is being written, so that they are no constant of it."""
+    if is_symbolic(shape) or is_deriving():
+        return full.line(shape=tuple(shape), value=0, dtype=np.dtype(dtype))
+    return np.zeros(shape, dtype)[()]
+
+
+def positions(length: Any) -> Any:
+    """0, 1, ... before `length`."""
+    if isinstance(length, Dim):
+        return arange.line(start=0, stop=length, step=1, dtype=np.dtype(np.intp))
+    return np.arange(length)
+
+
+def identity(length: Any, dtype: Any = float) -> Any:
+    """The identity matrix."""
+    if isinstance(length, Dim):
+        return eye.line(rows=length, columns=length, dtype=np.dtype(dtype))
+    return np.eye(length, dtype=dtype)
+
+
+def triangle_mask(rows: Any, columns: Any, offset: int = 0) -> Any:
+    """True on and below a diagonal, as numpy.tri."""
+    if is_symbolic((rows, columns)):
+        return positions(rows)[:, None] + offset >= positions(columns)
+    return np.tri(rows, columns, offset, dtype=bool)
 
 
 @creation

@@ -19,11 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import value_of
+from ..core.dims import Dim
+from ..core.handle import shape_of, value_of
+from ..kinds.batching import along
 from ..kinds.linear import linear
 from ..kinds.opaque import opaque
 from ..kinds.reduction import Axis, axes_of, count_along
 from .choice import where
+from .creation import positions
 from .shapes import reshape, transpose
 
 
@@ -69,6 +72,10 @@ def _shift_by_hand(x: Any, axis: int, by: int) -> Any:
 @shift.transpose
 def _shift_back(t, x, *, axis, by):
     return shift(t, axis=axis, by=-by)
+
+
+for _op in (cumsum, shift):
+    along(_op)
 
 
 @cumsum.examples
@@ -142,6 +149,9 @@ def _recurrence_jvp(dots, s, a, b, *, axis, reverse=False):
     return recurrence(a, source, axis=axis, reverse=reverse)
 
 
+along(recurrence)
+
+
 @recurrence.examples
 def _(rng):
     for n, reverse in ((7, False), (6, True), (1, False)):
@@ -171,10 +181,15 @@ def cumprod(x, *, axis):
 
 def _before(out: Any, axis: int) -> Any:
     """The product of all earlier elements, 1 for the first, from the running product."""
-    shape = np.shape(value_of(out))
-    first = np.zeros([n if k == axis % len(shape) else 1 for k, n in enumerate(shape)], out.dtype)
-    first[_slices(axis, len(shape), slice(0, 1))] = 1
-    return shift(out, axis=axis, by=1) + first
+    return shift(out, axis=axis, by=1) + _first(out, axis).astype(out.dtype)
+
+
+def _first(x: Any, axis: int) -> Any:
+    """Whether an element is the first along an axis."""
+    shape = shape_of(x)
+    axis = axis % len(shape)
+    kept = tuple(n if k == axis else 1 for k, n in enumerate(shape))
+    return (positions(shape[axis]) == 0).reshape(kept)
 
 
 @cumprod.define_vjp
@@ -187,6 +202,9 @@ def _cumprod_vjp(t, out, x, *, axis):
 @cumprod.define_jvp
 def _cumprod_jvp(dots, out, x, *, axis):
     return recurrence(x, _before(out, axis) * dots[0], axis=axis)
+
+
+along(cumprod)
 
 
 @cumprod.examples
@@ -204,14 +222,15 @@ def exclusive(x: Any, axis: Axis) -> Any:
     Prefix products times suffix products: O(n), no division, so zeros do no harm at any order.
     """
     shape = getattr(x, "shape", ())
-    if count_along(shape, axis) <= 1:
-        return np.ones(shape, x.dtype if hasattr(x, "dtype") else float)
+    n = count_along(shape, axis)
+    if not isinstance(n, Dim) and n <= 1:
+        return 1.0
     axes = axes_of(axis, len(shape))
     if len(axes) == 1:
         return _others(x, axes[0])
     order = (*[k for k in range(len(shape)) if k not in axes], *axes)
     moved = transpose(x, axes=order)
-    n = count_along(shape, axis)  # said, and not -1: another axis may have no elements
+    # n is said, and not -1: another axis may have no elements
     flat = reshape(moved, shape=(*moved.shape[: len(shape) - len(axes)], n))
     back = tuple(int(k) for k in np.argsort(order))
     return transpose(reshape(_others(flat, -1), shape=moved.shape), axes=back)
@@ -246,9 +265,9 @@ def _reign(out: Any, x: Any, axis: int) -> tuple[Any, Any, Any]:
     undefined = np.isnan(y)
     wins = (v == y) | (np.isnan(v) & undefined)
     old = shift(y, axis=axis, by=1)
-    stays = (y == old) | (undefined & np.isnan(old))
-    stays[_slices(axis, y.ndim, slice(0, 1))] = False
-    share = recurrence(stays.astype(y.real.dtype), wins.astype(y.real.dtype), axis=axis)
+    stays = ((y == old) | (undefined & np.isnan(old))) & ~_first(y, axis)
+    real = np.finfo(y.dtype).dtype
+    share = recurrence(stays.astype(real), wins.astype(real), axis=axis)
     return wins, stays.astype(y.dtype), np.maximum(share, 1)
 
 
@@ -263,6 +282,9 @@ def _running_vjp(t, out, x, *, axis, largest):
 def _running_jvp(dots, out, x, *, axis, largest):
     wins, stays, share = _reign(out, x, axis)
     return recurrence(stays, where(wins, dots[0], 0.0), axis=axis) / share
+
+
+along(running)
 
 
 @running.examples

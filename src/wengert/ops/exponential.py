@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import value_of
+from ..core.handle import possibly, value_of
 from ..core.op import lookup
 from ..kinds.elementwise import POSITIVE, elementwise
 
@@ -127,14 +127,14 @@ def _share(x: Any, y: Any) -> Any:
     """x - y.  Of two equal infinities: inf has two equal shares, -inf (an empty sum) none."""
     a, b = value_of(x), value_of(y)
     same = np.logical_and(np.equal(a, b), np.isinf(a))
-    if not same.any():
+    if not possibly(same):
         return x - y
     where = lookup("where")
     rest = where(same, 0.0, x) - where(same, 0.0, y)
     return where(same & np.less(a, 0), -np.inf, rest)
 
 
-@elementwise(ufunc=np.logaddexp, oracle="log(exp(x) + exp(y))")
+@elementwise(ufunc=np.logaddexp, commutative=True, oracle="log(exp(x) + exp(y))")
 def logaddexp(s, x, y):
     """log(exp(x) + exp(y)) without overflow."""
     smooth = s.max(x, y) + s.log1p(s.exp(-s.abs(x - y)))
@@ -147,7 +147,7 @@ logaddexp.partials(
 )
 
 
-@elementwise(ufunc=np.logaddexp2, oracle="log(2**x + 2**y) / log(mpf(2))")
+@elementwise(ufunc=np.logaddexp2, commutative=True, oracle="log(2**x + 2**y) / log(mpf(2))")
 def logaddexp2(s, x, y):
     """log2(2**x + 2**y) without overflow."""
     smooth = s.max(x, y) + s.log1p(s.exp2(-s.abs(x - y))) * (1.0 / LN2)

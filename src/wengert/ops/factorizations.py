@@ -17,8 +17,10 @@ import numpy as np
 import scipy  # scipy.linalg is loaded when it is first used
 from numpy.linalg import LinAlgError
 
+from ..kinds.batching import on_last_axes
 from .choice import where
-from .linalg import adjoint, hermitian, matrices
+from .creation import identity, triangle_mask
+from .linalg import adjoint, hermitian, matrices, real_dtype, solving
 
 TRANS = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 
@@ -68,9 +70,9 @@ def triangle(x: Any, lower: bool, strict: bool = False) -> Any:
     """`x` with zeros on the other side of the diagonal, and on it if `strict`."""
     rows, columns = x.shape[-2:]
     if lower:
-        mask = np.tri(rows, columns, -1 if strict else 0, dtype=bool)
+        mask = triangle_mask(rows, columns, -1 if strict else 0)
     else:
-        mask = ~np.tri(rows, columns, 0 if strict else -1, dtype=bool)
+        mask = ~triangle_mask(rows, columns, 0 if strict else -1)
     return where(mask, x, 0.0)
 
 
@@ -124,6 +126,9 @@ def _solve_triangle(a, b, *, lower=False, trans=0, unit_diagonal=False):
 solve_triangular.oracle = _solve_triangle
 
 
+solving(solve_triangular)
+
+
 @solve_triangular.examples
 def _(rng):
     a = rng.normal(size=(3, 3)) + 3.0 * np.eye(3)
@@ -151,8 +156,8 @@ def cholesky(a, *, upper=False):
 
 def _lower_half(x: Any) -> Any:
     """The lower triangle with half the diagonal: the lower y with y + adjoint(y) = x."""
-    weights = 1.0 - 0.5 * np.eye(x.shape[-1])
-    return triangle(x * weights.astype(x.real.dtype), True)
+    weights = 1.0 - 0.5 * identity(x.shape[-1])
+    return triangle(x * weights.astype(real_dtype(x)), True)
 
 
 @cholesky.define_vjp
@@ -170,6 +175,9 @@ def _cholesky_jvp(dots, out, a, *, upper=False):
     inner = solve_triangular(low, adjoint(half), lower=True)
     dot = low @ _lower_half(inner)
     return adjoint(dot) if upper else dot
+
+
+on_last_axes(cholesky, 2)
 
 
 @cholesky.examples
@@ -194,7 +202,7 @@ def qr(a):
 
 
 def _imaginary_diagonal(x: Any) -> Any:
-    return 1j * (x.imag * np.eye(x.shape[-1], dtype=x.real.dtype))
+    return 1j * (x.imag * identity(x.shape[-1], real_dtype(x)))
 
 
 @qr.define_vjp
@@ -221,6 +229,9 @@ def _qr_jvp(dots, out, a):
     if a.dtype.kind == "c":
         turn = turn + _imaginary_diagonal(x)
     return q @ turn + c - q @ x, (x - turn) @ r
+
+
+on_last_axes(qr, 2)
 
 
 @qr.examples

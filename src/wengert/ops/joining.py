@@ -9,15 +9,18 @@ makes one array of nested lists that have tensors in them, in one operation howe
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core.apply import Operation, apply
-from ..core.handle import Handle, value_of
+from ..core.handle import Handle, dtype_of, shape_of
 from ..core.node import Node
 from ..core.op import Sweep, register
+from ..kinds.batching import along, fronted, ndim_of, row_axis
+from .creation import zeros
 
 NESTED = (list, tuple)
 
@@ -31,7 +34,7 @@ class Join(Operation):
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
         """The piece of the cotangent that belongs to each operand."""
-        places = self.places([np.shape(value_of(x)) for x in inputs], **node.params)
+        places = self.places([shape_of(x) for x in inputs], **node.params)
         return [
             t[place] if sweep.wants(a) else None for a, place in zip(node.args, places, strict=True)
         ]
@@ -39,7 +42,7 @@ class Join(Operation):
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
         """The tangents side by side, zeros where there are none."""
         full = [
-            np.zeros(np.shape(value_of(x)), np.result_type(value_of(x))) if dot is None else dot
+            zeros(shape_of(x), dtype_of(x)) if dot is None else dot
             for dot, x in zip(dots, inputs, strict=True)
         ]
         return self(*full, **node.params)
@@ -55,7 +58,7 @@ class Concatenate(Join):
     def places(self, shapes: Any, *, axis: int) -> list[Any]:  # type: ignore[override]
         """One slice after the other."""
         before = (slice(None),) * (axis % len(shapes[0]))
-        ends = np.cumsum([s[axis] for s in shapes]).tolist()
+        ends = list(itertools.accumulate(s[axis] for s in shapes))
         return [(*before, slice(start, end)) for start, end in zip([0, *ends], ends, strict=False)]
 
 
@@ -72,17 +75,28 @@ class Stack(Join):
         return [(*before, i) for i in range(len(shapes))]
 
 
-concatenate = register(Concatenate("concatenate", "Arrays joined along an axis that they have."))
-stack = register(Stack("stack", "Arrays of one shape joined along a new axis."))
+concatenate: Any = register(
+    Concatenate("concatenate", "Arrays joined along an axis that they have.")
+)
+stack: Any = register(Stack("stack", "Arrays of one shape joined along a new axis."))
 
 
-@concatenate.examples  # type: ignore[attr-defined]
+along(concatenate)
+
+
+@stack.batch
+def _stack_rows(args, batched, size, *, axis):
+    rows = [fronted(x, b, size) for x, b in zip(args, batched, strict=True)]
+    return stack(*rows, axis=row_axis(axis, ndim_of(rows[0])))
+
+
+@concatenate.examples
 def _(rng):
     yield (rng.normal(size=(2, 3)), rng.normal(size=(1, 3))), {"axis": 0}
     yield (rng.normal(size=(2, 1)), rng.normal(size=(2, 0)), rng.normal(size=(2, 2))), {"axis": -1}
 
 
-@stack.examples  # type: ignore[attr-defined]
+@stack.examples
 def _(rng):
     yield (rng.normal(size=(2, 3)), rng.normal(size=(2, 3))), {"axis": 1}
     yield (rng.normal(size=()), rng.normal(size=())), {"axis": 0}
@@ -116,7 +130,7 @@ def stacked(x: Any) -> Any:
         return x
     leaves: list[Any] = []
     outer = _spread(x, leaves)
-    shapes = {np.shape(value_of(a)) for a in leaves}
+    shapes = {shape_of(a) for a in leaves}
     if outer is None or len(shapes) > 1:
         # Not all numbers at one depth: each entry is made an array of its own first.
         return apply(stack, [_array(a) for a in x], {"axis": 0})

@@ -1,11 +1,11 @@
-"""Linear algebra: solving, inverse, determinants, pseudoinverse.
+"""Linear algebra: solving, inverse, pseudoinverse.
 
     matrices    the decorator that registers such an operation: LAPACK's refusals become our errors
     adjoint     conjugate transpose
-    solve, inv, det, slogdet, pinv, matrix_rank
+    solve, inv, pinv, matrix_rank
 
-Factorizations are in ops/factorizations.py, eigenvalues and singular values in ops/spectral.py.
-Matrices stand in the last two axes.  Rules are written with the operations themselves, so every
+Determinants are in ops/determinants.py, factorizations in ops/factorizations.py, eigenvalues and
+singular values in ops/spectral.py.  Matrices stand in the last two axes.  Rules are written with the operations themselves, so every
 order of derivative exists; for complex matrices they give the direction of steepest ascent.  Most
 are collected by M. B. Giles, "Collected matrix derivative results for forward and reverse mode
 algorithmic differentiation", 2008.
@@ -19,14 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.linalg import LinAlgError
 
-from ..core.handle import Handle, value_of
 from ..core.op import register
 from ..core.spec import example_of, spec_of
 from ..errors import MatrixError, at, user_line
+from ..kinds.batching import deepened, ndim_of, on_last_axes
 from ..kinds.opaque import Opaque
-from .choice import where
-from .joining import stack
-from .shapes import reshape
+from .shapes import reshape, transpose
 
 
 class MatrixOperation(Opaque):
@@ -81,6 +79,11 @@ def adjoint(x: Any) -> Any:
     return np.conjugate(x.mT) if x.dtype.kind == "c" else x.mT
 
 
+def real_dtype(x: Any) -> Any:
+    """The dtype of the real part."""
+    return np.finfo(x.dtype).dtype
+
+
 def hermitian(x: Any) -> Any:
     """The Hermitian part."""
     return (x + adjoint(x)) * 0.5
@@ -94,6 +97,33 @@ def trace_of(x: Any, y: Any) -> Any:
 def spread(x: Any) -> Any:
     """A number for each matrix, with two axes of length one, to be multiplied with it."""
     return x[..., None, None]
+
+
+def solving(op: Any) -> Any:
+    """The batching rule of an operation `op(a, b)` that solves for vectors or matrices b."""
+
+    def rule(args: Any, batched: Any, size: Any, **params: Any) -> Any:
+        a, b = args
+        vector = ndim_of(b) - batched[1] == 1
+        if not batched[0] and ndim_of(a) == 2 and ndim_of(b) - batched[1] <= 2:
+            return _with_one_matrix(op, a, b, vector, size, **params)
+        b = b[..., None] if vector else b
+        most = max(ndim_of(a) - batched[0], ndim_of(b) - batched[1])
+        a, b = (deepened(x, most) if rows else x for x, rows in zip((a, b), batched, strict=True))
+        out = op(a, b, **params)
+        return out[..., 0] if vector else out
+
+    return op.batch(rule)
+
+
+def _with_one_matrix(op: Any, a: Any, b: Any, vector: bool, size: Any, **params: Any) -> Any:
+    """One matrix for all rows is factorized once: the rows are columns of one right-hand side."""
+    if vector:
+        return op(a, b.mT, **params).mT
+    _, n, columns = b.shape
+    wide = reshape(transpose(b, axes=(1, 0, 2)), shape=(n, size * columns))
+    out = reshape(op(a, wide, **params), shape=(n, size, columns))
+    return transpose(out, axes=(1, 0, 2))
 
 
 # ---- solving -----------------------------------------------------------------------------------
@@ -127,6 +157,9 @@ def _solve_jvp(dots, out, a, b):
     return x_dot[..., 0] if vector else x_dot
 
 
+solving(solve)
+
+
 @solve.examples
 def _(rng):
     yield (_regular(rng, 3), rng.normal(size=3)), {}
@@ -158,153 +191,10 @@ def _inv_jvp(dots, out, a):
     return -(out @ dots[0] @ out)
 
 
+on_last_axes(inv, 2)
+
+
 @inv.examples
-def _(rng):
-    yield (_regular(rng, 3),), {}
-    yield (_regular(rng, 2, 2),), {}
-
-
-# ---- determinants ------------------------------------------------------------------------------
-
-
-@matrices("The determinant is that of square matrices", oracle="numpy")
-def det(a):
-    """The determinant; its derivatives of every order are right for singular matrices too."""
-    return np.linalg.det(a)
-
-
-@det.define_vjp
-def _det_vjp(t, out, a):
-    c = cofactors(a, out)
-    return (spread(t) * (np.conjugate(c) if c.dtype.kind == "c" else c),)
-
-
-@det.define_jvp
-def _det_jvp(dots, out, a):
-    return np.sum(cofactors(a, out) * dots[0], axis=(-2, -1))
-
-
-@det.examples
-def _(rng):
-    yield (_regular(rng, 3),), {}
-    yield (_regular(rng, 2, 2),), {}
-    yield (np.outer([1.0, 2.0, -1.0], [0.5, 1.0, 3.0]),), {}
-    yield (np.diag([2.0, 0.0, 1.0]),), {}
-
-
-def cofactors(a: Any, d: Any) -> Any:
-    """The matrices of cofactors, the derivatives of the determinants `d` by the elements.
-
-    det(a) inv(a).T where that is sound; the singular value decomposition otherwise.  When the
-    derivative is being recorded, so that it may be differentiated again, a matrix that is singular
-    or not far from it takes a form that is smooth (`_smooth`).
-    """
-    x = value_of(a)
-    recorded = isinstance(a, Handle)
-    rounding = float(np.finfo(x.dtype).eps) * max(x.shape[-1], 1)
-    inverse = _sound_inverse(x, 1.0 / STEP if recorded else 0.01 / rounding)
-    if inverse is not None:
-        return spread(d) * (inv(a) if recorded else inverse).mT
-    if not recorded:
-        return _cofactors_by_svd(x)
-    every = []
-    for index in np.ndindex(*x.shape[:-2]):
-        floor = 10.0 * rounding * np.linalg.norm(x[index], 2)
-        every.append(_smooth(a[index], floor)[0].mT)
-    return reshape(stack(*every, axis=0), shape=x.shape)
-
-
-def _sound_inverse(x: Any, limit: float) -> Any:
-    """The inverses, or None if one of them is missing or has a condition above the limit."""
-    try:
-        inverse = np.linalg.inv(x)
-    except LinAlgError:
-        return None
-    return inverse if np.all(_one_norm(x) * _one_norm(inverse) < limit) else None
-
-
-def _one_norm(x: Any) -> Any:
-    return np.abs(x).sum(-2).max(-1, initial=0.0)
-
-
-def _cofactors_by_svd(x: Any) -> Any:
-    u, s, vh = np.linalg.svd(x)
-    n = s.shape[-1]
-    others = np.ones_like(s)  # the product of the other singular values
-    for i in range(n):
-        others[..., i] = np.prod(np.delete(s, i, -1), -1)
-    sign = np.linalg.det(u) * np.linalg.det(vh)
-    return spread(sign) * np.conjugate((u * others[..., None, :]) @ vh)
-
-
-STEP = 1e-4  # how much smaller than the largest a singular value is to be set apart
-
-
-def _smooth(a: Any, floor: float) -> tuple[Any, Any]:
-    """Adjugate and determinant of one matrix, of whatever rank, as smooth functions of it.
-
-    In the bases of its singular vectors, which are constants here, the matrix is [[p, q], [r, w]]
-    with p well conditioned and w small.  Its determinant is det(p) det(z), z = w - r inv(p) q, and
-    its adjugate needs inv(p) and the adjugate of z; z is taken apart in the same way, down to what
-    is zero but for rounding, or small enough to have its adjugate as a polynomial.
-    """
-    u, s, vh = np.linalg.svd(value_of(a))
-    n = s.size
-    rank = int(np.sum(s > STEP * s[0]))
-    if s[0] <= floor or (rank == n and n <= 3):
-        return _adjugate(a)
-    v, uh = np.conjugate(vh.mT), np.conjugate(u.mT)
-    b = uh @ a @ v
-    v1, v2, u1, u2 = v[:, :rank], v[:, rank:], uh[:rank], uh[rank:]
-    p = b[:rank, :rank]
-    inverse, scale = inv(p), det(p) * (np.linalg.det(u) * np.linalg.det(vh))
-    if rank == n:
-        return (v @ inverse @ uh) * scale, scale
-    q, r = b[:rank, rank:], b[rank:, :rank]
-    left, right = v2 - v1 @ (inverse @ q), u2 - (r @ inverse) @ u1
-    core, last = _smooth(b[rank:, rank:] - r @ inverse @ q, floor)
-    return (last * (v1 @ inverse @ u1) + left @ core @ right) * scale, last * scale
-
-
-def _adjugate(z: Any) -> tuple[Any, Any]:
-    """Adjugate and determinant by Faddeev and LeVerrier: a polynomial, right at zero."""
-    n = z.shape[-1]
-    eye = np.eye(n, dtype=z.dtype)
-    m: Any = eye
-    for k in range(1, n):
-        product = z @ m
-        m = product - eye * (np.sum(product * eye) / k)
-    sign = -1.0 if n % 2 == 0 else 1.0
-    return m * sign, np.sum((z @ m) * eye) * (sign / n)
-
-
-@matrices("The determinant is that of square matrices", oracle="numpy")
-def slogdet(a):
-    """The sign of the determinant (a phase if complex), and the logarithm of its size."""
-    return tuple(np.linalg.slogdet(a))
-
-
-@slogdet.define_vjp
-def _slogdet_vjp(t, out, a):
-    t_sign, t_log = t
-    weight = t_log
-    if a.dtype.kind == "c":
-        weight = t_log - 1j * (np.conjugate(t_sign) * out[0]).imag
-    unused = np.isneginf(value_of(out[1])) & (value_of(weight) == 0)
-    if unused.any():  # singular, and nobody asks
-        a = where(spread(unused), np.eye(a.shape[-1], dtype=a.dtype), a)
-    return (spread(weight) * adjoint(inv(a)),)
-
-
-@slogdet.define_jvp
-def _slogdet_jvp(dots, out, a):
-    change = trace_of(inv(a), dots[0])
-    if a.dtype.kind != "c":
-        return np.zeros_like(value_of(out[0])), change
-    return 1j * (change.imag * out[0]), change.real
-
-
-@slogdet.examples
 def _(rng):
     yield (_regular(rng, 3),), {}
     yield (_regular(rng, 2, 2),), {}
@@ -340,6 +230,9 @@ def _pinv_jvp(dots, out, a, *, rtol=None, hermitian=False):
     return -(out @ dots[0] @ out) + (out @ h) @ outside + across @ (h @ out)
 
 
+on_last_axes(pinv, 2)
+
+
 @pinv.examples
 def _(rng):
     yield (rng.normal(size=(4, 2)),), {}
@@ -350,6 +243,12 @@ def _(rng):
 def matrix_rank(a, *, tol=None, hermitian=False, rtol=None):
     """How many singular values are larger than the tolerance; a whole number."""
     return np.linalg.matrix_rank(a, tol, hermitian, rtol=rtol)
+
+
+@matrix_rank.batch
+def _matrix_rank_rows(args, batched, size, **params):
+    # A vector by itself has a rank, too; vectors in rows would be taken for a matrix.
+    return matrix_rank(args[0], **params) if ndim_of(args[0]) > 2 else NotImplemented
 
 
 @matrix_rank.examples

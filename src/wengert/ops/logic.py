@@ -18,6 +18,7 @@ import numpy as np
 
 from ..core.apply import Operation
 from ..core.op import register
+from ..kinds.batching import alike
 from ..kinds.elementwise import elementwise
 
 
@@ -45,13 +46,13 @@ def greater_equal(s, x, y):
     return s.less_equal(y, x)
 
 
-@elementwise(ufunc=np.equal, oracle="x == y", discrete=True, complex_ok=True)
+@elementwise(ufunc=np.equal, commutative=True, oracle="x == y", discrete=True, complex_ok=True)
 def equal(s, x, y):
     """x == y."""
     return s.equal(x, y)
 
 
-@elementwise(ufunc=np.not_equal, oracle="x != y", discrete=True, complex_ok=True)
+@elementwise(ufunc=np.not_equal, commutative=True, oracle="x != y", discrete=True, complex_ok=True)
 def not_equal(s, x, y):
     """x != y."""
     return s.not_equal(x, y)
@@ -60,19 +61,37 @@ def not_equal(s, x, y):
 # ---- logic -------------------------------------------------------------------------------------
 
 
-@elementwise(ufunc=np.logical_and, oracle="bool(x) and bool(y)", discrete=True, complex_ok=True)
+@elementwise(
+    ufunc=np.logical_and,
+    commutative=True,
+    oracle="bool(x) and bool(y)",
+    discrete=True,
+    complex_ok=True,
+)
 def logical_and(s, x, y):
     """Whether x and y are both nonzero."""
     return s.logical_and(x, y)
 
 
-@elementwise(ufunc=np.logical_or, oracle="bool(x) or bool(y)", discrete=True, complex_ok=True)
+@elementwise(
+    ufunc=np.logical_or,
+    commutative=True,
+    oracle="bool(x) or bool(y)",
+    discrete=True,
+    complex_ok=True,
+)
 def logical_or(s, x, y):
     """Whether x or y is nonzero."""
     return s.logical_or(x, y)
 
 
-@elementwise(ufunc=np.logical_xor, oracle="bool(x) != bool(y)", discrete=True, complex_ok=True)
+@elementwise(
+    ufunc=np.logical_xor,
+    commutative=True,
+    oracle="bool(x) != bool(y)",
+    discrete=True,
+    complex_ok=True,
+)
 def logical_xor(s, x, y):
     """Whether exactly one of x and y is nonzero."""
     return s.logical_xor(x, y)
@@ -144,6 +163,9 @@ class _IsClose(Operation):
 isclose = register(_IsClose("isclose", "Whether |x - y| <= atol + rtol |y|, as NumPy's."))
 
 
+alike(isclose)
+
+
 @isclose.examples
 def _(rng):
     x = rng.normal(size=(6,))
@@ -168,7 +190,9 @@ class Bits(Operation):
         self.ufunc = ufunc
         self.run = ufunc
         self.python = python
+        self.commutative = "shift" not in self.name and ufunc.nin == 2
         self.make_examples = self._whole_numbers
+        alike(self)
 
     def oracle(self, *xs: Any) -> Any:
         """Python's operator on Python's integers."""

@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import value_of
+from ..core.dims import Dim
+from ..core.handle import possibly, value_of
+from ..core.tracing import is_decided_positive, size_value
 from ..kinds.reduction import count_along, reduction
 from .choice import _direction, absolute, where
 from .cumulative import exclusive
@@ -66,9 +68,12 @@ def var(x, *, axis=None, ddof=0, keepdims=False):
     return np.var(x, axis=axis, ddof=ddof, keepdims=keepdims)
 
 
-def _freedom(x: Any, axis: Any, ddof: Any) -> float:
+def _freedom(x: Any, axis: Any, ddof: Any) -> Any:
     """n - ddof, NaN where nothing is left of it."""
     n = count_along(getattr(x, "shape", ()), axis) - ddof
+    if isinstance(n, Dim) and not is_decided_positive(n):
+        left = size_value(n)
+        return where(left > 0, left, np.nan)
     return n if n > 0 else np.nan
 
 
@@ -90,13 +95,13 @@ def std(x, *, axis=None, ddof=0, keepdims=False):
 @std.partial
 def _std_partial(t, out, x, axis, ddof=0):
     flat = value_of(out) == 0
-    scale = _freedom(x, axis, ddof) * (where(flat, 1.0, out) if np.any(flat) else out)
+    scale = _freedom(x, axis, ddof) * (where(flat, 1.0, out) if possibly(flat) else out)
     return _unless(flat, t * (_deviation(x, axis) / scale))
 
 
 def _unless(zero: Any, bar: Any) -> Any:
     """0 where `zero` holds, else `bar`."""
-    return where(zero, 0.0, bar) if np.any(zero) else bar
+    return where(zero, 0.0, bar) if possibly(zero) else bar
 
 
 # ---- products ----------------------------------------------------------------------------------
@@ -139,21 +144,24 @@ def min(x, *, axis=None, keepdims=False):
     return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
 
 
+max.masks = min.masks = True
+
+
 @max.partial
 @min.partial
 def _extreme_partial(t, out, x, axis):
-    v, extreme = np.asarray(value_of(x)), np.asarray(value_of(out))
-    hits = v == extreme
+    v, extreme = value_of(x), value_of(out)
+    hits = np.equal(v, extreme)
     undefined = np.isnan(extreme)
-    if undefined.any():
-        hits |= np.isnan(v) & undefined
+    if possibly(undefined):
+        hits = np.logical_or(hits, np.logical_and(np.isnan(v), undefined))
     return _shared(t, hits, axis)
 
 
 def _shared(t: Any, hits: Any, axis: Any) -> Any:
     """t divided evenly among the hits, 0 elsewhere."""
-    count = np.add.reduce(hits, axis=axis, keepdims=True)
-    if count.size and count.max() > 1:
+    count = sum(hits, axis=axis, keepdims=True)
+    if possibly(np.greater(count, 1)):
         t = t / np.maximum(count, 1).astype(t.real.dtype)
     return where(hits, t, 0.0)
 
@@ -228,7 +236,7 @@ def logsumexp(x, *, axis=None, keepdims=False):
 def _logsumexp_partial(t, out, x, axis):
     total = value_of(out)
     finite = np.isfinite(total)
-    if np.all(finite):
+    if not possibly(np.logical_not(finite)):
         return t * np.exp(x - out)
     inside = t * np.exp(x - where(finite, out, 0.0))
     infinite = np.logical_and(value_of(x) == np.inf, total == np.inf)
@@ -251,7 +259,7 @@ def norm2(x, *, axis=None, keepdims=False):
 @norm2.partial
 def _norm2_partial(t, out, x, axis):
     zero = value_of(out) == 0
-    length = where(zero, 1.0, out) if np.any(zero) else out
+    length = where(zero, 1.0, out) if possibly(zero) else out
     return _unless(zero, t * (x / length))
 
 
@@ -268,7 +276,7 @@ def norm_p(x, *, p, axis=None, keepdims=False):
 @norm_p.partial
 def _norm_p_partial(t, out, x, axis, p):
     zero = value_of(out) == 0
-    length = where(zero, 1.0, out) if np.any(zero) else out
+    length = where(zero, 1.0, out) if possibly(zero) else out
     if p < 1:
         zero = np.logical_or(zero, value_of(x) == 0)
         x = where(value_of(x) == 0, 1.0, x)

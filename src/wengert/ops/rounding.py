@@ -15,6 +15,7 @@ import numpy as np
 from ..core.apply import Operation
 from ..core.handle import value_of
 from ..core.op import register
+from ..kinds.batching import alike
 from ..kinds.elementwise import REAL, elementwise
 from ..kinds.opaque import opaque
 
@@ -66,6 +67,9 @@ class _Round(Operation):
 round: Any = register(_Round("round", "x rounded to `decimals` places; halves to even."))
 
 
+alike(round)
+
+
 @round.examples
 def _(rng):
     yield (rng.normal(size=(4,)),), {}
@@ -82,7 +86,7 @@ def copysign(s, x, y):
 
 
 copysign.partials(
-    lambda t, out, x, y: t * (np.sign(value_of(x)) * np.copysign(1.0, value_of(y))).astype(t.dtype),
+    lambda t, out, x, y: t * (sign(value_of(x)) * np.copysign(1.0, value_of(y))).astype(t.dtype),
     None,
 )
 
@@ -137,7 +141,10 @@ def _modf_back(t, out, x):
 
 @modf.define_jvp
 def _modf_along(dots, out, x):
-    return dots[0], np.zeros(np.shape(value_of(x)), value_of(out[1]).dtype)
+    return dots[0], None
+
+
+alike(modf)
 
 
 @modf.examples
@@ -165,6 +172,9 @@ def _frexp_back(t, out, x):
 @frexp.define_jvp
 def _frexp_along(dots, out, x):
     return ldexp(dots[0], -value_of(out[1])), None
+
+
+alike(frexp)
 
 
 @frexp.examples

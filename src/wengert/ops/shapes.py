@@ -6,10 +6,13 @@ handle on the result stays linked with its base (core/handle.py).
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from ..core.handle import shape_of
+from ..kinds.batching import alike, flattened, ndim_of, row_axis
 from ..kinds.linear import linear
 from .indexing import Hole, scatter
 
@@ -23,6 +26,22 @@ def reshape(x, *, shape, order="C"):
 @reshape.transpose
 def _reshape_back(t, x, *, shape, order="C"):
     return reshape(t, shape=tuple(x.shape), order=order)
+
+
+@reshape.batch
+def _reshape_rows(args, batched, size, *, shape, order="C"):
+    (x,) = args
+    if order == "F":  # the C order of the axes reversed
+        turned = reshape(_rows_reversed(x), shape=(size, *reversed(shape)))
+        return _rows_reversed(turned)
+    if -1 in shape and size == 0:  # of nothing NumPy cannot say how much -1 is
+        count = math.prod(shape_of(x)[1:]) // -math.prod(shape)
+        shape = tuple(count if n == -1 else n for n in shape)
+    return reshape(x, shape=(size, *shape))
+
+
+def _rows_reversed(x: Any) -> Any:
+    return transpose(x, axes=(0, *range(ndim_of(x) - 1, 0, -1)))
 
 
 @reshape.examples
@@ -59,6 +78,14 @@ def _transpose_put(base, view, *, axes=None):
     return transpose(view, axes=_inverse(axes))
 
 
+@transpose.batch
+def _transpose_rows(args, batched, size, *, axes=None):
+    (x,) = args
+    ndim = ndim_of(x) - 1
+    order = range(ndim - 1, -1, -1) if axes is None else axes
+    return transpose(x, axes=(0, *[row_axis(a, ndim) for a in order]))
+
+
 @transpose.examples
 def _(rng):
     yield (rng.normal(size=(2, 3, 4)),), {}
@@ -72,6 +99,13 @@ def expand_dims(x, *, axis):
     return np.expand_dims(x, axis)
 
 
+@expand_dims.batch
+def _expand_rows(args, batched, size, *, axis):
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    ndim = ndim_of(args[0]) - 1 + len(axes)
+    return expand_dims(args[0], axis=tuple(row_axis(a, ndim) for a in axes))
+
+
 @expand_dims.examples
 def _(rng):
     yield (rng.normal(size=(2, 3)),), {"axis": 1}
@@ -82,6 +116,16 @@ def _(rng):
 def squeeze(x, *, axis=None):
     """Without the axes of length one, or without the given ones."""
     return np.squeeze(x, axis)
+
+
+@squeeze.batch
+def _squeeze_rows(args, batched, size, *, axis=None):
+    (x,) = args
+    lengths = shape_of(x)[1:]
+    if axis is None:
+        axis = tuple(i for i, n in enumerate(lengths) if type(n) is int and n == 1)
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    return squeeze(x, axis=tuple(row_axis(a, len(lengths)) for a in axes)) if axes else x
 
 
 @squeeze.examples
@@ -120,6 +164,13 @@ def _flip_put(base, view, *, axis=None):
     return flip(view, axis=axis)
 
 
+@flip.batch
+def _flip_rows(args, batched, size, *, axis=None):
+    ndim = ndim_of(args[0]) - 1
+    axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    return flip(args[0], axis=tuple(row_axis(a, ndim) for a in axes))
+
+
 @flip.examples
 def _(rng):
     yield (rng.normal(size=(2, 3)),), {}
@@ -139,6 +190,17 @@ def _roll_back(t, x, *, shift, axis=None):
     return roll(t, shift=back, axis=axis)
 
 
+@roll.batch
+def _roll_rows(args, batched, size, *, shift, axis=None):
+    (x,) = args
+    if axis is None:
+        return reshape(roll(flattened(x), shift=shift, axis=1), shape=shape_of(x))
+    ndim = ndim_of(x) - 1
+    if isinstance(axis, tuple):
+        return roll(x, shift=shift, axis=tuple(row_axis(a, ndim) for a in axis))
+    return roll(x, shift=shift, axis=row_axis(axis, ndim))
+
+
 @roll.examples
 def _(rng):
     yield (rng.normal(size=(2, 3)),), {"shift": 2}
@@ -156,6 +218,9 @@ def copy(x, *, order="K"):
 @copy.transpose
 def _copy_back(t, x, *, order="K"):
     return t
+
+
+alike(copy)
 
 
 @copy.examples
@@ -190,6 +255,13 @@ def _diagonal_back(t, x, *, offset=0, axis1=0, axis2=1):
     order = [k for k in range(x.ndim) if k not in (axis1 % x.ndim, axis2 % x.ndim)]
     order += [axis1 % x.ndim, axis2 % x.ndim]
     return transpose(z, axes=_inverse(order))
+
+
+@diagonal.batch
+def _diagonal_rows(args, batched, size, *, offset=0, axis1=0, axis2=1):
+    (x,) = args
+    ndim = ndim_of(x) - 1
+    return diagonal(x, offset=offset, axis1=row_axis(axis1, ndim), axis2=row_axis(axis2, ndim))
 
 
 @diagonal.examples

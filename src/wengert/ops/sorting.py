@@ -20,6 +20,7 @@ import numpy as np
 
 from ..core.apply import Operation
 from ..core.op import register
+from ..kinds.batching import along
 from ..kinds.linear import linear
 from ..kinds.opaque import opaque
 
@@ -57,6 +58,10 @@ def scatter_along(t, positions, *, axis, length, unique=False):
 @scatter_along.transpose
 def _scatter_back(t, x, positions, *, axis, length, unique=False):
     return gather_along(t, positions, axis=axis, unique=unique)
+
+
+for _op in (gather_along, scatter_along):
+    along(_op)
 
 
 @gather_along.examples
@@ -145,6 +150,23 @@ def histogram_counts(x, edges):
 def unique_positions(x, *, axis=None, equal_nan=True):
     """First positions of the distinct elements, the distinct element of each, and their number."""
     return np.unique(x, True, True, True, axis, equal_nan=equal_nan)[1:]
+
+
+for _op in (argsort, argpartition, lexsort):
+    along(_op)
+
+
+@searchsorted.batch
+def _searchsorted_rows(args, batched, size, *, side="left"):
+    x, v, *sorter = args
+    if batched[0] or any(batched[2:]):
+        return NotImplemented  # another sequence for each row: one by one
+    return searchsorted(x, v, *sorter, side=side)
+
+
+@digitize.batch
+def _digitize_rows(args, batched, size, *, right=False):
+    return NotImplemented if batched[1] else digitize(*args, right=right)
 
 
 @argsort.examples

@@ -13,21 +13,28 @@ it, as for a sum of functions of eigenvalues.  Singular values zero: likewise.
 
 from __future__ import annotations
 
+from math import nan
 from typing import Any
 
 import numpy as np
 import scipy  # scipy.linalg is loaded when it is first used
 
-from ..core.handle import Handle, value_of
+from ..core.handle import Handle, is_traced, value_of
 from ..core.node import Node
+from ..kinds.batching import on_last_axes
+from ..kinds.elementwise import POSITIVE, REAL, elementwise
 from .choice import where
-from .linalg import adjoint, hermitian, matrices, solve
+from .creation import full, identity, positions
+from .linalg import adjoint, hermitian, matrices, real_dtype, solve
+from .reductions import argmax
 
 CONVERGE = "Look for NaN or infinity in it"
 
 
 def quotient(x: Any, d: Any) -> Any:
     """x / d; where d is 0 it is NaN, but 0 where x is a zero that nobody will vary."""
+    if is_traced(x) or is_traced(d):
+        return spared_quotient(x, d)
     divisor = value_of(d)
     pole = divisor == 0
     if not pole.any():
@@ -39,8 +46,30 @@ def quotient(x: Any, d: Any) -> Any:
     return x / where(pole, np.array(np.nan, divisor.dtype), d)
 
 
+@elementwise(oracle="x / d", domain=[REAL, POSITIVE], complex_ok=True, singular=True)
+def spared_quotient(s, x, d):
+    """x / d; where d is 0 it is 0 if x is too, and NaN if not; its derivative there is NaN.
+
+    What `quotient` is in graphs, in which values cannot be looked at.
+    """
+    pole = s.equal(d, 0)
+    spared = s.logical_and(pole, s.equal(x, 0))
+    return s.where(spared, 0 * x, x / s.where(pole, nan, d))
+
+
+def _or_nan(d: Any) -> Any:
+    return where(value_of(d) == 0, nan, d)
+
+
+spared_quotient.partials(
+    lambda t, out, x, d: t / _or_nan(d), lambda t, out, x, d: -t * (out / _or_nan(d))
+)
+
+
 def absent(t: Any) -> bool:
     """Whether a cotangent is a zero that nobody will vary: nobody asks for that output."""
+    if is_traced(t):
+        return type(t.node) is not Node and t.node.op is full and t.node.params["value"] == 0
     varied = isinstance(t, Handle) and type(t.node) is Node
     return not varied and not np.any(value_of(t))
 
@@ -51,16 +80,16 @@ def diagonal_of(x: Any) -> Any:
 
 
 def _off_diagonal(x: Any) -> Any:
-    return where(np.eye(x.shape[-1], dtype=bool), 0.0, x)
+    return where(identity(x.shape[-1], bool), 0.0, x)
 
 
 def _diagonal_matrix(d: Any) -> Any:
-    return d[..., None, :] * np.eye(d.shape[-1], dtype=d.real.dtype)
+    return d[..., None, :] * identity(d.shape[-1], real_dtype(d))
 
 
 def _differences(w: Any) -> Any:
     """w_j - w_i, and 1 on the diagonal."""
-    return where(np.eye(w.shape[-1], dtype=bool), 1.0, w[..., None, :] - w[..., :, None])
+    return where(identity(w.shape[-1], bool), 1.0, w[..., None, :] - w[..., :, None])
 
 
 # ---- eigenvalues -------------------------------------------------------------------------------
@@ -92,6 +121,9 @@ def _eigh_jvp(dots, out, a, *, lower=True):
     return diagonal_of(x).real, v @ quotient(_off_diagonal(x), _differences(w))
 
 
+on_last_axes(eigh, 2)
+
+
 @eigh.examples
 def _(rng):
     a = rng.normal(size=(3, 3)) + np.diag([0.0, 3.0, 6.0])
@@ -111,9 +143,9 @@ def eig(a):
 def _largest(v: Any) -> Any:
     """Where in each column the component of largest size stands, which LAPACK makes real."""
     size = np.abs(value_of(v))
-    if not size.size:
+    if size.shape[-1] == 0:
         return size > 0
-    return np.argmax(size, axis=-2, keepdims=True) == np.arange(size.shape[-2])[:, None]
+    return argmax(size, axis=-2, keepdims=True) == positions(size.shape[-2])[:, None]
 
 
 def _column_sums(x: Any) -> Any:
@@ -144,6 +176,9 @@ def _eig_vjp(t, out, a):
         gaps = np.conjugate(_differences(w))
         x_bar = x_bar + quotient(_off_diagonal(adjoint(v) @ t_v), gaps)
     return (solve(adjoint(v), x_bar @ adjoint(v)),)
+
+
+on_last_axes(eig, 2)
 
 
 @eig.examples
@@ -192,7 +227,7 @@ def _svd_vjp(t, out, a, *, full_matrices=False):
 
 
 def _sums(s: Any) -> Any:
-    return where(np.eye(s.shape[-1], dtype=bool), 1.0, s[..., None, :] + s[..., :, None])
+    return where(identity(s.shape[-1], bool), 1.0, s[..., None, :] + s[..., :, None])
 
 
 def _outside(u: Any, u1: Any, t_u: Any, t_u1: Any, inside: Any) -> Any:
@@ -202,6 +237,9 @@ def _outside(u: Any, u1: Any, t_u: Any, t_u1: Any, inside: Any) -> Any:
     if u.shape[-1] > k:
         rest = rest - u[..., k:] @ (adjoint(t_u[..., k:]) @ u1)
     return rest
+
+
+on_last_axes(svd, 2)
 
 
 @svd.examples
@@ -223,7 +261,7 @@ def expm(a):
 def _derivative_of_expm(a: Any, direction: Any) -> Any:
     """By the exponential of [[a, direction], [0, a]]: Van Loan 1978, IEEE Trans. AC 23, 395-404."""
     n = a.shape[-1]
-    both = np.eye(2 * n, dtype=a.real.dtype)
+    both = identity(2 * n, real_dtype(a))
     first, second = both[:, :n], both[:, n:]
     block = first @ a @ first.T + second @ a @ second.T + first @ direction @ second.T
     return first.T @ expm(block) @ second
@@ -247,6 +285,9 @@ def _expm_series(a: Any) -> Any:
         term = term @ small / k
         total = total + term
     return np.linalg.matrix_power(total, 1024)
+
+
+on_last_axes(expm, 2)
 
 
 @expm.examples

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..autodiff.directional import jvp, linearize, vjp
 from ..autodiff.transforms import grad
-from ..core.handle import value_of
+from ..core.handle import dtype_of, value_of
 from ..core.spec import spec_of
 from ..errors import CheckError
 from .grads import check_grads
@@ -188,7 +188,7 @@ def floating(op: Any, args: Any, params: dict[str, Any]) -> tuple[Any, tuple[Any
             full[i] = x
         out = op(*full, **params)
         outs = out if isinstance(out, tuple) else (out,)
-        return tuple(y for y in outs if np.asarray(value_of(y)).dtype.kind in "fc")
+        return tuple(y for y in outs if dtype_of(y).kind in "fc")
 
     return f, tuple(np.asarray(args[i]) for i in slots)
 
