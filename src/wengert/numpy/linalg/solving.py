@@ -13,7 +13,7 @@ import numpy as np
 
 from ...core.handle import value_of
 from ...errors import MatrixError, ShapeError, at, user_line
-from ...ops import linalg, shapes
+from ...ops import determinants, linalg, shapes
 from ..dispatch import as_array, counterpart
 
 
@@ -88,7 +88,7 @@ def det(a: Any) -> Any:
     array([[ 4., -2.],
            [-2.,  1.]])
     """
-    return linalg.det(as_array(a))
+    return determinants.det(as_array(a))
 
 
 @counterpart(np.linalg.slogdet)
@@ -105,7 +105,7 @@ def slogdet(a: Any) -> SlogdetResult:
         ``sign`` and ``logabsdet``; at a singular matrix the derivative is refused, unless nothing
         asks for it.
     """
-    return SlogdetResult(*linalg.slogdet(as_array(a)))
+    return SlogdetResult(*determinants.slogdet(as_array(a)))
 
 
 @counterpart(np.linalg.pinv)
