@@ -74,10 +74,10 @@ def alike(op: Any) -> Rule:
 def along(op: Any) -> Rule:
     """The rule of an operation along one axis, of operands of one shape; states it, too.
 
-    An axis that is None stands for all elements in a line.
+    An axis that is not said is the last one; None stands for all elements in a line.
     """
 
-    def rule(args: Any, batched: Any, size: Any, *, axis: Any, **params: Any) -> Any:
+    def rule(args: Any, batched: Any, size: Any, *, axis: Any = -1, **params: Any) -> Any:
         rows = [fronted(x, b, size) for x, b in zip(args, batched, strict=True)]
         if axis is None:
             return op(*[flattened(x) for x in rows], axis=1, **params)
@@ -95,21 +95,18 @@ def flattened(x: Any) -> Any:
     return lookup("reshape")(x, shape=(first, count))
 
 
-def on_last_axes(op: Any, *core: int) -> Rule:
-    """The rule of an operation on the last axes of its operands; states it, too.
+def on_last_axes(op: Any, core: int) -> Rule:
+    """The rule of an operation on the last `core` axes of its operands; states it, too.
 
-    Parameters
-    ----------
-    op : Op
-        Its operands may have further axes in front, which are broadcast.
-    *core : int
-        For each operand how many last axes belong together.
+    The operands may have further axes in front, which are broadcast.
     """
 
     def rule(args: Any, batched: Any, size: Any, **params: Any) -> Any:
-        pairs = list(zip(args, batched, core, strict=True))
-        most = max(ndim_of(x) - b - c for x, b, c in pairs)
-        return op(*[deepened(x, most + c) if b else x for x, b, c in pairs], **params)
+        most = max(ndim_of(x) - b for x, b in zip(args, batched, strict=True))
+        if most < core:
+            return NotImplemented  # not what the operation is for: it will say so
+        rows = [deepened(x, most) if b else x for x, b in zip(args, batched, strict=True)]
+        return op(*rows, **params)
 
     return op.batch(rule)  # type: ignore[no-any-return]
 
