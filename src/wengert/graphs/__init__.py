@@ -7,6 +7,8 @@ computation.py   computation: outputs and inputs as a callable
 derivatives.py   gradients: of tensors by tensors, for graphs built by hand
 """
 
+from ..keep import load, register_class, register_graph, save
+from .calling import Results, Signature
 from .computation import Computation, computation
 from .derivatives import gradients
 from .graph import Graph
@@ -19,7 +21,13 @@ __all__ = [
     "computation",
     "gradients",
     "input",
+    "load",
+    "save",
     "spec",
     "trace",
     "variable",
 ]
+
+register_graph(Graph)
+register_class(Signature, name="Signature")
+register_class(Results, name="Results")

@@ -10,9 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.handle import leaf
+from ..keep import register_class
 from ..tensor import Tensor
 
 
+@register_class(name="Parameter")
 class Parameter(Tensor):
     """A tensor that a model learns.
 

@@ -1,0 +1,65 @@
+"""Damage: how the readers below say that a file is not what it should be.
+
+They raise `Damage`, which says what is wrong and nothing about where the file is; `load` makes it a
+`FileError` that names the file and the user's line.  `need` is the check that all of them use, and
+`parsed` reads JSON as strictly as the format is meant: no key twice, no fractions, no NaN.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+
+class Damage(Exception):
+    """What is wrong with a file."""
+
+
+def need(condition: Any, message: str) -> None:
+    """Complain unless the condition holds."""
+    if not condition:
+        raise Damage(message)
+
+
+def index(x: Any, count: int, what: str) -> int:
+    """A whole number from 0 to count - 1."""
+    if type(x) is not int or not 0 <= x < count:
+        raise Damage(f"{what} is {brief(x)}, which is not a number from 0 to {count - 1}")
+    return x
+
+
+def brief(x: Any) -> str:
+    """What was found, not longer than a message should be."""
+    try:
+        text = repr(x)
+    except ValueError:  # a whole number with more digits than Python prints
+        text = "a huge number"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        keys = [k for k, _ in pairs]
+        twice = next(k for i, k in enumerate(keys) if k in keys[:i])
+        raise Damage(f"the key {brief(twice)} comes twice")
+    return made
+
+
+def _no_fraction(text: str) -> NoReturn:
+    raise Damage(f"{brief(text)} stands where only whole numbers may")
+
+
+def parsed(text: str, what: str) -> Any:
+    """The JSON in a text."""
+    try:
+        return json.loads(
+            text, object_pairs_hook=_once, parse_float=_no_fraction, parse_constant=_no_fraction
+        )
+    except ValueError as error:
+        raise Damage(f"{what} is not JSON ({error})") from error
+
+
+def written(x: Any) -> str:
+    """JSON as this format has it: compact, ASCII, the same bytes for the same object."""
+    return json.dumps(x, separators=(",", ":"), ensure_ascii=True, allow_nan=False)

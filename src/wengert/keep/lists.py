@@ -1,0 +1,181 @@
+"""Lists: a graph as JSON, line by line.
+
+    {"name": ..,
+     "ops":    [[name, kind, module], ..]        what the lines are made by
+     "specs":  [[dtype, lengths], ..]            or {"parts": [..]} of several outputs
+     "texts":  [..]                              the user's files and lines
+     "lines":  [[what, type, operands, spec, notes], ..]
+     "inputs": [..], "outputs": [..], "updates": [[variable, line], ..], "effects": [..],
+     "structure": [of the arguments, of the results]}
+
+`what` is the number of an operation, or a word for a line without one: "input", "size", "constant",
+"variable", "value".  `type` is N, D or C (Node, Discrete, Constant: core/node.py).  Operands are
+numbers of earlier lines.  Operations are named, and found in the registry of the running program;
+`module` says what to import when one is not there, and is never imported.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ..core.apply import PART
+from ..core.graph import Graph
+from ..core.node import CONSTANT, INPUT, Constant, Discrete, Leaf, Node, is_variable
+from ..core.op import REGISTRY, Op
+from ..core.tracing import SIZE
+from ..errors import GraphError, RegistryError, at, user_line
+from .checks import Budget, bare
+from .lengths import fits, spelled
+from .writing import Path, Writer, spec_json
+
+LETTERS: dict[type, str] = {Node: "N", Discrete: "D", Constant: "C"}
+# What a line has of its own in the file, and what is made anew or belongs to the program.
+OWN = ("spec", "name", "where", "scope", "level", "requires", "params", "value", "tensor")
+ANEW = ("owner", "holder", "hooks", "unchecked", "source", "probed")
+_PLACE = re.compile(r"^(.*?)(:\d+(?:, in .*)?)$", re.DOTALL)
+
+
+def graph_json(writer: Writer, graph: Graph, path: Path) -> Any:
+    """The JSON of a graph; its arrays go to the writer."""
+    return _Lines(writer, graph, path).made()
+
+
+class _Lines:
+    """The tables of one graph, filled while its lines are written."""
+
+    def __init__(self, writer: Writer, graph: Graph, path: Path) -> None:
+        self.writer, self.graph, self.path = writer, graph, path
+        self.ops: dict[Op, int] = {}
+        self.specs: dict[Any, int] = {}
+        self.texts: dict[str, int] = {}
+        self.budget = Budget()
+
+    def made(self) -> Any:
+        graph, number = self.graph, self.graph.index
+        lines = [self._line(i, node) for i, node in enumerate(graph.nodes)]
+        return {
+            "name": str(graph.name),
+            "ops": [[op.name, op.kind, _module(op)] for op in self.ops],
+            "specs": [_spec_json(s) for s in self.specs],
+            "texts": list(self.texts),
+            "lines": lines,
+            "inputs": [number(n) for n in graph.inputs],
+            "outputs": [number(n) for n in graph.outputs],
+            "updates": [[number(v), number(n)] for v, n in graph.updates.items()],
+            "effects": [number(n) for n in graph.effects],
+            "structure": self.writer.value(tuple(graph.structure), (*self.path, "structure")),
+        }
+
+    def _line(self, i: int, node: Node) -> list[Any]:
+        path = (*self.path, f"line %{i} ({node.op.name})")
+        notes = self._notes(node, path)
+        what: Any
+        if isinstance(node.op, Leaf):
+            what = self._leaf(node, notes, path)
+        else:
+            self._check(i, node)
+            what = self._op(node)
+        if node.params:
+            notes["params"] = self.writer.value(node.params, path)
+        letter = LETTERS.get(type(node), "C")
+        is_derived = what not in ("constant", "value")
+        spec = self.specs.setdefault(node.spec, len(self.specs)) if is_derived else None
+        made = [what, letter, list(self.graph.operands(i)), spec]
+        return [*made, notes] if notes else made
+
+    def _leaf(self, node: Node, notes: dict[str, Any], path: Path) -> str:
+        if node.op is INPUT and is_variable(node):
+            name = node.name or ".".join((*self.path, f"variable.{len(self.writer.tensors)}"))
+            notes["tensor"] = self.writer.variable(node, name)
+            return "variable"
+        if node.op is INPUT and node.is_traced:
+            return "input"
+        if node.op is SIZE:
+            return "size"
+        if node.op is INPUT or node.op is CONSTANT:
+            name = (*self.path, f"constant.{len(self.writer.arrays)}")
+            notes["value"] = self.writer.value(node.value, name)
+            return "constant" if node.op is CONSTANT else "value"
+        raise GraphError(
+            f"{path[-1]} has a history outside of the graph {self.graph.name}, which would be lost "
+            "silently. Pass the tensor as an argument, make it a variable (wengert.variable), or "
+            f"use its values (x.numpy()) if it is meant to be constant{at(user_line())}."
+        )
+
+    def _op(self, node: Node) -> int:
+        op: Any = node.op
+        if op is not PART and REGISTRY.get(op.name) is not op:
+            other = op.name in REGISTRY
+            raise RegistryError(
+                f"the operation {op.name} is kept by its name, but "
+                + ("another operation is registered under it" if other else "it has none")
+                + ". Register it under a name of its own, wengert.extend.as_operation(..., "
+                f"name=...){at(node.where)}."
+            )
+        return self.ops.setdefault(op, len(self.ops))
+
+    def _check(self, i: int, node: Node) -> None:
+        """A list whose lines are not what their operations give could not be loaded again."""
+        op: Any = node.op
+        for spec in node.spec if isinstance(node.spec, tuple) else (node.spec,):
+            if spec is None or not fits(spec.shape):
+                raise GraphError(
+                    f"line %{i} ({op.name}) holds {spec}, which cannot be kept{at(node.where)}."
+                )
+        try:
+            found = self.budget.spec_of_line(op, [a.spec for a in node.inputs], node.params)
+        except ValueError as error:
+            raise GraphError(f"line %{i} ({op.name}): {error}{at(node.where)}.") from error
+        if found is not None and bare(found[0]) != bare(node.spec):
+            raise GraphError(
+                f"line %{i} ({op.name}) holds {_text(node.spec)}, but whatever its operands are "
+                f"it is {_text(found[0])} in a graph: its shape or dtype depends on their values. "
+                f"Trace the function instead, wengert.trace(f)(...){at(node.where)}."
+            )
+
+    def _notes(self, node: Node, path: Path) -> dict[str, Any]:
+        extra = node.extra or {}
+        notes: dict[str, Any] = {}
+        if extra.get("name") is not None:
+            notes["name"] = str(extra["name"])
+        where = shortened(extra.get("where"), self.writer.where)
+        if where is not None:
+            notes["where"] = self.texts.setdefault(where, len(self.texts))
+        if extra.get("scope"):
+            notes["scope"] = str(extra["scope"])
+        if extra.get("level"):
+            notes["level"] = int(extra["level"])
+        if extra.get("requires"):
+            notes["requires"] = [[spelled(r.length), r.equal, r.reason] for r in extra["requires"]]
+        if extra.get("probed") and not extra.get("unchecked"):
+            notes["probed"] = True
+        rest = {k: v for k, v in extra.items() if k not in OWN and k not in ANEW}
+        if rest:
+            notes["more"] = self.writer.value(rest, path)
+        return notes
+
+
+def shortened(where: str | None, mode: str | None) -> str | None:
+    """What is kept of the user's file and line."""
+    if where is None or mode == "full":
+        return where
+    found = _PLACE.match(where)
+    if mode is None or found is None:
+        return None
+    return re.split(r"[\\/]", found[1])[-1] + found[2]
+
+
+def _spec_json(spec: Any) -> Any:
+    if isinstance(spec, tuple):
+        return {"parts": [spec_json(s) for s in spec]}
+    return None if spec is None else spec_json(spec)
+
+
+def _module(op: Op) -> str:
+    thing = getattr(op, "function", None) or op.run
+    return getattr(thing, "__module__", None) or type(op).__module__
+
+
+def _text(spec: Any) -> str:
+    return f"({', '.join(map(_text, spec))})" if isinstance(spec, tuple) else str(spec)
