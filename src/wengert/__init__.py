@@ -4,7 +4,7 @@ grad, value_and_grad, vjp, jvp, linearize      derivatives of functions
 jacobian, jacfwd, jacrev, hessian, hvp         matrices of derivatives
 checkpoint, stop_gradient, no_grad             what is remembered, what is passed
 Tensor, tensor                                 arrays that remember how they were computed
-trace, input, variable, spec                   graphs from functions, and by hand
+trace, input, variable, spec, dim              graphs from functions, and by hand
 Graph, computation, gradients                  what is built, run and derived
 scope, policy                                  names for its lines, rules while it is built
 numpy, nn, optim, data, extend, show, testing  submodules
@@ -19,6 +19,7 @@ from .autodiff.checkpoint import checkpoint
 from .autodiff.directional import jvp, linearize, vjp
 from .autodiff.matrices import hessian, hvp, jacfwd, jacobian, jacrev
 from .autodiff.transforms import grad, stop_gradient, value_and_grad
+from .core.dims import dim
 from .core.policy import policy
 from .core.recording import enable_grad, is_recording, no_grad
 from .core.tracing import scope
@@ -33,6 +34,7 @@ ELSEWHERE = {
     "check_grads": "testing",
     "check_op": "testing",
     **dict.fromkeys("Graph computation gradients input spec trace variable".split(), "graphs"),
+    **dict.fromkeys("save load".split(), "graphs"),  # which makes the graphs that are loaded
 }
 
 __version__ = "0.1.0.dev0"
@@ -41,6 +43,7 @@ __all__ = [
     "Tensor",
     "WengertError",
     "checkpoint",
+    "dim",
     "enable_grad",
     "grad",
     "hessian",

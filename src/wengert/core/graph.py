@@ -278,7 +278,8 @@ def _in_order(outputs: Iterable[Node]) -> list[Node]:
             if a.op is CONSTANT:
                 ordered[a] = None
         ordered[node] = None
-    ordered.update(dict.fromkeys(n for n in seen if n not in ordered))
+    rest = sorted((n for n in seen if n not in ordered), key=_serial)  # constants nobody uses
+    ordered.update(dict.fromkeys(rest))
     return list(ordered)
 
 
