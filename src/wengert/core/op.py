@@ -73,6 +73,9 @@ class Op:
     effect : bool
         It does something beside its value: it runs in the order of the program even if nobody
         uses the value, and is never merged with another or dropped.
+    kept : bool
+        Whether a file may name it. False for what reaches outside (writes files, opens
+        connections): running a graph that came from elsewhere must not do that.
     implementations : dict
         For the name of a backend what it runs in place of `run`; see `implement`.
     masks : bool
@@ -88,6 +91,7 @@ class Op:
     commutative = False
     alias = False
     effect = False
+    kept = True
     implementations: dict[str, Callable[..., Any]] = {}  # noqa: RUF012 - replaced, never changed
     masks = False
     singular: bool | Callable[[Node], bool] = False

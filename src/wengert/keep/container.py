@@ -212,7 +212,7 @@ def _entry(name: str, entry: Any) -> tuple[np.dtype[Any], tuple[int, ...], int, 
     need(extent < 2**62, f"{what} has shape {brief(shape)}, too large for any machine")
     size = math.prod(shape) * dtype.itemsize
     need(
-        0 <= offsets[0] and offsets[1] - offsets[0] == size,
+        offsets[0] >= 0 and offsets[1] - offsets[0] == size,
         f"{what} has offsets {brief(offsets)}, but its shape needs {size} bytes",
     )
     return dtype, tuple(shape), offsets[0], offsets[1]

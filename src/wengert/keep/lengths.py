@@ -1,9 +1,9 @@
 """Lengths: sizes with names as text, read within limits.
 
-A size is kept as it is spelled, "2*n + 1" (core/dims.py).  Expanding a polynomial can take more time
-and memory than its text suggests: "(a + b)**16" has 17 terms, a product of four such 83521.  So a
-text that is read may have only what a spelled size has (powers of names, no powers of sums), and
-neither it nor the lengths of one shape together may expand to more than LIMIT terms.
+A size is kept as it is spelled, "2*n + 1" (core/dims.py).  Expanding a polynomial can take more
+time and memory than its text suggests: "(a + b)**16" has 17 terms, a product of four such 83521.
+So a text that is read may have only what a spelled size has (powers of names, no powers of sums),
+and neither it nor the lengths of one shape together may expand to more than LIMIT terms.
 """
 
 from __future__ import annotations

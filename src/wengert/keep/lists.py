@@ -24,7 +24,7 @@ from ..core.graph import Graph
 from ..core.node import CONSTANT, INPUT, Constant, Discrete, Leaf, Node, is_variable
 from ..core.op import REGISTRY, Op
 from ..core.tracing import SIZE
-from ..errors import GraphError, RegistryError, at, user_line
+from ..errors import GraphError, RegistryError, StructureError, at, user_line
 from .checks import Budget, bare
 from .lengths import fits, spelled
 from .writing import Path, Writer, spec_json
@@ -112,6 +112,12 @@ class _Lines:
                 + ("another operation is registered under it" if other else "it has none")
                 + ". Register it under a name of its own, wengert.extend.as_operation(..., "
                 f"name=...){at(node.where)}."
+            )
+        if not op.kept:
+            raise StructureError(
+                f"the operation {op.name} reaches outside of the graph (it writes files or the "
+                "like), so no file may hold it. Save the graph without it"
+                f"{at(node.where)}."
             )
         return self.ops.setdefault(op, len(self.ops))
 

@@ -238,6 +238,7 @@ def _op_of(entry: Any) -> Any:
         except RegistryError as error:
             raise RegistryError(f"{error} {hint}{at(user_line())}.") from None
     op = REGISTRY[name]
+    need(op.kept, f"the operation {brief(name)} reaches outside, which no file may ask for")
     need(
         op.kind == kind,
         f"the operation {brief(name)} was of the kind {brief(kind)}, and the one of that name here "

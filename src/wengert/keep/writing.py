@@ -38,7 +38,7 @@ from .lengths import spelled
 
 Path = tuple[str, ...]
 DEPTH = 100  # containers inside containers
-# What a tensor is by its leaf: differentiable (requires_grad), a variable without derivative, plain.
+# What a tensor is by its leaf: with requires_grad, a variable without derivative, plain.
 KINDS: dict[type, str] = {Node: "differentiable", Discrete: "discrete", Constant: "constant"}
 TYPES: dict[str, type] = {
     **{t.__name__: t for t in (bool, int, float, complex)},

@@ -208,6 +208,9 @@ def log(x: Any, where: str, *, to: Any, label: Any = None) -> None:
     write_line(to, entry(x, label, where))
 
 
+log.kept = False  # a graph from elsewhere must not choose files to write to
+
+
 @log.examples
 def _log_examples(rng: np.random.Generator) -> Iterator[Example]:
     yield (rng.normal(size=(2, 3)),), {"to": _Silent(), "label": "x"}
