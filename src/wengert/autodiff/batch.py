@@ -19,7 +19,7 @@ import optree
 
 from ..core import tree
 from ..core.handle import Handle, describe, shape_of, wrap
-from ..core.node import Node, next_serial
+from ..core.node import Node, constant, next_serial
 from ..core.op import lookup
 from ..core.recording import tracing
 from ..core.spec import Spec
@@ -111,9 +111,12 @@ def _vmap(
 ) -> Any:
     what = f"vmap of {name_of(fun)}"
     leaves, structure = tree.flatten((args, kwargs))
-    axes = _axes_of_arguments(in_axes, args, kwargs, len(leaves), what)
+    axes = axes_of_arguments(in_axes, args, kwargs, len(leaves), what)
     columns, size = _fronted_rows(leaves, axes, axis_size, (args, kwargs), what)
     since = next_serial()
+    given = leaves
+    # What is the same for all rows is a tensor inside too, so that it can be read at their indices.
+    leaves = [wrap(constant(x)) if type(x) is np.ndarray else x for x in leaves]
     rows: dict[Node, Any] = {}
     for i, x in columns.items():
         spec = describe(x)
@@ -133,7 +136,8 @@ def _vmap(
     results = []
     for x, axis in zip(outs, places, strict=True):
         value, batched = next(values) if isinstance(x, Handle) else (x, False)
-        results.append(_result(value, batched, axis, size, what, columns))
+        value = _result(value, batched, axis, size, what)
+        results.append(_as_given(value, given))
     return tree.unflatten(out_structure, results)
 
 
@@ -148,7 +152,7 @@ def _check_untouched(written: dict[Any, Any], what: str) -> None:
 # ---- axes --------------------------------------------------------------------------------------
 
 
-def _axes_of_arguments(
+def axes_of_arguments(
     in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], count: int, what: str
 ) -> list[Any]:
     """For each leaf of the arguments the axis of the rows, or None."""
@@ -266,8 +270,8 @@ def _moved(x: Any, source: int, target: int) -> Any:
 # ---- results -----------------------------------------------------------------------------------
 
 
-def _result(value: Any, batched: bool, axis: Any, size: Any, what: str, columns: Any) -> Any:
-    """One result as the caller gets it."""
+def _result(value: Any, batched: bool, axis: Any, size: Any, what: str) -> Any:
+    """One result, with the rows where the caller wants them."""
     if value is None:
         return None
     spec = describe(value)
@@ -290,16 +294,17 @@ def _result(value: Any, batched: bool, axis: Any, size: Any, what: str, columns:
         )
     if not batched:
         value = lookup("broadcast_to")(value, shape=(size, *spec.shape))
-    value = _moved(value, 0, axis % ndim)
-    return value if isinstance(value, Handle) else _owned(value, columns)
+    return _moved(value, 0, axis % ndim)
 
 
-def _owned(value: Any, columns: dict[int, Any]) -> Any:
-    """An array that can be written to without any argument being changed."""
-    if not value.flags.writeable:
-        return value.copy()
-    if any(np.may_share_memory(value, x) for x in columns.values() if type(x) is np.ndarray):
-        return value.copy()
+def _as_given(value: Any, given: Sequence[Any]) -> Any:
+    """A tensor where tensors came in; an array that is no part of what came in."""
+    if value is None or isinstance(value, Handle):
+        return value
+    if any(isinstance(x, Handle) for x in given):
+        return wrap(constant(value))
+    if isinstance(value, np.ndarray):
+        arrays = (x for x in given if isinstance(x, np.ndarray))
+        if not value.flags.writeable or any(np.may_share_memory(value, x) for x in arrays):
+            return value.copy()
     return value
-
-

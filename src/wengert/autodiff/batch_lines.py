@@ -228,5 +228,3 @@ def _row(x: Any, i: int) -> Any:
     if isinstance(x, Handle):
         return apply(lookup("getitem"), (x,), {"index": i})
     return x[i]
-
-

@@ -25,7 +25,7 @@ from ..autodiff.directional import vjp as vjp_of
 from ..autodiff.project import project
 from ..autodiff.reverse import pullback
 from ..core.apply import apply
-from ..core.handle import Handle, value_of, wrap
+from ..core.handle import Handle, is_traced, shape_of, value_of, wrap
 from ..core.node import Node, constant
 from ..core.op import Op, Sweep, lookup
 from ..core.spec import is_inexact, spec_of
@@ -111,9 +111,11 @@ class UserOperation(Opaque):
                     "the operands, so derivatives by that tensor would be lost silently. Pass the "
                     f"tensor as an operand{at(node.where)}."
                 )
-            if bar is None:
+            if bar is None or not sweep.guarded:
                 continue
-            if sweep.guarded and not np.any(value_of(t)) and np.isnan(value_of(bar)).any():
+            if is_traced(bar):
+                bars[i] = bar if type(t) is tuple else _spared(t, bar)
+            elif not np.any(value_of(t)) and np.isnan(value_of(bar)).any():
                 bars[i] = np.zeros_like(value_of(bar))  # 0 * inf, see Elementwise
         return bars
 
@@ -121,9 +123,10 @@ class UserOperation(Opaque):
         """What the author's rule returns, checked."""
         self._refuse_whole_numbers(node)
         dot = self._explained("forward", super().jvp, node, dots, out, inputs, sweep)
-        if type(node.value) is tuple or dot is None:
+        spec = node.spec
+        if type(spec) is tuple or dot is None:
             return dot
-        shape, given = np.shape(node.value), np.shape(value_of(dot))
+        shape, given = spec.shape, shape_of(dot)
         if given != shape and not fits(shape, given):
             raise RuleError(
                 f"The forward rule of {self.name} returned shape {given} for a value of shape "
@@ -141,10 +144,10 @@ class UserOperation(Opaque):
         return super().checked(node, bars)
 
     def _refuse_whole_numbers(self, node: Node) -> None:
-        value = node.value
-        if type(value) is not tuple and np.asarray(value).dtype.kind not in "fc":
+        spec = node.spec
+        if type(spec) is not tuple and spec.dtype.kind not in "fc":
             raise NotDifferentiableError(
-                f"{self.name} returned {spec_of(value)}, and whole numbers have no derivative. "
+                f"{self.name} returned {spec}, and whole numbers have no derivative. "
                 "Compute in floating point, or register it with discrete=True if its derivative "
                 f"is known to be zero{at(node.where)}."
             )
@@ -156,6 +159,12 @@ class UserOperation(Opaque):
             raise
         except Exception as error:
             raise failed(f"The {mode} rule of {self.name}", error, node.where) from error
+
+
+def _spared(t: Any, bar: Any) -> Any:
+    """In a graph: `bar` with 0 in the place of NaN if all of `t` is zero; see Elementwise."""
+    nothing = lookup("logical_not")(lookup("any")(lookup("not_equal")(t, 0)))
+    return lookup("where")(lookup("logical_and")(nothing, lookup("isnan")(bar)), 0.0, bar)
 
 
 def backward_name_of(name: str) -> str:

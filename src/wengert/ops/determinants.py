@@ -157,7 +157,8 @@ def det_derivative(a, *directions):
     runs. Linear in each direction and symmetric in them, so its own derivatives are of its kind.
     """
     if directions:
-        a, *directions = np.broadcast_arrays(a, *directions)
+        shape = np.broadcast_shapes(np.shape(a), *map(np.shape, directions))
+        a, *directions = (np.broadcast_to(x, shape) for x in (a, *directions))
     return _mixed(a, directions)
 
 

@@ -53,7 +53,9 @@ class Rows(NamedTuple):
     order: Axes | None
 
 
-def place_of(parts: Sequence[Any], depths: Sequence[int], masks: Sequence[bool], ndim: int) -> Place:
+def place_of(
+    parts: Sequence[Any], depths: Sequence[int], masks: Sequence[bool], ndim: int
+) -> Place:
     """Where NumPy puts the axes that come from index arrays.
 
     Parameters
@@ -90,7 +92,12 @@ def place_of(parts: Sequence[Any], depths: Sequence[int], masks: Sequence[bool],
 
 
 def index_of_rows(
-    index: Any, operands: Sequence[Any], batched: Sequence[bool], x_ndim: int, x_batched: bool, size: Any
+    index: Any,
+    operands: Sequence[Any],
+    batched: Sequence[bool],
+    x_ndim: int,
+    x_batched: bool,
+    size: Any,
 ) -> tuple[Rows, Place]:
     """The index for all rows of an array whose rows have `x_ndim` axes.
 
