@@ -129,14 +129,14 @@ class Lines:
 
     def _value(self, node: Node) -> Pair:
         op: Any = node.op
-        known = self.known
-        pairs = [known[a] if isinstance(a, Node) else (a, False) for a in node.args]
+        pairs = [self._pair(a) for a in node.args]
         if op is PART:
             value, batched = pairs[0]
             return value[node.params["index"]], batched
         if op is VARIABLE:
             return pairs[0]
-        args, flags = [p[0] for p in pairs], [p[1] for p in pairs]
+        args = [p[0] for p in pairs]
+        flags = [p[1] for p in pairs]
         if type(node) is not Node and not op.discrete and node.args_as_nodes() and is_recording():
             with no_grad():  # as it was when the line was written down
                 return self._applied(node, op, args, flags)
@@ -164,13 +164,11 @@ class Lines:
         RuleError
             It has not: the rule is wrong, or the shape depends on the values.
         """
-        spec = node.spec
-        if type(spec) is Spec:
-            specs, outs = (spec,), (out,)
-        else:
-            specs, outs = spec, out
+        spec = node.extra["spec"] if node.extra is not None else node.spec
+        specs, outs = ((spec,), (out,)) if type(spec) is Spec else (spec, out)
         for one, x in zip(specs, outs, strict=True):
-            if shape_of(x) != (self.size, *one.shape):
+            shape = x.shape if type(x) is np.ndarray else shape_of(x)
+            if shape != (self.size, *one.shape):
                 raise RuleError(
                     f"vmap: {node.op.name} gave {shape_of(x)} for {self.size} rows of {one}. The "
                     "result of a batching rule has the rows first, and in each what the operation "

@@ -10,7 +10,7 @@ have all rows in their first axis.  An operation says how it treats such operand
     contracted   a contraction with one letter more
     alike        the rule of an operation that treats every element for itself
     along        the rule of an operation along one axis
-    on_last_axes      the rule of an operation on the last axes (LAPACK's matrices), earlier ones broadcast
+    on_last_axes  of an operation on the last axes (LAPACK's matrices), earlier ones broadcast
 
 The rules are written in wengert operations: on plain arrays they are NumPy, on tensors they are
 recorded, differentiate and trace.
@@ -30,7 +30,10 @@ Rule = Callable[..., Any]
 
 def ndim_of(x: Any) -> int:
     """The number of axes of whatever can be an operand."""
-    return len(shape_of(x))
+    try:
+        return x.ndim  # type: ignore[no-any-return]
+    except AttributeError:  # a Python number
+        return len(shape_of(x))
 
 
 def row_axis(axis: int, ndim: int) -> int:
@@ -54,8 +57,12 @@ def deepened(x: Any, ndim: int) -> Any:
 
 def aligned(args: Sequence[Any], batched: Sequence[bool]) -> list[Any]:
     """Operands that broadcast row by row."""
+    if len(args) == 1:
+        return [args[0]]
     ranks = [ndim_of(x) - b for x, b in zip(args, batched, strict=True)]
     most = max(ranks)
+    if min(ranks) == most:
+        return list(args)
     return [
         deepened(x, most) if b and rank < most else x
         for x, b, rank in zip(args, batched, ranks, strict=True)
@@ -138,8 +145,8 @@ def reduced(op: Any, x: Any, size: Any, **params: Any) -> Any:
 def contracted(op: Any, args: Sequence[Any], batched: Sequence[bool], **params: Any) -> Any:
     """A contraction with a letter for the rows, in front of the operands that have them."""
     ranks = [ndim_of(x) - b for x, b in zip(args, batched, strict=True)]
-    if op.name == "matmul" and _is_matrices(ranks, batched):
-        return op(*args)
+    if op.name in ("matmul", "dot") and _is_matrices(ranks, batched, op.name):
+        return lookup("matmul")(*args)
     letters = op.letters(*ranks, **params)
     new = next(c for c in ascii_letters if not any(c in word for word in letters))
     words = [new + w if b else w for w, b in zip(letters[:-1], batched, strict=True)]
@@ -147,9 +154,9 @@ def contracted(op: Any, args: Sequence[Any], batched: Sequence[bool], **params: 
     return run(*args, letters=(*words, new + letters[-1]))
 
 
-def _is_matrices(ranks: Sequence[int], batched: Sequence[bool]) -> bool:
+def _is_matrices(ranks: Sequence[int], batched: Sequence[bool], name: str) -> bool:
     """Whether np.matmul, asked as it is, does the same and as fast as can be."""
     m, n = ranks
     if all(batched):
-        return m == n and m >= 2
-    return batched[0] and m == 1 and n <= 2
+        return m == n and (m == 2 or (m > 2 and name == "matmul"))
+    return batched[0] and m == 1 and n in (1, 2)

@@ -107,7 +107,7 @@ def index_of_rows(
         A mask differs from row to row.
     """
     parts = index if isinstance(index, tuple) else (index,)
-    masks = [dtype_of(o) == bool for o in operands]
+    masks = [dtype_of(o).kind == "b" for o in operands]
     if any(m and b for m, b in zip(masks, batched, strict=True)):
         raise ShapeError(
             "vmap: a mask that differs from row to row chooses another number of elements in each, "
@@ -186,7 +186,7 @@ def _scatter_rows(args, batched, size, *, index, shape):
 def _setitem_rows(args, batched, size, *, index):
     x, v, *operands = args
     x = fronted(x, batched[0], size)
-    masks = [dtype_of(o) == bool for o in operands]
+    masks = [dtype_of(o).kind == "b" for o in operands]
     if any(m and b for m, b in zip(masks, batched[2:], strict=True)):
         return _chosen(x, v, batched[1], operands, index)
     rows, place = index_of_rows(index, operands, batched[2:], ndim_of(x) - 1, True, size)

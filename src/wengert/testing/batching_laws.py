@@ -69,9 +69,11 @@ def _axes(flags: Sequence[bool], axis: int) -> tuple[int | None, ...]:
 
 
 def _is_refused(op: Any, operands: Sequence[Any], flags: Sequence[bool]) -> bool:
-    """Whether rows would be of different lengths: a mask for each."""
-    masks = [np.asarray(x).dtype == bool and flag for x, flag in zip(operands, flags, strict=True)]
-    return op.name in ("getitem", "setitem", "scatter") and any(masks[1:])
+    """Whether rows may be of different lengths: a mask for each, what is not zero in each."""
+    if op.name in ("getitem", "setitem", "scatter"):
+        masks = [np.asarray(x).dtype == bool for x in operands[1:]]
+        return any(m and flag for m, flag in zip(masks, flags[1:], strict=True))
+    return bool(op.sized_by_values)
 
 
 def _check_values(op: Any, f: Any, operands: Any, flags: Any, looped: Any) -> None:
@@ -80,8 +82,8 @@ def _check_values(op: Any, f: Any, operands: Any, flags: Any, looped: Any) -> No
             vmap(f, _axes(flags, 0))(*operands)
         except (ShapeError, TraceError):
             return
-        if op.name != "setitem":
-            raise CheckError(f"{op.name}: a mask for each row was not refused.")
+        if op.name != "setitem":  # which may be a choice
+            raise CheckError(f"{op.name}: rows of different lengths were not refused.")
     want = _stacked([f(*row) for row in looped])
     for axis in (0, -1):
         moved = [
