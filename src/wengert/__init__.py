@@ -21,7 +21,7 @@ from .autodiff.matrices import hessian, hvp, jacfwd, jacobian, jacrev
 from .autodiff.transforms import grad, stop_gradient, value_and_grad
 from .core.dims import dim
 from .core.policy import policy
-from .core.recording import enable_grad, is_recording, no_grad
+from .core.recording import enable_grad, is_recording, no_grad, note_lines
 from .core.tracing import scope
 from .errors import WengertError
 from .tensor import Tensor, tensor
@@ -34,6 +34,7 @@ ELSEWHERE = {
     "check_grads": "testing",
     "check_op": "testing",
     **dict.fromkeys("Graph computation gradients input spec trace variable".split(), "graphs"),
+    "why": "graphs",
     **dict.fromkeys("save load".split(), "graphs"),  # which makes the graphs that are loaded
 }
 
@@ -55,6 +56,7 @@ __all__ = [
     "jvp",
     "linearize",
     "no_grad",
+    "note_lines",
     "numpy",
     "ops",
     "policy",

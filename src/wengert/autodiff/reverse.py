@@ -24,6 +24,7 @@ from ..core.apply import Parts, part
 from ..core.handle import Handle, is_traced, value_of, wrap
 from ..core.node import Node, constant
 from ..core.op import Sweep
+from ..core.recording import Session, session
 from ..core.spec import Spec
 from ..core.tracing import Derivation, derivation, deriving_level
 from ..errors import NotDifferentiableError, at
@@ -132,7 +133,7 @@ class _State:
 
     __slots__ = ("bars", "buffers", "chosen", "done", "ends", "own", "plan", "stem", "sweep")
     plan: Traced | None
-    stem: Derivation | None
+    stem: Derivation | Session | None
 
     def __init__(self, tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Sweep):
         self.bars: Bars = dict(seeds)
@@ -144,11 +145,17 @@ class _State:
         self.buffers: set[Node] = set()  # nodes whose cotangent is a large array of our own
         self.own = Buffers(self.bars, self.buffers, sweep.wanted, chosen)
         self.chosen, self.sweep, self.ends = chosen, sweep, tape.ends
-        self.plan = self.stem = None
+        self.plan = None
+        self.stem = session() if sweep.recorded else None  # for the user's lines, if noted
 
 
 def _sweep(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Sweep) -> Bars:
-    return _walk(tape, _State(tape, seeds, chosen, sweep))
+    state = _State(tape, seeds, chosen, sweep)
+    try:
+        return _walk(tape, state)
+    finally:
+        if isinstance(state.stem, Session):
+            state.stem.line = None
 
 
 def _walk(tape: Tape, state: _State) -> Bars:
@@ -207,10 +214,10 @@ def _visit(node: Node, t: Any, state: _State) -> None:
     """Hand an operation its complete cotangent, and add up what it passes on."""
     sweep, bars = state.sweep, state.bars
     recorded = sweep.recorded
-    if state.plan is not None and state.stem is not None:
+    if state.stem is not None:
         state.stem.enter(node)
-        if node.args:
-            sweep = state.plan.sweep_at(node, (node,), node.args_as_nodes())
+    if state.plan is not None and node.args:
+        sweep = state.plan.sweep_at(node, (node,), node.args_as_nodes())
     if type(t) is Parts:
         t = _complete(t, node, recorded)
     if node.extra is not None and "hooks" in node.extra:

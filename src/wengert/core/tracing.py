@@ -26,7 +26,7 @@ from .node import INPUT, NO_PARAMS, Constant, Discrete, Leaf, Node, keep
 from .op import Op
 from .params import frozen, normalised, sizes_of
 from .policy import check_cast, chosen
-from .recording import is_recording
+from .recording import is_recording, session
 from .sizes import Demands, demands
 from .spec import Spec, is_inexact, spec_of
 
@@ -145,6 +145,13 @@ def scope(name: str, **metadata: Any) -> Iterator[str]:
         _scope.reset(token)
         if other is not None:
             _metadata.reset(other)
+
+
+def line_to_note() -> str:
+    """The user's line for what is recorded now: in a derivative, of what is differentiated."""
+    stem = _derivation.get() or session()
+    noted = None if stem is None else stem.where if isinstance(stem, Derivation) else stem.line
+    return noted or user_line()
 
 
 def _placed(spec: Any, inputs: Sequence[Any]) -> dict[str, Any]:

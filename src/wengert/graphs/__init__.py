@@ -5,6 +5,7 @@ trace.py         trace: the graph of a Python function
 inputs.py        input, spec, variable: what graphs are built by hand from
 computation.py   computation: outputs and inputs as a callable
 derivatives.py   gradients: of tensors by tensors, for graphs built by hand
+why.py           why: why a gradient is None, zero, NaN, huge, tiny or slow (diagnosis/)
 """
 
 from ..keep import load, register_class, register_graph, save
@@ -14,6 +15,7 @@ from .derivatives import gradients
 from .graph import Graph
 from .inputs import input, spec, variable
 from .trace import trace
+from .why import why
 
 __all__ = [
     "Computation",
@@ -26,6 +28,7 @@ __all__ = [
     "spec",
     "trace",
     "variable",
+    "why",
 ]
 
 register_graph(Graph)

@@ -21,9 +21,9 @@ from ..autodiff.reverse import pullback, vjp_from_jvp
 from ..autodiff.tape import tape_between, tape_to_owners
 from ..core import recording, tree
 from ..core.apply import PART
-from ..core.handle import Handle, leaf, value_of, wrap
-from ..core.node import NO_PARAMS, RELEASED, Node, constant
-from ..core.op import Sweep
+from ..core.handle import Handle, held, leaf, value_of, wrap
+from ..core.node import NO_PARAMS, RELEASED, Discrete, Node, constant
+from ..core.op import Sweep, lookup
 from ..errors import NotDifferentiableError, NotScalarError, RuleError, ShapeError, at, user_line
 
 _hook_number = itertools.count(1).__next__
@@ -140,7 +140,7 @@ class Gradients:
         """Make a leaf require a gradient, or not; return it."""
         if flag == self.requires_grad:
             return self
-        if not self.is_leaf:
+        if not self.is_leaf and not (flag and self.node.op.name == "stop_gradient"):
             raise NotDifferentiableError(
                 "requires_grad of the result of an operation follows from its operands. Use "
                 f"detach() for a constant{at(user_line())}."
@@ -182,7 +182,14 @@ class Gradients:
 
     def detach(self) -> Any:
         """The same value as a constant that derivatives do not pass."""
-        return wrap(constant(self.node.value))
+        node = self.node
+        if node.value is None:
+            return held(node)
+        if recording.session() is not None and type(node) is Node:  # somebody wants to see it
+            stopped = Discrete(lookup("stop_gradient"), (node,), NO_PARAMS, node.value)
+            stopped.note("where", user_line())
+            return wrap(stopped)
+        return wrap(constant(node.value))
 
     def zero_grad(self) -> None:
         """Forget the accumulated gradient."""

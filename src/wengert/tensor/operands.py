@@ -15,6 +15,8 @@ import numpy as np
 
 from ..core.dims import Dim
 from ..core.handle import Handle, is_traced, value_of
+from ..core.node import Constant, Node
+from ..core.recording import session
 from ..core.tracing import size_value
 from ..errors import DtypeError, TraceError, at, user_line
 from ..ops import joining
@@ -54,7 +56,32 @@ def known(x: Any, what: str) -> Any:
             f"wengert.show_value, and what does not depend on the inputs compute outside"
             f"{at(user_line())}."
         )
+    if isinstance(x, Handle):
+        note_read(x.node, what)
     return value_of(x)
+
+
+def needed(x: Any, what: str, why: str, remedy: str) -> Any:
+    """The value behind a handle, for a function whose result cannot be written down without it.
+
+    Raises
+    ------
+    TraceError
+        It is not known: a graph is being built.
+    """
+    if is_traced(x):
+        raise TraceError(
+            f"{what}: {why} depends on the values of {x.node.spec}, which are not known while a "
+            f"graph is built. {remedy}{at(user_line())}."
+        )
+    return value_of(x)
+
+
+def note_read(node: Node, what: str) -> None:
+    """Let whoever watches know that a value became a plain number (`wengert.why`)."""
+    watching = session()
+    if watching is not None and not isinstance(node, Constant):
+        watching.reads.append((node, what, user_line()))
 
 
 def length(n: Any) -> Any:

@@ -18,7 +18,7 @@ from ..core.node import Node, constant
 from ..errors import ConversionError, DtypeError, TracedBranchError, at, user_line
 from .gradients import Gradients
 from .methods import Methods
-from .operands import as_array, known
+from .operands import as_array, known, note_read
 from .operators import Operators, install
 from .protocols import Protocols
 
@@ -137,6 +137,7 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
                 "for a branch that does not depend on the inputs compute the condition outside"
                 f"{at(user_line())}."
             )
+        note_read(self.node, "a branch")
         return bool(value_of(self))
 
     # ---- in-place ------------------------------------------------------------------------------

@@ -1,0 +1,93 @@
+"""Watched: a reverse sweep that shows every step, for whoever asks why a derivative is what it is.
+
+The same walk as in reverse.py, in the plainest form: one step for each line, with the cotangent
+that arrived there and what the operation made of it for each operand.  It is run when somebody
+wants to look, so it keeps what the engine gives up, and does nothing to be fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.apply import Parts
+from ..core.handle import Handle, value_of
+from ..core.node import Node
+from ..core.op import Sweep
+from .project import project
+from .reverse import _complete, _through_hooks, vjp_from_jvp
+from .tape import Tape
+
+
+class Step(NamedTuple):
+    """What happened at one line.
+
+    node : the line.
+    arrived : its complete cotangent; a tuple for an operation with several outputs.
+    cotangent : the same after the hooks of the line, if it has any.
+    given : what the operation made of it for each operand, as it came; None where nothing.
+    passed : the same as members of the operands' spaces: summed over what was broadcast.
+    """
+
+    node: Node
+    arrived: Any
+    cotangent: Any
+    given: list[Any]
+    passed: list[Any]
+
+
+def watched(tape: Tape, seeds: Mapping[Node, Any], guarded: bool = False) -> Iterator[Step]:
+    """The steps of a plain sweep, from the outputs back.
+
+    Parameters
+    ----------
+    tape : Tape
+        Of lines whose values are known.
+    seeds : mapping from Node
+        The cotangent of each output.
+    guarded : bool
+        Whether a cotangent that is exactly zero gives zero, whatever it is multiplied with.
+    """
+    sweep = Sweep(tape.wanted, False, guarded)
+    bars: dict[Node, Any] = dict(seeds)
+    if tape.wanted is not None:
+        bars = {n: t for n, t in seeds.items() if n in tape.wanted}
+    for node in reversed(tape.lines):
+        arrived = bars.pop(node, None)
+        if arrived is None:
+            continue
+        if type(arrived) is Parts:
+            arrived = _complete(arrived, node, False)
+        t = arrived
+        if node.extra is not None and "hooks" in node.extra:
+            t = _plain(_through_hooks(node, t))
+        given = given_by(node, t, sweep)
+        passed = [
+            _plain(project(bar, a)) if bar is not None and sweep.wants(a) else None
+            for a, bar in zip(node.args, given, strict=True)
+        ]
+        yield Step(node, arrived, t, given, passed)
+        for a, bar in zip(node.args, passed, strict=True):
+            if bar is not None:
+                bars[a] = bars[a] + bar if a in bars else bar
+
+
+def given_by(node: Node, t: Any, sweep: Sweep) -> list[Any]:
+    """What an operation makes of a cotangent for each operand; None where nothing."""
+    if not node.args:
+        return []
+    inputs = [a.value if isinstance(a, Node) else a for a in node.args]
+    op: Any = node.op
+    rule = op.vjp if op.has_vjp else vjp_from_jvp
+    out = None if op.vjp_into is not None and node.is_outdated else node.value
+    with np.errstate(all="ignore"):
+        return [_plain(bar) for bar in rule(node, t, out, inputs, sweep)]
+
+
+def _plain(bar: Any) -> Any:
+    """A user's rule may return handles, and Python numbers."""
+    if isinstance(bar, Handle):
+        bar = value_of(bar)
+    return bar if bar is None or hasattr(bar, "dtype") or type(bar) is Parts else np.asarray(bar)

@@ -1,0 +1,16 @@
+"""Diagnosis: why a derivative is None, zero, not a number, huge, tiny or slow; what a graph does.
+
+    findings.py      Finding and Findings: what was found, as text and for programs
+    ancestry.py      the lines that a value depends on, derivatives or not
+    backward.py      the sweep from y to x, kept line by line
+    connection.py    no way from y back to x: where it was lost
+    zeros.py         a gradient of exact zeros: where the cotangent died, and of what
+    values.py        where a NaN or an infinity appeared first, forward
+    slopes.py        the same backward: the slope that was singular or too large
+    remedies.py      what to write instead
+    growth.py        a gradient that is very large or very small: where it grew or shrank
+    slowness.py      loops of small operations, repetitions, copies
+    source.py        where a line stands in the user's program
+
+`wengert.why` and `wengert.explain` (one floor up, in graphs/) are made of these.
+"""

@@ -1,0 +1,39 @@
+"""Ancestry: the lines that a value depends on, whether a derivative passes them or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import attrgetter
+
+from ...core.node import Node
+
+_serial = attrgetter("serial")
+
+
+def ancestors(outputs: Iterable[Node]) -> list[Node]:
+    """Everything that leads to some lines and is in the list, in order of creation."""
+    seen = set(outputs)
+    stack = list(seen)
+    while stack:
+        for a in stack.pop().args:
+            if isinstance(a, Node) and a not in seen:
+                seen.add(a)
+                stack.append(a)
+    return sorted(seen, key=_serial)
+
+
+def dependent(lines: Iterable[Node], sources: Iterable[Node], smooth: bool = False) -> set[Node]:
+    """Those of some lines, given in order, that depend on a source; it included.
+
+    Parameters
+    ----------
+    smooth : bool
+        Only by ways that a derivative passes.
+    """
+    found = set(sources)
+    for node in lines:
+        if node in found or (smooth and type(node) is not Node):
+            continue
+        if any(isinstance(a, Node) and a in found for a in node.args):
+            found.add(node)
+    return found

@@ -1,0 +1,219 @@
+"""Why: an answer to why a gradient is None, zero, NaN, huge, tiny or slow.
+
+`why` finds out what y and x are, runs functions and graphs while the user's lines are noted, and
+hands over to diagnosis/, which looks at the list and at a sweep of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..autodiff.arguments import Argnums, Call, Variables, name_of
+from ..core import graph as lists
+from ..core import tree
+from ..core.handle import Handle, wrap
+from ..core.node import Node, constant, is_variable
+from ..core.recording import note_lines
+from ..errors import ArgumentError, at, user_line
+from .diagnosis.ancestry import ancestors
+from .diagnosis.connection import Reads
+from .diagnosis.examine import Target, examine
+from .diagnosis.findings import Findings
+from .graph import Graph
+
+
+def why(
+    y: Any,
+    /,
+    *args: Any,
+    argnums: Argnums = 0,
+    argnames: str | Sequence[str] | None = None,
+    time: bool = False,
+    **kwargs: Any,
+) -> Findings:
+    """Why a gradient is None, zero, NaN, infinite, huge, tiny or slow: what, where, and a remedy.
+
+    Parameters
+    ----------
+    y : Tensor, callable or Graph
+        *Tensors*: ``why(y, x)`` asks about the gradient of y by x, a tensor, a container of
+        tensors or a module; ``why(y)`` by all leaves that require a gradient.
+        *Functions of arrays*: ``why(f, *args)`` runs ``f(*args)`` and asks about its gradient
+        by the arguments that `argnums` and `argnames` choose, as in `wengert.grad`.
+        *Graphs*: ``why(graph, *args)`` runs its lines on values; ``why(graph)`` only looks.
+    *args, **kwargs
+        x, or the arguments of the function or graph.
+    argnums : int or sequence of int, default 0
+    argnames : str or sequence of str, optional
+    time : bool, default False
+        Also run every line again and measure it, forward and backward.
+
+    Returns
+    -------
+    Findings
+        True if something was found; printed, it is text to read; a sequence of `Finding` with
+        ``kind``, ``symptom``, ``message``, ``node``, ``where``, ``line``, ``text``.
+
+    Raises
+    ------
+    ArgumentError
+        y or x is not something that has a gradient.
+
+    Notes
+    -----
+    If y is an array, its gradient here is that of the sum of its elements.
+
+    *Lines.* Functions and graphs are run with the user's lines noted. Tensors made before have
+    lines if they were computed in a block ``with wengert.note_lines():``.
+
+    *Thresholds.* A gradient is huge above 1e8 and tiny below 1e-12, for a y whose own cotangent is
+    1; what counts as slow is in ``wengert.graphs.diagnosis.slowness``. A gradient with some zero
+    elements is an ordinary one: zero means that all elements are.
+
+    *Cost.* That of the function with lines noted (about twice the time of each operation), one
+    backward sweep that keeps every cotangent, and one look at the list.
+
+    See Also
+    --------
+    explain : what a function does, line by line.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> found = wg.why(lambda x: np.sqrt(x - 1.0), 1.0)
+    >>> [(f.kind, f.symptom) for f in found]
+    [('singular', 'infinite')]
+    >>> bool(wg.why(np.sin, 1.0))
+    False
+    >>> x = wg.tensor([-1.0, -2.0], requires_grad=True)
+    >>> wg.why(wg.nn.functional.relu(x).sum(), x).kinds
+    ('saturated',)
+    """
+    if isinstance(y, lists.Graph):
+        return _of_graph(y, args, kwargs, time)
+    if not isinstance(y, Handle) and callable(y):
+        return _of_function(y, args, kwargs, argnums, argnames, time)
+    outputs = [x.node for x in tree.flatten(y)[0] if isinstance(x, Handle)]
+    if not outputs or kwargs or len(args) > 1:
+        raise ArgumentError(
+            f"why of a {type(y).__name__} with {len(args)} arguments. Give two tensors, why(y, x), "
+            f"or a function and its arguments, why(f, *args){at(user_line())}."
+        )
+    targets = _targets(args[0], outputs) if args else _leaves(outputs)
+    if not targets:
+        return Findings(
+            "y depends on no tensor that requires a gradient: nothing it was computed from has "
+            "requires_grad=True, or it was computed under no_grad. Ask why(y, x)."
+        )
+    return _examined(outputs, targets, None, time, None)
+
+
+def _examined(
+    outputs: Sequence[Node],
+    targets: Sequence[Target],
+    reads: Reads | None,
+    time: bool,
+    structure: Any,
+) -> Findings:
+    found = examine(outputs, targets, reads, time)
+    gradients = found.gradients
+    whole = structure(gradients) if structure is not None else gradients
+    if structure is None and len(gradients) == 1:
+        whole = gradients[0]
+    return Findings(found.summary, found.findings, whole, found.notes)
+
+
+# ---- tensors -----------------------------------------------------------------------------------
+
+
+def _targets(x: Any, outputs: Sequence[Node]) -> list[Target]:
+    if hasattr(x, "named_parameters"):
+        x = dict(x.named_parameters())
+    leaves, _ = tree.flatten(x)
+    paths = [""] if len(leaves) == 1 and leaves[0] is x else tree.paths(x)
+    if not leaves or not all(isinstance(leaf, Handle) for leaf in leaves):
+        odd = next((leaf for leaf in leaves if not isinstance(leaf, Handle)), x)
+        raise ArgumentError(
+            f"why(y, x): x is a {type(odd).__name__}, and y a tensor, which can only depend on "
+            f"tensors. For functions of arrays ask why(f, *args){at(user_line())}."
+        )
+    lines = ancestors(outputs)
+    return [
+        Target(f"x{path}" if path else leaf.node.name or "x", _as_known_to(lines, leaf))
+        for leaf, path in zip(leaves, paths, strict=True)
+    ]
+
+
+def _as_known_to(lines: Sequence[Node], x: Handle) -> Node:
+    """The line that a tensor was when y was computed: its own leaf, if it has been written to."""
+    if x.node in lines:
+        return x.node
+    for node in lines:
+        if is_variable(node) and node.extra is not None and node.extra["owner"]() is x:
+            return node
+    return x.node
+
+
+def _leaves(outputs: Sequence[Node]) -> list[Target]:
+    found: list[Target] = []
+    for node in ancestors(outputs):
+        if type(node) is Node and (is_variable(node) or (node.is_traced and not node.args)):
+            found.append(Target(node.name or f"leaf {len(found)}", node))
+    return found
+
+
+# ---- functions and graphs ----------------------------------------------------------------------
+
+
+def _of_function(
+    fun: Any, args: Any, kwargs: Any, argnums: Argnums, argnames: Any, time: bool
+) -> Findings:
+    call = Call(fun, args, kwargs, argnums, argnames, f"why of {name_of(fun)}")
+    with note_lines() as notes, np.errstate(all="ignore"):
+        already = len(notes.reads)
+        out = call()
+        reads = notes.reads[already:]
+    outputs = _nodes(out)
+    names = _names(call.variables)
+    targets = [Target(n, node) for n, node in zip(names, call.nodes, strict=True)]
+    return _examined(outputs, targets, reads, time, call.results)
+
+
+def _nodes(out: Any) -> list[Node]:
+    leaves = [x for x in tree.flatten(out)[0] if not isinstance(x, str | bytes | None)]
+    return [x.node if isinstance(x, Handle) else constant(x) for x in leaves]
+
+
+def _names(variables: Variables) -> list[str]:
+    paths = tree.paths(variables.restore(range(len(variables.nodes))))
+    if len(variables.nodes) == 1:
+        return ["x"]
+    return [f"argument {paths[slot]}" for slot in variables.slots]
+
+
+def _of_graph(graph: Any, args: Any, kwargs: Any, time: bool) -> Findings:
+    if not args and not kwargs and graph.inputs:
+        targets = [
+            Target(n.name or f"input {k}", n) for k, n in enumerate(graph.inputs) if type(n) is Node
+        ]
+        return _examined(graph.outputs, targets, (), time, None)
+    graph = graph if isinstance(graph, Graph) else Graph(*graph.outputs, inputs=graph.inputs)
+    values = graph.signature.leaves(args, kwargs, f"the graph {graph.name}")
+    floating = [k for k, n in enumerate(graph.inputs) if type(n) is Node]
+    variables = Variables([values[k] for k in floating], f"why of {graph.name}")
+    for k, handle in zip(floating, variables.handles(), strict=True):
+        values[k] = handle
+    with note_lines(), np.errstate(all="ignore"):
+        outputs = [x.node for x in map(_handle, graph.written_again(values))]
+    targets = [
+        Target(graph.inputs[k].name or f"input {k}", node)
+        for k, node in zip(floating, variables.nodes, strict=True)
+    ]
+    return _examined(outputs, targets, (), time, None)
+
+
+def _handle(x: Any) -> Any:
+    return x if isinstance(x, Handle) else wrap(constant(x))
