@@ -1,16 +1,25 @@
 """Looking at graphs and at training.
 
-table(y)      the Wengert list as text, with values
-to_dot(y)     the graph in the DOT language, for graphviz and its relatives
-to_svg(y)     a picture of the graph; nothing has to be installed
+table(y)       the Wengert list as text, with values
+to_dot(y)      the graph in the DOT language, for graphviz and its relatives
+to_svg(y)      a picture of the graph; nothing has to be installed
+explore(y)     the graph as one HTML page to walk through, offline
+show_graph(y)  that page in the browser or the notebook; repr_html(y) for a notebook's cell
 
-lines.py      what the three say about a line: title, shape, role
-layout.py     where the boxes of a picture go, and how the edges run
-training.py   pictures of a training with matplotlib (imported on its own)
+lines.py       what all of them say about a line: title, shape, role
+style.py       the colours
+layout.py      where the boxes of an SVG go, and how the edges run
+grouping.py    how lines fold into boxes: gradient levels, scopes, blocks (blocks.py)
+pagedata.py    what the page is told; values.py statistics, sources.py the user's lines,
+               history.py what a step of a rewrite has changed
+page/          the page itself: HTML, CSS and scripts, in the order in explore.py
+training.py    pictures of a training with matplotlib (imported on its own)
 """
 
 from .dot import to_dot
+from .explore import explore, repr_html, show_graph
 from .svg import to_svg
 from .table import table
+from .values import statistics
 
-__all__ = ["table", "to_dot", "to_svg"]
+__all__ = ["explore", "repr_html", "show_graph", "statistics", "table", "to_dot", "to_svg"]

@@ -2,8 +2,8 @@
 
 Roles, which decide colours and styles:
 
-    input      a leaf that requires a gradient: a variable or a parameter
-    constant   a value without history
+    input      a leaf that is fed, or that requires a gradient: a variable or a parameter
+    constant   a value without history; also the value of a size with a name
     discrete   depends on an input, with a derivative known to be zero
     operation  everything else
 """
@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.graph import Graph
+from ..core.dims import Dim
 from ..core.handle import Handle
-from ..core.node import Constant, Discrete, Node
+from ..core.node import Constant, Discrete, Leaf, Node
 from ..core.spec import spec_of
 from ..errors import ArgumentError, at, user_line
 
@@ -43,7 +44,7 @@ class Line(NamedTuple):
         operands = " ".join(f"%{k}" for k in self.inputs)
         text = f"%{self.number} = {self.node.op.name} {operands}".rstrip()
         if self.node.params:
-            text += " [" + ", ".join(f"{k}={v!r}" for k, v in self.node.params.items()) + "]"
+            text += f" [{params_of(self.node)}]"
         text += f", {self.detail}"
         return f"{text} (at {self.node.where})" if self.node.where else text
 
@@ -84,9 +85,11 @@ def _titles(names: Any) -> dict[Node, str]:
 
 def _line(index: int, node: Node, graph: Graph, titles: Mapping[Node, str], output: bool) -> Line:
     name = titles.get(node) or node.name
-    if node.is_leaf:
-        role = "constant" if isinstance(node, Constant) else "input"
-        title = name or (_constant(node.value) if role == "constant" else "input")
+    if isinstance(node.op, Leaf):
+        is_size = "size" in node.params
+        role = "constant" if isinstance(node, Constant) or is_size else "input"
+        title = name or (_constant(node.value) if role == "constant" else node.op.name)
+        title = str(node.params["size"]) if is_size else title
         kind = ""
     else:
         role = "discrete" if isinstance(node, Discrete) else "operation"
@@ -94,6 +97,30 @@ def _line(index: int, node: Node, graph: Graph, titles: Mapping[Node, str], outp
         title = f"{name} = {op}" if name else op
         kind = getattr(node.op, "kind", "")
     return Line(index, node, role, kind, title, shape_of(node.spec), graph.operands(index), output)
+
+
+def params_of(node: Node, limit: int = 200) -> str:
+    """The chosen parameters of a line: ``axis=0, keepdims=True``; None and False are left out."""
+    chosen = {k: v for k, v in node.params.items() if v is not None and v is not False}
+    text = ", ".join(f"{k}={_param(v)}" for k, v in chosen.items())
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _param(value: Any) -> str:
+    if isinstance(value, tuple):
+        inner = ", ".join(map(_param, value))
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    if isinstance(value, Graph):
+        return f"<graph of {len(value)} lines>"
+    if isinstance(value, Dim | np.dtype):
+        return str(value)
+    if isinstance(value, slice):
+        parts = (value.start, value.stop, value.step)
+        words = ["" if part is None else _param(part) for part in parts]
+        return ":".join(words if words[2] else words[:2])
+    if isinstance(value, np.ndarray):
+        return brief(value)
+    return getattr(value, "__name__", None) or repr(value)
 
 
 def shape_of(spec: Any) -> str:

@@ -1,0 +1,77 @@
+// Camera: what part of the drawing is seen, and how large.
+//
+// A point of the drawing (x, y) is on the screen at ((x - camera.x) * camera.k, ...).
+
+const [NEAREST, FARTHEST] = [4, 0.002];
+
+class Camera {
+  constructor() {
+    Object.assign(this, { x: 0, y: 0, k: 1, width: 1, height: 1, glide: null });
+  }
+
+  toScreen(x, y) { return [(x - this.x) * this.k, (y - this.y) * this.k]; }
+  toDrawing(sx, sy) { return [sx / this.k + this.x, sy / this.k + this.y]; }
+
+  pan(dx, dy) {
+    this.glide = null;
+    this.x -= dx / this.k;
+    this.y -= dy / this.k;
+  }
+
+  // Zoom, with the point under (sx, sy) staying where it is.
+  zoom(factor, sx = this.width / 2, sy = this.height / 2) {
+    this.glide = null;
+    const [x, y] = this.toDrawing(sx, sy);
+    this.k = Math.min(NEAREST, Math.max(FARTHEST, this.k * factor));
+    this.x = x - sx / this.k;
+    this.y = y - sy / this.k;
+  }
+
+  // The whole drawing; a small one is not blown up, a long one begins at its top.
+  fit(scene, smoothly) {
+    const margin = 20;
+    const legend = this.width > 700 ? 140 : margin; // which stands at the left
+    const [w, h] = [this.width - legend - margin, this.height - 2 * margin];
+    const k = Math.min(1.25, Math.max(FARTHEST, Math.min(w / scene.w, h / scene.h)));
+    this.moveTo(scene.w / 2 - (legend + w / 2) / k, scene.h / 2 - this.height / 2 / k, k, smoothly);
+  }
+
+  // Bring a box into view, near enough to be read.
+  show(box, smoothly) {
+    const k = Math.max(this.k, Math.min(0.9, (this.width * 0.8) / box.w));
+    const [x, y] = [box.x + box.w / 2, box.y + Math.min(box.h / 2, this.height / 2 / k)];
+    this.moveTo(x - this.width / 2 / k, y - this.height / 2 / k, k, smoothly);
+  }
+
+  contains(box) {
+    const [x0, y0] = this.toScreen(box.x, box.y);
+    const [x1, y1] = this.toScreen(box.x + box.w, box.y + box.h);
+    return x0 >= 0 && y0 >= 0 && x1 <= this.width && y1 <= this.height;
+  }
+
+  moveTo(x, y, k, smoothly) {
+    const still = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (!smoothly || still) {
+      Object.assign(this, { x, y, k, glide: null });
+    } else this.glide = { from: [this.x, this.y, this.k], to: [x, y, k], since: performance.now() };
+  }
+
+  // One frame of a smooth movement; whether there is more to come.
+  step(now) {
+    if (!this.glide) return false;
+    const t = Math.min(1, Math.max(0, (now - this.glide.since) / 220));
+    const ease = 1 - (1 - t) ** 3;
+    const [a, b] = [this.glide.from, this.glide.to];
+    this.k = a[2] * (b[2] / a[2]) ** ease;
+    // The centre moves evenly on the screen while the scale changes.
+    const middle = (v, d, size) => v[d] + size / 2 / v[2];
+    const along = (d, size) => middle(a, d, size) + (middle(b, d, size) - middle(a, d, size)) * ease;
+    this.x = along(0, this.width) - this.width / 2 / this.k;
+    this.y = along(1, this.height) - this.height / 2 / this.k;
+    if (t === 1) {
+      [this.x, this.y, this.k] = b;
+      this.glide = null;
+    }
+    return t < 1;
+  }
+}

@@ -1,0 +1,79 @@
+// Keys and pointers: how the picture is moved and asked.
+
+const PAN = 60;
+
+function listenToKeys(app) {
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const typing = event.target.matches("input[type=search], input[type=range]");
+    if (typing && event.key !== "Escape") return;
+    const act = actionOf(app, event);
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
+}
+
+function actionOf(app, event) {
+  const onCanvas = event.target === app.canvas || event.target === document.body;
+  const moves = {
+    ArrowUp: () => app.walk("up"), ArrowDown: () => app.walk("down"),
+    ArrowLeft: () => app.walk("left"), ArrowRight: () => app.walk("right"),
+    Enter: () => app.enter(), " ": () => app.enter(),
+  };
+  if (onCanvas && moves[event.key]) return moves[event.key];
+  return {
+    "+": () => app.zoom(1.25), "=": () => app.zoom(1.25), "-": () => app.zoom(0.8),
+    0: () => app.fit(), f: () => app.fit(), "/": () => document.getElementById("search").focus(),
+    n: () => app.nextHit(1), N: () => app.nextHit(-1), "[": () => app.goStep(app.model.step - 1),
+    "]": () => app.goStep(app.model.step + 1), a: () => app.showReach("ancestors"),
+    d: () => app.showReach("descendants"), l: () => app.showTab("lines"), "?": () => app.help(),
+    c: () => document.getElementById("constants").click(), Escape: () => app.escape(),
+  }[event.key];
+}
+
+function listenToPointer(app) {
+  const { canvas } = app;
+  const down = new Map();
+  let moved = 0;
+  const spread = () => {
+    const [p, q] = [...down.values()];
+    return [Math.hypot(p.x - q.x, p.y - q.y), (p.x + q.x) / 2, (p.y + q.y) / 2];
+  };
+  canvas.addEventListener("pointerdown", (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    canvas.focus({ preventScroll: true });
+    down.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
+    moved = down.size > 1 ? 99 : 0;
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    const last = down.get(event.pointerId);
+    if (!last) {
+      app.setHover(app.boxAt(event.offsetX, event.offsetY));
+      return;
+    }
+    const before = down.size === 2 ? spread() : null;
+    const [dx, dy] = [event.offsetX - last.x, event.offsetY - last.y];
+    moved += Math.abs(dx) + Math.abs(dy);
+    Object.assign(last, { x: event.offsetX, y: event.offsetY });
+    if (before) {
+      const [size, x, y] = spread();
+      app.camera.pan(x - before[1], y - before[2]);
+      app.zoom(size / Math.max(1, before[0]), x, y);
+    } else if (moved > 3) app.pan(dx, dy);
+  });
+  const up = (event) => {
+    const was = down.delete(event.pointerId);
+    if (was && event.type === "pointerup" && moved <= 3) app.click(event.offsetX, event.offsetY);
+  };
+  canvas.addEventListener("pointerup", up);
+  canvas.addEventListener("pointercancel", up);
+  canvas.addEventListener("pointerleave", () => app.setHover(-1));
+  canvas.addEventListener("wheel", (event) => {
+    // In a notebook the page around has to scroll, until somebody has clicked into the picture.
+    if (window.self !== window.top && document.activeElement !== canvas && !event.ctrlKey) return;
+    event.preventDefault();
+    const unit = event.deltaMode === 1 ? 18 : 1;
+    app.zoom(Math.exp(-event.deltaY * unit * (event.ctrlKey ? 0.01 : 0.0016)), event.offsetX, event.offsetY);
+  }, { passive: false });
+}
