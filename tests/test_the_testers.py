@@ -262,6 +262,16 @@ def linear_map(back=lambda t, x: np.flip(t, 0)):
     return op
 
 
+# ---- many rows at once ---------------------------------------------------------------------------
+
+
+@fault("batching_is_right")
+def rule_that_turns_the_rows_too():
+    op = linear_map(lambda t, x: np.flip(t, 0))
+    op.batch(lambda args, batched, size: op(args[0]))
+    return op
+
+
 # ---- the tests ---------------------------------------------------------------------------------
 
 

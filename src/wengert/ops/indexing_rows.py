@@ -48,7 +48,7 @@ class Place(NamedTuple):
 class Rows(NamedTuple):
     """An index for all rows: template, operands, and the order to read the result's axes in."""
 
-    index: tuple[Any, ...]
+    template: tuple[Any, ...]
     operands: list[Any]
     order: Axes | None
 
@@ -165,7 +165,7 @@ def _getitem_rows(args, batched, size, *, index):
     x, *operands = args
     depth = ndim_of(x) - batched[0]
     rows, _ = index_of_rows(index, operands, batched[1:], depth, batched[0], size)
-    out = _read(x, rows.operands, rows.index)
+    out = _read(x, rows.operands, rows.template)
     return out if rows.order is None else transpose(out, axes=rows.order)
 
 
@@ -179,7 +179,7 @@ def _scatter_rows(args, batched, size, *, index, shape):
     t, *operands = args
     rows, _ = index_of_rows(index, operands, batched[1:], len(shape), True, size)
     t = _ordered(fronted(t, batched[0], size), rows)
-    return scatter(t, *rows.operands, index=rows.index, shape=(size, *shape))
+    return scatter(t, *rows.operands, index=rows.template, shape=(size, *shape))
 
 
 @setitem.batch  # type: ignore[attr-defined]
@@ -198,7 +198,7 @@ def _setitem_rows(args, batched, size, *, index):
     if batched[1] or rows.order is not None:
         v = deepened(v if batched[1] else reshape(v, shape=(1, *shape_of(v))), place.ndim)
         v = _ordered(v, rows)
-    return setitem(x, v, *rows.operands, index=rows.index)
+    return setitem(x, v, *rows.operands, index=rows.template)
 
 
 def _chosen(x: Any, v: Any, v_batched: bool, operands: Sequence[Any], index: Any) -> Any:

@@ -5,9 +5,11 @@ grads.py         check_grads: both modes, any order, of any function
 laws.py          one function for each law that an operation must keep
 ops.py           check_op: all laws of one operation
 whole_range.py   more of them, for elementwise operations: tails, complex numbers, dtypes
+batching_laws.py  one more: many rows at once are what a loop gives
 oracles.py       mpmath as an outside witness of elementwise values
 """
 
+from . import batching_laws as _batching_laws  # enters its law  # noqa: F401
 from . import whole_range as _whole_range  # enters its laws  # noqa: F401
 from .grads import check_grads
 from .ops import OpReport, check_op

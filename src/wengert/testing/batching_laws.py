@@ -18,7 +18,7 @@ from ..autodiff.transforms import grad
 from ..core.dims import dim
 from ..core.handle import dtype_of
 from ..core.spec import Spec, spec_of
-from ..errors import CheckError, ShapeError, TraceError
+from ..errors import CheckError, ShapeError, TraceError, WengertError
 from ..graphs.trace import trace
 from .laws import _function, arguments_of, law
 
@@ -30,19 +30,25 @@ RTOL = 1e-10  # sums in another order, one factorization for all rows
 def batching_is_right(op: Any, rng: np.random.Generator) -> None:
     """vmap over rows gives what a loop over them gives, and so do derivatives."""
     for rows, params in _examples(op, rng):
-        f = _function(op, params)
-        for flags in _choices(rows[0]):
-            operands = [
-                np.stack([row[k] for row in rows]) if flag else x
-                for k, (x, flag) in enumerate(zip(rows[0], flags, strict=True))
-            ]
-            looped = [
-                [row[k] if flag else rows[0][k] for k, flag in enumerate(flags)] for row in rows
-            ]
-            _check_values(op, f, operands, flags, looped)
-            _check_gradients(op, f, operands, flags, looped)
-            _check_no_rows(op, f, operands, flags, looped[0])
-        _check_unknown_number(op, f, [np.stack(column) for column in zip(*rows, strict=True)])
+        try:
+            _check(op, _function(op, params), rows)
+        except CheckError:
+            raise
+        except (WengertError, TypeError, ValueError, IndexError) as error:
+            raise CheckError(f"{op.name}: rows cannot be taken together: {error}") from error
+
+
+def _check(op: Any, f: Any, rows: Sequence[Any]) -> None:
+    for flags in _choices(rows[0]):
+        operands = [
+            np.stack([row[k] for row in rows]) if flag else x
+            for k, (x, flag) in enumerate(zip(rows[0], flags, strict=True))
+        ]
+        looped = [[row[k] if flag else rows[0][k] for k, flag in enumerate(flags)] for row in rows]
+        _check_values(op, f, operands, flags, looped)
+        _check_gradients(op, f, operands, flags, looped)
+        _check_no_rows(op, f, operands, flags, looped[0])
+    _check_unknown_number(op, f, [np.stack(column) for column in zip(*rows, strict=True)])
 
 
 def _examples(op: Any, rng: np.random.Generator) -> Iterator[tuple[list[Any], dict[str, Any]]]:
