@@ -1,14 +1,32 @@
 """Backends: what makes a list run.
 
-base.py        Backend, the registry by name, entry points of third parties
-interpret.py   "interpret": NumPy, line by line; the meaning of a graph
-null.py        "null": counts operations, bytes and peak memory without running
-liveness.py    when each value is needed for the last time, and what that saves
-executable.py  Executable: a graph with its inputs checked and its sizes solved, ready to call
+base.py          Backend, the registry by name, entry points of third parties
+executable.py    Executable: a graph with its inputs checked and its sizes solved, ready to call
+feeding.py, owned.py, updates.py    what goes in, what comes out, what stays
+interpret.py     "interpret": NumPy, line by line; the meaning of a graph
+reuse.py         memory that has become free during a run
+null.py          "null": runs nothing
+liveness.py      when each value is needed for the last time, and what that saves
+costs.py, report.py    operations, bytes and peak memory, counted without running
+transformed.py   the transformers of style 004 as backends
 """
 
 from .base import Backend, backend, backends, register_backend
 from .executable import Executable
 from .interpret import Interpreter
+from .null import Null
+from .report import Report, report
+from .transformed import Transformed
 
-__all__ = ["Backend", "Executable", "Interpreter", "backend", "backends", "register_backend"]
+__all__ = [
+    "Backend",
+    "Executable",
+    "Interpreter",
+    "Null",
+    "Report",
+    "Transformed",
+    "backend",
+    "backends",
+    "register_backend",
+    "report",
+]

@@ -10,6 +10,7 @@ Third parties register theirs in the entry point group ``wengert.backends``.
 from __future__ import annotations
 
 import difflib
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import entry_points
@@ -47,6 +48,14 @@ class Backend(ABC):
     def lacks(self, op: Op) -> bool:
         """Whether this backend cannot run an operation."""
         return False
+
+    def describe(self) -> dict[str, Any]:
+        """What there is to know of it: name, tolerance, and what it says itself in one line."""
+        words = (inspect.getdoc(type(self)) or "").partition("\n")[0]
+        return {"name": self.name, "tolerance": self.tolerance, "says": words}
+
+    def __repr__(self) -> str:
+        return f"<backend {self.name}>"
 
     @abstractmethod
     def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:

@@ -1,0 +1,305 @@
+"""Report: what running a graph costs, counted without running it.
+
+    report   operations, arithmetic, memory traffic, the peak of memory and where it is
+    Report   the numbers; printed, a table that can be read aloud
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log10
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.dims import names_in
+from ..core.graph import Graph
+from ..core.node import Leaf, is_variable
+from ..errors import ArgumentError, ShapeError, at, user_line
+from .costs import flops_of
+from .liveness import bytes_of, in_place, live_bytes, shares_memory, specs_at
+
+SHOWN = 10  # lines in the table
+
+
+@dataclass(frozen=True)
+class LineCost:
+    """What one line costs.
+
+    Attributes
+    ----------
+    index : int
+        Of the line in the graph.
+    name, kind : str
+        Of its operation.
+    spec : Spec
+        Of its value, with numbers for sizes.
+    flops : float or None
+        Floating-point operations; None if they cannot be known.
+    read, written : int
+        Bytes.
+    live : int
+        Bytes of intermediate values held while it runs.
+    where : str
+        The user's file and line.
+    into : int or None
+        The line into whose memory it can write.
+    """
+
+    index: int
+    name: str
+    kind: str
+    spec: Any
+    flops: float | None
+    read: int
+    written: int
+    live: int
+    where: str
+    into: int | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What running a graph costs; ``print`` it.
+
+    Attributes
+    ----------
+    name : str
+        Of the graph.
+    sizes : dict
+        The number for each named size.
+    lines : tuple of LineCost
+        The operations, in order.
+    inputs, variables, constants, outputs : int
+        Bytes.
+    peak, peak_in_place : int
+        The most bytes of intermediate values and results held at a time; the second if lines
+        write into the memory of operands that die there.
+    peak_line : LineCost or None
+        Where the first of these is.
+    """
+
+    name: str
+    sizes: dict[str, int]
+    lines: tuple[LineCost, ...]
+    inputs: int
+    variables: int
+    constants: int
+    outputs: int
+    peak: int
+    peak_in_place: int
+    peak_line: LineCost | None
+
+    @property
+    def operations(self) -> Counter[str]:
+        """How many lines of each operation there are."""
+        return Counter(line.name for line in self.lines)
+
+    @property
+    def kinds(self) -> Counter[str]:
+        """How many lines of each kind of operation there are."""
+        return Counter(line.kind for line in self.lines)
+
+    @property
+    def flops(self) -> float:
+        """Floating-point operations of all lines of which they are known."""
+        return sum(line.flops or 0.0 for line in self.lines)
+
+    @property
+    def unknown(self) -> list[str]:
+        """The operations whose floating-point operations cannot be known."""
+        return sorted({line.name for line in self.lines if line.flops is None})
+
+    @property
+    def read(self) -> int:
+        """Bytes read by all lines together."""
+        return sum(line.read for line in self.lines)
+
+    @property
+    def written(self) -> int:
+        """Bytes written by all lines together."""
+        return sum(line.written for line in self.lines)
+
+    @property
+    def largest(self) -> list[LineCost]:
+        """The lines that write most, the largest first."""
+        return sorted(self.lines, key=lambda line: -line.written)
+
+    def __str__(self) -> str:
+        sizes = ", ".join(f"{k} = {v}" for k, v in sorted(self.sizes.items()))
+        unknown = f", not counting {', '.join(self.unknown)}" if self.unknown else ""
+        rows = [
+            f"{self.name}: {len(self.lines)} operations{f' at {sizes}' if sizes else ''}",
+            f"operations   {_counted(self.operations)}",
+            f"kinds        {_counted(self.kinds)}",
+            f"arithmetic   {_count(self.flops)} floating-point operations{unknown}",
+            f"traffic      {_memory(self.read)} read, {_memory(self.written)} written",
+            f"given        {_memory(self.inputs)} of inputs, {_memory(self.variables)} of variables, "
+            f"{_memory(self.constants)} of constants",
+            f"returned     {_memory(self.outputs)}",
+        ]
+        if self.peak_line is not None:
+            place = f"at %{self.peak_line.index} {self.peak_line.name}{_at(self.peak_line)}"
+            rows.append(
+                f"peak         {_memory(self.peak)} held {place}; {_memory(self.peak_in_place)} if "
+                "written in place"
+            )
+        return "\n".join(rows + self._table())
+
+    def _table(self) -> list[str]:
+        shown = [line for line in self.largest[:SHOWN] if line.written]
+        if not shown:
+            return []
+        cells = [
+            (f"%{c.index} {c.name}", str(c.spec), _memory(c.written), _short(c.where), _into(c))
+            for c in shown
+        ]
+        widths = [max(len(row[k]) for row in cells) for k in range(4)]
+        table = ["  ".join(map(str.ljust, row, (*widths, 0))).rstrip() for row in cells]
+        return ["largest", *["  " + row for row in table]]
+
+
+def _into(line: LineCost) -> str:
+    return "" if line.into is None else f"into the memory of %{line.into}"
+
+
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {n}" for name, n in counts.most_common())
+
+
+def _short(where: str) -> str:
+    return Path(where.split(",")[0]).name
+
+
+def _at(line: LineCost) -> str:
+    return f" ({_short(line.where)})" if line.where else ""
+
+
+def _memory(n: float) -> str:
+    return _count(n, ("bytes", "kB", "MB", "GB", "TB"))
+
+
+def _count(n: float, units: Sequence[str] = ("", "thousand", "million", "billion")) -> str:
+    """A number in the unit in which it has one to three digits before the point."""
+    k = 0 if n < 1000 else min(int(log10(n) / 3 + 1e-9), len(units) - 1)
+    number = f"{n:.0f}" if k == 0 else f"{n / 1000**k:.3g}"
+    return f"{number} {units[k]}".strip()
+
+
+def report(graph: Graph, sizes: Mapping[str, int] | None = None, **more: int) -> Report:
+    """What running a graph costs, counted without running it.
+
+    Parameters
+    ----------
+    graph : Graph
+    sizes : mapping, optional
+        For each named size its number.
+    **more
+        The same, by keyword.
+
+    Returns
+    -------
+    Report
+        Counts of operations, arithmetic and memory are estimates from shapes and dtypes alone;
+        what NumPy, BLAS or a user's operation needs inside is not seen.
+
+    Raises
+    ------
+    ArgumentError
+        A size is missing, unknown, or no whole number of at least one.
+    ShapeError
+        The graph does not serve these sizes.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> graph = wg.trace(lambda x, w: np.sum(np.tanh(x @ w)))(wg.spec(("n", 3)), wg.spec((3, 4)))
+    >>> found = wg.backends.report(graph, n=1000)
+    >>> found.operations["matmul"], found.flops, found.peak
+    (1, 32000.0, 64000)
+    >>> wg.backends.report(graph, n=10).peak_in_place
+    328
+    """
+    chosen = _sizes(graph, {**(sizes or {}), **more})
+    specs = specs_at(graph, chosen)
+    planned = in_place(graph, specs)
+    live = live_bytes(graph, specs, {})
+    lines = tuple(_line_costs(graph, specs, planned, live))
+    given = [_given(graph, specs, is_it) for is_it in (_is_input, is_variable, _is_constant)]
+    return Report(
+        graph.name,
+        chosen,
+        lines,
+        *given,
+        sum(bytes_of(specs[graph.index(n)]) for n in graph.outputs),
+        max(live, default=0),
+        max(live_bytes(graph, specs, planned), default=0),
+        max(lines, key=lambda line: line.live, default=None),
+    )
+
+
+def _sizes(graph: Graph, given: dict[str, Any]) -> dict[str, int]:
+    names = names_in(
+        [d for n in graph.nodes for s in _flat(n.spec) for d in s.shape]
+    )
+    for name in (*sorted(names - given.keys()), *sorted(given.keys() - names)):
+        has = "has no number" if name in names else "is not in this graph"
+        raise ArgumentError(
+            f"the size {name} {has}. Give a number for each of ({', '.join(sorted(names))})"
+            f"{at(user_line())}."
+        )
+    for name, number in given.items():
+        if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < 1:
+            raise ArgumentError(
+                f"the size {name} = {number!r} is no whole number of at least one{at(user_line())}."
+            )
+    chosen = {k: int(v) for k, v in given.items()}
+    for requirement in graph.requirements:
+        if not requirement.holds(chosen):
+            raise ShapeError(
+                f"the graph does not serve these sizes: {requirement.reason}{at(user_line())}."
+            )
+    return chosen
+
+
+def _flat(spec: Any) -> tuple[Any, ...]:
+    if type(spec) is tuple:
+        return tuple(part for s in spec for part in _flat(s))
+    return () if spec is None else (spec,)
+
+
+def _is_input(node: Any) -> bool:
+    return bool(node.is_leaf and node.is_traced and "size" not in node.params)
+
+
+def _is_constant(node: Any) -> bool:
+    return isinstance(node.op, Leaf) and not node.is_traced and not is_variable(node)
+
+
+def _given(graph: Graph, specs: Sequence[Any], is_it: Any) -> int:
+    pairs = zip(graph.nodes, specs, strict=True)
+    return sum(bytes_of(s) for n, s in pairs if isinstance(n.op, Leaf) and is_it(n))
+
+
+def _line_costs(graph: Graph, specs: Sequence[Any], planned: Any, live: Any) -> Any:
+    for i, node in enumerate(graph.nodes):
+        if isinstance(node.op, Leaf):
+            continue
+        places = graph.operands(i)
+        operands = [specs[k] for k in places]
+        own = shares_memory(node)
+        yield LineCost(
+            i,
+            node.op.name,
+            node.op.kind,
+            specs[i],
+            flops_of(node, operands, specs[i]),
+            0 if own else sum(bytes_of(specs[k]) for k in dict.fromkeys(places)),
+            0 if own else bytes_of(specs[i]),
+            live[i],
+            node.where or "",
+            planned.get(i),
+        )
