@@ -162,6 +162,10 @@ class Part(Op):
         """The output of that index."""
         return value[index]
 
+    def __call__(self, value: Any, *, index: int) -> Any:
+        """The output of that index, of a tuple that may be of handles."""
+        return value[index]
+
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
         """The spec of that output."""
         return specs[0][params["index"]]

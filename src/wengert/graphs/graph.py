@@ -23,9 +23,10 @@ from ..backends.base import Backend
 from ..backends.base import backend as backend_of
 from ..core import graph as lists
 from ..core.dims import Dim
-from ..core.handle import Handle, shape_of, wrap
+from ..core.handle import Handle, is_traced, shape_of, wrap
 from ..core.node import CONSTANT, Constant, Leaf, Node
 from ..core.params import substituted
+from ..core.recording import session
 from ..core.sizes import solve
 from ..core.tracing import derivation, record, size_value
 from .calling import Signature, restored
@@ -121,6 +122,7 @@ class Graph(lists.Graph, Transforming, Parts, Surgery, Finding):
             The shapes are not those the graph was built for.
         """
         sizes = self._sizes(values)
+        known = session() is None and not any(map(is_traced, values))
         place: dict[Node, Any] = dict(zip(self.inputs, values, strict=True))
         with derivation(0) as stem:
             for node in self.nodes:
@@ -134,7 +136,10 @@ class Graph(lists.Graph, Transforming, Parts, Surgery, Finding):
                 op: Any = node.op
                 params = substituted(node.params, sizes) if sizes else node.params
                 args = [place[a] if isinstance(a, Node) else a for a in node.args]
-                place[node] = op(*args, **params) if args else record(op, args, params)
+                if args:
+                    place[node] = op(*args, **params)
+                else:  # a creation: its value, where a graph is not being built
+                    place[node] = op.run(**params) if known else record(op, args, params)
         return [place[n] for n in self.outputs]
 
     def _leaf(self, node: Node, sizes: Mapping[str, Any]) -> Any:

@@ -7,6 +7,7 @@ cannot be asked so is noted at the line, and checked by the backend when the lin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..core.spec import Spec
 from ..core.tracing import infer
 from ..errors import WengertError
 
+_PLACE = re.compile(r"( \(at [^()]*\))?\.$")  # the end of a message
 _RULED = ("elementwise", "reduction", "contraction")
 _MOVING = ("view", "indexing")
 _SMALL, _LARGE = 1 << 16, 1 << 22  # elements, of operations of any cost and of those that copy
@@ -47,11 +49,7 @@ class Budget:
         try:
             return infer(op, tuple(specs), params)
         except Exception as error:  # operations meet here what no program would give them
-            text = (
-                str(error)
-                if isinstance(error, WengertError)
-                else f"{type(error).__name__}: {error}"
-            )
+            text = _PLACE.sub("", str(error)) if isinstance(error, WengertError) else repr(error)
             raise ValueError(text) from error
 
     def _may_ask(self, op: Op, specs: Sequence[Any], params: dict[str, Any]) -> bool:

@@ -15,6 +15,8 @@ from typing import Any
 from ..core.graph import Graph
 from ..core.handle import Handle
 from ..errors import RegistryError, StructureError, at, user_line
+from ..numpy.linalg.decompositions import EighResult, EigResult, QRResult, SVDResult
+from ..numpy.linalg.solving import SlogdetResult
 from ..tensor import Tensor
 from .damage import Damage, brief
 
@@ -153,3 +155,5 @@ def container(name: Any, fields: list[str], values: list[Any]) -> Any:
 
 
 register_class(Tensor, name="Tensor")
+for _cls in (EigResult, EighResult, QRResult, SVDResult, SlogdetResult):
+    register_class(_cls, name=_cls.__name__)

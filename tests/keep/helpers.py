@@ -1,0 +1,67 @@
+"""What the tests of keeping share."""
+
+import hashlib
+import io
+import json
+
+import wengert as wg
+
+
+def packed(what, **options):
+    """The bytes of a file."""
+    file = io.BytesIO()
+    wg.save(what, file, **options)
+    return file.getvalue()
+
+
+def unpacked(data, **options):
+    return wg.load(io.BytesIO(data), **options)
+
+
+def round_trip(what, **options):
+    """What comes back, which gives the same bytes when it is saved again."""
+    data = packed(what)
+    again = unpacked(data, **options)
+    assert packed(again) == data
+    return again
+
+
+def same_graph(a, b):
+    """Whether two graphs read the same, and are the same in what print does not show."""
+    assert str(a) == str(b)
+    assert a.structure == b.structure and a.name == b.name
+    assert a.requirements == b.requirements
+    for x, y in zip(a.nodes, b.nodes, strict=True):
+        assert (type(x), x.op, x.spec, x.level, x.scope, x.name, x.kind) == (
+            (type(y), y.op, y.spec, y.level, y.scope, y.name, y.kind)
+        )
+        for key in ("metadata", "probed", "held"):
+            assert (x.extra or {}).get(key) == (y.extra or {}).get(key)
+    return True
+
+
+def parts(data):
+    """Header and data of a file."""
+    length = int.from_bytes(data[:8], "little")
+    return json.loads(data[8 : 8 + length]), data[8 + length :]
+
+
+def joined(header, data, signed=True):
+    """A file of a header and data, with the right sum: what only a hostile writer makes."""
+    metadata = header.setdefault("__metadata__", {})
+    if signed:
+        metadata.pop("sha256", None)
+        text = json.dumps(header, separators=(",", ":"))
+        metadata["sha256"] = hashlib.sha256(text.encode() + data).hexdigest()
+    text = json.dumps(header, separators=(",", ":")).encode()
+    return len(text).to_bytes(8, "little") + text + data
+
+
+def changed(data, change):
+    """A file whose object has been changed by somebody who knows the format."""
+    header, rest = parts(data)
+    made = json.loads(header["__metadata__"]["object"])
+    replaced = change(made)
+    made = made if replaced is None else replaced
+    header["__metadata__"]["object"] = json.dumps(made, separators=(",", ":"))
+    return joined(header, rest)
