@@ -1,4 +1,4 @@
-"""What is saved comes back: values exactly, graphs line by line, tensors as the tensors they were."""
+"""What is saved comes back: values exactly, graphs line by line, tensors as what they were."""
 
 import collections
 import dataclasses
@@ -79,9 +79,10 @@ def test_not_a_number_comes_back():
 
 
 @pytest.mark.parametrize(
-    "dtype", "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64".split()
-    + "complex64 complex128 >i2 >u4 >f2 >f4 >f8 >c8 >c16".split()
-)  # fmt: skip
+    "dtype",
+    "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 "
+    "complex64 complex128 >i2 >u4 >f2 >f4 >f8 >c8 >c16".split(),
+)
 @pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 3), (0,), (2, 0, 3)], ids=str)
 def test_arrays_come_back_bit_by_bit(dtype, shape, rng):
     dtype = np.dtype(dtype)
@@ -92,7 +93,7 @@ def test_arrays_come_back_bit_by_bit(dtype, shape, rng):
     assert type(again) is np.ndarray
     assert again.dtype == array.dtype and again.shape == shape
     assert again.tobytes() == array.tobytes()
-    assert again.flags.writeable and again.flags.owndata or again.base is not None
+    assert again.flags.writeable
 
 
 def test_arrays_of_any_layout_come_back(rng):

@@ -21,7 +21,7 @@ from ..core.spec import Spec
 from ..core.tracing import infer
 from ..errors import WengertError
 
-_PLACE = re.compile(r"( \(at [^()]*\))?\.$")  # the end of a message
+_PLACE = re.compile(r"\.?( \(at .*\))?\.?$", re.DOTALL)  # the end of a message
 _RULED = ("elementwise", "reduction", "contraction")
 _MOVING = ("view", "indexing")
 _SMALL, _LARGE = 1 << 16, 1 << 22  # elements, of operations of any cost and of those that copy

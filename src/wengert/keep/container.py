@@ -245,7 +245,7 @@ def checked(header: Header, arrays: dict[str, Any], sha: Any) -> dict[str, np.nd
     for name, note in notes.items():
         dtype, have = DTYPES.get(note) if type(note) is str else None, arrays[name]
         fits = dtype is not None and (
-            dtype.newbyteorder("<") == have.dtype
+            dtype.newbyteorder("<") == have.dtype != dtype
             if dtype.kind != "c"
             else have.dtype.str == f"<f{dtype.itemsize // 2}" and have.shape[-1:] == (2,)
         )
@@ -255,7 +255,11 @@ def checked(header: Header, arrays: dict[str, Any], sha: Any) -> dict[str, np.nd
 
 def is_ours(header: Header) -> bool:
     """Whether it is a file of ours, of a version that is known here."""
-    if header.metadata.get("format") != FORMAT:
+    words = header.metadata
+    if words.get("format") != FORMAT:
+        # One that was ours until a word of it was damaged must not pass for another program's.
+        damaged = "object" in words or {"sha256", "version"} <= words.keys()
+        need(not damaged, f"its format is {brief(words.get('format'))} and not {FORMAT!r}")
         return False
     version = header.metadata.get("version", "")
     need(version.isascii() and version.isdecimal() and len(version) < 9, f"version {version!r}")

@@ -253,9 +253,11 @@ def _hex(x: Any) -> bytes:
 def _float(x: Any) -> float:
     need(type(x) is str and len(x) <= 40, f"{brief(x)} is no number")
     try:
-        return float.fromhex(x)
+        value = float.fromhex(x)
     except (ValueError, OverflowError) as error:
         raise Damage(f"{brief(x)} is no number") from error
+    need(value.hex() == x, f"{brief(x)} is no number")
+    return value
 
 
 def _complex(x: Any) -> complex:
