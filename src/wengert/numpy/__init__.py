@@ -3,8 +3,10 @@
     shapes       reshape, transpose, moveaxis, flip, roll, broadcast_to, diag, tril ...
     padding      pad
     joining      concatenate, stack, block, split, tile, repeat, insert ...
-    indexing     take, put, where, select, choose, piecewise, meshgrid ...
-    creation     array, zeros, arange, linspace, zeros_like, vander ...
+    indexing     take, where, select, choose, piecewise, meshgrid ...
+    writing      put, place, putmask, copyto ...
+    creation     array, zeros, eye, zeros_like ...
+    ranges       arange, linspace, geomspace, vander ...
     inspection   what is asked of an array and not computed from it: shape, allclose, printing
     sets, polynomials, and the modules beside them: sums and products, sorting, statistics, ...
     linalg       a module of its own, as in NumPy
@@ -35,12 +37,14 @@ from . import (
     polynomials,
     products,
     quantiles,
+    ranges,
     reductions,
     sets,
     shapes,
     sorting,
     statistics,
     ufuncs,
+    writing,
 )
 from . import linalg as linalg  # its names stay there
 from .creation import *  # noqa: F403 - its `__all__`
@@ -56,11 +60,13 @@ from .padding import *  # noqa: F403 - its `__all__`
 from .polynomials import *  # noqa: F403 - its `__all__`
 from .products import *  # noqa: F403 - its `__all__`
 from .quantiles import *  # noqa: F403 - its `__all__`
+from .ranges import *  # noqa: F403 - its `__all__`
 from .reductions import *  # noqa: F403 - its `__all__`
 from .sets import *  # noqa: F403 - its `__all__`
 from .shapes import *  # noqa: F403 - its `__all__`
 from .sorting import *  # noqa: F403 - its `__all__`
 from .statistics import *  # noqa: F403 - its `__all__`
+from .writing import *  # noqa: F403 - its `__all__`
 
 SUBMODULES = {"linalg", "fft", "random"}  # their names stay there, as in NumPy
 COLLECTED = (
@@ -77,12 +83,14 @@ COLLECTED = (
     polynomials,
     products,
     quantiles,
+    ranges,
     reductions,
     sets,
     shapes,
     sorting,
     statistics,
     ufuncs,
+    writing,
 )
 
 __all__ = sorted({*np.__all__, *(name for module in COLLECTED for name in module.__all__)})

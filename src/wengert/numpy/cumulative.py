@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import value_of
+from ..core.dims import Dim, is_symbolic
+from ..core.handle import possibly, shape_of, value_of
 from ..errors import ShapeError, at, user_line
 from ..ops import casts, cumulative, reductions, sorting
 from ..ops.choice import where as choose
 from ..ops.shapes import reshape
-from .dispatch import as_array, counterpart
+from .dispatch import as_array, counterpart, spread, values
 from .options import NOTHING, given
 
 __all__ = [
@@ -93,7 +94,8 @@ def _with_start(op: Any, x: Any, axis: Any, dtype: Any, out: Any, include: bool,
     if include:
         shape = list(total.shape)
         shape[axis] = 1
-        total = np.concatenate([np.full(shape, unit, total.dtype), total], axis=axis)
+        start = spread(np.asarray(unit, total.dtype), tuple(shape))
+        total = np.concatenate([start, total], axis=axis)
     return given(total, out)
 
 
@@ -145,7 +147,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: Any
     parts = [p for p in (prepend, a, append) if p is not NOTHING]
     if len(parts) > 1:
         end = tuple(1 if k == axis % a.ndim else m for k, m in enumerate(a.shape))
-        parts = [np.broadcast_to(p, end) if np.ndim(value_of(p)) == 0 else p for p in parts]
+        parts = [spread(as_array(p), end) if not shape_of(p) else p for p in parts]
         a = np.concatenate(parts, axis=axis)
     high = _part(a.ndim, axis, slice(1, None))
     low = _part(a.ndim, axis, slice(None, -1))
@@ -181,7 +183,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     parts = []
     for k, h in zip(axes, steps, strict=True):
         k = k % f.ndim
-        if f.shape[k] < edge_order + 1:
+        if not isinstance(f.shape[k], Dim) and f.shape[k] < edge_order + 1:
             raise ShapeError(
                 f"gradient along axis {k} of length {f.shape[k]}: it needs at least "
                 f"{edge_order + 1} elements{at(user_line())}."
@@ -195,7 +197,7 @@ def _steps(f: Any, given_steps: Sequence[Any], axes: list[int]) -> list[Any]:
     """For each axis a step: one number, or the array of all steps along it."""
     if not given_steps:
         return [1.0] * len(axes)
-    if len(given_steps) == 1 and np.ndim(value_of(given_steps[0])) == 0:
+    if len(given_steps) == 1 and not shape_of(given_steps[0]):
         return [given_steps[0]] * len(axes)
     if len(given_steps) != len(axes):
         raise TypeError("invalid number of arguments")
@@ -205,7 +207,7 @@ def _steps(f: Any, given_steps: Sequence[Any], axes: list[int]) -> list[Any]:
         if h.ndim == 0:
             steps.append(h)
             continue
-        if h.ndim != 1 or len(h) != f.shape[k]:
+        if h.ndim != 1 or h.shape[0] != f.shape[k]:
             raise ShapeError(
                 f"gradient: positions of shape {h.shape} along axis {k} of length {f.shape[k]}. "
                 f"Give one position for each element, or one number{at(user_line())}."
@@ -227,14 +229,15 @@ def _gradient_along(f: Any, axis: int, h: Any, edge_order: int) -> Any:
     n = f.shape[axis]
     last, last2, last3 = (at_(slice(n - k, n - k + 1)) for k in (1, 2, 3))
     low, mid, high = at_(slice(None, -2)), at_(slice(1, -1)), at_(slice(2, None))
-    even = np.ndim(value_of(h)) == 0
+    even = not shape_of(h)
     if even:
         inner = (high - low) / (2.0 * h)
         ha = hb = hy = hz = h
     else:
         a, b = shaped(h[:-1]), shaped(h[1:])
         inner = -b / (a * (a + b)) * low + (b - a) / (a * b) * mid + a / (b * (a + b)) * high
-        ha, hb, hy, hz = (h[0], h[1], h[-2], h[-1]) if n > 2 else (h[0], h[0], h[0], h[0])
+        ha, hz = h[0], h[-1]
+        hb, hy = (h[1], h[-2]) if edge_order == 2 else (ha, hz)
     if edge_order == 1:
         left, right = (second - first) / ha, (last - last2) / hz
     else:
@@ -290,27 +293,28 @@ def interp(
     if period is not None:
         period = abs(period)
         x, xp = np.remainder(x, period), np.remainder(xp, period)
-        order = np.argsort(value_of(xp))
+        order = np.argsort(values(xp))
         xp, fp = xp[order], fp[order]
         xp = np.concatenate([xp[-1:] - period, xp, xp[:1] + period])
         fp = np.concatenate([fp[-1:], fp, fp[:1]])
         left = right = None
-    if xp.shape != fp.shape or xp.ndim != 1 or not len(xp):
+    if xp.shape != fp.shape or xp.ndim != 1 or not xp.shape[0]:
         raise ValueError("fp and xp are not of the same length.")
-    points, wanted = value_of(xp), value_of(x)
+    points, wanted, count = value_of(xp), value_of(x), xp.shape[0]
     below = wanted < points[0]
     above = wanted > points[-1]
-    if len(points) > 1:
-        j = np.clip(np.searchsorted(points, wanted, side="right") - 1, 0, len(points) - 2)
+    if isinstance(count, Dim) or count > 1:
+        found = np.searchsorted(points, wanted, side="right") - 1
+        j = np.minimum(np.maximum(found, 0), count - 2)  # -1 for a single point, which is it
         outside = below | above
         start, length = xp[j], xp[j + 1] - xp[j]
-        moved = choose(outside, 0.0, x - start) if np.any(outside) else x - start
+        moved = choose(outside, 0.0, x - start) if possibly(outside) else x - start
         flat = value_of(length) == 0
-        if np.any(flat):
+        if possibly(flat):
             length = choose(flat, 1.0, length)
         inside = fp[j] + moved * ((fp[j + 1] - fp[j]) / length)
     else:
-        inside = fp[np.zeros(np.shape(wanted), int)]
+        inside = fp[spread(np.zeros((), int), shape_of(wanted))]
     result = choose(below, fp[0] if left is None else left, inside)
     return choose(above, fp[-1] if right is None else right, result)
 
@@ -319,8 +323,8 @@ def interp(
 
 
 def _sequence(x: Any, name: str) -> Any:
-    x = reshape(as_array(x), shape=(-1,)) if np.ndim(value_of(x)) == 0 else as_array(x)
-    if x.ndim != 1 or len(x) == 0:
+    x = as_array(x) if shape_of(x) else reshape(as_array(x), shape=(-1,))
+    if x.ndim != 1 or x.shape[0] == 0:
         raise ShapeError(
             f"{name} of an array of shape {x.shape}: both have to be sequences that are not "
             f"empty{at(user_line())}."
@@ -332,8 +336,10 @@ def _sequence(x: Any, name: str) -> Any:
 def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     """The convolution of two sequences, as ``numpy.convolve``; linear in each."""
     a, v = _sequence(a, "convolve"), _sequence(v, "convolve")
-    if len(v) > len(a):
-        a, v = v, a
+    n, k = a.shape[0], v.shape[0]
+    known = not is_symbolic((n, k))
+    if (known or mode != "full") and k > n:
+        a, v, n, k = v, a, k, n
     if mode == "valid":
         return sorting.slide(a, v[::-1])
     full = sorting.convolve(a, v)
@@ -341,22 +347,22 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
         return full
     if mode != "same":
         raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got '{mode}')")
-    start = (len(v) - 1) // 2
-    return full[start : start + len(a)]
+    start = (k - 1) // 2
+    return full[start : start + n]
 
 
 @counterpart(np.correlate)
 def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     """The cross-correlation of two sequences, as ``numpy.correlate``: `v` is conjugated."""
     a, v = _sequence(a, "correlate"), _sequence(v, "correlate")
-    v = v.conj()
+    v, n, k = v.conj(), a.shape[0], v.shape[0]
     if mode == "valid":
-        return sorting.slide(a, v) if len(v) <= len(a) else sorting.slide(v, a)[::-1]
+        return sorting.slide(a, v) if k <= n else sorting.slide(v, a)[::-1]
     full = sorting.convolve(a, v[::-1])
     if mode == "full":
         return full
     if mode != "same":
         raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got '{mode}')")
-    size, short = max(len(a), len(v)), min(len(a), len(v))
-    start = (short - 1) // 2 if len(v) <= len(a) else short // 2
+    size, short = max(n, k), min(n, k)
+    start = (short - 1) // 2 if k <= n else short // 2
     return full[start : start + size]

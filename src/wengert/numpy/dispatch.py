@@ -14,11 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle, value_of
-from ..core.node import Node
+from ..core import sizes
+from ..core.dims import Dim, is_symbolic
+from ..core.handle import Handle, is_traced, shape_of, value_of, wrap
+from ..core.node import Node, constant
 from ..core.spec import unweakened
-from ..errors import ConversionError, at, user_line
+from ..errors import ConversionError, ShapeError, at, user_line
+from ..ops import creation
+from ..ops.casts import broadcast_to
+from ..tensor.operands import length
 from ..tensor.protocols import FUNCTIONS
+
+_OURS = (Handle, Dim)
 
 
 def counterpart(function: Any, *others: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -39,10 +46,10 @@ def counterpart(function: Any, *others: Any) -> Callable[[Callable[..., Any]], C
         @functools.wraps(ours)
         def public(*args: Any, **kwargs: Any) -> Any:
             for a in args:
-                if isinstance(a, Handle):
+                if isinstance(a, _OURS):
                     return ours(*args, **kwargs)
             for a in kwargs.values():
-                if isinstance(a, Handle):
+                if isinstance(a, _OURS):
                     return ours(*args, **kwargs)
             return function(*args, **kwargs)
 
@@ -57,14 +64,65 @@ def as_array(x: Any) -> Any:
 
 
 def plain(x: Any) -> Any:
-    """The plain array behind `x`; only for what has no derivative: indices, masks, shapes."""
+    """The plain array behind `x`, of which there has to be one."""
     return np.asarray(value_of(x))
+
+
+def values(x: Any) -> Any:
+    """`x` without history, for what has no derivative: positions, masks; traced, it is a tensor."""
+    return value_of(x) if is_traced(x) else np.asarray(value_of(x))
+
+
+_WEAK = {"b": False, "i": 0, "f": 0.0, "c": 0j}
 
 
 def dtype_of(x: Any) -> Any:
     """What `np.result_type` is to be told of `x`: a Python number stays one, as it is weak."""
+    if is_traced(x):
+        spec = x.node.spec
+        return _WEAK[spec.dtype.kind] if spec.weak else spec.dtype
     value = unweakened(value_of(x))
     return value if isinstance(value, int | float | complex) else np.asarray(value).dtype
+
+
+# ---- sizes -------------------------------------------------------------------------------------
+
+
+def broadcast_shapes(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The common shape, sizes with a name among them."""
+    if not any(map(is_symbolic, shapes)):
+        return np.broadcast_shapes(*shapes)
+    try:
+        return sizes.broadcast(*shapes)
+    except ValueError as error:
+        raise ShapeError(f"{error}{at(user_line())}.") from error
+
+
+def numbers(n: Any) -> Any:
+    """0, 1, ... n - 1, also for a size with a name."""
+    if not isinstance(n, Dim):
+        return np.arange(n)
+    return creation.arange.line(start=0, stop=n, step=1, dtype=np.dtype(np.intp))
+
+
+def lengths(shape: Any) -> tuple[Any, ...]:
+    """One length or a sequence of them as a tuple: whole numbers, and sizes with a name."""
+    if isinstance(shape, int | np.integer | Dim):
+        return (length(shape),)
+    if isinstance(shape, tuple | list):
+        return tuple(map(length, shape))
+    return tuple(int(n) for n in plain(shape).ravel())
+
+
+def spread(array: Any, shape: tuple[Any, ...]) -> Any:
+    """Something without derivative repeated to a shape; `np.broadcast_to` for sizes too."""
+    if shape_of(array) == shape:
+        return array
+    if is_symbolic(shape) and not isinstance(array, Handle):
+        array = wrap(constant(np.asarray(array)))
+    if isinstance(array, Handle):
+        return broadcast_to(array, shape=shape)
+    return np.broadcast_to(array, shape)
 
 
 def write(target: Any, index: Any, values: Any, what: str) -> None:

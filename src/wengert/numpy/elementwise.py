@@ -19,12 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle, value_of, wrap
+from ..core.handle import Handle, dtype_of, is_traced, value_of, wrap
 from ..core.node import constant
 from ..core.op import lookup
 from ..ops import arithmetic, choice, circular, complexes, logic, rounding
+from ..tensor.operands import needed
 from ..tensor.protocols import deliver, implements
-from .dispatch import counterpart
+from .creation import zeros_like
+from .dispatch import counterpart, values
 
 _UFUNCS = """
     add subtract multiply divide true_divide floor_divide remainder mod fmod divmod power pow
@@ -58,7 +60,7 @@ implements(np.conjugate)(complexes.conjugate)
 @implements(np.sign)
 def _sign(x: Any) -> Any:
     """The sign; of a complex number x / |x|, and 0 at 0."""
-    if not np.iscomplexobj(value_of(x)):
+    if dtype_of(x).kind != "c":
         return rounding.sign(x)
     size = choice.absolute(x)
     zero = value_of(size) == 0
@@ -134,14 +136,14 @@ def nan_to_num(
     >>> wg.grad(lambda x: np.nan_to_num(x * x).sum())(np.array([3.0, np.nan]))
     array([6., 0.])
     """
-    value = np.asarray(value_of(x))
-    if value.dtype.kind not in "fc":
+    dtype = dtype_of(x)
+    if dtype.kind not in "fc":
         result = x
-    elif value.dtype.kind == "c":
+    elif dtype.kind == "c":
         parts = [nan_to_num(part(x), True, nan, posinf, neginf) for part in (real, imag)]
         result = parts[0] + 1j * parts[1]
     else:
-        limits = np.finfo(value.dtype)
+        value, limits = values(x), np.finfo(dtype)
         top = limits.max if posinf is None else posinf
         bottom = limits.min if neginf is None else neginf
         result = choice.where(np.isnan(value), nan, x)
@@ -159,14 +161,15 @@ def nan_to_num(
 @counterpart(np.real)
 def real(val: Any) -> Any:
     """``numpy.real``: the real part, a view; `val` itself if it is real."""
-    return complexes.real(val) if np.iscomplexobj(value_of(val)) else val
+    return complexes.real(val) if dtype_of(val).kind == "c" else val
 
 
 @counterpart(np.imag)
 def imag(val: Any) -> Any:
     """``numpy.imag``: the imaginary part, a view; zeros, without derivative, if `val` is real."""
-    value = value_of(val)
-    return complexes.imag(val) if np.iscomplexobj(value) else wrap(constant(np.imag(value)))
+    if dtype_of(val).kind == "c":
+        return complexes.imag(val)
+    return zeros_like(val) if is_traced(val) else wrap(constant(np.imag(value_of(val))))
 
 
 @counterpart(np.angle)
@@ -186,15 +189,38 @@ def angle(z: Any, deg: bool = False) -> Any:
 @counterpart(np.real_if_close)
 def real_if_close(a: Any, tol: float = 100) -> Any:
     """``numpy.real_if_close``: the real part if all imaginary parts are within rounding of 0."""
-    return a if np.iscomplexobj(np.real_if_close(value_of(a), tol)) else real(a)
+    if dtype_of(a).kind != "c":
+        return a
+    value = needed(a, "np.real_if_close", "the dtype of the result", "Say x.real where it is meant")
+    return a if np.iscomplexobj(np.real_if_close(value, tol)) else real(a)
 
 
 @counterpart(np.unwrap)
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * pi) -> Any:
     """``numpy.unwrap``: jumps larger than half a period taken out; they move nothing, so 1."""
+    if is_traced(p):
+        return _unwrapped(p, discont, axis, period)
     value = np.asarray(value_of(p))
     jumps = np.unwrap(value, value_of(discont), axis, period=period) - value
     return p + jumps.astype(np.result_type(value.dtype, jumps.dtype), copy=False)
+
+
+def _unwrapped(p: Any, discont: Any, axis: int, period: Any) -> Any:
+    """The same in operations, for a graph."""
+    value = value_of(p)
+    dd = np.diff(value, axis=axis)
+    dtype = np.result_type(dd.dtype, period)
+    whole = dtype.kind in "iu"
+    half = period // 2 if whole else period / 2
+    even = not whole or period % 2 == 0
+    moved = np.remainder(dd + half, period) - half
+    if even:
+        moved = np.where((moved == -half) & (dd > 0), half, moved)
+    limit = half if discont is None else value_of(discont)
+    steps = np.where(np.absolute(dd) < limit, 0, moved - dd)
+    jumps = np.cumsum(steps, axis=axis)
+    first = np.zeros_like(value[(slice(None),) * (axis % p.ndim) + (slice(0, 1),)], dtype)
+    return p + np.concatenate([first, jumps.astype(dtype)], axis=axis)
 
 
 # ---- steps and tests ---------------------------------------------------------------------------
@@ -244,13 +270,13 @@ def iscomplex(x: Any) -> Any:
 @counterpart(np.iscomplexobj)
 def iscomplexobj(x: Any) -> bool:
     """``numpy.iscomplexobj``: whether the dtype is complex."""
-    return np.iscomplexobj(value_of(x))
+    return dtype_of(x).kind == "c"
 
 
 @counterpart(np.isrealobj)
 def isrealobj(x: Any) -> bool:
     """``numpy.isrealobj``: whether the dtype is not complex."""
-    return np.isrealobj(value_of(x))
+    return dtype_of(x).kind != "c"
 
 
 @counterpart(np.isposinf)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import value_of
+from ..core.handle import shape_of
 from ..errors import ShapeError, at, user_line
 from ..kinds.reduction import Axis, count_along
 from ..ops import reductions
@@ -30,7 +30,7 @@ def _extreme(op: Any, a: Any, axis: Axis, keepdims: Any, initial: Any, where: An
             )
         return op(a, axis=axis, keepdims=kept(keepdims))
     a = masked(a, where, initial)
-    shape = np.shape(value_of(a))
+    shape = shape_of(a)
     if count_along(shape, axis):
         return combine(op(a, axis=axis, keepdims=kept(keepdims)), initial)
     empty = reductions.sum(a, axis=axis, keepdims=kept(keepdims))  # zeros of the right shape

@@ -1,13 +1,11 @@
-"""Indexing: NumPy's functions that read or write chosen elements.
+"""Indexing: NumPy's functions that read chosen elements; those that write are in writing.py.
 
     reading    take, take_along_axis, compress, extract, choose, select, where, piecewise
-    writing    put, put_along_axis, place, putmask, copyto
     grids      ix_, meshgrid
     loops      apply_along_axis, apply_over_axes, vectorize
 
-All are x[index] or x[index] = v with an index that is computed here from plain values: duplicates
-accumulate in the gradient of a reading, the last write wins in a writing.  Positions and masks
-have no derivative, so tensors among them count by their values.
+All are x[index] with an index that is computed here: duplicates accumulate in the gradient.
+Positions and masks have no derivative, so tensors among them count by their values.
 """
 
 from __future__ import annotations
@@ -19,16 +17,28 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from ..core.handle import Handle, value_of
+from ..core.handle import Handle, is_traced, shape_of, value_of
+from ..core.handle import dtype_of as dtype_itself
 from ..errors import ShapeError, at, user_line
 from ..ops import casts, choice, indexing, joining, shapes
+from ..tensor.operands import needed
 from ..tensor.protocols import deliver
-from .dispatch import as_array, counterpart, dtype_of, plain, write
+from .dispatch import (
+    as_array,
+    broadcast_shapes,
+    counterpart,
+    dtype_of,
+    numbers,
+    plain,
+    spread,
+    values,
+    write,
+)
 from .shapes import broadcast_arrays
 
 __all__ = [
     "take", "take_along_axis", "compress", "extract", "choose", "select", "where", "piecewise",
-    "put", "put_along_axis", "place", "putmask", "copyto", "ix_", "meshgrid", "apply_along_axis",
+    "ix_", "meshgrid", "apply_along_axis",
     "apply_over_axes", "vectorize",
 ]  # fmt: skip
 
@@ -36,11 +46,11 @@ __all__ = [
 # ---- reading -----------------------------------------------------------------------------------
 
 
-def _positions(indices: Any, n: int, mode: str) -> Any:
+def in_range(indices: Any, n: int, mode: str) -> Any:
     """Positions brought into range as `mode` says; raising is left to the index itself."""
     if mode == "raise":
         return indices if isinstance(indices, Handle) else plain(indices).astype(np.intp)
-    positions = plain(indices).astype(np.intp)
+    positions = values(indices).astype(np.intp)
     return positions % n if mode == "wrap" else np.clip(positions, 0, max(n - 1, 0))
 
 
@@ -72,29 +82,29 @@ def take(
     if axis is None:
         a, axis = shapes.reshape(a, shape=(-1,)), 0
     axis = normalize_axis_index(axis, a.ndim)
-    chosen = _positions(indices, a.shape[axis], mode)
+    chosen = in_range(indices, a.shape[axis], mode)
     result = indexing.read(a, (*[slice(None)] * axis, chosen))
     return result if out is None else deliver(result, out)
 
 
-def _along(shape: Sequence[int], indices: Any, axis: int) -> tuple[Any, ...]:
+def along(shape: Sequence[int], indices: Any, axis: int) -> tuple[Any, ...]:
     """The index that `take_along_axis` stands for."""
     grid: list[Any] = []
     for i, n in enumerate(shape):
         if i == axis:
             grid.append(indices)
         else:
-            grid.append(np.arange(n).reshape((1,) * i + (n,) + (1,) * (len(shape) - i - 1)))
+            grid.append(numbers(n).reshape((1,) * i + (n,) + (1,) * (len(shape) - i - 1)))
     return tuple(grid)
 
 
-def _checked_along(arr: Any, indices: Any, axis: int | None) -> tuple[Any, Any, int]:
+def checked_along(arr: Any, indices: Any, axis: int | None) -> tuple[Any, Any, int]:
     if axis is None:
         return shapes.reshape(arr, shape=(-1,)), indices, 0
     axis = normalize_axis_index(axis, arr.ndim)
-    if np.ndim(value_of(indices)) != arr.ndim:
+    if len(shape_of(indices)) != arr.ndim:
         raise ShapeError(
-            f"take_along_axis: indices have {np.ndim(value_of(indices))} axes, the array "
+            f"take_along_axis: indices have {len(shape_of(indices))} axes, the array "
             f"{arr.ndim}. Give them the same number{at(user_line())}."
         )
     return arr, indices, axis
@@ -103,21 +113,27 @@ def _checked_along(arr: Any, indices: Any, axis: int | None) -> tuple[Any, Any, 
 @counterpart(np.take_along_axis)
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
     """Elements at positions that differ from line to line; see `numpy.take_along_axis`."""
-    arr, indices, axis = _checked_along(as_array(arr), indices, axis)
+    arr, indices, axis = checked_along(as_array(arr), indices, axis)
     indices = indices if isinstance(indices, Handle) else plain(indices)
-    return indexing.read(arr, _along(arr.shape, indices, axis))
+    return indexing.read(arr, along(arr.shape, indices, axis))
 
 
 @counterpart(np.compress)
 def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> Any:
     """The slices along an axis where the condition holds; see `numpy.compress`."""
-    return take(as_array(a), np.flatnonzero(plain(condition)), axis, out)
+    return take(as_array(a), np.flatnonzero(_mask(condition, "np.compress")), axis, out)
 
 
 @counterpart(np.extract)
 def extract(condition: Any, arr: Any) -> Any:
     """The elements where the condition holds; see `numpy.extract`."""
-    return take(as_array(arr), np.flatnonzero(plain(condition)))
+    return take(as_array(arr), np.flatnonzero(_mask(condition, "np.extract")))
+
+
+def _mask(condition: Any, what: str) -> Any:
+    """A mask that says how many elements there are, so it has to be known."""
+    remedy = "Choose with np.where(mask, x, 0), which keeps the shape"
+    return np.asarray(needed(condition, what, "how many elements there are", remedy))
 
 
 @counterpart(np.choose)
@@ -125,11 +141,15 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     """Each element from the array that `a` names; see `numpy.choose`."""
     if isinstance(choices, Handle):
         choices = [indexing.read(choices, i) for i in range(len(choices))]  # type: ignore[arg-type]
-    which, *arrays = broadcast_arrays(plain(a), *choices)
-    which = _positions(which, len(arrays), mode)
-    np.choose(which, [np.zeros(())] * len(arrays), mode="raise")  # raises where NumPy does
+    which, *arrays = broadcast_arrays(values(a), *choices)
+    which = in_range(which, len(arrays), mode)
+    if is_traced(which):  # a negative one is out of range too
+        which = np.where(which < 0, len(arrays), which)
+    else:
+        which = plain(which)
+        np.choose(which, [np.zeros(())] * len(arrays), mode="raise")  # raises where NumPy does
     whole = joining.stack(*arrays, axis=0)
-    result = indexing.read(whole, _along(whole.shape, which[None], 0))
+    result = indexing.read(whole, along(whole.shape, which[None], 0))
     result = indexing.read(result, 0)
     return result if out is None else deliver(result, out)
 
@@ -174,15 +194,13 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     if len(condlist) == 0:
         raise ValueError("select with an empty condition list is not possible")
     for i, condition in enumerate(condlist):
-        if plain(condition).dtype != np.bool_:
+        if dtype_itself(condition) != np.bool_:
             raise TypeError(f"invalid entry {i} in condlist: should be boolean ndarray")
     dtype = np.result_type(*[dtype_of(c) for c in choicelist], dtype_of(default))
-    shape = np.broadcast_shapes(
-        *[np.shape(value_of(x)) for x in (*condlist, *choicelist)], np.shape(value_of(default))
-    )
+    shape = broadcast_shapes(*map(shape_of, (*condlist, *choicelist, default)))
     result = casts.astype(default, dtype)
     for condition, chosen in zip(reversed(condlist), reversed(choicelist), strict=True):
-        result = choice.where(plain(condition), casts.astype(chosen, dtype), result)
+        result = choice.where(values(condition), casts.astype(chosen, dtype), result)
     return casts.broadcast_to(result, shape=shape) if result.shape != shape else result
 
 
@@ -195,14 +213,17 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
         not isinstance(conditions[0], list | np.ndarray | Handle) and x.ndim != 0
     ):
         conditions = [conditions]
-    masks = [np.broadcast_to(plain(c).astype(bool), x.shape) for c in conditions]
+    masks = [spread(values(c).astype(bool), x.shape) for c in conditions]
+    traced = is_traced(x) or any(map(is_traced, masks))
     if len(masks) == len(funclist) - 1:
-        masks.append(~np.any(masks, axis=0))
+        masks.append(~functools.reduce(np.logical_or, masks))
     if len(masks) != len(funclist):
         raise ValueError(
             f"with {len(masks)} condition(s), either {len(masks)} or {len(masks) + 1} functions "
             "are expected"
         )
+    if traced:
+        return _chosen_pieces(x, masks, funclist, args, kw)
     y = np.zeros_like(x)
     for mask, f in zip(masks, funclist, strict=True):
         if not callable(f):
@@ -212,70 +233,13 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     return y
 
 
-# ---- writing -----------------------------------------------------------------------------------
-
-
-@counterpart(np.put)
-def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    """Write to positions of the flattened array; see `numpy.put`."""
-    positions = _positions(plain(ind).ravel(), a.size, mode)
-    values = shapes.reshape(as_array(joining.stacked(v)), shape=(-1,))
-    if positions.size == 0 or values.size == 0:
-        return
-    if values.size != positions.size:
-        values = indexing.read(values, np.arange(positions.size) % values.size)
-    if positions.min() < -a.size or positions.max() >= a.size:
-        bad = positions[(positions < -a.size) | (positions >= a.size)][0]
-        raise IndexError(f"index {bad} is out of bounds for axis 0 with size {a.size}")
-    write(a, np.unravel_index(positions % a.size, a.shape), values, "put")
-
-
-@counterpart(np.put_along_axis)
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
-    """Write to positions that differ from line to line; see `numpy.put_along_axis`."""
-    if axis is None:
-        write(arr, np.unravel_index(plain(indices) % arr.size, arr.shape), values, "put_along_axis")
-        return
-    _, indices, axis = _checked_along(arr, indices, axis)
-    write(arr, _along(arr.shape, plain(indices), axis), values, "put_along_axis")
-
-
-@counterpart(np.place)
-def place(arr: Any, mask: Any, vals: Any) -> None:
-    """Write the first of the values where the mask holds, one after the other; `numpy.place`."""
-    where_to = np.flatnonzero(plain(mask))
-    values = as_array(joining.stacked(vals))
-    if where_to.size and values.size == 0:
-        raise ValueError("Cannot insert from an empty array!")
-    put(arr, where_to, values) if isinstance(arr, Handle) else write(
-        arr, np.unravel_index(where_to, arr.shape), values, "place"
-    )
-
-
-@counterpart(np.putmask)
-def putmask(a: Any, /, mask: Any, values: Any) -> None:
-    """Write values where the mask holds, each at its own position; see `numpy.putmask`."""
-    where_to = np.flatnonzero(plain(mask))
-    flat = shapes.reshape(as_array(joining.stacked(values)), shape=(-1,))
-    if where_to.size and flat.size:
-        chosen = indexing.read(flat, where_to % flat.size)
-        write(a, np.unravel_index(where_to, a.shape), chosen, "putmask")
-
-
-@counterpart(np.copyto)
-def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
-    """Write an array into another; see `numpy.copyto`."""
-    src = as_array(joining.stacked(src))
-    if not np.can_cast(dtype_of(src), dst.dtype, casting):
-        raise TypeError(
-            f"Cannot cast array data from {src.dtype!r} to {dst.dtype!r} according to the rule "
-            f"{casting!r}"
-        )
-    if where is True:
-        write(dst, Ellipsis, src, "copyto")
-        return
-    mask = np.broadcast_to(plain(where), dst.shape)
-    write(dst, mask, indexing.read(casts.broadcast_to(src, shape=dst.shape), mask), "copyto")
+def _chosen_pieces(x: Any, masks: Any, funclist: Any, args: Any, kw: Any) -> Any:
+    """The same where it is not known which elements a condition chooses: all, and a choice."""
+    y = np.zeros_like(x)
+    for mask, f in zip(masks, funclist, strict=True):
+        piece = f(x, *args, **kw) if callable(f) else f
+        y = choice.where(mask, casts.astype(as_array(piece), y.dtype), y)
+    return y
 
 
 # ---- grids -------------------------------------------------------------------------------------
@@ -284,7 +248,15 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 @counterpart(np.ix_)
 def ix_(*args: Any) -> tuple[Any, ...]:
     """Index arrays for a sub-grid; see `numpy.ix_`."""
-    return np.ix_(*[plain(a) for a in args])
+    if not any(map(is_traced, args)):
+        return np.ix_(*[plain(a) for a in args])
+    n = len(args)
+    return tuple(
+        (
+            as_array(a) if dtype_itself(a).kind in "iu" else np.flatnonzero(_mask(a, "np.ix_"))
+        ).reshape((1,) * k + (-1,) + (1,) * (n - k - 1))
+        for k, a in enumerate(args)
+    )
 
 
 @counterpart(np.meshgrid)

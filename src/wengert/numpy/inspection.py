@@ -15,36 +15,49 @@ by being plain.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..core import tree
-from ..core.handle import Handle, value_of, wrap
+from ..core.dims import is_symbolic
+from ..core.handle import Handle, is_traced, shape_of, wrap
+from ..core.handle import dtype_of as dtype_itself
 from ..core.node import constant
+from ..errors import TraceError, at, user_line
+from ..tensor.operands import needed
 from ..tensor.protocols import FUNCTIONS
-from .dispatch import counterpart, dtype_of, plain
+from .dispatch import as_array, counterpart, dtype_of, numbers, plain
 
 __all__ = ["may_share_memory", "shares_memory", "size"]
 
+FUNCTIONS[np.shape] = shape_of
+FUNCTIONS[np.ndim] = lambda a: len(shape_of(a))
 
-def _of_values(function: Any) -> Callable[..., Any]:
-    """What NumPy's function says of the values."""
+
+def _of_values(function: Any, remedy: str) -> Callable[..., Any]:
+    """What NumPy's function says of the values, which have to be known."""
+    name = f"np.{function.__name__}"
 
     def ask(*args: Any, **kwargs: Any) -> Any:
-        args, kwargs = tree.tree_map(value_of, (args, kwargs))
+        args, kwargs = tree.tree_map(
+            lambda x: needed(x, name, "what it gives", remedy), (args, kwargs)
+        )
         return function(*args, **kwargs)
 
     return ask
 
 
-for _name in """shape ndim array_equal array_equiv allclose iscomplexobj isrealobj
-    unravel_index ravel_multi_index tril_indices_from triu_indices_from diag_indices_from
-    array2string array_str save savez savez_compressed savetxt common_type
-    """.split():
-    _function = getattr(np, _name)
-    FUNCTIONS[_function] = _of_values(_function)
+_SHOWN = "Show it when the graph runs, with wengert.show_value, or return it"
+_POSITIONS = "Compute positions with //, % and *"
+for _names, _remedy in (
+    ("array2string save savez savez_compressed savetxt min_scalar_type", _SHOWN),
+    ("unravel_index ravel_multi_index", _POSITIONS),
+):
+    for _name in _names.split():
+        FUNCTIONS[getattr(np, _name)] = _of_values(getattr(np, _name), _remedy)
 
 
 def _of_types(function: Any) -> Callable[..., Any]:
@@ -58,14 +71,105 @@ def _of_types(function: Any) -> Callable[..., Any]:
 
 for _function in (np.result_type, np.can_cast):
     FUNCTIONS[_function] = _of_types(_function)
-FUNCTIONS[np.min_scalar_type] = _of_values(np.min_scalar_type)
+FUNCTIONS[np.common_type] = lambda *arrays: np.common_type(
+    *[np.empty(0, dtype_itself(a)) for a in arrays]
+)
 FUNCTIONS[np.array_repr] = lambda arr, *args, **kwargs: repr(arr)
+FUNCTIONS[np.array_str] = lambda a, *args, **kwargs: (
+    str(a) if is_traced(a) else np.array_str(plain(a), *args, **kwargs)
+)
+
+
+# ---- comparing ---------------------------------------------------------------------------------
+
+
+@counterpart(np.allclose)
+def _allclose(
+    a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
+) -> Any:  # a plain truth value, and while a graph is built a traced one
+    close = np.isclose(as_array(a), as_array(b), rtol, atol, equal_nan)
+    return _answer(np.all(close))
+
+
+@counterpart(np.array_equal)
+def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    a1, a2 = as_array(a1), as_array(a2)
+    if not _same_shape(a1.shape, a2.shape):
+        return False
+    same = a1 == a2
+    if equal_nan:
+        same = same | ((a1 != a1) & (a2 != a2))
+    return _answer(np.all(same))
+
+
+@counterpart(np.array_equiv)
+def _array_equiv(a1: Any, a2: Any) -> Any:
+    try:
+        return _answer(np.all(as_array(a1) == as_array(a2)))
+    except ValueError:
+        return False
+
+
+def _answer(found: Any) -> Any:
+    return found if is_traced(found) else bool(found)
+
+
+def _same_shape(a: Any, b: Any) -> bool:
+    if a != b and len(a) == len(b) and is_symbolic((*a, *b)):
+        raise TraceError(
+            f"np.array_equal of shapes {a} and {b}: whether they are the same depends on sizes, "
+            "which are not known while a graph is built. Give equal sizes one name"
+            f"{at(user_line())}."
+        )
+    return bool(a == b)
+
+
+# ---- shape only --------------------------------------------------------------------------------
+
+
+def _numbered(x: Any, what: str) -> tuple[int, ...]:
+    """The shape, which has to be of numbers."""
+    shape = shape_of(x)
+    if is_symbolic(shape):
+        raise TraceError(
+            f"{what} of {x.node.spec}: how many positions there are depends on the sizes. Choose "
+            f"with a mask, np.where(np.tri(n, like=x), x, 0){at(user_line())}."
+        )
+    return shape
+
+
+@counterpart(np.tril_indices_from)
+def _tril_indices_from(arr: Any, k: int = 0) -> Any:
+    rows, columns = _numbered(arr, "np.tril_indices_from")
+    return np.tril_indices(rows, k, columns)
+
+
+@counterpart(np.triu_indices_from)
+def _triu_indices_from(arr: Any, k: int = 0) -> Any:
+    rows, columns = _numbered(arr, "np.triu_indices_from")
+    return np.triu_indices(rows, k, columns)
+
+
+@counterpart(np.diag_indices_from)
+def _diag_indices_from(arr: Any) -> Any:
+    shape = shape_of(arr)
+    if len(shape) < 2 or any(n != shape[0] for n in shape):
+        return np.diag_indices_from(np.broadcast_to(0, shape))  # raises where NumPy does
+    return (numbers(shape[0]),) * len(shape)
 
 
 @counterpart(np.size)
-def size(a: Any, axis: Any = None) -> int:
+def size(a: Any, axis: Any = None) -> Any:
     """The number of elements, or the length of an axis; see `numpy.size`."""
-    return np.size(np.broadcast_to(np.empty(()), np.shape(value_of(a))), axis)
+    total: Any = 1
+    for n in shape_of(a) if axis is None else _lengths(a, axis):
+        total = total * n
+    return total
+
+
+def _lengths(a: Any, axis: Any) -> list[Any]:
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    return [shape_of(a)[k] for k in axes]
 
 
 # ---- memory ------------------------------------------------------------------------------------
@@ -84,11 +188,11 @@ def _elements(x: Any) -> Any:
     while getattr(x, "_link", None) is not None:
         x, take, _ = x._link
         views.append(take)
-    value = plain(x)
-    numbers = wrap(constant(np.arange(value.size).reshape(value.shape)))
+    shape = _numbered(x, "np.shares_memory")
+    found = wrap(constant(np.arange(math.prod(shape)).reshape(shape)))
     for take in reversed(views):
-        numbers = take(numbers)
-    return plain(numbers)
+        found = take(found)
+    return plain(found)
 
 
 @counterpart(np.shares_memory)

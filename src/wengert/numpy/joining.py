@@ -16,11 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from ..core.handle import Handle, value_of
-from ..errors import DtypeError, at, user_line
+from ..core.dims import Dim, bounds, divided, is_symbolic
+from ..core.handle import Handle, shape_of
+from ..core.params import sizes_of
+from ..errors import DtypeError, ShapeError, TraceError, at, user_line
 from ..ops import casts, indexing, joining
+from ..tensor.operands import length, needed
 from ..tensor.protocols import deliver
-from .dispatch import as_array, counterpart, plain
+from .dispatch import as_array, counterpart, lengths
 from .shapes import atleast_1d, atleast_2d, atleast_3d, ravel
 
 __all__ = [
@@ -131,9 +134,11 @@ def block(arrays: Any) -> Any:
     if isinstance(arrays, Handle):
         return arrays.copy()  # type: ignore[attr-defined]
     # NumPy itself says whether the nesting and the shapes are right, on empty-handed stand-ins.
-    np.block(_nested(arrays, lambda a: plain(a)))
+    shapes = [shape_of(a) for a in _leaves(arrays)]
+    if not any(map(is_symbolic, shapes)):
+        np.block(_nested(arrays, lambda a: np.broadcast_to(np.False_, shape_of(a))))
     depth = _depth(arrays)
-    ndim = max(depth, *[np.ndim(value_of(a)) for a in _leaves(arrays)])
+    ndim = max(depth, *map(len, shapes))
     return _block(arrays, depth, ndim)
 
 
@@ -175,9 +180,11 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     if axis is None:
         arr, axis = ravel(arr), 0
     axis = normalize_axis_index(axis, arr.ndim)
-    obj = obj if isinstance(obj, slice | int) else plain(obj)
+    obj = _places(obj, "np.insert")
     n = arr.shape[axis]
     values = as_array(joining.stacked(values))
+    if isinstance(n, Dim):
+        return _inserted(arr, _single(obj, n, n + 1, "np.insert"), values, axis)
     one = np.ndim(obj) == 0 and not isinstance(obj, slice)
     if np.size(np.arange(n)[obj] if isinstance(obj, slice) else obj) == 1:
         values = values.reshape((1,) * (arr.ndim - values.ndim) + values.shape)
@@ -194,6 +201,37 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     return indexing.read(both, (*[slice(None)] * axis, source))
 
 
+def _places(obj: Any, what: str) -> Any:
+    """Positions, which have to be known: as an int, a slice or an array."""
+    remedy = "Give positions as numbers, or choose with np.where"
+    obj = needed(obj, what, "what the result is made of", remedy)
+    return obj if isinstance(obj, slice | int) else np.asarray(obj)
+
+
+def _single(obj: Any, n: Any, end: Any, what: str) -> Any:
+    """One position along an axis of length n, before `end`, counted from the front."""
+    place = int(obj) if isinstance(obj, int) or getattr(obj, "ndim", 1) == 0 else None
+    room = None if place is None or place < -1 else bounds(end - max(place, 0) - 1)[0]
+    if place is None or room is None or room < 0:
+        raise TraceError(
+            f"{what} along an axis of length {n}: while that is not known, the position has to be "
+            "one number that every length has (0 or -1). Join slices with np.concatenate instead"
+            f"{at(user_line())}."
+        )
+    return place if place >= 0 else place + n
+
+
+def _inserted(arr: Any, place: Any, values: Any, axis: int) -> Any:
+    values = values.reshape((1,) * (arr.ndim - values.ndim) + values.shape)
+    values = np.moveaxis(values, 0, axis)
+    shape = (*arr.shape[:axis], values.shape[axis], *arr.shape[axis + 1 :])
+    added = casts.astype(casts.broadcast_to(values, shape=shape), arr.dtype)
+    before = (slice(None),) * axis
+    low = indexing.read(arr, (*before, slice(0, place)))
+    high = indexing.read(arr, (*before, slice(place, arr.shape[axis])))
+    return joining.concatenate(low, added, high, axis=axis)
+
+
 @counterpart(np.delete)
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     """Without what stands at the given positions; see `numpy.delete`."""
@@ -201,8 +239,12 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     if axis is None:
         arr, axis = ravel(arr), 0
     axis = normalize_axis_index(axis, arr.ndim)
-    obj = obj if isinstance(obj, slice | int) else plain(obj)
-    kept = np.delete(np.arange(arr.shape[axis]), obj)
+    obj, n = _places(obj, "np.delete"), arr.shape[axis]
+    if isinstance(n, Dim):
+        k, before = _single(obj, n, n, "np.delete"), (slice(None),) * axis
+        parts = [indexing.read(arr, (*before, s)) for s in (slice(0, k), slice(k + 1, n))]
+        return joining.concatenate(*parts, axis=axis)
+    kept = np.delete(np.arange(n), obj)
     return indexing.read(arr, (*[slice(None)] * axis, kept))
 
 
@@ -210,7 +252,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
 def tile(A: Any, reps: Any) -> Any:
     """The array laid side by side with itself; see `numpy.tile`."""
     A = as_array(A)
-    reps = tuple(plain(reps).ravel().tolist())
+    reps = lengths(reps)
     ndim = max(A.ndim, len(reps))
     shape = (1,) * (ndim - A.ndim) + A.shape
     reps = (1,) * (ndim - len(reps)) + reps
@@ -228,12 +270,21 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     if axis is None:
         a, axis = ravel(a), 0
     axis = normalize_axis_index(axis, a.ndim)
-    counts = plain(repeats)
-    if counts.size != 1:
-        source = np.repeat(np.arange(a.shape[axis]), counts)
-        return indexing.read(a, (*[slice(None)] * axis, source))
-    k, n = int(counts.ravel()[0]), a.shape[axis]
-    np.repeat(np.empty(0), counts)  # raises where NumPy does
+    k, n = repeats, a.shape[axis]
+    if not isinstance(repeats, Dim):
+        many = "how many elements there are"
+        repeats = needed(repeats, "np.repeat", many, "Give numbers of repeats as numbers")
+        counts = np.asarray(repeats)
+        if counts.size != 1:
+            if isinstance(n, Dim):
+                raise ShapeError(
+                    f"np.repeat with {counts.size} counts along an axis of length {n}, which is "
+                    f"not known to be the same. Give that length as a number{at(user_line())}."
+                )
+            source = np.repeat(np.arange(n), counts)
+            return indexing.read(a, (*[slice(None)] * axis, source))
+        k = int(counts.ravel()[0])
+        np.repeat(np.empty(0), counts)  # raises where NumPy does
     before, after = a.shape[:axis], a.shape[axis + 1 :]
     spread = casts.broadcast_to(a.reshape((*before, n, 1, *after)), shape=(*before, n, k, *after))
     return spread.reshape((*before, n * k, *after)).copy()
@@ -242,29 +293,54 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
 # ---- splitting ---------------------------------------------------------------------------------
 
 
-def _cut(ary: Any, numbers: Sequence[Any], axis: int) -> list[Any]:
-    """Pieces whose lengths NumPy has found by splitting 0, 1, 2, ..."""
+def _cut(ary: Any, sections: Any, axis: int, how: Any) -> list[Any]:
+    """Pieces whose lengths NumPy finds by splitting 0, 1, 2, ..."""
     before = (slice(None),) * axis
+    n = ary.shape[axis]
+    remedy = "Give them as numbers"
+    sections = needed(sections, f"np.{how.__name__}", "how many pieces there are", remedy)
+    if isinstance(n, Dim) or sizes_of(sections):
+        ends = _ends(n, sections)
+        slices = [slice(a, b) for a, b in zip([0, *ends], [*ends, n], strict=True)]
+        return [indexing.read(ary, (*before, s)) for s in slices]
     pieces = []
-    for part in numbers:
+    for part in how(np.arange(n), sections):
         start = int(part[0]) if part.size else 0
         pieces.append(indexing.read(ary, (*before, slice(start, start + part.size))))
     return pieces
+
+
+def _ends(n: Any, sections: Any) -> list[Any]:
+    """Where to cut an axis whose length is not known."""
+    if not isinstance(sections, int | np.integer):
+        return [
+            length(k) for k in (sections if isinstance(sections, list | tuple) else [*sections])
+        ]
+    k = int(sections)
+    if k <= 0:
+        raise ValueError("number sections must be larger than 0.")
+    each = divided(n, k)
+    if each is None:
+        raise TraceError(
+            f"a split of an axis of length {n} into {k}: whether they are equal depends on the "
+            f"size, which is not known while a graph is built. Name the length '{k}*m', or give it "
+            f"as a number{at(user_line())}."
+        )
+    return [each * i for i in range(1, k)]
 
 
 @counterpart(np.split)
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Equal pieces, or pieces between given positions; see `numpy.split`."""
     axis = normalize_axis_index(axis, ary.ndim)
-    return _cut(ary, np.split(np.arange(ary.shape[axis]), value_of(indices_or_sections)), axis)
+    return _cut(ary, indices_or_sections, axis, np.split)
 
 
 @counterpart(np.array_split)
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Pieces as equal as possible; see `numpy.array_split`."""
     axis = normalize_axis_index(axis, ary.ndim)
-    numbers = np.array_split(np.arange(ary.shape[axis]), value_of(indices_or_sections))
-    return _cut(ary, numbers, axis)
+    return _cut(ary, indices_or_sections, axis, np.array_split)
 
 
 def _split_along(name: str, axis: int, ary: Any, sections: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import value_of
+from ..core.handle import is_traced, possibly, value_of
 from ..kinds.reduction import Axis
 from ..ops import reductions
 from ..ops.choice import where as choose
@@ -38,7 +38,7 @@ __all__ = [
 def _filled(a: Any, fill: Any) -> Any:
     """`a` with its NaNs replaced; `a` itself if it has none."""
     holes = np.isnan(value_of(a))
-    return masked(a, ~holes, fill) if np.any(holes) else a
+    return masked(a, ~holes, fill) if possibly(holes) else a
 
 
 @counterpart(np.nansum)
@@ -66,10 +66,15 @@ def _present(a: Any, where: Any) -> Any:
     return mask if where is True or where is NOTHING else mask & value_of(where)
 
 
+def _surely(condition: Any) -> bool:
+    """Whether all hold, and so nothing is to be warned of; nor is it while a graph is built."""
+    return is_traced(condition) or bool(np.all(condition))
+
+
 def _average(total: Any, n: Any) -> Any:
     """total / n, and NaN without a derivative where n is not positive."""
     empty = n <= 0
-    if not np.any(empty):
+    if not possibly(empty):
         return total / n
     return choose(empty, np.nan, total / np.where(empty, 1, n))
 
@@ -88,7 +93,7 @@ def nanmean(
     a = typed(a, dtype)
     mask = _present(a, where)
     n = count(a, axis, mask)
-    if not n.all():
+    if not _surely(n > 0):
         warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=2)
     m = _average(reductions.sum(masked(a, mask, 0), axis=axis, keepdims=True), n)
     return given(unkept(m, axis, keepdims), out)
@@ -102,7 +107,7 @@ def _nan_spread(a: Any, axis: Axis, ddof: Any, where: Any, mean: Any) -> Any:
     if mean is NOTHING or mean is None:
         mean = _average(reductions.sum(a, axis=axis, keepdims=True), n)
     apart = choose(mask, a - mean, 0.0)
-    if not (n > ddof).all():
+    if not _surely(n > ddof):
         warnings.warn("Degrees of freedom <= 0 for slice.", RuntimeWarning, stacklevel=3)
     return _average(reductions.sum(ours.abs2(apart), axis=axis, keepdims=True), n - ddof)
 
@@ -151,14 +156,15 @@ def nanstd(
 def _nan_extreme(name: str, a: Any, axis: Axis, options: dict[str, Any]) -> Any:
     holes = np.isnan(value_of(a))
     pick = getattr(extremes, name)
-    if not np.any(holes):
+    if not possibly(holes):
         return pick(a, axis, **options)
     found = pick(masked(a, ~holes, -np.inf if name == "max" else np.inf), axis, **options)
     keys: Any = {"axis": axis, "keepdims": kept(options.get("keepdims", False))}
     if options.get("initial", NOTHING) is NOTHING:
         empty = np.all(holes, **keys)
-        if np.any(empty):
-            warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=3)
+        if possibly(empty):
+            if not is_traced(empty):
+                warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=3)
             found = choose(empty, np.nan, found)
     return found
 
@@ -176,20 +182,29 @@ def nanmin(a: Any, axis: Axis = None, out: Any = None, **options: Any) -> Any:
 
 
 def _nan_position(op: Any, fill: Any, a: Any, axis: Any, keepdims: Any) -> Any:
-    if np.any(np.all(np.isnan(value_of(a)), axis=axis)):
+    keys: Any = {"axis": axis, "keepdims": kept(keepdims)}
+    empty = np.all(np.isnan(value_of(a)), **keys)
+    if is_traced(empty):
+        return choose(empty, -1, op(_filled(a, fill), **keys))
+    if np.any(empty):
         raise ValueError("All-NaN slice encountered")
-    return op(_filled(a, fill), axis=axis, keepdims=kept(keepdims))
+    return op(_filled(a, fill), **keys)
 
 
 @counterpart(np.nanargmax)
 def nanargmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    """Where the largest element that is not NaN is, as ``numpy.nanargmax``."""
+    """Where the largest element that is not NaN is, as ``numpy.nanargmax``.
+
+    Notes
+    -----
+    Where all are NaN it raises, as NumPy; in a graph, which cannot, the position is -1.
+    """
     return given(_nan_position(reductions.argmax, -np.inf, a, axis, keepdims), out)
 
 
 @counterpart(np.nanargmin)
 def nanargmin(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    """Where the smallest element that is not NaN is, as ``numpy.nanargmin``."""
+    """Where the smallest element that is not NaN is, as ``numpy.nanargmin``; see `nanargmax`."""
     return given(_nan_position(reductions.argmin, np.inf, a, axis, keepdims), out)
 
 

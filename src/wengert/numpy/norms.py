@@ -19,6 +19,7 @@ from ..kinds.reduction import Axis
 from ..ops import casts, reductions
 from ..ops.choice import absolute
 from ..ops.choice import where as choose
+from .dispatch import broadcast_shapes, spread
 from .options import unkept
 
 __all__ = ["logsumexp", "softmax", "log_softmax"]
@@ -65,7 +66,7 @@ def logsumexp(
         out = reductions.logsumexp(a, axis=axis, keepdims=keepdims)
         return (out, np.ones_like(value_of(out))) if return_sign else out
     b = b if isinstance(b, Handle) else np.asarray(b)
-    used = np.broadcast_to(value_of(b) != 0, np.broadcast_shapes(a.shape, b.shape))
+    used = spread(value_of(b) != 0, broadcast_shapes(a.shape, b.shape))
     a = choose(used, a, -np.inf)
     top = np.maximum.reduce(value_of(a).real, axis=axis, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, 0)
@@ -137,7 +138,7 @@ def vector_norm(x: Any, ord: float = 2, axis: Axis = None, keepdims: bool = Fals
     if ord == 1:
         return reductions.sum(absolute(x), **keys)
     if ord == 0:
-        return casts.astype(reductions.count_nonzero(x, **keys), np.asarray(value_of(x)).real.dtype)
+        return casts.astype(reductions.count_nonzero(x, **keys), x.dtype.type(0).real.dtype)
     return reductions.norm_p(x, p=ord, **keys)
 
 

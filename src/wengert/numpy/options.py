@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle, value_of
+from ..core.handle import Handle, dtype_of, shape_of, value_of
 from ..kinds.reduction import Axis, axes_of
 from ..ops import casts
 from ..ops.choice import where as choose
 from ..tensor.protocols import deliver
+from .dispatch import spread
 
 NOTHING = np._NoValue  # type: ignore[attr-defined]
 
@@ -28,7 +29,7 @@ def masked(a: Any, where: Any, fill: Any) -> Any:
     """`a` with a neutral element where the mask says no."""
     if where is True or where is NOTHING:
         return a
-    dtype = np.asarray(value_of(a)).dtype
+    dtype = dtype_of(a)
     return choose(where, a, fill if isinstance(fill, Handle) else dtype.type(fill))
 
 
@@ -51,14 +52,14 @@ def unkept(x: Any, axis: Axis, keepdims: Any) -> Any:
     """Without the reduced axes that were kept, unless they are wanted."""
     if kept(keepdims):
         return x
-    shape = np.shape(value_of(x))
+    shape = shape_of(x)
     gone = axes_of(axis, len(shape))
     return x.reshape(tuple(n for k, n in enumerate(shape) if k not in gone))
 
 
 def count(a: Any, axis: Axis, where: Any) -> Any:
     """How many elements the mask leaves, with the reduced axes kept, in the precision of `a`."""
-    value = np.asarray(value_of(a))
-    mask = np.broadcast_to(value_of(where), value.shape)
-    real = value.dtype.type(0).real.dtype if value.dtype.kind in "fc" else np.dtype(float)
+    dtype = dtype_of(a)
+    mask = spread(value_of(where), shape_of(a))
+    real = dtype.type(0).real.dtype if dtype.kind in "fc" else np.dtype(float)
     return np.add.reduce(mask, axis=axis, keepdims=True).astype(real)

@@ -12,9 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dims import Dim
+from ..core.tracing import size_value
 from ..ops import casts, indexing, joining, shapes
-from .creation import linspace
-from .dispatch import as_array, counterpart, plain
+from ..tensor.operands import needed
+from .dispatch import as_array, counterpart, numbers
+from .ranges import linspace
 from .shapes import own_copy
 
 __all__ = ["pad"]
@@ -84,7 +87,8 @@ def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
             pair = (width, width) if np.ndim(width) == 0 else tuple(width)
             full[axis] = pair
         pad_width = full
-    given = plain(pad_width)
+    remedy = "Give widths as numbers"
+    given = np.asarray(needed(pad_width, "np.pad", "the shape of the result", remedy))
     if given.dtype.kind not in "iu":
         raise TypeError("`pad_width` must be of integral type.")
     if given.size and given.min() < 0:
@@ -139,7 +143,7 @@ def _rounded(value: Any, dtype: Any) -> Any:
 
 
 def _ramp(array: Any, axis: int, width: int, end: Any, first: bool) -> Any:
-    at = 0 if first else array.shape[axis] - 1
+    at = 0 if first else -1
     edge = indexing.read(array, (*[slice(None)] * axis, at))
     ramp = linspace(end, edge, width, endpoint=False, dtype=array.dtype, axis=axis)
     return ramp if first else shapes.flip(ramp, axis=(axis,))
@@ -149,7 +153,7 @@ def _statistics(array: Any, axis: int, mode: str, length: Any) -> tuple[Any, Any
     n = array.shape[axis]
     lows, highs = (n, n)
     if length is not None:
-        lengths = np.broadcast_to(plain(length), (array.ndim, 2))
+        lengths = np.broadcast_to(np.asarray(length), (array.ndim, 2))
         lows, highs = (min(int(k), n) for k in lengths[axis])
     if (lows == 0 or highs == 0) and mode in ("maximum", "minimum"):
         raise ValueError("stat_length of 0 yields no value for padding")
@@ -161,8 +165,24 @@ def _statistics(array: Any, axis: int, mode: str, length: Any) -> tuple[Any, Any
 
 
 def _gathered(array: Any, axis: int, before: int, after: int, mode: Any) -> Any:
-    source = np.pad(np.arange(array.shape[axis]), (before, after), mode)
+    n = array.shape[axis]
+    if isinstance(n, Dim):
+        source = _sources(n, before, after, mode)
+    else:
+        source = np.pad(np.arange(n), (before, after), mode)
     return indexing.read(array, (*[slice(None)] * axis, source))
+
+
+def _sources(n: Dim, before: int, after: int, mode: str) -> Any:
+    """Where each element comes from, along an axis whose length is not known."""
+    place = numbers(n + before + after) - before
+    if mode == "edge":
+        return np.minimum(np.maximum(place, 0), n - 1)
+    if mode == "wrap":
+        return place % n
+    last = n - 1 if mode == "reflect" else n
+    turned = place % np.maximum(size_value(2 * n) - 2 * (n - last), 1)
+    return np.minimum(turned, 2 * last - turned if mode == "reflect" else 2 * n - 1 - turned)
 
 
 def _odd(array: Any, axis: int, before: int, after: int, mode: Any) -> Any:

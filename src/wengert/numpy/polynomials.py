@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ..core.handle import is_traced
 from ..errors import OperandError, at, user_line
 from .creation import zeros_like
-from .dispatch import as_array, counterpart, plain
+from .dispatch import as_array, counterpart, numbers, plain
 from .joining import concatenate
 from .shapes import atleast_1d, trim_zeros
 
@@ -67,14 +68,26 @@ def polysub(a1: Any, a2: Any) -> Any:
 
 @counterpart(np.polymul)
 def polymul(a1: Any, a2: Any) -> Any:
-    """The product of two polynomials; see `numpy.polymul`."""
-    a, b = (trim_zeros(atleast_1d(as_array(c)), "f") for c in (a1, a2))
+    """The product of two polynomials; see `numpy.polymul`.
+
+    Notes
+    -----
+    In a graph, whose shapes do not depend on values, leading zeros of the operands stay.
+    """
+    a, b = (atleast_1d(as_array(c)) for c in (a1, a2))
+    if not (is_traced(a) or is_traced(b)):
+        a, b = trim_zeros(a, "f"), trim_zeros(b, "f")
     return np.convolve(a, b)
 
 
 @counterpart(np.polydiv)
 def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
-    """Quotient and remainder of two polynomials; see `numpy.polydiv`."""
+    """Quotient and remainder of two polynomials; see `numpy.polydiv`.
+
+    Notes
+    -----
+    In a graph, whose shapes do not depend on values, leading zeros of the remainder stay.
+    """
     u, v = atleast_1d(as_array(u)) + 0.0, atleast_1d(as_array(v)) + 0.0
     quotient, rest = [], u
     for k in range(len(u) - len(v) + 1):
@@ -84,8 +97,9 @@ def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
         rest = rest - concatenate([np.zeros(k), factor * v, np.zeros(after)])
     remainder = rest[max(len(u) - len(v) + 1, 0) :] if quotient else rest
     # NumPy keeps the leading zeros of the remainder out, down to one coefficient.
-    while len(remainder) > 1 and np.allclose(plain(remainder)[0], 0, rtol=1e-14):
-        remainder = remainder[1:]
+    if not is_traced(remainder):
+        while len(remainder) > 1 and np.allclose(plain(remainder)[0], 0, rtol=1e-14):
+            remainder = remainder[1:]
     if len(remainder) == 0:
         remainder = rest[-1:]
     return (np.stack(quotient) if quotient else zeros_like(u[:1])), remainder
@@ -98,7 +112,7 @@ def polyder(p: Any, m: int = 1) -> Any:
         raise ValueError("Order of derivative must be positive (see polyint)")
     p = as_array(p)
     for _ in range(int(m)):
-        p = p[:-1] * np.arange(len(p) - 1, 0, -1)
+        p = p[:-1] * numbers(p.shape[0])[:0:-1]
     return p
 
 
@@ -108,13 +122,13 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
     constants = atleast_1d(as_array(0.0 if k is None else k))
-    if len(constants) == 1:
+    if constants.shape[0] == 1:
         constants = np.broadcast_to(constants, (m,))
-    if len(constants) < m:
+    if constants.shape[0] < m:
         raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
     p = as_array(p)
     for i in range(int(m)):
-        p = concatenate([p / np.arange(len(p), 0, -1), constants[i : i + 1]])
+        p = concatenate([p / (numbers(p.shape[0]) + 1)[::-1], constants[i : i + 1]])
     return p
 
 
@@ -134,11 +148,17 @@ def poly(seq_of_zeros: Any) -> Any:
 
 @counterpart(np.roots)
 def roots(p: Any) -> Any:
-    """The roots of a polynomial, eigenvalues of its companion matrix; see `numpy.roots`."""
+    """The roots of a polynomial, eigenvalues of its companion matrix; see `numpy.roots`.
+
+    Notes
+    -----
+    In a graph, whose shapes do not depend on values, the leading coefficient must not be zero, and
+    the roots are complex numbers.
+    """
     p = atleast_1d(as_array(p))
     if p.ndim != 1:
         raise ValueError("Input must be a rank-1 array.")
-    places = np.flatnonzero(plain(p))
+    places = np.arange(p.shape[0]) if is_traced(p) else np.flatnonzero(plain(p))
     if places.size == 0:
         return zeros_like(p[:0])
     behind = len(p) - int(places[-1]) - 1
@@ -170,6 +190,6 @@ def polyfit(
         lhs = lhs * w[:, None]
         y = y * (w[:, None] if y.ndim == 2 else w)
     scale = np.sqrt(np.sum(lhs * lhs, axis=0))
-    rcond = len(x) * np.finfo(x.dtype).eps if rcond is None else rcond
+    rcond = x.shape[0] * np.finfo(x.dtype).eps if rcond is None else rcond
     c = np.linalg.lstsq(lhs / scale, y, rcond)[0]
     return (c.T / scale).T

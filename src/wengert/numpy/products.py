@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..core.apply import apply
-from ..core.handle import Handle, value_of
+from ..core.handle import Handle
 from ..core.node import NO_PARAMS
 from ..errors import ShapeError, at, user_line
 from ..ops import indexing, products, shapes
@@ -398,7 +398,7 @@ def cross(
     ahead, behind = (Ellipsis, np.array([1, 2, 0])), (Ellipsis, np.array([2, 0, 1]))
     read = indexing.read
     out = read(a, ahead) * read(b, behind) - read(a, behind) * read(b, ahead)
-    n = len(np.shape(value_of(out)))
+    n = out.ndim
     if axisc % n == n - 1:
         return out
     order = list(range(n - 1))

@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import value_of
-from ..core.spec import unweakened
-from ..kinds.reduction import Axis, axes_of
+from ..core.handle import describe, dtype_of, is_traced, possibly, shape_of, value_of
+from ..kinds.reduction import Axis, axes_of, kept_shape
 from ..ops import casts, reductions, sorting
 from ..ops.choice import where as choose
 from ..ops.shapes import reshape, transpose
-from .dispatch import as_array, counterpart
+from .dispatch import as_array, counterpart, spread, values
 from .options import given, kept, unkept
 
 __all__ = ["median", "quantile", "percentile", "nanmedian", "nanquantile", "nanpercentile"]
@@ -74,14 +73,21 @@ class Lines:
         x = _in_lines(a, axis)
         self.x = casts.astype(x, float) if x.dtype.kind in "biu" else x
         values = value_of(self.x)
-        self.length = values.shape[-1]
+        self.length = self.x.shape[-1]
         holes = np.isnan(values)
         self.undefined = holes.any(-1)
         self.n = self.length - holes.sum(-1)
-        if kth is None or self.undefined.any():
+        if kth is None or possibly(self.undefined):
             self.order = np.argsort(values, axis=-1, kind="stable")
         else:  # only some are wanted: a selection, in linear time
             self.order = np.argpartition(values, kth(self.length), axis=-1)
+
+    @property
+    def total(self) -> Any:
+        """How many elements each line has, NaNs too, in the shape of `n`."""
+        if is_traced(self.n):
+            return np.zeros_like(self.n) + self.length
+        return np.full_like(self.n, self.length)
 
     def at(self, index: Any) -> Any:
         """The element of each line with that rank."""
@@ -95,8 +101,7 @@ def _middle(length: int) -> list[int]:
 
 
 def _shape_kept(a: Any, axis: Axis) -> tuple[int, ...]:
-    axes = axes_of(axis, np.ndim(value_of(a)))
-    return tuple(1 if k in axes else n for k, n in enumerate(np.shape(value_of(a))))
+    return kept_shape(shape_of(a), axis)
 
 
 # ---- median ------------------------------------------------------------------------------------
@@ -108,17 +113,18 @@ def _median(a: Any, axis: Axis, keepdims: Any, ignore_nan: bool) -> Any:
         empty = reductions.mean(a, axis=axis, keepdims=True) + np.nan
         return unkept(empty, axis, keepdims)
     lines = Lines(a, axis, _middle)
-    n, undefined = np.full_like(lines.n, lines.length), lines.undefined
+    n, undefined = lines.total, lines.undefined
     if ignore_nan:
         n, undefined = lines.n, lines.n == 0
-        if np.any(undefined):
+        if not is_traced(undefined) and np.any(undefined):
             warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=4)
     low, high = (n - 1) // 2, n // 2
     middle = lines.at(high)
-    if np.any(low != high):
+    if possibly(low != high):
         both = (lines.at(low) + middle) * 0.5
-        middle = both if np.all(low != high) else choose(low == high, middle, both)
-    if np.any(undefined):
+        apart = low != high
+        middle = choose(apart, both, middle) if is_traced(apart) or not apart.all() else both
+    if possibly(undefined):
         middle = choose(undefined, np.nan, middle)
     return unkept(middle.reshape(_shape_kept(a, axis)), axis, keepdims)
 
@@ -182,14 +188,14 @@ def _read(lines: Lines, q: Any, n: Any, method: str, dtype: Any) -> Any:
         v = choose(value_of(v) >= n - 1, n - 1.0, choose(value_of(v) < 0, 0.0, v))
         low = np.floor(value_of(v))
         share = v - low
-        if np.asarray(value_of(share)).dtype != dtype:
+        if dtype_of(share) != dtype:
             share = casts.astype(share, dtype)
         a, b = lines.at(low), lines.at(np.minimum(low + 1, n - 1))
     else:
         low, high, share = _step_index(value_of(q), n, method)
         last = np.maximum(n - 1, 0)
         a, b = lines.at(np.clip(low, 0, last)), lines.at(np.clip(high, 0, last))
-        share = np.asarray(share, dtype)
+        share = casts.astype(share, dtype)
     apart = b - a
     return choose(value_of(share) >= 0.5, b - apart * (1 - share), a + apart * share)
 
@@ -197,8 +203,8 @@ def _read(lines: Lines, q: Any, n: Any, method: str, dtype: Any) -> Any:
 def _weighted(a: Any, q: Any, axis: Axis, weights: Any) -> tuple[list[Any], Any]:
     """The inverted distribution function of a weighted sample, one row for each q."""
     lines = Lines(a, axis)
-    w = value_of(weights)
-    w = _in_lines(np.asarray(w if np.ndim(w) == a.ndim else _along(w, a, axis)), axis)
+    w = values(weights)
+    w = _in_lines(w if w.ndim == a.ndim else _along(w, a, axis), axis)
     share = np.cumsum(np.take_along_axis(w, lines.order, -1), axis=-1)
     share = share / share[..., -1:]
     rows = [lines.at((share < one).sum(-1)) for one in np.ravel(value_of(q))]
@@ -208,18 +214,20 @@ def _weighted(a: Any, q: Any, axis: Axis, weights: Any) -> tuple[list[Any], Any]
 def _along(weights: Any, a: Any, axis: Axis) -> Any:
     axes = axes_of(axis, a.ndim)
     shape = tuple(n if k in axes else 1 for k, n in enumerate(a.shape))
-    return np.broadcast_to(np.reshape(weights, shape), a.shape)
+    return spread(np.reshape(weights, shape), a.shape)
 
 
 def _quantile(
     a: Any, q: Any, axis: Axis, method: str, keepdims: Any, weights: Any, ignore_nan: bool
 ) -> Any:
-    weak = type(unweakened(value_of(q))) in (int, float)  # then NumPy keeps the dtype of a
+    spec = describe(q)
+    weak = spec is not None and spec.weak  # then NumPy keeps the dtype of a
     a, q = as_array(a), as_array(q)
     if a.dtype.kind == "c":
         raise TypeError("a must be an array of real numbers")
     levels = value_of(q)
-    if not np.all((levels >= 0) & (levels <= 1)):
+    proper = (levels >= 0) & (levels <= 1)
+    if not is_traced(proper) and not np.all(proper):
         raise ValueError("Quantiles must be in the range [0, 1]")
     if method not in PLOTTING and method not in STEPS:
         raise ValueError(f"{method!r} is not a valid method. Use one of {(*PLOTTING, *STEPS)}")
@@ -231,17 +239,20 @@ def _quantile(
         rows, undefined = _weighted(a, q, axis, weights)
     else:
         lines = Lines(a, axis)
-        n, undefined = np.full_like(lines.n, lines.length), lines.undefined
+        n, undefined = lines.total, lines.undefined
         if ignore_nan:
             n, undefined = lines.n, lines.n == 0
-        if ignore_nan and np.any(undefined):
+        if ignore_nan and not is_traced(undefined) and np.any(undefined):
             warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=4)
-        dtype = value_of(lines.x).dtype
+        dtype = lines.x.dtype
         whole = method in WHOLE or (method == "linear" and q.dtype.kind in "iu")
         if not weak and not whole:
             dtype = np.result_type(dtype, q.dtype)
         rows = [_read(lines, flat_q[k], n, method, dtype) for k in range(q.size)]
-    if np.any(undefined):
+    if is_traced(proper):  # a graph cannot refuse a level: it answers NaN
+        flat = reshape(proper, shape=(-1,))
+        rows = [choose(flat[k], row, np.nan) for k, row in enumerate(rows)]
+    if possibly(undefined):
         rows = [choose(undefined, np.nan, row) for row in rows]
     rows = [unkept(row.reshape(shape), axis, keepdims) for row in rows]
     if q.ndim == 0:
@@ -315,7 +326,7 @@ def nanquantile(
 ) -> Any:
     """The quantiles of what is not NaN, as ``numpy.nanquantile``."""
     if weights is not None:
-        weights = np.where(np.isnan(value_of(a)), 0.0, value_of(weights))
+        weights = np.where(np.isnan(value_of(a)), 0.0, values(weights))
         a = choose(np.isnan(value_of(a)), np.inf, a)
     return given(_quantile(a, q, axis, method, kept(keepdims), weights, True), out)
 

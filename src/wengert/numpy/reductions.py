@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import value_of
+from ..core.handle import possibly, value_of
 from ..kinds.reduction import Axis
 from ..ops import casts, reductions
 from ..ops.choice import where as choose
@@ -206,4 +206,4 @@ def std(
 def root(v: Any) -> Any:
     """The square root of a variance, with derivative 0 at 0."""
     flat = value_of(v) == 0
-    return choose(flat, 0.0, np.sqrt(choose(flat, 1.0, v))) if np.any(flat) else np.sqrt(v)
+    return choose(flat, 0.0, np.sqrt(choose(flat, 1.0, v))) if possibly(flat) else np.sqrt(v)

@@ -11,19 +11,27 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import wrap
+from ..core.handle import is_traced, wrap
 from ..core.node import constant
 from ..ops import indexing
-from .dispatch import as_array, counterpart, plain
+from ..tensor.operands import needed
+from .dispatch import as_array, counterpart, plain, values
 from .joining import concatenate
 from .shapes import ravel
 
 __all__ = ["union1d", "intersect1d", "setdiff1d", "setxor1d", "isin"]
 
 
+def _check_known(what: str, *arrays: Any) -> None:
+    remedy = "Ask which elements are among others, np.isin, and choose with np.where"
+    for a in arrays:
+        needed(a, what, "how many elements there are", remedy)
+
+
 @counterpart(np.union1d)
 def union1d(ar1: Any, ar2: Any) -> Any:
     """The elements of either; see `numpy.union1d`."""
+    _check_known("np.union1d", ar1, ar2)
     both = concatenate((as_array(ar1), as_array(ar2)), axis=None)
     return indexing.read(both, np.unique(plain(both), return_index=True)[1])
 
@@ -33,6 +41,7 @@ def intersect1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False
 ) -> Any:
     """The elements of both, taken from the first; see `numpy.intersect1d`."""
+    _check_known("np.intersect1d", ar1, ar2)
     _, first, second = np.intersect1d(plain(ar1), plain(ar2), assume_unique, return_indices=True)
     common = indexing.read(ravel(as_array(ar1)), first)
     return (common, first, second) if return_indices else common
@@ -41,6 +50,7 @@ def intersect1d(
 @counterpart(np.setdiff1d)
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     """The elements of the first that are not in the second; see `numpy.setdiff1d`."""
+    _check_known("np.setdiff1d", ar1, ar2)
     flat = ravel(as_array(ar1))
     values = plain(flat)
     order = np.arange(values.size) if assume_unique else np.unique(values, return_index=True)[1]
@@ -50,6 +60,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 @counterpart(np.setxor1d)
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     """The elements of exactly one of them; see `numpy.setxor1d`."""
+    _check_known("np.setxor1d", ar1, ar2)
     both = concatenate((as_array(ar1), as_array(ar2)), axis=None)
     values, first = np.unique(plain(both), return_index=True)
     return indexing.read(both, first[np.isin(values, np.setxor1d(plain(ar1), plain(ar2)))])
@@ -61,5 +72,18 @@ def isin(
     kind: Any = None,
 ) -> Any:  # fmt: skip
     """Whether each element is among others; it has no derivative.  See `numpy.isin`."""
+    if is_traced(element) or is_traced(test_elements):
+        return _traced_isin(values(element), values(test_elements), invert)
     found = np.isin(plain(element), plain(test_elements), assume_unique, invert, kind=kind)
     return wrap(constant(found))
+
+
+def _traced_isin(element: Any, others: Any, invert: bool) -> Any:
+    """The same in operations: sorted, and looked for."""
+    line = np.sort(ravel(others))
+    if line.size == 0:
+        found = np.zeros_like(element, bool)
+    else:
+        places = np.minimum(np.searchsorted(line, element), line.size - 1)
+        found = line[places] == element
+    return ~found if invert else found

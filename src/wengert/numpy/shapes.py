@@ -13,17 +13,28 @@ written to one shows in the other, and derivatives follow.  `pad` has a file of 
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from ..core.handle import Handle, value_of, wrap
-from ..core.node import Node, constant
-from ..errors import ShapeError, at, user_line
+from ..core.dims import is_symbolic, spelled
+from ..core.handle import Handle, is_traced, shape_of, wrap
+from ..core.node import Node
+from ..errors import ShapeError, TraceError, at, user_line
 from ..ops import casts, choice, indexing, shapes
+from ..tensor.operands import length, needed
 from ..tensor.protocols import deliver
-from .dispatch import as_array, counterpart, plain, write
+from .dispatch import (
+    as_array,
+    broadcast_shapes,
+    counterpart,
+    lengths,
+    numbers,
+    plain,
+    write,
+)
 
 __all__ = [
     "reshape", "ravel", "transpose", "permute_dims", "moveaxis", "swapaxes", "rollaxis",
@@ -37,19 +48,24 @@ __all__ = [
 # ---- number of axes ----------------------------------------------------------------------------
 
 
-def ints(numbers: Any) -> tuple[int, ...]:
-    """One int or a sequence of ints as a tuple."""
-    if isinstance(numbers, int | np.integer):
-        return (int(numbers),)
-    return tuple(int(n) for n in plain(numbers).ravel())
-
-
 def order_in_memory(a: Any, order: str) -> str:
     """C or F for A, by the layout of the value, as NumPy decides it."""
     if order in ("A", "a"):
+        if len(shape_of(a)) < 2:
+            return "C"
+        _layout(a, f"order={order!r}")
         flags = plain(a).flags
         return "F" if flags.f_contiguous and not flags.c_contiguous else "C"
     return order.upper()
+
+
+def _layout(a: Any, what: str) -> None:
+    """Refuse what depends on how a tensor lies in memory, if that is not known."""
+    if is_traced(a):
+        raise TraceError(
+            f"{what} depends on how {a.node.spec} lies in memory, which is not known while a graph "
+            f"is built. Say order='C' or order='F'{at(user_line())}."
+        )
 
 
 @counterpart(np.reshape)
@@ -74,33 +90,37 @@ def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: bool | None = None
     """
     order = order_in_memory(a, order)
     if copy is False:
+        _layout(a, "copy=False")
         np.reshape(plain(a), shape, order, copy=False)  # raises where NumPy does
-    out = shapes.reshape(a, shape=ints(shape), order=order)
+    out = shapes.reshape(a, shape=lengths(shape), order=order)
     return own_copy(out) if copy else out
 
 
 @counterpart(np.ravel)
 def ravel(a: Any, order: Any = "C") -> Any:
     """One axis, a view where NumPy gives one; see `numpy.ravel`."""
+    if order in ("K", "k") and len(shape_of(a)) < 2:
+        order = "C"
     if order in ("K", "k"):
+        _layout(a, f"order={order!r}")
         strides = [abs(n) for n in plain(a).strides]
         if strides != sorted(strides, reverse=True):
             a = shapes.transpose(a, axes=tuple(np.argsort([-n for n in strides], kind="stable")))
         order = "C"
     out = shapes.reshape(a, shape=(-1,), order=order_in_memory(a, order))
-    return out if plain(out).flags.contiguous else own_copy(out)
+    return out if is_traced(out) or plain(out).flags.contiguous else own_copy(out)
 
 
 @counterpart(np.squeeze)
 def squeeze(a: Any, axis: Any = None) -> Any:
     """Without the axes of length one, or without the given ones; see `numpy.squeeze`."""
-    return shapes.squeeze(a, axis=axis if axis is None else ints(axis))
+    return shapes.squeeze(a, axis=axis if axis is None else lengths(axis))
 
 
 @counterpart(np.expand_dims)
 def expand_dims(a: Any, axis: Any) -> Any:
     """New axes of length one at those places; see `numpy.expand_dims`."""
-    return shapes.expand_dims(a, axis=ints(axis))
+    return shapes.expand_dims(a, axis=lengths(axis))
 
 
 def _each(f: Any, arys: tuple[Any, ...]) -> Any:
@@ -137,11 +157,14 @@ def atleast_3d(*arys: Any) -> Any:
 @counterpart(np.resize)
 def resize(a: Any, new_shape: Any) -> Any:
     """The elements, repeated as often as needed to fill a shape; see `numpy.resize`."""
-    shape = ints(new_shape)
+    shape = lengths(new_shape)
     if a.size == 0:
-        return wrap(constant(np.resize(plain(a), shape)))
-    numbers = np.resize(np.arange(a.size), shape)
-    return indexing.read(shapes.reshape(a, shape=(-1,)), numbers)
+        return np.zeros_like(a, shape=shape)
+    if is_symbolic((a.size, *shape)):
+        chosen = (numbers(prod(shape)) % a.size).reshape(shape)
+    else:
+        chosen = np.resize(np.arange(a.size), shape)
+    return indexing.read(shapes.reshape(a, shape=(-1,)), chosen)
 
 
 # ---- order of axes -----------------------------------------------------------------------------
@@ -150,7 +173,7 @@ def resize(a: Any, new_shape: Any) -> Any:
 @counterpart(np.transpose, np.permute_dims)
 def transpose(a: Any, axes: Any = None) -> Any:
     """Axes in another order, reversed if none is given; see `numpy.transpose`."""
-    return shapes.transpose(a, axes=None if axes is None else ints(axes))
+    return shapes.transpose(a, axes=None if axes is None else lengths(axes))
 
 
 permute_dims = transpose
@@ -233,8 +256,10 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
 @counterpart(np.roll)
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """Elements moved along axes, round the end; see `numpy.roll`."""
-    shift = plain(shift).tolist()
-    shift = tuple(shift) if isinstance(shift, list) else shift
+    what = "by how much elements move"
+    shift = needed(shift, "np.roll", what, "Read them, np.take(x, (np.arange(n) - shift) % n)")
+    shift = np.asarray(shift).tolist() if isinstance(shift, np.ndarray) else shift
+    shift = tuple(shift) if isinstance(shift, list | tuple) else length(shift)
     return shapes.roll(a, shift=shift, axis=tuple(axis) if isinstance(axis, list) else axis)
 
 
@@ -244,17 +269,15 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 @counterpart(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     """Repeated along new axes and axes of length one; see `numpy.broadcast_to`."""
-    return casts.broadcast_to(array, shape=ints(shape))
+    return casts.broadcast_to(array, shape=lengths(shape))
 
 
 @counterpart(np.broadcast_arrays)
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
     """Each repeated to the shape common to all; see `numpy.broadcast_arrays`."""
-    shape = np.broadcast_shapes(*[np.shape(value_of(a)) for a in args])
-    return tuple(
-        a if np.shape(value_of(a)) == shape else casts.broadcast_to(as_array(a), shape=shape)
-        for a in map(as_array, args)
-    )
+    arrays = tuple(map(as_array, args))
+    shape = broadcast_shapes(*[a.shape for a in arrays])
+    return tuple(a if a.shape == shape else casts.broadcast_to(a, shape=shape) for a in arrays)
 
 
 # ---- diagonals ---------------------------------------------------------------------------------
@@ -291,13 +314,20 @@ def diagflat(v: Any, k: int = 0) -> Any:
 @counterpart(np.tril)
 def tril(m: Any, k: int = 0) -> Any:
     """Zero above the k-th diagonal; see `numpy.tril`."""
-    return _triangle(m, lambda rows, columns: np.tri(rows, columns, k, dtype=bool))
+    return _triangle(m, lambda rows, columns: _below(rows, columns, k))
 
 
 @counterpart(np.triu)
 def triu(m: Any, k: int = 0) -> Any:
     """Zero below the k-th diagonal; see `numpy.triu`."""
-    return _triangle(m, lambda rows, columns: ~np.tri(rows, columns, k - 1, dtype=bool))
+    return _triangle(m, lambda rows, columns: ~_below(rows, columns, k - 1))
+
+
+def _below(rows: Any, columns: Any, k: int) -> Any:
+    """Where a matrix is on or below its k-th diagonal."""
+    if not is_symbolic((rows, columns)):
+        return np.tri(rows, columns, k, dtype=bool)
+    return as_array(numbers(rows).reshape((-1, 1)) + k >= numbers(columns))
 
 
 def _triangle(m: Any, mask: Any) -> Any:
@@ -324,15 +354,32 @@ def _matrix_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
 @counterpart(np.fill_diagonal)
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     """Write to the diagonal in place; see `numpy.fill_diagonal`."""
-    numbers = np.arange(a.size).reshape(a.shape)
+    if is_symbolic(a.shape):
+        _fill_of_sizes(a, val, wrap)
+        return
     marks = np.zeros(a.shape, bool)
     np.fill_diagonal(marks, True, wrap)
-    places = np.unravel_index(numbers[marks], a.shape)
+    places = np.unravel_index(np.flatnonzero(marks), a.shape)
     n = places[0].size
     values = shapes.reshape(as_array(val), shape=(-1,))
     if values.size != 1:
         values = resize(values, (n,))
     write(a, tuple(places), values, "fill_diagonal")
+
+
+def _fill_of_sizes(a: Any, val: Any, wrap: bool) -> None:
+    """The same by a choice, where the lengths of the axes are not known."""
+    if wrap or a.ndim != 2:
+        raise TraceError(
+            f"np.fill_diagonal of shape {spelled(a.shape)}: with sizes that are not known while a "
+            f"graph is built it takes matrices, without wrap=True{at(user_line())}."
+        )
+    rows = as_array(numbers(a.shape[0]).reshape((-1, 1)))
+    values = shapes.reshape(as_array(val), shape=(-1,))
+    if not (type(values.size) is int and values.size == 1):
+        values = indexing.read(values, rows % values.size)
+    place = rows == numbers(a.shape[1])
+    write(a, Ellipsis, choice.where(place, casts.astype(values, a.dtype), a), "fill_diagonal")
 
 
 # ---- type and memory ---------------------------------------------------------------------------
@@ -364,7 +411,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
 @counterpart(np.trim_zeros)
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     """Without leading and trailing zeros; which are kept has no derivative."""
-    marks = plain(filt) != 0
+    kept = needed(filt, "np.trim_zeros", "how many are left", "Choose a fixed part, x[start:stop]")
+    marks = np.asarray(kept) != 0
     places = np.nonzero(marks)
     axes = range(filt.ndim) if axis is None else normalize_axis_tuple(axis, filt.ndim)
     window: list[Any] = [slice(None)] * filt.ndim

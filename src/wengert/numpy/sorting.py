@@ -14,6 +14,7 @@ from ..core.handle import value_of
 from ..errors import DtypeError, at, user_line
 from ..ops import casts, sorting
 from ..ops.shapes import reshape
+from ..tensor.operands import needed
 from .dispatch import as_array, counterpart
 
 __all__ = [
@@ -134,21 +135,28 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     return sorting.digitize(as_array(x), as_array(bins), right=right)
 
 
+_MANY = "how many elements there are"
+_CHOOSE = "Choose with np.where(mask, x, 0), which keeps the shape; count with np.count_nonzero"
+
+
 @counterpart(np.nonzero)
 def nonzero(a: Any) -> Any:
     """The positions of elements that are not zero, as ``numpy.nonzero``; no derivative."""
+    needed(a, "np.nonzero", _MANY, _CHOOSE)
     return sorting.nonzero(as_array(a))
 
 
 @counterpart(np.flatnonzero)
 def flatnonzero(a: Any) -> Any:
     """Positions in the flattened array of what is not zero, as ``numpy.flatnonzero``."""
+    needed(a, "np.flatnonzero", _MANY, _CHOOSE)
     return nonzero(reshape(as_array(a), shape=(-1,)))[0]
 
 
 @counterpart(np.argwhere)
 def argwhere(a: Any) -> Any:
     """Positions of what is not zero, one row each, as ``numpy.argwhere``."""
+    needed(a, "np.argwhere", _MANY, _CHOOSE)
     return np.stack(nonzero(a), axis=1)
 
 
@@ -179,6 +187,7 @@ def unique(
     >>> wg.grad(lambda x: np.unique(x)[0])(np.array([2.0, 1.0, 1.0]))
     array([0., 1., 0.])
     """
+    needed(ar, "np.unique", "how many there are", "Sort them, np.sort(x), and compare neighbours")
     ar = as_array(ar)
     index, inverse, counts = sorting.unique_positions(ar, axis=axis, equal_nan=equal_nan)
     if axis is None:

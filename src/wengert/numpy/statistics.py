@@ -11,16 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle, value_of
+from ..core.dims import Dim
+from ..core.handle import Handle, is_traced, value_of
+from ..core.tracing import size_value
 from ..errors import ShapeError, at, user_line
-from ..kinds.reduction import Axis, axes_of
+from ..kinds.reduction import Axis, axes_of, count_along
 from ..ops import casts, indexing, reductions, sorting
 from ..ops.casts import broadcast_to
 from ..ops.shapes import reshape
-from .creation import linspace
+from ..tensor.operands import needed
 from .cumulative import diff
 from .dispatch import as_array, counterpart
 from .options import kept
+from .ranges import linspace
 
 __all__ = ["average", "cov", "corrcoef", "histogram", "bincount"]
 
@@ -42,13 +45,15 @@ def average(
     keys: Any = {"axis": axis, "keepdims": kept(keepdims)}
     if weights is None:
         mean = reductions.mean(a, **keys)
-        total = np.full(mean.shape, a.size / max(mean.size, 1), value_of(mean).dtype)
-        return (mean, total) if returned else mean
+        if not returned:
+            return mean
+        return mean, np.zeros_like(mean) + count_along(a.shape, axis)
     weights = as_array(weights)
     if weights.shape != a.shape:
         weights = _weights_along(weights, a, axis)
     total = reductions.sum(weights, **keys)
-    if np.any(value_of(total) == 0):
+    none = value_of(total) == 0
+    if not is_traced(none) and np.any(none):
         raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     mean = reductions.sum(a * weights, **keys) / total
     if not returned:
@@ -118,7 +123,9 @@ def cov(
         free = used - ddof
     else:
         free = used - ddof * reductions.sum(w * as_array(aweights)) / total
-    if value_of(free) <= 0:
+    if isinstance(free, Dim) or is_traced(free):
+        free = np.maximum(size_value(free) if isinstance(free, Dim) else free, 0)
+    elif value_of(free) <= 0:
         warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
         free = 0.0
     apart = x - mean
@@ -158,6 +165,10 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
 # ---- counts ------------------------------------------------------------------------------------
 
 
+_MANY = "how many bins there are"
+_AT = "Add to a fixed number of bins, np.add.at(np.zeros(n, like=x), positions, 1)"
+
+
 @counterpart(np.bincount)
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     """How often each whole number occurs, as ``numpy.bincount``; linear in the weights.
@@ -169,8 +180,9 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     array([0., 1., 1.])
     """
     if weights is None:
+        needed(x, "np.bincount", _MANY, _AT)
         return sorting.bincount(as_array(x), minlength=minlength)
-    positions = np.asarray(value_of(x))
+    positions = np.asarray(needed(x, "np.bincount", _MANY, _AT))
     weights = as_array(weights)
     if positions.shape != weights.shape:
         raise ValueError("The weights and list don't have the same length.")
@@ -205,6 +217,8 @@ def histogram(
 def _edges(a: Any, bins: Any, range: Any, weights: Any) -> Any:
     if isinstance(bins, Handle) or np.ndim(bins) == 1:
         return as_array(bins)
+    if is_traced(a):
+        return _traced_edges(a, bins, range)
     plain = np.histogram_bin_edges(value_of(a), bins, range, value_of(weights))
     if range is not None or not a.size:
         return plain
@@ -214,9 +228,27 @@ def _edges(a: Any, bins: Any, range: Any, weights: Any) -> Any:
     return linspace(low, high, len(plain), dtype=plain.dtype)
 
 
+def _traced_edges(a: Any, bins: Any, range: Any) -> Any:
+    """The same while a graph is built."""
+    if isinstance(bins, str):
+        remedy = "Give their number, or the edges"
+        needed(a, f"np.histogram with bins={bins!r}", "how many bins there are", remedy)
+    if range is not None:
+        return np.histogram_bin_edges(np.empty(0, a.dtype), bins, range)
+    low, high = reductions.min(a), reductions.max(a)
+    same = value_of(low) == value_of(high)
+    low, high = np.where(same, low - 0.5, low), np.where(same, high + 0.5, high)
+    return linspace(low, high, bins + 1, dtype=np.result_type(a.dtype, 1.0))
+
+
 def _weighted_counts(a: Any, edges: Any, weights: Any) -> Any:
     x, e = value_of(a), value_of(edges)
     inside = (x >= e[0]) & (x <= e[-1])
+    if is_traced(inside) or is_traced(weights):
+        bins = e.shape[0] - 1
+        which = np.clip(np.searchsorted(e, x, side="right") - 1, 0, bins - 1)
+        chosen = np.where(inside, weights, 0)
+        return indexing.scatter(chosen, which, index=indexing.Hole(0), shape=(bins,))
     which = np.minimum(np.searchsorted(e, x[inside], side="right") - 1, len(e) - 2)
     chosen = weights[np.flatnonzero(inside)]
     return indexing.scatter(chosen, which, index=indexing.Hole(0), shape=(len(e) - 1,))

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import value_of
+from ..core.dims import spelled
+from ..core.handle import is_traced, shape_of, value_of
 from ..errors import ShapeError, at, user_line
 
 _LETTERS = ascii_uppercase + ascii_lowercase  # in the order of the alphabet, as sublists sort
@@ -61,7 +62,7 @@ def _without_dots(
     arrays: Sequence[Any], words: Sequence[str], out: str | None
 ) -> tuple[list[str], str]:
     free = [c for c in ascii_letters if c not in "".join(words)]
-    ndims = [np.ndim(value_of(x)) for x in arrays]
+    ndims = [len(shape_of(x)) for x in arrays]
     spans = [n - len(w.replace(_DOTS, "")) for n, w in zip(ndims, words, strict=True)]
     if any(s < 0 or (s > 0 and _DOTS not in w) for s, w in zip(spans, words, strict=True)):
         raise ValueError("the number of letters is not the number of axes")
@@ -82,12 +83,10 @@ def _without_dots(
 
 
 def _refused(operands: Sequence[Any], arrays: Sequence[Any], error: Exception) -> ShapeError:
-    shapes = ", ".join(str(np.shape(value_of(x))) for x in arrays)
+    shapes = ", ".join(spelled(shape_of(x)) for x in arrays)
     try:
-        given: list[Any] = [
-            x if isinstance(x, str | list | tuple) else value_of(x) for x in operands
-        ]
-        np.einsum(*given)
+        if not any(map(is_traced, arrays)):
+            np.einsum(*[x if isinstance(x, str | list | tuple) else value_of(x) for x in operands])
         why = str(error)
     except (ValueError, TypeError) as complaint:
         why = str(complaint)

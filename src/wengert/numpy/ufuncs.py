@@ -16,17 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle, value_of
+from ..core.handle import Handle, shape_of, value_of
 from ..core.node import Node
 from ..errors import ConversionError, DtypeError, ShapeError, at, user_line
 from ..kinds.reduction import axes_of
 from ..ops import casts, cumulative, indexing, reductions
 from ..ops.choice import where as choose
 from ..ops.shapes import reshape
+from ..tensor.operands import needed
 from ..tensor.protocols import fitted, implements_method
 from . import extremes
 from . import reductions as ours
-from .dispatch import as_array
+from .dispatch import as_array, spread
 from .options import NOTHING
 
 __all__: list[str] = []  # reached through NumPy's ufuncs only
@@ -124,10 +125,9 @@ def _fold_lines(ufunc: np.ufunc, x: Any, axes: tuple[int, ...], initial: Any, wh
     )
     mask = None
     if where is not True:
-        mask = np.broadcast_to(value_of(where), x.shape).transpose((*axes, *rest))
-        mask = mask.reshape(lines.shape)
+        mask = spread(value_of(where), x.shape).transpose((*axes, *rest)).reshape(lines.shape)
     start = None if initial is NOTHING else initial
-    if start is None and (mask is not None or not len(lines)):
+    if start is None and (mask is not None or lines.shape[0] == 0):
         start = ufunc.identity
         if start is None:
             raise ShapeError(
@@ -184,7 +184,8 @@ def reduceat(ufunc: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: An
     """``ufunc.reduceat`` of a tensor: reductions of the stretches between indices."""
     _check_binary(ufunc, "reduceat")
     x = as_array(array)
-    starts = np.asarray(value_of(indices))
+    remedy = "Give the indices as numbers"
+    starts = np.asarray(needed(indices, "reduceat", "which stretches are combined", remedy))
     n = x.shape[axis]
     if starts.size and (starts.min() < 0 or starts.max() >= n):
         raise IndexError(f"index out-of-bounds in {ufunc.__name__}.reduceat [0, {n})")
@@ -249,7 +250,11 @@ def at_(ufunc: np.ufunc, x: Any, index: Any, *operands: Any) -> None:
     if v is not None and ufunc in (np.add, np.subtract):
         new = _added(ufunc, x, v, template, parts)
     else:
-        new = _in_rounds(ufunc, x, v, indexing.join_index(template, [value_of(p) for p in parts]))
+        remedy = "Combine what meets at an index first, or use np.add.at"
+        known = [
+            needed(p, f"np.{ufunc.__name__}.at", "which indices repeat", remedy) for p in parts
+        ]
+        new = _in_rounds(ufunc, x, v, indexing.join_index(template, known))
     x._assign(fitted(new, x, f"numpy.{ufunc.__name__}.at"))  # type: ignore[attr-defined]
 
 
@@ -263,7 +268,7 @@ def _fitting(v: Any, spot: tuple[int, ...]) -> Any:
 
 def _added(ufunc: np.ufunc, x: Any, v: Any, template: Any, parts: Any) -> Any:
     """x plus or minus v scattered: linear, all in one operation."""
-    spot = np.shape(value_of(indexing.getitem(value_of(x), *map(value_of, parts), index=template)))
+    spot = shape_of(indexing.getitem(value_of(x), *map(value_of, parts), index=template))
     v = _fitting(v, spot)
     added: Any = indexing.scatter
     return ufunc(x, added(v, *parts, index=template, shape=tuple(x.shape)))

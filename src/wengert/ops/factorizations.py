@@ -239,3 +239,26 @@ def _(rng):
     yield (rng.normal(size=(3, 3)),), {}
     yield (rng.normal(size=(2, 4, 2)),), {}
     yield (rng.normal(size=(3, 2)) + 1j * rng.normal(size=(3, 2)),), {}
+
+
+def _scipy_completing(a):
+    a = np.asarray(a)
+    n = a.shape[-1]
+    rows = a.reshape((-1, *a.shape[-2:]))
+    found = [scipy.linalg.qr(one)[0][:, n:] for one in rows]
+    return np.stack(found).reshape((*a.shape[:-1], -1)).astype(a.dtype)
+
+
+@matrices("Look for NaN or infinity in it", oracle=_scipy_completing, discrete=True)
+def completing_columns(a):
+    """The columns that complete the orthonormal Q of a tall matrix to a basis, as LAPACK picks."""
+    return np.linalg.qr(a, mode="complete")[0][..., np.shape(a)[-1] :]
+
+
+on_last_axes(completing_columns, 2)
+
+
+@completing_columns.examples
+def _(rng):
+    yield (rng.normal(size=(3, 2)),), {}
+    yield (rng.normal(size=(2, 4, 1)),), {}

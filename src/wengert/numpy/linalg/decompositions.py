@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.handle import value_of
+from ...core.handle import is_traced, value_of
 from ...errors import ArgumentError, at, user_line
 from ...ops import factorizations, spectral
 from ...ops.linalg import adjoint
-from ..dispatch import as_array, counterpart
+from ..dispatch import as_array, counterpart, spread
 
 
 class EigResult(NamedTuple):
@@ -105,14 +105,15 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     if mode == "r":
         return r
     if mode == "complete" and m > n:
-        q = np.concatenate([q, _completion(q, value_of(a))], axis=-1)
-        r = np.concatenate([r, np.zeros((*a.shape[:-2], m - n, n), r.dtype)], axis=-2)
+        q = np.concatenate([q, _completion(q, a)], axis=-1)
+        below = spread(np.zeros((), r.dtype), (*a.shape[:-2], m - n, n))
+        r = np.concatenate([r, below], axis=-2)
     return QRResult(q, r)
 
 
 def _completion(q: Any, a: Any) -> Any:
     """LAPACK's further columns, kept orthonormal to q as q moves."""
-    columns = np.linalg.qr(a, mode="complete")[0][..., q.shape[-1] :]
+    columns = factorizations.completing_columns(value_of(a))
     rest = columns - q @ (adjoint(q) @ columns)
     low = factorizations.cholesky(adjoint(rest) @ rest)
     return adjoint(factorizations.solve_triangular(low, adjoint(rest), lower=True))
@@ -173,7 +174,8 @@ def eig(a: Any) -> EigResult:
     Returns
     -------
     EigResult
-        Real if `a` is and all eigenvalues are; complex otherwise.
+        Real if `a` is and all eigenvalues are; complex otherwise, and always in a graph, where the
+        dtype cannot depend on values.
 
     Notes
     -----
@@ -181,7 +183,8 @@ def eig(a: Any) -> EigResult:
     """
     a = as_array(a)
     w, v = spectral.eig(a)
-    if a.dtype.kind != "c" and np.all(value_of(w).imag == 0):
+    real = False if is_traced(w) or a.dtype.kind == "c" else np.all(value_of(w).imag == 0)
+    if real:
         w, v = np.real(w), np.real(v)
     return EigResult(w, v)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dims import is_symbolic
 from ...core.handle import wrap
 from ...core.node import constant
 from ...errors import ArgumentError, DtypeError, MatrixError, ShapeError, at, user_line
@@ -22,7 +23,8 @@ from ...kinds.reduction import Axis
 from ...ops import linalg, shapes, spectral
 from ...tensor.protocols import deliver
 from .. import norms
-from ..dispatch import as_array, counterpart
+from ..creation import eye
+from ..dispatch import as_array, counterpart, spread
 
 Ord = float | str | None
 
@@ -215,8 +217,10 @@ def matrix_power(a: Any, n: int) -> Any:
         raise MatrixError(f"matrix_power of shape {a.shape}: it is not square{at(user_line())}.")
     n = int(n)
     if n == 0:
-        eye = np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape).copy()
-        return wrap(constant(eye))
+        unit = eye(a.shape[-1], dtype=a.dtype)
+        if is_symbolic(a.shape):
+            return spread(unit, a.shape)
+        return wrap(constant(np.broadcast_to(unit, a.shape).copy()))
     if n < 0:
         a, n = linalg.inv(a), -n
     result = None
@@ -252,7 +256,11 @@ def multi_dot(arrays: Sequence[Any], *, out: Any = None) -> Any:
         )
     first = factors[0].shape[0] if factors[0].ndim == 2 else 1
     last = factors[-1].shape[1] if factors[-1].ndim == 2 else 1
-    splits = _splits((first, *[x.shape[0] for x in factors[1:]], last))
+    lengths = (first, *[x.shape[0] for x in factors[1:]], last)
+    if is_symbolic(lengths):  # which order is the cheapest depends on the sizes
+        result = functools.reduce(operator.matmul, factors)
+        return result if out is None else deliver(result, out)
+    splits = _splits(lengths)
 
     def product(i: int, j: int) -> Any:
         if i == j:

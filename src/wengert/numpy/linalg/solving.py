@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.handle import value_of
+from ...core.handle import is_traced, value_of
 from ...errors import MatrixError, ShapeError, at, user_line
 from ...ops import determinants, linalg, shapes
 from ..dispatch import as_array, counterpart
@@ -126,7 +126,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = "def
     """
     a = as_array(a)
     if rcond is None and rtol is None:
-        rcond = max(a.shape[-2:]) * np.finfo(value_of(a).dtype).eps
+        rcond = max(a.shape[-2:]) * np.finfo(a.dtype).eps
     elif rcond is None and not isinstance(rtol, str):
         rcond = rtol
     return linalg.pinv(a, rtol=rcond, hermitian=hermitian)
@@ -165,12 +165,13 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, An
     x = linalg.pinv(a, rtol=cutoff) @ b
     s = np.linalg.svd(a, compute_uv=False)
     values = value_of(s)
-    rank = np.intc(np.sum(values > cutoff * values.max(initial=0.0)))  # NumPy's type
+    rank = np.sum(values > cutoff * np.max(values, initial=0.0)).astype(np.intc)  # NumPy's type
     rest = b - a @ x
-    if rank == n and m > n:
+    # In a graph the rank is not known, and taken to be full.
+    if (is_traced(rank) or rank == n) and m > n:
         residuals = np.sum(np.abs(rest) ** 2, axis=0, keepdims=b.ndim == 1)
     else:
-        residuals = np.empty(0, values.dtype)
+        residuals = np.empty(0, s.dtype)
     return x, residuals, rank, s
 
 
