@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from wengert.autodiff import reverse
-from wengert.core.handle import value_of
+from wengert.core.handle import is_traced, value_of
 from wengert.core.op import REGISTRY
 from wengert.core.spec import Spec
 from wengert.errors import CheckError
@@ -106,7 +106,7 @@ def real_part_only():
 # ---- specs and dtypes --------------------------------------------------------------------------
 
 
-@fault("spec_is_true", "python_numbers_are_weak")
+@fault("spec_is_true", "python_numbers_are_weak", "traced_values_agree")
 def spec_says_float16():
     op = sine()
     right = Elementwise.infer
@@ -270,6 +270,29 @@ def rule_that_turns_the_rows_too():
     op = linear_map(lambda t, x: np.flip(t, 0))
     op.batch(lambda args, batched, size: op(args[0]))
     return op
+
+
+# ---- graphs ------------------------------------------------------------------------------------
+
+
+@fault("traced_derivatives_agree")
+def rule_of_graphs_is_another():
+    return sine(lambda t, out, x: t * cos(x) * (2.0 if is_traced(x) else 1.0))
+
+
+@fault("symbolic_sizes_agree")
+def rule_of_sizes_is_another():
+    return linear_map(lambda t, x: np.flip(t, 0) * (1.0 if type(x.shape[0]) is int else 2.0))
+
+
+@fault("singular_is_declared", "strong_zeros_agree")
+def steep_at_zero_and_silent():
+    return unary(
+        lambda s, x: s.sqrt(x),
+        lambda t, out, x: t / (out + out),
+        oracle="sqrt(x)",
+        domain=[POSITIVE],
+    )
 
 
 # ---- the tests ---------------------------------------------------------------------------------

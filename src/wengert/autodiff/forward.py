@@ -66,8 +66,9 @@ def pushforward(
 
 def _traced_sweep(tape: Tape, tangents: Mapping[Node, Any], outputs: Sequence[Node]) -> list[Any]:
     """The sweep as lines of a graph; see `reverse.written_out`."""
-    plan = Traced(tape, Sweep(tape.wanted, True))
-    with derivation(1 + max((n.level for n in outputs), default=0)) as stem:
+    plan = Traced(tape, Sweep(tape.wanted, True), tangents)
+    level = 1 + max((n.level for n in outputs), default=0)
+    with derivation(level) as stem, np.errstate(all="ignore"):
         dots = _sweep(tape, tangents, plan.open, outputs, plan, stem)
     return [dots.get(n) for n in outputs]
 
@@ -96,6 +97,8 @@ def _sweep(
         if plan is not None and stem is not None:
             stem.enter(node)
             sweep = plan.sweep_at(node, node.args_as_nodes(), (node,))
+            if op.kind == "indexing" and any(d is None for d in dots):
+                plan.masked.add(node)  # zeros beside the tangents: a join with a constant
         if recorded:
             out, inputs = handles_of(node)
         elif op.jvp_into is not None:

@@ -87,15 +87,16 @@ class Traced:
     """What a sweep has to decide where values are not known: where to guard against 0 * inf.
 
     Strong zeros cost time in a graph that runs often, so they are written only where a partial can
-    be singular, or where the (co)tangent can be exactly zero because something was not chosen.
+    be singular, or where the (co)tangent can be exactly zero because something was not chosen: by
+    an operation on the way, or by a seed that is known and has zeros (a row of a Jacobian).
     """
 
     __slots__ = ("guarded", "masked", "open")
 
-    def __init__(self, tape: Tape, sweep: Sweep) -> None:
+    def __init__(self, tape: Tape, sweep: Sweep, seeds: Mapping[Node, Any]) -> None:
         self.open = sweep
         self.guarded = Sweep(tape.wanted, True, True)
-        self.masked: set[Node] = set()
+        self.masked: set[Node] = {n for n, t in seeds.items() if _has_zeros(t)}
 
     def sweep_at(self, node: Node, sources: Iterable[Node], results: Iterable[Node]) -> Sweep:
         """How to call the rule of a line whose (co)tangent comes from `sources`."""
@@ -107,16 +108,21 @@ class Traced:
         return self.guarded if chosen or singular else self.open
 
 
+def _has_zeros(t: Any) -> bool:
+    t = value_of(t)
+    return isinstance(t, np.ndarray | np.generic) and bool(np.any(t == 0))
+
+
 def _traced_sweep(
     tape: Tape, seeds: Mapping[Node, Any], targets: Sequence[Node], level: int | None
 ) -> list[Any]:
     """The sweep as lines of a graph, one level above those it starts from."""
     if level is None:
         level = 1 + max((n.level for n in seeds), default=0)
-    with derivation(level) as stem:
+    with derivation(level) as stem, np.errstate(all="ignore"):
         seeds = {n: _seed_line(t, n) for n, t in seeds.items()}
         state = _State(tape, seeds, set(targets), Sweep(tape.wanted, True))
-        state.plan, state.stem = Traced(tape, state.sweep), stem
+        state.plan, state.stem = Traced(tape, state.sweep, seeds), stem
         done = _walk(tape, state)
     return [done.get(n) for n in targets]
 
@@ -151,11 +157,15 @@ class _State:
 
 def _sweep(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Sweep) -> Bars:
     state = _State(tape, seeds, chosen, sweep)
+    stem = state.stem
+    if stem is None:
+        return _walk(tape, state)
+    outside = stem.where, stem.level
+    stem.level = 1 + max((n.level for n in seeds), default=0)
     try:
         return _walk(tape, state)
     finally:
-        if isinstance(state.stem, Session):
-            state.stem.line = None
+        stem.where, stem.level = outside
 
 
 def _walk(tape: Tape, state: _State) -> Bars:

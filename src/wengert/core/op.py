@@ -107,6 +107,7 @@ class Op:
     jvp_into: Callable[..., Any] | None = None  # `jvp_into(node, dots, tangents)`, the same forward
     # `spec_rule(*specs, **params)`: the spec of the result, where it is stated and not asked for.
     spec_rule: Callable[..., Any] | None = None
+    sized_by_values = False  # the shape of the result may depend on values: nonzero, x[mask]
     batch_rule: Callable[..., Any] | None = None
 
     def __init__(self, name: str, doc: str | None = None) -> None:

@@ -118,7 +118,9 @@ def floor_divide(s, x, y):
 _BETWEEN = [(2.4, 2.6), (0.95, 1.05)]
 
 
-@elementwise(ufunc=np.remainder, oracle="x - y * floor(x / y)", domain=_BETWEEN)
+@elementwise(
+    ufunc=np.remainder, oracle="x - y * floor(x / y)", domain=_BETWEEN, singular=_may_vanish
+)
 def remainder(s, x, y):
     """x - y floor(x / y), with the sign of y.
 
@@ -134,7 +136,12 @@ remainder.partials(
 )
 
 
-@elementwise(ufunc=np.fmod, oracle="x - y * sign(x / y) * floor(abs(x / y))", domain=_BETWEEN)
+@elementwise(
+    ufunc=np.fmod,
+    oracle="x - y * sign(x / y) * floor(abs(x / y))",
+    domain=_BETWEEN,
+    singular=_may_vanish,
+)
 def fmod(s, x, y):
     """x - y trunc(x / y), exact, with the sign of x: C's remainder."""
     return s.fmod(x, y)

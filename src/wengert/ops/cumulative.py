@@ -85,6 +85,9 @@ def _(rng):
     yield (rng.normal(size=(0, 4)),), {"axis": 0}
 
 
+shift.masks = True
+
+
 @shift.examples
 def _(rng):
     yield (rng.normal(size=(2, 4)),), {"axis": -1, "by": 1}
@@ -285,6 +288,9 @@ def _running_jvp(dots, out, x, *, axis, largest):
 
 
 along(running)
+
+
+running.masks = True
 
 
 @running.examples

@@ -181,8 +181,10 @@ def after(x: Any, *others: Any) -> Any:
 @effect
 def show(x: Any, where: str, *, label: Any = None, file: Any = None, logger: Any = None) -> None:
     """Print a value with its label."""
-    text = np.array2string(np.asarray(x), threshold=40, edgeitems=3, prefix=f"{label}: ")
-    line = f"{label or _short(where) or 'value'}: {spec_of(x)} {text}"
+    array = np.asarray(x)
+    start = f"{label or _short(where) or 'value'}: {spec_of(x)} "
+    several = array.ndim > 0
+    line = start + (np.array2string(array, prefix=start, threshold=40) if several else str(x))
     if logger is not None:
         logger.info(line)
         return

@@ -4,8 +4,7 @@
 indices accumulate.  `setitem` gives the array with some elements replaced; where an index repeats,
 NumPy keeps one of the writes, and only that one has a derivative.
 
-The parts of an index that are arrays are operands (without derivative); ints, slices, ellipsis and
-None are the static template.
+What an index is made of stands in indices.py, the shape of what it chooses in index_shapes.py.
 
 In a first-order reverse sweep none of them makes an array of the size of `x` for each line: they
 add into, or zero out, a buffer that the sweep owns (`vjp_into`), so a loop that reads or writes
@@ -14,117 +13,50 @@ x[i] for every i is linear in its length.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core import versions
 from ..core.apply import Operation, apply
-from ..core.handle import Handle, link, value_of
+from ..core.dims import spelled
+from ..core.handle import Handle, dtype_of, is_traced, link, shape_of, value_of
 from ..core.node import Node
-from ..core.op import register
-from ..errors import DtypeError, at, user_line
+from ..core.op import lookup, register
+from ..core.sizes import broadcast
+from ..core.spec import Spec
 from ..kinds.linear import Linear, linear
+from . import masks
+from .creation import positions, zeros
+from .index_shapes import chosen_shape
+from .indices import Hole as Hole
+from .indices import add_at, is_unique
+from .indices import join_index as join_index
+from .indices import split_index as split_index
 from .joining import holds_handles, stacked
-
-
-class Hole:
-    """Stands in an index template where operand number `k` belongs."""
-
-    __slots__ = ("k",)
-
-    def __init__(self, k: int) -> None:
-        self.k = k
-
-    def __repr__(self) -> str:
-        return f"#{self.k}"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Hole) and other.k == self.k
-
-    def __hash__(self) -> int:
-        return hash((Hole, self.k))
-
-
-# ---- indices -----------------------------------------------------------------------------------
-
-
-def split_index(index: Any) -> tuple[Any, tuple[Any, ...]]:
-    """An index as (template, operands)."""
-    if type(index) is int or index is None or index is Ellipsis:
-        return index, ()
-    if type(index) is tuple and all(type(part) is int for part in index):
-        return index, ()
-    parts = index if isinstance(index, tuple) else (index,)
-    template: list[Any] = []
-    operands: list[Any] = []
-    for part in parts:
-        if isinstance(part, slice):
-            part = slice(*(_plain_int(b) for b in (part.start, part.stop, part.step)))
-        elif isinstance(part, Handle | list | np.ndarray | bool | np.bool_):
-            template.append(Hole(len(operands)))
-            operands.append(_whole(part))
-            continue
-        elif isinstance(part, np.generic):
-            part = part.item()
-        template.append(part)
-    return (tuple(template) if isinstance(index, tuple) else template[0]), tuple(operands)
-
-
-def _plain_int(bound: Any) -> Any:
-    return value_of(bound).item() if isinstance(bound, Handle) else bound
-
-
-def _whole(part: Any) -> Any:
-    """An array of an index, if it has positions or truth values; True is one without axes."""
-    if isinstance(part, list):
-        part = stacked(part)
-    if not isinstance(part, Handle):
-        part = np.asarray(part)
-    dtype = np.asarray(value_of(part)).dtype
-    if dtype.kind not in "biu":
-        if np.size(value_of(part)) == 0 and not isinstance(part, Handle):
-            return part.astype(np.intp)
-        raise DtypeError(
-            f"an index of dtype {dtype}: positions are whole numbers, or a boolean mask. Cast it, "
-            f"index.astype(int){at(user_line())}."
-        )
-    return part
-
-
-def join_index(template: Any, operands: Any) -> Any:
-    """The index that NumPy understands."""
-    if not operands:
-        return template
-    if isinstance(template, tuple):
-        return tuple(operands[p.k] if isinstance(p, Hole) else p for p in template)
-    return operands[template.k]
-
-
-def is_unique(index: Any) -> bool:
-    """Whether no element can be chosen twice: no integer arrays in the index."""
-    parts = index if isinstance(index, tuple) else (index,)
-    return not any(isinstance(p, np.ndarray) and p.dtype != bool for p in parts)
-
-
-def add_at(z: np.ndarray[Any, Any], index: Any, t: Any) -> None:
-    """``z[index] += t``, where what meets at a repeated index is summed."""
-    if type(index) is int or is_unique(index):
-        z[index] += t
-    elif z.ndim > 1 and z.flags.c_contiguous and np.size(t) * 8 > z.size:
-        # NumPy's ufunc.at is several times faster along one axis than along more.
-        positions = np.arange(z.size).reshape(z.shape)[index]
-        np.add.at(z.reshape(-1), positions.ravel(), np.broadcast_to(t, positions.shape).ravel())
-    else:
-        np.add.at(z, index, t)
-
 
 # ---- reading -----------------------------------------------------------------------------------
 
 
 class GetItem(Linear):
     """`x[index]`; its transpose is `scatter`."""
+
+    masks = True
+    sized_by_values = True
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """Read; while a graph is built a mask that is known becomes positions."""
+        x, *operands = args
+        if operands and any(map(is_traced, args)) and masks.has_masks(operands):
+            template, operands = masks.expanded(x, params["index"], operands, Hole)
+            params = {"index": template}
+        return super().__call__(x, *operands, **params)
+
+    def _link(self, out: Handle, args: Sequence[Any], params: dict[str, Any]) -> None:
+        if not any(map(shape_of, args[1:])):  # NumPy copies what index arrays choose
+            super()._link(out, args, params)
 
     def vjp_into(self, node: Node, t: Any, buffers: Any) -> None:
         """Add the cotangent where it was read from."""
@@ -156,7 +88,18 @@ getitem = register(GetItem(getitem_run, view=True, oracle=_getitem_oracle))
 
 @getitem.transpose
 def _getitem_back(t, x, *operands, index):
-    return scatter(t, *operands, index=index, shape=np.shape(value_of(x)))
+    return scatter(t, *operands, index=index, shape=shape_of(x))
+
+
+@getitem.spec
+def _(x, *operands, index):
+    return Spec(_chosen(x, operands, index), x.dtype)
+
+
+def _chosen(x: Spec, operands: Sequence[Spec], index: Any) -> tuple[Any, ...]:
+    """The shape of x[index], from specs."""
+    parts = join_index(index, operands)
+    return chosen_shape(x.shape, parts if isinstance(parts, tuple) else (parts,))
 
 
 @getitem.put
@@ -209,6 +152,14 @@ def _scatter_back(t, x, *operands, index, shape):
     return getitem(t, *operands, index=index)
 
 
+@scatter.spec
+def _(t, *operands, index, shape):
+    return Spec(tuple(shape), t.dtype)
+
+
+scatter.masks = True
+
+
 @scatter.examples
 def _(rng):
     for shape, template, operands in _indices(rng):
@@ -223,6 +174,30 @@ class SetItem(Operation):
     """`x` with the elements at an index replaced by `v`; linear in both."""
 
     kind = "indexing"
+    masks = True
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """Write; while a graph is built a mask that is known becomes positions."""
+        x, v, *operands = args
+        known = not any(map(is_traced, operands))
+        if operands and known and any(map(is_traced, (x, v))) and masks.has_masks(operands):
+            template, operands = masks.expanded(x, params["index"], operands, Hole)
+            params = {"index": template}
+        return super().__call__(x, v, *operands, **params)
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
+        """The array's; the value has to fit what is chosen."""
+        x, v, *operands = specs
+        if not any(o.dtype.kind == "b" for o in operands):
+            chosen = _chosen(x, operands, params["index"])
+            extra = max(len(v.shape) - len(chosen), 0)
+            long = any(n != 1 for n in v.shape[:extra])
+            if long or broadcast(v.shape[extra:], chosen) != chosen:
+                raise ValueError(
+                    f"a value of shape {spelled(v.shape)} does not fit what is chosen, "
+                    f"{spelled(chosen)}"
+                )
+        return Spec(x.shape, x.dtype)
 
     def run(self, x: Any, v: Any, *operands: Any, index: Any) -> Any:  # type: ignore[override]
         """A copy of x with x[index] = v."""
@@ -249,10 +224,26 @@ class SetItem(Operation):
         x_bar = self(t, zero, *operands, index=index) if sweep.wants(node.args[0]) else None
         v_bar = None
         if sweep.wants(node.args[1]):
-            plain = join_index(index, [value_of(o) for o in operands])
-            v_bar = _kept(getitem(t, *operands, index=index), node.spec.shape, plain)
-            v_bar = _as_deep(v_bar, np.ndim(value_of(v)))
+            depth = len(shape_of(v))
+            if not depth and any(map(is_traced, (t, *operands))):
+                hit = self(zeros(node.spec.shape, bool), np.True_, *operands, index=index)
+                v_bar = lookup("sum")(lookup("where")(value_of(hit), t, 0.0))
+            else:
+                v_bar = getitem(t, *operands, index=index)
+                v_bar = _as_deep(self._kept(v_bar, node.spec.shape, operands, index), depth)
         return [x_bar, v_bar, *([None] * len(operands))]
+
+    def _kept(self, v_bar: Any, shape: Any, operands: Any, index: Any) -> Any:
+        """`_kept`, of which a graph has lines where it cannot look."""
+        if not any(map(is_traced, (v_bar, *operands))):
+            return _kept(v_bar, shape, join_index(index, [value_of(o) for o in operands]))
+        if not any(dtype_of(o).kind in "iu" for o in operands):
+            return v_bar
+        count = math.prod(v_bar.shape)
+        writes = positions(count).reshape(v_bar.shape)
+        number = self(zeros(shape, np.intp), writes, *map(value_of, operands), index=index)
+        won = getitem(number, *operands, index=index) == writes
+        return lookup("where")(won, v_bar, 0.0)
 
     def vjp_into(self, node: Node, t: Any, buffers: Any) -> None:
         """The same, by taking the cotangent over and clearing what was replaced."""
@@ -270,7 +261,7 @@ class SetItem(Operation):
         spec = node.spec
         x_dot, v_dot = dots[0], dots[1]
         if x_dot is None:
-            x_dot = np.zeros(spec.shape, spec.dtype)
+            x_dot = zeros(spec.shape, spec.dtype)
         if v_dot is None:
             v_dot = np.zeros((), spec.dtype)[()]
         return self(x_dot, _real_if(v_dot, spec), *inputs[2:], index=node.params["index"])
@@ -330,7 +321,7 @@ def read(x: Any, index: Any) -> Any:
         return getitem(x, *operands, index=template)
     params = {"index": template}
     out = _part(x, params)
-    if type(out.node.value) is np.ndarray:
+    if type(out.node.value) is np.ndarray or (is_traced(x) and _is_array(out, template)):
         link(
             out,
             x,
@@ -339,6 +330,12 @@ def read(x: Any, index: Any) -> Any:
             shares=True,
         )
     return out
+
+
+def _is_array(part: Handle, template: Any) -> bool:
+    """Whether NumPy gives an array, which shares memory, and no number."""
+    parts = template if isinstance(template, tuple) else (template,)
+    return bool(shape_of(part)) or any(p is Ellipsis for p in parts)
 
 
 def _part(x: Handle, params: dict[str, Any]) -> Any:
@@ -379,6 +376,10 @@ def written(x: Any, index: Any, v: Any) -> Any:
     template, operands = split_index(index)
     if isinstance(v, list | tuple):
         v = stacked(v) if holds_handles(v) else np.asarray(v)
+    if operands and masks.has_masks(operands) and any(map(is_traced, (x, v, *operands))):
+        if any(map(is_traced, operands)):
+            return masks.chosen(x, v, template, operands)
+        template, operands = masks.expanded(x, template, operands, Hole)
     return replaced(x, v, template, operands)
 
 

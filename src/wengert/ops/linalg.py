@@ -5,10 +5,10 @@
     solve, inv, pinv, matrix_rank
 
 Determinants are in ops/determinants.py, factorizations in ops/factorizations.py, eigenvalues and
-singular values in ops/spectral.py.  Matrices stand in the last two axes.  Rules are written with the operations themselves, so every
-order of derivative exists; for complex matrices they give the direction of steepest ascent.  Most
-are collected by M. B. Giles, "Collected matrix derivative results for forward and reverse mode
-algorithmic differentiation", 2008.
+singular values in ops/spectral.py.  Matrices stand in the last two axes.  Rules are written with
+the operations themselves, so every order of derivative exists; for complex matrices they give the
+direction of steepest ascent.  Most are collected by M. B. Giles, "Collected matrix derivative
+results for forward and reverse mode algorithmic differentiation", 2008.
 """
 
 from __future__ import annotations

@@ -203,6 +203,7 @@ class Bits(Operation):
             yield tuple(rng.integers(low, high, size=(4,)) for _ in range(self.ufunc.nin)), {}
 
 
+BITS: list[Bits] = []
 for _ufunc, _python in (
     (np.bitwise_and, operator.and_),
     (np.bitwise_or, operator.or_),
@@ -214,4 +215,4 @@ for _ufunc, _python in (
     (np.lcm, math.lcm),
     (np.bitwise_count, int.bit_count),
 ):
-    register(Bits(_ufunc, _python))
+    BITS.append(register(Bits(_ufunc, _python)))

@@ -14,6 +14,7 @@ import numpy as np
 from ..core.handle import shape_of
 from ..kinds.batching import alike, flattened, ndim_of, row_axis
 from ..kinds.linear import linear
+from .creation import positions
 from .indexing import Hole, scatter
 
 
@@ -249,8 +250,8 @@ def diagonal(x, *, offset=0, axis1=0, axis2=1):
 def _diagonal_back(t, x, *, offset=0, axis1=0, axis2=1):
     rows, columns = x.shape[axis1], x.shape[axis2]
     n = t.shape[-1]
-    i = np.arange(n) + max(-offset, 0)
-    j = np.arange(n) + max(offset, 0)
+    i = positions(n) + max(-offset, 0)
+    j = positions(n) + max(offset, 0)
     z = scatter(t, i, j, index=(Ellipsis, Hole(0), Hole(1)), shape=(*t.shape[:-1], rows, columns))
     order = [k for k in range(x.ndim) if k not in (axis1 % x.ndim, axis2 % x.ndim)]
     order += [axis1 % x.ndim, axis2 % x.ndim]
@@ -262,6 +263,9 @@ def _diagonal_rows(args, batched, size, *, offset=0, axis1=0, axis2=1):
     (x,) = args
     ndim = ndim_of(x) - 1
     return diagonal(x, offset=offset, axis1=row_axis(axis1, ndim), axis2=row_axis(axis2, ndim))
+
+
+diagonal.masks = True
 
 
 @diagonal.examples

@@ -64,6 +64,9 @@ for _op in (gather_along, scatter_along):
     along(_op)
 
 
+gather_along.masks = scatter_along.masks = True
+
+
 @gather_along.examples
 def _(rng):
     x = rng.normal(size=(2, 4))

@@ -217,10 +217,10 @@ def _svd_vjp(t, out, a, *, full_matrices=False):
         phase = diagonal_of(in_u).imag - diagonal_of(in_v).imag
         core = core + 1j * _diagonal_matrix(quotient(phase, 2.0 * s))
     bar = u1 @ core @ adjoint(v1)
-    if a.shape[-2] > k:
+    if a.shape[-2] != k:
         rest = _outside(u, u1, t_u, t_u1, in_u)
         bar = bar + quotient(rest, s[..., None, :]) @ adjoint(v1)
-    if a.shape[-1] > k:
+    if a.shape[-1] != k:
         rest = _outside(v, v1, t_v, t_v1, in_v)
         bar = bar + u1 @ adjoint(quotient(rest, s[..., None, :]))
     return (bar,)
@@ -234,7 +234,7 @@ def _outside(u: Any, u1: Any, t_u: Any, t_u1: Any, inside: Any) -> Any:
     """The part of the cotangent outside the range, with what the completing vectors add."""
     rest = t_u1 - u1 @ inside
     k = u1.shape[-1]
-    if u.shape[-1] > k:
+    if u.shape[-1] != k:
         rest = rest - u[..., k:] @ (adjoint(t_u[..., k:]) @ u1)
     return rest
 

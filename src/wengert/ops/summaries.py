@@ -1,8 +1,8 @@
 """Summaries: what a log says of a value, and how a line of it is written.
 
-    summary     least, largest and mean finite element, how many are NaN or infinite
-    entry       a summary with label, spec, time and the user's line
-    write_line  one line of JSON, appended in one piece to a file, or sent to a logger
+summary     least, largest and mean finite element, how many are NaN or infinite
+entry       a summary with label, spec, time and the user's line
+write_line  one line of JSON, appended in one piece to a file, or sent to a logger
 """
 
 from __future__ import annotations
