@@ -34,7 +34,7 @@ ELSEWHERE = {
     "check_grads": "testing",
     "check_op": "testing",
     **dict.fromkeys("Graph computation gradients input spec trace variable".split(), "graphs"),
-    "why": "graphs",
+    **dict.fromkeys("explain why".split(), "graphs"),
     **dict.fromkeys("save load".split(), "graphs"),  # which makes the graphs that are loaded
 }
 

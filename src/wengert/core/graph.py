@@ -27,6 +27,7 @@ from ..errors import CycleError, GraphError, at
 from . import tree
 from .handle import Handle
 from .node import CONSTANT, INPUT, Constant, Leaf, Node, constant, is_variable
+from .params import spelled
 from .sizes import Requirement
 
 _serial = attrgetter("serial")
@@ -237,7 +238,7 @@ class Graph:
         # None and False are what nobody chose: left out, so that a choice is seen.
         chosen = {k: v for k, v in node.params.items() if v is not None and v is not False}
         if chosen:
-            words.append(f" [{', '.join(f'{k}={v!r}' for k, v in chosen.items())}]")
+            words.append(f" [{', '.join(f'{k}={spelled(v)}' for k, v in chosen.items())}]")
         level = f"d{node.level}" if node.level else ""
         return " ".join(words), _show(node.spec), level, f"# {_short(node)}" if node.where else ""
 

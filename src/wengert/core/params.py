@@ -7,6 +7,7 @@ dtypes, slices, sizes, tuples of these, small arrays, and for some operations a 
     normalised   the same parameters without NumPy's numbers
     substituted  the same parameters with sizes put in
     sizes_of     the named sizes that occur in them
+    spelled      as text, to be read aloud
 """
 
 from __future__ import annotations
@@ -87,3 +88,21 @@ def sizes_of(x: Any) -> frozenset[str]:
     if kind is slice:
         return sizes_of((x.start, x.stop, x.step))
     return frozenset()
+
+
+def spelled(x: Any) -> str:
+    """A parameter as people write it: ``(n, 3)``, ``1:-1``, ``float64``."""
+    kind = type(x)
+    if kind is tuple:
+        parts = [spelled(part) for part in x]
+        return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+    if kind is slice:
+        bounds = ["" if b is None else spelled(b) for b in (x.start, x.stop, x.step)]
+        return ":".join(bounds if x.step is not None else bounds[:2])
+    if kind is Dim or isinstance(x, np.dtype):
+        return str(x)
+    if x is Ellipsis:
+        return "..."
+    if isinstance(x, np.ndarray | np.generic):
+        return np.array2string(np.asarray(x), separator=", ", threshold=8).replace("\n", "")
+    return getattr(x, "__name__", None) or repr(x)

@@ -10,7 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from ..autodiff import directional, matrices, transforms
+from ..autodiff.batch import axes_of_arguments, vmap
 from ..core import tree
+from ..core.dims import Dim, dim
+from ..core.spec import Spec
+from ..errors import ShapeError, at, user_line
 from .building import built
 from .calling import restored
 
@@ -106,6 +110,36 @@ class Transforming:
         specs = self._argument_specs()
         return self._built(pushed, (specs, specs), {}, "jvp")
 
+    def vmap(
+        self, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | str | Dim = "rows"
+    ) -> Graph:
+        """The graph that does for many rows at once what this does for one; see `wengert.vmap`.
+
+        Parameters
+        ----------
+        in_axes, out_axes
+            As in `wengert.vmap`.
+        axis_size : int, str or Dim, default "rows"
+            The number of rows; a name stands for any.
+
+        Examples
+        --------
+        >>> import numpy as np, wengert as wg
+        >>> graph = wg.trace(lambda x: np.sum(x * x))(wg.spec(3)).grad().vmap()
+        >>> graph.inputs[0].spec.shape, graph(np.ones((2, 3))).shape
+        ((Dim('rows'), 3), (2, 3))
+        """
+        graph = cast("Graph", self)
+        what = f"vmap of {graph.name}"
+        args, kwargs = graph.signature.arguments([n.spec for n in graph.inputs])
+        leaves, structure = tree.flatten((args, kwargs))
+        axes = axes_of_arguments(in_axes, args, kwargs, len(leaves), what)
+        size = dim(axis_size) if isinstance(axis_size, str) else axis_size
+        wide = [_widened(s, axis, size, what) for s, axis in zip(leaves, axes, strict=True)]
+        args, kwargs = tree.unflatten(structure, wide)
+        made = vmap(graph, in_axes, out_axes)
+        return self._built(made, args, kwargs, "vmap", graph.signature.names)
+
     # ---- what they share -----------------------------------------------------------------------
 
     def _traced(self, fun: Callable[..., Any], what: str) -> Graph:
@@ -124,3 +158,15 @@ class Transforming:
     def _output_specs(self) -> Any:
         graph = cast("Graph", self)
         return restored(graph.structure[1], [n.spec for n in graph.outputs])
+
+
+def _widened(spec: Any, axis: int | None, size: Any, what: str) -> Any:
+    """The spec of many rows, from that of one."""
+    if axis is None or not isinstance(spec, Spec):
+        return spec
+    ndim = spec.ndim + 1
+    if not -ndim <= axis < ndim:
+        raise ShapeError(f"{what}: {spec} with rows has no axis {axis}{at(user_line())}.")
+    shape = list(spec.shape)
+    shape.insert(axis % ndim, size)
+    return Spec(tuple(shape), spec.dtype)
