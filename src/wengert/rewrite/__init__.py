@@ -1,1 +1,37 @@
-"""Rewrite: graph to graph.  Filled by the files beside it."""
+"""Rewrite: graph to graph, the same function with fewer, cheaper and more accurate lines.
+
+    passes.py        simplify; the pass manager, which watches and verifies
+    rule.py          rules as data: Rule (two functions of NumPy), rule (a function of a line)
+    pattern.py       functions read as patterns, and compared with lines
+    index.py         which rules can apply to a line
+    walk.py          one walk in which every line takes its simplest form
+    history.py       what was done, step by step
+
+    fold.py algebra.py stabilise.py shapes.py derivatives.py matrices.py     the rules
+
+    properties.py    what is known of values: finite, positive, symmetric, ...
+    assume.py        what users know of them
+
+How to write a rule and a pass: docs/rewriting.md.
+"""
+
+from .assume import assume
+from .history import History, Step
+from .passes import DEFAULT, Pass, Passes, passes, register_pass, simplify
+from .rule import LineRule, Match, Rule, rule
+
+__all__ = [
+    "DEFAULT",
+    "History",
+    "LineRule",
+    "Match",
+    "Pass",
+    "Passes",
+    "Rule",
+    "Step",
+    "assume",
+    "passes",
+    "register_pass",
+    "rule",
+    "simplify",
+]

@@ -1,0 +1,90 @@
+"""History: what each pass did to a graph, to be watched step by step.
+
+A `Step` is one run of one pass: its name, how long it took, the graph before and after, and every
+rule that was applied, with the line and what took its place.  `print(history)` reads aloud.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..core.graph import Graph
+from ..core.node import Node
+from .walk import Applied
+
+
+@dataclass(frozen=True)
+class Step:
+    """One run of one pass.
+
+    Attributes
+    ----------
+    name : str
+        Of the pass; of several that share one walk, "fold + merge + ...".
+    seconds : float
+        For the pass and its verification.
+    before, after : Graph
+    applied : tuple of Applied
+        ``(rule, line, replacement)``, in order. The line is one of `before`, or one that an earlier
+        rule wrote.
+    """
+
+    name: str
+    seconds: float
+    before: Graph
+    after: Graph
+    applied: tuple[Applied, ...]
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How often each rule was applied."""
+        return Counter(a.rule for a in self.applied)
+
+    def __str__(self) -> str:
+        head = (
+            f"{self.name}: {len(self.before)} lines -> {len(self.after)}, "
+            f"{self.seconds * 1e3:.1f} ms"
+        )
+        return "\n".join([head, *(f"    {n} x {rule}" for rule, n in self.counts.most_common())])
+
+
+class History:
+    """The steps of one simplification, in order.
+
+    Attributes
+    ----------
+    steps : list of Step
+    """
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    def __getitem__(self, index: int) -> Step:
+        return self.steps[index]
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.steps)) if self.steps else "nothing was done"
+
+    def applications(self) -> str:
+        """Every application of a rule on a line of its own, with the user's line."""
+        return "\n".join(_spelled(a) for step in self.steps for a in step.applied)
+
+
+def _spelled(applied: Applied) -> str:
+    where = applied.line.where
+    place = f"   # {Path(where.split(',')[0]).name}" if where else ""
+    return f"{applied.rule}: {_brief(applied.line)} -> {_brief(applied.replacement)}{place}"
+
+
+def _brief(node: Node) -> str:
+    operands = ", ".join(a.name or a.op.name for a in node.inputs)
+    return f"{node.op.name}({operands})" if operands else node.name or node.op.name

@@ -1,0 +1,451 @@
+"""Passes: in which order graphs are rewritten, and the manager that watches over it.
+
+    fold        lines of constants only are computed
+    merge       equal lines become one
+    algebra     the same number with less work
+    derivatives what a sweep wrote to be safe, where it is not needed
+    matrices    what is known of matrices is used
+    stabilise   no overflow, no lost digits
+    shapes      broadcasts, transposes and reshapes merged and moved
+    prune       lines that nothing needs are dropped
+
+A pass is a function of a graph that returns a graph, or a list of rules.  Those that look at one
+line at a time share one walk, in which they are at their fixed point together; whatever else there
+is runs after or before it, and all is repeated until nothing changes.
+"""
+
+from __future__ import annotations
+
+import difflib
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ..core.graph import AnyGraph, Graph
+from ..core.node import Leaf, Node
+from ..core.tracing import infer
+from ..errors import ArgumentError, GraphError, RegistryError, at, user_line
+from . import algebra, derivatives, fold, matrices, shapes, stabilise
+from .history import History, Step
+from .index import Index
+from .rule import AnyRule, LineRule, Rule
+from .walk import Applied, Walk
+
+Function = Callable[[Any], Any]
+ROUNDS = 10
+
+
+class Pass:
+    """A named step of a simplification.
+
+    Parameters
+    ----------
+    name : str
+    rules : sequence of rules
+        For a pass that looks at one line at a time.
+    merges : bool
+        Whether equal lines become one.
+    function : callable, optional
+        ``function(graph) -> graph``, for any other pass.
+    settles : bool
+        Whether running it once more on what it returned, or on what came of a walk over that, would
+        change nothing.
+
+    Attributes
+    ----------
+    applied : tuple of Applied
+        What the last call did.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        rules: Sequence[AnyRule] = (),
+        *,
+        merges: bool = False,
+        function: Function | None = None,
+        settles: bool = False,
+    ) -> None:
+        self.name, self.rules, self.merges = name, tuple(rules), merges
+        self.function, self.settles = function, settles or function is None
+        self._index: Index | None = None
+
+    def __repr__(self) -> str:
+        return f"<pass {self.name}>"
+
+    def run(self, graph: AnyGraph) -> tuple[AnyGraph, tuple[Applied, ...]]:
+        """The graph after this pass, and the rules that were applied."""
+        if self.function is not None:
+            return self.function(graph), ()
+        if self._index is None:
+            self._index = Index(self.rules)
+        walk = Walk(graph, self._index, self.merges)
+        return walk.run(graph), tuple(walk.applied)
+
+    def __call__(self, graph: AnyGraph) -> AnyGraph:
+        """The graph after this pass; the one given is not changed."""
+        made = self.run(graph)[0]
+        _check(self.name, graph, made, True, set())
+        return made
+
+
+def _joined(passes: Sequence[Pass]) -> Pass:
+    """Passes that look at one line at a time as one."""
+    if len(passes) == 1:
+        return passes[0]
+    key = tuple(passes)
+    found = _JOINED.get(key)
+    if found is None:
+        name = " + ".join(p.name for p in passes)
+        rules = [r for p in passes for r in p.rules]
+        if len(_JOINED) >= 64:
+            _JOINED.clear()
+        found = _JOINED[key] = Pass(name, rules, merges=any(p.merges for p in passes))
+    return found
+
+
+_JOINED: dict[tuple[Pass, ...], Pass] = {}
+
+
+def _pruned(graph: AnyGraph) -> AnyGraph:
+    """The graph with the lines that outputs, updates and effects need, and the inputs."""
+    needed: set[Node] = {*graph.outputs, *graph.updates, *graph.updates.values(), *graph.effects}
+    for node in reversed(graph.nodes):
+        if node in needed:
+            needed.update(node.args)
+    kept = needed.union(graph.inputs)
+    return graph if all(n in kept for n in graph.nodes) else graph.with_lines({})
+
+
+_REGISTRY: dict[str, Pass] = {}
+
+
+def register_pass(name: str, made: Any, *, replace: bool = False) -> Pass:
+    """Enter a pass into the registry, to be called by its name.
+
+    Parameters
+    ----------
+    name : str
+    made : callable, sequence of rules, or Pass
+        ``made(graph)`` returns a graph.
+    replace : bool
+        Whether it may take the place of another of that name.
+
+    Raises
+    ------
+    RegistryError
+        The name is taken.
+    ArgumentError
+        It is neither callable nor a sequence of rules.
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> from wengert.rewrite import register_pass, simplify
+    >>> def count_lines(graph):
+    ...     print(len(graph), "lines")
+    ...     return graph
+    >>> register_pass("count lines", count_lines, replace=True)
+    <pass count lines>
+    >>> graph = simplify(wg.trace(lambda x: x * 1.0)(2.0), ["count lines"])
+    3 lines
+    """
+    if name in _REGISTRY and not replace:
+        raise RegistryError(
+            f"a pass named {name!r} is registered already. Choose another name, or pass "
+            f"replace=True{at(user_line())}."
+        )
+    found = _REGISTRY[name] = _as_pass(made, name)
+    return found
+
+
+def passes() -> list[str]:
+    """The names of all registered passes."""
+    return list(_REGISTRY)
+
+
+def _as_pass(made: Any, name: str | None = None) -> Pass:
+    if isinstance(made, str):
+        if made in _REGISTRY:
+            return _REGISTRY[made]
+        near = difflib.get_close_matches(made, _REGISTRY, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise RegistryError(
+            f"there is no pass {made!r}; there are {', '.join(_REGISTRY)}.{hint}{at(user_line())}"
+        )
+    if isinstance(made, Pass):
+        return made
+    if isinstance(made, Rule | LineRule):
+        return Pass(name or made.name, [made])
+    if callable(made):
+        return Pass(name or getattr(made, "__name__", "pass"), function=made)
+    if isinstance(made, Iterable):
+        rules = list(made)
+        if rules and all(isinstance(r, Rule | LineRule) for r in rules):
+            return Pass(name or ", ".join(r.name for r in rules), rules)
+    raise ArgumentError(
+        f"a pass is a name, a function of a graph, or a list of rules, and not {made!r}"
+        f"{at(user_line())}."
+    )
+
+
+class Passes:
+    """An ordered list of passes, repeated until nothing changes; immutable.
+
+    Parameters
+    ----------
+    passes : iterable
+        Names of registered passes, functions of a graph, rules, or lists of rules.
+    joined : bool
+        Whether neighbours that look at one line at a time share one walk, which is faster; if not,
+        each runs, and is watched, by itself.
+    rounds : int
+        How often the list is repeated at most.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.rewrite import DEFAULT, Rule
+    >>> mine = Rule("sinc", lambda x: np.sin(x) / x, lambda x: np.sinc(x / np.pi), reason="at 0")
+    >>> longer = DEFAULT.add([mine], "mine", after="algebra")
+    >>> longer.names[2:4]
+    ['algebra', 'mine']
+    >>> float(longer(wg.trace(lambda x: np.sin(x) / x)(1.0))(0.0))
+    1.0
+    """
+
+    def __init__(self, passes: Iterable[Any], *, joined: bool = True, rounds: int = ROUNDS) -> None:
+        self._passes = [_as_pass(p) for p in passes]
+        self.joined, self.rounds = joined, rounds
+        names = [p.name for p in self._passes]
+        twice = {n for n in names if names.count(n) > 1}
+        if twice:
+            raise ArgumentError(f"the pass {min(twice)!r} comes twice{at(user_line())}.")
+
+    def __repr__(self) -> str:
+        return f"<passes {', '.join(self.names)}>"
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the passes, in order."""
+        return [p.name for p in self._passes]
+
+    def add(
+        self,
+        made: Any,
+        name: str | None = None,
+        *,
+        before: str | None = None,
+        after: str | None = None,
+    ) -> Passes:
+        """The list with one more pass: before or after another, by default at the end.
+
+        Raises
+        ------
+        RegistryError
+            There is no pass of that name in this list.
+        """
+        where = len(self._passes)
+        if before is not None:
+            where = self._index(before)
+        elif after is not None:
+            where = self._index(after) + 1
+        longer = [*self._passes[:where], _as_pass(made, name), *self._passes[where:]]
+        return Passes(longer, joined=self.joined, rounds=self.rounds)
+
+    def without(self, *names: str) -> Passes:
+        """The list without some passes."""
+        gone = {self._index(n) for n in names}
+        rest = [p for i, p in enumerate(self._passes) if i not in gone]
+        return Passes(rest, joined=self.joined, rounds=self.rounds)
+
+    def one_by_one(self) -> Passes:
+        """The same list, in which each pass runs, and is watched, by itself."""
+        return Passes(self._passes, joined=False, rounds=self.rounds)
+
+    def _index(self, name: str) -> int:
+        if name not in self.names:
+            raise RegistryError(
+                f"there is no pass {name!r} in this list: {', '.join(self.names)}{at(user_line())}."
+            )
+        return self.names.index(name)
+
+    def steps(self) -> list[Pass]:
+        """What runs in one round."""
+        if not self.joined:
+            return self._passes
+        made: list[Pass] = []
+        open_: list[Pass] = []
+        for p in self._passes:
+            if p.function is None:
+                open_.append(p)
+                continue
+            made += [_joined(open_)] if open_ else []
+            made.append(p)
+            open_ = []
+        return made + ([_joined(open_)] if open_ else [])
+
+    def __call__(
+        self, graph: AnyGraph, *, verify: bool = True, history: History | None = None
+    ) -> AnyGraph:
+        """The graph after all passes, repeated until nothing changes."""
+        steps = self.steps()
+        trusted: set[Node] = set(graph.nodes)
+        walks = sum(p.function is None for p in steps)
+        for _ in range(self.rounds):
+            again = False
+            for p in steps:
+                start = time.perf_counter()
+                after, applied = _run(p, graph)
+                changed = after is not graph
+                if changed:
+                    _check(p.name, graph, after, verify, trusted)
+                    again = again or not p.settles or walks > 1
+                if history is not None:
+                    seconds = time.perf_counter() - start
+                    history.steps.append(Step(p.name, seconds, graph, after, applied))
+                graph = after
+            if not again:
+                break
+        return graph
+
+
+def _run(p: Pass, graph: AnyGraph) -> tuple[AnyGraph, tuple[Applied, ...]]:
+    try:
+        return p.run(graph)
+    except Exception as error:
+        error.add_note(f"in the rewriting pass {p.name!r}")
+        raise
+
+
+def _check(name: str, before: Graph, after: Any, verify: bool, trusted: set[Node]) -> None:
+    """Refuse what a pass returned if it is not a graph of the same inputs and outputs.
+
+    Lines never change, so one that has been verified once (`trusted`) need not be again.
+    """
+
+    def broken(what: str) -> GraphError:
+        return GraphError(
+            f"the pass {name!r} returned {what}. A pass takes a graph and returns one with the "
+            f"same inputs, outputs of the same shapes and dtypes, and valid lines{at(user_line())}."
+        )
+
+    if not isinstance(after, Graph):
+        raise broken(f"a {type(after).__name__}")
+    if after.inputs != before.inputs:
+        raise broken("a graph with other inputs")
+    for what, old, new in (
+        ("output", before.outputs, after.outputs),
+        ("effect", before.effects, after.effects),
+        ("update", tuple(before.updates), tuple(after.updates)),
+    ):
+        if len(old) != len(new):
+            raise broken(f"a graph with {len(new)} {what}s in the place of {len(old)}")
+    pairs = [*zip(before.outputs, after.outputs, strict=True)]
+    pairs += [*zip(before.updates.values(), after.updates.values(), strict=True)]
+    for i, (old, new) in enumerate(pairs):
+        if old is not new and old.spec != new.spec:
+            raise broken(f"{new.spec} for output {i}, which was {old.spec}")
+    if verify:
+        wrong = _wrong_line(after, trusted)
+        if wrong is not None:
+            raise broken(f"a graph in which {wrong}")
+
+
+def _wrong_line(graph: Graph, trusted: set[Node]) -> str | None:
+    """What is wrong with the first line that is; None if all are right."""
+    specs: dict[Node, Any] = {}
+    for i, node in enumerate(graph.nodes):
+        extra = node.extra
+        spec = extra["spec"] if extra is not None and "spec" in extra else node.spec
+        specs[node] = spec
+        if node in trusted:
+            continue
+        trusted.add(node)
+        if isinstance(node.op, Leaf):
+            continue
+        try:
+            operands = tuple([specs[a] for a in node.args])
+        except KeyError:
+            return f"line %{i} ({node.op.name}) uses a line that comes later"
+        inferred, _ = infer(node.op, operands, node.params)
+        if inferred is not spec and _bare(inferred) != _bare(spec):
+            return (
+                f"line %{i} ({node.op.name}) holds {spec}, but its operands give "
+                f"{inferred}{at(node.where)}"
+            )
+    return None
+
+
+def _bare(spec: Any) -> Any:
+    if isinstance(spec, tuple):
+        return tuple(map(_bare, spec))
+    return None if spec is None else (spec.shape, spec.dtype)
+
+
+register_pass("fold", fold.RULES)
+_REGISTRY["merge"] = Pass("merge", merges=True)
+register_pass("algebra", algebra.RULES)
+register_pass("derivatives", derivatives.RULES)
+register_pass("matrices", matrices.RULES)
+register_pass("stabilise", stabilise.RULES)
+register_pass("shapes", shapes.RULES)
+_REGISTRY["prune"] = Pass("prune", function=_pruned, settles=True)
+
+DEFAULT = Passes("fold merge algebra derivatives matrices stabilise shapes prune".split())
+
+
+def simplify(
+    graph: AnyGraph, passes: Any = DEFAULT, *, verify: bool = True, history: bool = False
+) -> AnyGraph:
+    """The same function with fewer, cheaper and more accurate lines.
+
+    Parameters
+    ----------
+    graph : Graph
+        Not changed.
+    passes : Passes, or iterable of passes
+        Names, functions of a graph, lists of rules; by default all of `DEFAULT`.
+    verify : bool
+        Whether the spec of every new line is derived again after each pass.
+    history : bool
+        Whether to keep what each pass did, as ``graph.history`` of the result.
+
+    Returns
+    -------
+    Graph
+        Of the same class; the graph itself if there was nothing to do and no history is wanted.
+
+    Raises
+    ------
+    GraphError
+        A pass returned something that is not such a graph; the message names it. Rules that undo
+        each other.
+    RegistryError
+        An unknown pass.
+
+    Notes
+    -----
+    Linear in the number of lines: about 10 microseconds each.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.rewrite import simplify
+    >>> graph = wg.trace(lambda x: np.log(np.sum(np.exp(x * 1.0))))(np.ones(3))
+    >>> [line.op.name for line in simplify(graph)]
+    ['input', 'logsumexp']
+    """
+    chosen = passes if isinstance(passes, Passes) else Passes(_listed(passes))
+    if not history:
+        return chosen(graph, verify=verify)
+    steps = History()
+    made = chosen(graph, verify=verify, history=steps)
+    if made is graph:
+        made = graph.with_lines({})
+    made.history = steps  # type: ignore[attr-defined]
+    return made
+
+
+def _listed(passes: Any) -> list[Any]:
+    return [passes] if isinstance(passes, str | Pass) else list(passes)
