@@ -83,7 +83,7 @@ def test_two_inputs_of_one_name_are_fed_by_position_or_tensor():
 
 def test_needed_input_that_is_not_listed():
     x, y, _ = product()
-    with pytest.raises(GraphError, match="the input y, .*is needed"):
+    with pytest.raises(GraphError, match=r"the input y, .*is needed"):
         wg.computation(x * y, x)
 
 
@@ -178,7 +178,7 @@ def test_what_does_not_fit_names_the_input(value, error):
     if error is None:  # a tensor of another graph: this one is written down again for it
         assert f(value).shape == (2,)
         return
-    with pytest.raises(error, match="^x ") as caught:
+    with pytest.raises(error, match=r"^x ") as caught:
         f(value)
     assert "test_computation.py" in str(caught.value)
 
@@ -222,7 +222,18 @@ def test_results_belong_to_the_caller():
     w = wg.variable(np.arange(3.0), "w")
     c = np.arange(6.0).reshape(2, 3)
     twice = x * 2.0
-    outputs = [x, x.T, x[0], w, w[1:], twice, twice, twice.reshape(6), x + c, np.broadcast_to(w, (2, 3))]
+    outputs = [
+        x,
+        x.T,
+        x[0],
+        w,
+        w[1:],
+        twice,
+        twice,
+        twice.reshape(6),
+        x + c,
+        np.broadcast_to(w, (2, 3)),
+    ]
     outputs += [wg.Tensor(c), twice.T]
     f = wg.computation(outputs, x)
     fed = np.ones((2, 3))
@@ -297,11 +308,11 @@ def test_all_or_none():
 def test_an_update_that_cannot_be():
     x, w = wg.input("x"), wg.variable(np.ones(2), "w")
     k = wg.variable(1, "k")
-    with pytest.raises(ArgumentError, match="x, .*is no variable"):
+    with pytest.raises(ArgumentError, match=r"x, .*is no variable"):
         wg.computation(x, updates={x: x + 1.0})
-    with pytest.raises(ShapeError, match="w, .*keeps its shape"):
+    with pytest.raises(ShapeError, match=r"w, .*keeps its shape"):
         wg.computation(x, updates={w: x})
-    with pytest.raises(DtypeError, match="k, .*keeps its dtype"):
+    with pytest.raises(DtypeError, match=r"k, .*keeps its dtype"):
         wg.computation(x, updates={k: k * 0.5})
     with pytest.raises(ArgumentError, match="fed as an input"):
         wg.computation(w, w, updates={w: w * 2.0})
@@ -343,7 +354,9 @@ def test_a_store_of_parameters_shared_by_several_computations():
     losses = [train(data[k % 5 :: 5], target[k % 5 :: 5]) for k in range(300)]
     assert losses[-1] < 1e-6 < first
     assert test(data, target) < 1e-6
-    np.testing.assert_allclose(w.numpy() if hasattr(w, "numpy") else np.asarray(w), [2, -3], atol=1e-3)
+    np.testing.assert_allclose(
+        w.numpy() if hasattr(w, "numpy") else np.asarray(w), [2, -3], atol=1e-3
+    )
     assert abs(predict([[0.0, 0.0]])[0] - 0.5) < 1e-3
 
 

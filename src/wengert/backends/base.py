@@ -121,6 +121,25 @@ def _found() -> Iterable[Any]:
     return entry_points(group=GROUP)
 
 
+def _loaded(entry: Any) -> Backend:
+    """The backend of an installed package."""
+    try:
+        made = entry.load()
+        made = made() if isinstance(made, type) else made
+    except Exception as error:
+        package = getattr(entry.dist, "name", "an installed package")
+        raise RegistryError(
+            f"the backend {entry.name!r} of {package} cannot be loaded: {error}. Repair or remove "
+            f"that package{at(user_line())}."
+        ) from error
+    if not isinstance(made, Backend):
+        raise RegistryError(
+            f"the backend {entry.name!r} is a {type(made).__name__}, but has to derive from "
+            f"wengert.backends.Backend{at(user_line())}."
+        )
+    return made
+
+
 def backend(name: str | Backend) -> Backend:
     """The backend of that name.
 
@@ -134,8 +153,7 @@ def backend(name: str | Backend) -> Backend:
     if name not in _REGISTRY:
         for entry in _found():
             if entry.name == name:
-                made = entry.load()
-                register_backend(made() if isinstance(made, type) else made)
+                _REGISTRY[name] = _loaded(entry)
     try:
         return _REGISTRY[name]
     except KeyError:

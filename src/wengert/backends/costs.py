@@ -9,7 +9,7 @@ operation of a user) is None, and a report says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import log2, prod
+from math import prod
 from typing import Any
 
 from ..core.apply import PART
@@ -31,7 +31,6 @@ CUBES = {
     "matrix_rank": 4 / 3,
     "expm": 20.0,
 }
-FOURIER = 5.0  # n log2 n of these, Cooley and Tukey's count
 STILL = frozenset({"view", "indexing", "creation", "effect"})
 # Opaque to the engine, but one pass over their elements.
 PASSES = frozenset({"cumprod", "running", "recurrence", "modf", "frexp", "cumsum"})
@@ -59,8 +58,6 @@ def flops_of(node: Node, operands: Sequence[Any], spec: Any) -> float | None:
         return _matrix(CUBES[name], operands)
     if name == "solve_triangular":
         return _matrix(0.0, operands)
-    if "fft" in name:
-        return _fourier(operands[0], spec)
     if name == "convolve":
         return 2.0 * operands[0].size * operands[1].size
     rule = _BY_KIND.get(op.kind)
@@ -104,8 +101,3 @@ def _matrix(cubes: float, operands: Sequence[Any]) -> float:
         columns = second[-1] if len(second) > 1 else 1
         total += 2.0 * n * n * columns
     return float(prod(stack) * total)
-
-
-def _fourier(x: Any, spec: Any) -> float:
-    size = max(x.size, spec.size)
-    return FOURIER * size * log2(max(2, size))

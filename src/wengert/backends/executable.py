@@ -52,9 +52,7 @@ class Executable:
         places = {v: k for k, v in enumerate(variables)}
         self._written = [self.owners[places[v]] for v in graph.updates]
         self._exclusive = Exclusive(self._written) if self._written else None
-        self._inputs = [
-            (n.spec, n.name or f"input {i}") for i, n in enumerate(graph.inputs)
-        ]
+        self._inputs = [(n.spec, n.name or f"input {i}") for i, n in enumerate(graph.inputs)]
         self._lengths = [d for s, _ in self._inputs for d in s.shape]
         self._symbolic = bool(names_in(self._lengths))
         self._requirements = graph.requirements

@@ -1,8 +1,8 @@
 """Feeding: what a caller gives as the value of an input, made into what the graph was built for.
 
-An array of the right shape and dtype is taken as it is.  A Python number or a list takes the dtype
-of the input if it can be told in it; an array with a dtype of its own is cast only where nothing can
-be lost.  All else is an error that names the input and says what to do.
+An array of the right shape and dtype is taken as it is.  A Python number or a list takes the
+dtype of the input if it can be told in it; an array with a dtype of its own is cast only where
+nothing can be lost.  All else is an error that names the input and says what to do.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def _array(value: Any, name: str) -> Any:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
         raise ShapeError(
-            f"{name} cannot be made an array: {str(error).rstrip('.')}. Give it numbers in rows of equal length"
-            f"{at(user_line())}."
+            f"{name} cannot be made an array: {str(error).rstrip('.')}. Give it numbers in rows of "
+            f"equal length{at(user_line())}."
         ) from error
     if array.dtype.kind not in _RANK:
         raise DtypeError(
@@ -120,10 +120,11 @@ def _in_range(array: Any, dtype: np.dtype[Any]) -> bool:
 
 
 def _refusal(array: Any, spec: Spec, name: str) -> DtypeError:
+    given = f"{array.dtype}{list(array.shape) if array.ndim else ''}"
     return DtypeError(
-        f"{name} is {array.dtype}{list(array.shape) if array.ndim else ''}, but the graph was built "
-        f"for {spec}. Cast it, np.asarray(x, {str(spec.dtype)!r}), or build the graph for "
-        f"{array.dtype}{at(user_line())}."
+        f"{name} is {given}, but the graph was built for {spec}. Cast it, "
+        f"np.asarray(x, {str(spec.dtype)!r}), or build the graph for {array.dtype}"
+        f"{at(user_line())}."
     )
 
 

@@ -1,7 +1,7 @@
 """Interpret: a graph run by NumPy, one line after the other.  The meaning of a graph.
 
-Compiling makes a list of steps; running walks along it.  A step is ``(run, a, b, slot)``: a function,
-where its operands are, and where its result goes.  Values live in slots, and a slot is used again
+Compiling makes a list of steps; running walks along it.  A step is ``(run, a, b, slot)``: a
+function, where its operands are, and where its result goes.  Values live in slots, and a slot is used again
 as soon as its value is no longer needed (liveness.py), so that values are let go in time without a
 word about it.
 
@@ -52,15 +52,22 @@ class Interpreter(Backend):
     """Runs a graph by NumPy, line by line; see `Backend`.
 
     A backend that goes line by line too, with functions of its own, derives from this class and
-    overrides `implementation`.
+    overrides `function`.
     """
 
     name = "interpret"
 
+    def function(self, op: Op) -> Callable[..., Any] | None:
+        """The function of values (and, by name, parameters) that runs an operation, or None.
+
+        What an operation says itself for this backend (`Op.implement`) comes before it.
+        """
+        return op.run
+
     def implementation(self, op: Op) -> Callable[..., Any] | None:
-        """The function that runs an operation on values; None if there is none."""
+        """What runs an operation; None if this backend lacks it."""
         own = op.implementations.get(self.name)
-        return op.run if own is None else own
+        return self.function(op) if own is None else own
 
     def lacks(self, op: Op) -> bool:
         """Whether there is no function for an operation."""

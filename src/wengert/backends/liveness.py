@@ -1,10 +1,10 @@
 """Liveness: from when to when each value of a list is needed, and what that saves.
 
-    last_uses    for each line which values can be let go once it has run
-    specs_at     the specs of all lines, with numbers for sizes
-    bytes_of     memory of a value
-    live_bytes   how much is held while each line runs
-    in_place     which lines could write into the memory of an operand that dies there
+last_uses    for each line which values can be let go once it has run
+specs_at     the specs of all lines, with numbers for sizes
+bytes_of     memory of a value
+live_bytes   how much is held while each line runs
+in_place     which lines could write into the memory of an operand that dies there
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dims import names_in
 from ..core.graph import Graph
 from ..core.node import Leaf, Node
 from ..core.params import substituted
@@ -50,15 +51,17 @@ def specs_at(graph: Graph, sizes: Mapping[str, int]) -> list[Any]:
         A size has no number; the message names it.
     """
     found = [at_sizes(n.spec, sizes) for n in graph.nodes]
-    for spec in found:
-        for part in spec if type(spec) is tuple else (spec,):
-            for length in () if part is None else part.shape:
-                if not isinstance(length, int):
-                    raise ArgumentError(
-                        f"the size {length} has no number. Give one, {length.names and min(length.names)}=..."
-                        f"{at(user_line())}."
-                    )
+    unknown = names_in([d for spec in found for d in _lengths(spec)])
+    if unknown:
+        name = min(unknown)
+        raise ArgumentError(f"the size {name} has no number. Give it one{at(user_line())}.")
     return found
+
+
+def _lengths(spec: Any) -> list[Any]:
+    if type(spec) is tuple:
+        return [d for s in spec for d in _lengths(s)]
+    return [] if spec is None else list(spec.shape)
 
 
 def at_sizes(spec: Any, sizes: Mapping[str, int]) -> Any:

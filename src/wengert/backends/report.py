@@ -1,7 +1,7 @@
 """Report: what running a graph costs, counted without running it.
 
-    report   operations, arithmetic, memory traffic, the peak of memory and where it is
-    Report   the numbers; printed, a table that can be read aloud
+report   operations, arithmetic, memory traffic, the peak of memory and where it is
+Report   the numbers; printed, a table that can be read aloud
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ class Report:
             f"kinds        {_counted(self.kinds)}",
             f"arithmetic   {_count(self.flops)} floating-point operations{unknown}",
             f"traffic      {_memory(self.read)} read, {_memory(self.written)} written",
-            f"given        {_memory(self.inputs)} of inputs, {_memory(self.variables)} of variables, "
-            f"{_memory(self.constants)} of constants",
+            f"given        {_memory(self.inputs)} of inputs, {_memory(self.variables)} of "
+            f"variables, {_memory(self.constants)} of constants",
             f"returned     {_memory(self.outputs)}",
         ]
         if self.peak_line is not None:
@@ -228,23 +228,22 @@ def report(graph: Graph, sizes: Mapping[str, int] | None = None, **more: int) ->
     planned = in_place(graph, specs)
     live = live_bytes(graph, specs, {})
     lines = tuple(_line_costs(graph, specs, planned, live))
-    given = [_given(graph, specs, is_it) for is_it in (_is_input, is_variable, _is_constant)]
     return Report(
-        graph.name,
-        chosen,
-        lines,
-        *given,
-        sum(bytes_of(specs[graph.index(n)]) for n in graph.outputs),
-        max(live, default=0),
-        max(live_bytes(graph, specs, planned), default=0),
-        max(lines, key=lambda line: line.live, default=None),
+        name=graph.name,
+        sizes=chosen,
+        lines=lines,
+        inputs=_given(graph, specs, _is_input),
+        variables=_given(graph, specs, is_variable),
+        constants=_given(graph, specs, _is_constant),
+        outputs=sum(bytes_of(specs[graph.index(n)]) for n in graph.outputs),
+        peak=max(live, default=0),
+        peak_in_place=max(live_bytes(graph, specs, planned), default=0),
+        peak_line=max(lines, key=lambda line: line.live, default=None),
     )
 
 
 def _sizes(graph: Graph, given: dict[str, Any]) -> dict[str, int]:
-    names = names_in(
-        [d for n in graph.nodes for s in _flat(n.spec) for d in s.shape]
-    )
+    names = names_in([d for n in graph.nodes for s in _flat(n.spec) for d in s.shape])
     for name in (*sorted(names - given.keys()), *sorted(given.keys() - names)):
         has = "has no number" if name in names else "is not in this graph"
         raise ArgumentError(

@@ -38,10 +38,8 @@ class Transformed(Interpreter):
         self.transformer = transformer
         self.name = f"transformer {transformer.transformer_name}"
 
-    def implementation(self, op: Op) -> Callable[..., Any] | None:
+    def function(self, op: Op) -> Callable[..., Any] | None:
         """The transformer's method of that name."""
-        if self.name in op.implementations:
-            return op.implementations[self.name]
         if isinstance(op, OpLine):
             return lambda *xs: self.transformer.implementation(op.op, xs)
         if isinstance(op, OpOperation):

@@ -49,14 +49,22 @@ class Signature(NamedTuple):
         if given != self.structure:
             args, kwargs = self._by_position(args, kwargs)
             _, given = leaves_given = tree.flatten((args, kwargs))
+        leaves = leaves_given[0]
         if given != self.structure:
-            wanted = tree.unflatten(self.structure, ["*"] * len(self.fed))
-            raise StructureError(
-                f"{what} takes ({', '.join(self.names)}), nested as {_spelled(wanted)}, but was "
-                f"called with {_spelled(tree.unflatten(given, ['*'] * len(leaves_given[0])))}"
-                f"{at(user_line())}."
-            )
-        return [x for x, is_fed in zip(leaves_given[0], self.fed, strict=True) if is_fed]
+            try:
+                leaves = self.structure.flatten_up_to((args, kwargs))
+            except ValueError:
+                raise self._refusal(given, len(leaves_given[0]), what) from None
+            if not all(map(_is_array_like, leaves)):
+                raise self._refusal(given, len(leaves_given[0]), what)
+        return [x for x, is_fed in zip(leaves, self.fed, strict=True) if is_fed]
+
+    def _refusal(self, given: Any, count: int, what: str) -> StructureError:
+        wanted = tree.unflatten(self.structure, ["*"] * len(self.fed))
+        return StructureError(
+            f"{what} takes ({', '.join(self.names)}), nested as {_spelled(wanted)}, but was "
+            f"called with {_spelled(tree.unflatten(given, ['*'] * count))}{at(user_line())}."
+        )
 
     def arguments(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Arguments to call with, from one value for each input; None where nothing is fed."""
@@ -72,6 +80,13 @@ class Signature(NamedTuple):
                 break
             full.append(more.pop(name))
         return tuple(full), more
+
+
+def _is_array_like(x: Any) -> bool:
+    """Whether it can stand for an array: not a container of arrays, but a list of numbers may."""
+    if not isinstance(x, list | tuple | dict):
+        return True
+    return type(x) is list and all(isinstance(n, int | float | complex) for n in tree.flatten(x)[0])
 
 
 def _spelled(call: Any) -> str:

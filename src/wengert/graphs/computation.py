@@ -128,9 +128,7 @@ class Computation:
 
     def _refusal(self, reason: str) -> StructureError:
         names = ", ".join(self.inputs) or "no inputs"
-        return StructureError(
-            f"{self._words} takes ({names}), but {reason}{at(user_line())}."
-        )
+        return StructureError(f"{self._words} takes ({names}), but {reason}{at(user_line())}.")
 
     def _recorded(self, values: Sequence[Any]) -> list[Any]:
         """The lines written down again, so that the derivative of tensors passes."""

@@ -18,7 +18,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..backends import Executable
+from ..backends import Executable, Report, report
 from ..backends.base import Backend
 from ..backends.base import backend as backend_of
 from ..core import graph as lists
@@ -162,3 +162,7 @@ class Graph(lists.Graph, Transforming, Parts, Surgery, Finding):
         return solve(pairs) if pairs else {}
 
     # ---- looking and keeping -------------------------------------------------------------------
+
+    def report(self, sizes: Mapping[str, int] | None = None, **more: int) -> Report:
+        """What a run costs, counted without running; see `wengert.backends.report`."""
+        return report(self, sizes, **more)
