@@ -26,7 +26,7 @@ from .op import Op
 from .params import sizes_of
 from .recording import _enabled, _Pauses, _session
 from .spec import spec_of, unweakened, weakened
-from .tracing import _Part, line_to_note, record
+from .tracing import _Part, noted, record
 
 _new = object.__new__
 _Array = np.ndarray
@@ -115,7 +115,7 @@ def apply(
         node.op, node.args = CONSTANT, ()
     node.extra = None
     if op.notes_where or (_Pauses.count and _session.get() is not None):
-        node.extra = {"where": line_to_note()}
+        node.extra = noted(inputs)
     node.params = params
     node.value = value
     node.serial = next_serial()

@@ -47,21 +47,22 @@ class Session:
         The serial number at which it began; older lines are from outside.
     watching : bool
         Nothing is traced; somebody only wants to know more of what is recorded (`note_lines`).
-    line : str or None
-        While a derivative is recorded, the user's line that is being differentiated.
+    where, level
+        While a derivative is recorded: the user's line that is being differentiated, the order.
     """
 
     def __init__(self, watching: bool = False) -> None:
         self.since = next_serial()
         self.watching = watching
-        self.line: str | None = None
+        self.where: str | None = None
+        self.level = 0
         self.effects: list[Any] = []
         self.written: dict[Any, Any] = {}
         self.reads: list[tuple[Any, str, str]] = []
 
     def enter(self, node: Any) -> None:
         """The lines to come stem from this one."""
-        self.line = node.where
+        self.where = node.where
 
 
 _session: ContextVar[Session | None] = ContextVar("wengert_session", default=None)

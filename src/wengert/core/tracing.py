@@ -147,11 +147,15 @@ def scope(name: str, **metadata: Any) -> Iterator[str]:
             _metadata.reset(other)
 
 
-def line_to_note() -> str:
-    """The user's line for what is recorded now: in a derivative, of what is differentiated."""
+def noted(inputs: Sequence[Any]) -> dict[str, Any]:
+    """What is noted at a line that has a value: the user's line, and the level of a derivative."""
     stem = _derivation.get() or session()
-    noted = None if stem is None else stem.where if isinstance(stem, Derivation) else stem.line
-    return noted or user_line()
+    level = 0 if stem is None else stem.level
+    for a in inputs:
+        if isinstance(a, Node) and a.extra:
+            level = max(level, a.extra.get("level", 0))
+    where = (None if stem is None else stem.where) or user_line()
+    return {"where": where, "level": level} if level else {"where": where}
 
 
 def _placed(spec: Any, inputs: Sequence[Any]) -> dict[str, Any]:

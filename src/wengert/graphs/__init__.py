@@ -5,6 +5,7 @@ trace.py         trace: the graph of a Python function
 inputs.py        input, spec, variable: what graphs are built by hand from
 computation.py   computation: outputs and inputs as a callable
 derivatives.py   gradients: of tensors by tensors, for graphs built by hand
+explain.py       explain: what a function does, line by line of its program
 why.py           why: why a gradient is None, zero, NaN, huge, tiny or slow (diagnosis/)
 """
 
@@ -12,6 +13,7 @@ from ..keep import load, register_class, register_graph, save
 from .calling import Results, Signature
 from .computation import Computation, computation
 from .derivatives import gradients
+from .explain import explain
 from .graph import Graph
 from .inputs import input, spec, variable
 from .trace import trace
@@ -21,6 +23,7 @@ __all__ = [
     "Computation",
     "Graph",
     "computation",
+    "explain",
     "gradients",
     "input",
     "load",

@@ -50,7 +50,7 @@ def disconnected(outputs: Sequence[Node], target: Node, reads: Reads) -> list[Fi
     if target in lines:
         smooth = dependent(lines, [target], smooth=True)
         stops = [n for n in lines if n in reached and n not in smooth and _touches(n, smooth)]
-        found = [_stop(n, target) for n in stops]
+        found = [_stop(n) for n in stops]
         # Behind the last line that a derivative does pass, an operand may take none.
         return found or [_unpassed(n, smooth) for n in lines if n in smooth and n is not target]
     found = _through_numbers(target, lines, reads) or _rewritten(target, lines)
@@ -72,30 +72,31 @@ def _released(node: Node) -> Finding:
     )
 
 
-def _stop(node: Node, target: Node) -> Finding:
+def _stop(node: Node) -> Finding:
     """A line that depends on x, and that no derivative passes."""
+    kind, reason = reason_of_stop(node)
+    return Finding(kind, reason, node, node.where, "disconnected")
+
+
+def reason_of_stop(node: Node) -> tuple[str, str]:
+    """Why no derivative passes a line: the kind of finding, and a sentence."""
     name = node.op.name
     if not getattr(node.op, "discrete", False):
-        kind, reason = "no_grad", f"{named(node)}: {_NO_GRAD}"
-    elif name in STOPS:
-        kind, reason = STOPS[name]
-    elif name in _STEPS:
-        kind = "discrete"
-        reason = f"{name} is a step function: its derivative is zero wherever it exists"
-    elif name in _POSITIONS:
-        kind = "discrete"
-        reason = (
+        return "no_grad", f"{named(node)}: {_NO_GRAD}"
+    if name in STOPS:
+        return STOPS[name]
+    if name in _STEPS:
+        return "discrete", f"{name} is a step function: its derivative is zero wherever it exists"
+    if name in _POSITIONS:
+        return "discrete", (
             f"{name} gives positions, which do not move with the values. Use the values at them, "
             "x[position], or a soft maximum"
         )
-    else:
-        kind = "discrete"
-        reason = (
-            f"{name} gives {shown(node.spec)}, which jumps or stands still: its derivative is "
-            "zero. Choose values with np.where(condition, x, y) instead of computing with the "
-            "condition, or use a smooth function such as a sigmoid"
-        )
-    return Finding(kind, reason, node, node.where, "disconnected")
+    return "discrete", (
+        f"{name} gives {shown(node.spec)}, which jumps or stands still: its derivative is zero. "
+        "Choose values with np.where(condition, x, y) instead of computing with the condition, or "
+        "use a smooth function such as a sigmoid"
+    )
 
 
 def _unpassed(node: Node, smooth: set[Node]) -> Finding:

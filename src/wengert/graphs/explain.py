@@ -1,0 +1,127 @@
+"""Explain: what a function does, line by line of its program, and what is worth knowing about it.
+
+The function is traced; where it cannot be (it branches on a value), what it did in one run is
+explained instead.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..autodiff.arguments import name_of
+from ..autodiff.tape import fresh
+from ..core import graph as lists
+from ..core import tree
+from ..core.handle import Handle, describe, wrap
+from ..core.recording import enable_grad, note_lines
+from ..core.spec import Spec, is_inexact
+from ..errors import TraceError
+from .diagnosis.explanation import Explanation
+from .diagnosis.findings import unique
+from .diagnosis.notes import notes_on
+from .diagnosis.slowness import slow
+from .graph import Graph
+from .trace import trace
+
+
+def explain(
+    fun: Any,
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+) -> Callable[..., Explanation]:
+    """Return a function that explains what `fun` does with given arguments: what, where and why.
+
+    Parameters
+    ----------
+    fun : callable or Graph
+        A function of arrays; of a derivative, such as ``wg.grad(f)``, its lines are told apart by
+        level. A graph is explained as it is, whatever it is called with.
+    static_argnums, static_argnames
+        Arguments to pass on as they are, as in `trace`.
+
+    Returns
+    -------
+    callable
+        ``explain(fun)(*args)`` takes arrays, of which only shape and dtype count, or specs
+        (`wengert.spec`), and returns an `Explanation`: print it, show it in a notebook, or read
+        ``graph``, ``lines``, ``notes``, ``kinds``, ``flops``, ``bytes``.
+
+    Raises
+    ------
+    TraceError
+        `fun` cannot be traced, and there are only specs to run it with.
+
+    Notes
+    -----
+    Operations and bytes are estimates (`wengert.graphs.diagnosis.cost`). The cost of explaining is
+    that of a trace.
+
+    See Also
+    --------
+    why : why a gradient is None, zero, NaN or slow.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> def f(x, w):
+    ...     return np.sum(np.log(x) * w)
+    >>> told = wg.explain(wg.grad(f))(np.ones(3, np.float32), np.ones(3))
+    >>> [(note.kind, note.line) for note in told.notes]
+    [('widened', 2)]
+    >>> told.lines[-1].text
+    'return np.sum(np.log(x) * w)'
+    >>> wg.explain(f)(wg.spec("n"), 2.0).flops
+    Dim('3*n')
+    """
+
+    def explained(*args: Any, **kwargs: Any) -> Explanation:
+        """What the function does with these arguments."""
+        if isinstance(fun, lists.Graph):
+            return _explanation(fun)
+        try:
+            build = trace(fun, static_argnums=static_argnums, static_argnames=static_argnames)
+            return _explanation(build(*args, **kwargs))
+        except TraceError as error:
+            if any(isinstance(x, Spec) or _is_traced(x) for x in tree.flatten((args, kwargs))[0]):
+                raise
+            return _explanation(_run(fun, args, kwargs), str(error))
+
+    return explained
+
+
+def _is_traced(x: Any) -> bool:
+    return isinstance(x, Handle) and x.node.is_traced
+
+
+def _explanation(graph: lists.Graph, reason: str = "") -> Explanation:
+    notes = [*notes_on(graph), *slow(graph.outputs)]
+    return Explanation(graph, unique(notes, limit=1000), reason)
+
+
+def _run(fun: Any, args: Any, kwargs: Any) -> Graph:
+    """The list that one run of a function leaves behind."""
+    bound = inspect.signature(fun).bind(*args, **kwargs)
+    leaves, structure = tree.flatten(dict(bound.arguments))
+    paths = tree.paths(dict(bound.arguments))
+    items = [_variable(x, path) for x, path in zip(leaves, paths, strict=True)]
+    bound.arguments.update(tree.unflatten(structure, items))
+    with note_lines(), enable_grad(), np.errstate(all="ignore"):
+        out = fun(*bound.args, **bound.kwargs)
+    outputs = [x for x in tree.flatten(out)[0] if describe(x) is not None]
+    inputs = [x.node for x in items if isinstance(x, Handle) and getattr(x.node.op, "alias", False)]
+    return Graph(*outputs, inputs=inputs, name=name_of(fun))
+
+
+def _variable(x: Any, path: str) -> Any:
+    spec = describe(x)
+    if not isinstance(spec, Spec) or isinstance(x, Handle) or not is_inexact(spec.dtype):
+        return x
+    node = fresh(x)
+    node.note("name", re.sub(r"^\['(\w+)'\]", r"\1", path))
+    return wrap(node)
