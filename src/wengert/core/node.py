@@ -97,6 +97,7 @@ class Node:
         self.params = params
         self.value = value
         self.extra = extra
+        self.version = None  # where time counts (apply.py) the slot is left empty: __getattr__
         self.serial = next_serial()
 
     def __getattr__(self, name: str) -> Any:
