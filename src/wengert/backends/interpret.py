@@ -1,9 +1,9 @@
 """Interpret: a graph run by NumPy, one line after the other.  The meaning of a graph.
 
 Compiling makes a list of steps; running walks along it.  A step is ``(run, a, b, slot)``: a
-function, where its operands are, and where its result goes.  Values live in slots, and a slot is used again
-as soon as its value is no longer needed (liveness.py), so that values are let go in time without a
-word about it.
+function, where its operands are, and where its result goes.  Values live in slots, and a slot is
+used again as soon as its value is no longer needed (liveness.py), so that values are let go in time
+without a word about it.
 
 Large arrays are computed into memory that has become free during the same run: into that of an
 operand, or of a value let go before.  Fresh memory costs more than the arithmetic (a page fault for

@@ -242,7 +242,7 @@ def computation(
     >>> w = wg.variable([1.0, -2.0], "w")
     >>> step = wg.computation(np.sum(w**2), updates={w: w - 0.1 * (2.0 * w)})
     >>> float(step()), w
-    (5.0, Tensor([ 0.8, -1.6], requires_grad=True))
+    (5.0, Tensor([ 0.8, -1.6], dtype=float64, requires_grad=True))
     """
     runner = backend_of(backend)
     if isinstance(outputs, lists.Graph):
