@@ -12,12 +12,12 @@ layout.py      where the boxes of an SVG go, and how the edges run
 grouping.py    how lines fold into boxes: gradient levels, scopes, blocks (blocks.py)
 pagedata.py    what the page is told; values.py statistics, sources.py the user's lines,
                history.py what a step of a rewrite has changed
-page/          the page itself: HTML, CSS and scripts, in the order in explore.py
+page/          the page itself: HTML, CSS and scripts, in the order in explorer.py
 training.py    pictures of a training with matplotlib (imported on its own)
 """
 
 from .dot import to_dot
-from .explore import explore, repr_html, show_graph
+from .explorer import explore, repr_html, show_graph
 from .svg import to_svg
 from .table import table
 from .values import statistics

@@ -40,7 +40,7 @@ def ranges(count: int, edges: Iterable[tuple[int, int]]) -> list[tuple[int, int]
         low = max(cuts[-1] + 1, math.ceil(ideal - SLACK * size))
         high = min(count - (pieces - piece), math.floor(ideal + SLACK * size))
         choices = range(low, max(low, high) + 1)
-        cuts.append(min(choices, key=lambda k: (crossing[k], abs(k - ideal))))  # noqa: B023
+        cuts.append(min(choices, key=lambda k: (crossing[k], abs(k - ideal))))
     return list(zip(cuts, [*cuts[1:], count], strict=True))
 
 

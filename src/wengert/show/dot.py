@@ -4,17 +4,24 @@ Writing it needs no graphviz; drawing it does, later and elsewhere:
 
     dot -Tsvg graph.dot > graph.svg
 
-One node for each line, one edge for each operand (two for x * x); colours as in svg.py.
+One node for each line, one edge for each operand (two for x * x); colours as in svg.py.  Gradient
+levels and scopes are clusters, one inside the other (grouping.py).  Dashed edges are no operands:
+from the next value of a variable back to the variable, and from a line that runs although no output
+needs it to the word "run".
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from ..core.graph import Graph
+from .grouping import Group, Grouping, grouping_of
 from .lines import Line, Names, graph_of, lines_of
 from .style import colours
 
 SHAPES = {"input": "box", "constant": "plaintext", "discrete": "box", "operation": "box"}
+CLUSTERS = {"level": ("#8794a2", "#f7f9fa"), "scope": ("#b4bec8", "#ffffff")}
+DASHED = 'style="dashed", color="#7b8794"'
 
 
 def to_dot(outputs: Any, names: Names | None = None) -> str:
@@ -41,11 +48,43 @@ def to_dot(outputs: Any, names: Names | None = None) -> str:
       n0 -> n1;
     }
     """
-    lines = lines_of(graph_of(outputs), names)
+    graph = graph_of(outputs)
+    lines = lines_of(graph, names)
     edges = [f"  n{k} -> n{line.number};" for line in lines for k in line.inputs]
-    body = [*map(_node, lines), *edges]
+    body = [*_clustered(lines, grouping_of(graph, blocks=False)), *edges, *_dashed(graph)]
     head = '  node [fontname="Helvetica", fontsize=11];'
     return "\n".join(["digraph wengert {", head, *body, "}"])
+
+
+def _clustered(lines: list[Line], grouping: Grouping) -> list[str]:
+    """The lines, each inside the clusters that it belongs to."""
+    members: list[list[Line | int]] = [[] for _ in grouping.groups]
+    for number, group in enumerate(grouping.groups[1:], start=1):
+        members[group.parent].append(number)
+    for line in lines:
+        members[grouping.home[line.number]].append(line)
+    text: list[str] = []
+    stack: list[tuple[Line | int | str, str]] = [(one, "  ") for one in reversed(members[0])]
+    while stack:
+        one, indent = stack.pop()
+        if isinstance(one, str):
+            text.append(f"{indent}{one}")
+        elif isinstance(one, int):
+            text += _opening(one, grouping.groups[one], indent)
+            stack.append(("}", indent))
+            stack += [(inner, indent + "  ") for inner in reversed(members[one])]
+        else:
+            text.append(indent + _node(one))
+    return text
+
+
+def _opening(number: int, group: Group, indent: str) -> list[str]:
+    stroke, fill = CLUSTERS.get(group.kind, CLUSTERS["scope"])
+    return [
+        f"{indent}subgraph cluster_{number} {{",
+        f'{indent}  label="{_escaped(group.name)}"; fontname="Helvetica"; fontsize=11;',
+        f'{indent}  style="rounded,filled"; color="{stroke}"; fillcolor="{fill}";',
+    ]
 
 
 def _node(line: Line) -> str:
@@ -55,10 +94,23 @@ def _node(line: Line) -> str:
     if line.role == "discrete":
         style += ",dashed"
     return (
-        f'  n{line.number} [label="{label}", shape={SHAPES[line.role]}, style="{style}", '
+        f'n{line.number} [label="{label}", shape={SHAPES[line.role]}, style="{style}", '
         f'fillcolor="{fill}", color="{stroke}"];'
     )
 
 
+def _dashed(graph: Graph) -> list[str]:
+    edges = []
+    for old, new in graph.updates.items():
+        ends = f"n{graph.index(new)} -> n{graph.index(old)}"
+        edges.append(f'  {ends} [{DASHED}, label="update", constraint=false];')
+    if graph.effects:
+        edges.append('  run [label="run", shape=plaintext];')
+        edges += [f"  n{graph.index(node)} -> run [{DASHED}];" for node in graph.effects]
+    return edges
+
+
 def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    """A name inside quotes: no quote ends it, no backslash means anything, and it is one line."""
+    text = text.replace("\\", "\\\\").replace('"', '\\"')
+    return "".join(c if c.isprintable() else " " for c in text)

@@ -60,8 +60,15 @@ class _Box:
                 stack.extend(one.members)
 
 
-def grouping_of(graph: Graph) -> Grouping:
-    """The groups of a graph, and where each of its lines belongs."""
+def grouping_of(graph: Graph, blocks: bool = True) -> Grouping:
+    """The groups of a graph, and where each of its lines belongs.
+
+    Parameters
+    ----------
+    graph : Graph
+    blocks : bool, default True
+        Whether groups with too many members are split.
+    """
     root = _Box("graph", graph.name)
     boxes: dict[Path, _Box] = {(): root}
     for i, path in enumerate(_paths(graph)):
@@ -71,7 +78,7 @@ def grouping_of(graph: Graph) -> Grouping:
                 boxes[part] = _Box(*part[-1])
                 boxes[part[:-1]].members.append(boxes[part])
         boxes[path].members.append(i)
-    return _numbered(graph, root)
+    return _numbered(graph, root, blocks)
 
 
 def level_name(level: int) -> str:
@@ -106,7 +113,7 @@ def _common(paths: list[Path]) -> Path:
     return low[:depth]
 
 
-def _numbered(graph: Graph, root: _Box) -> Grouping:
+def _numbered(graph: Graph, root: _Box, blocks: bool) -> Grouping:
     """Number the boxes, parents first, splitting those with too many members on the way."""
     groups: list[Group] = []
     home = [0] * len(graph)
@@ -115,7 +122,7 @@ def _numbered(graph: Graph, root: _Box) -> Grouping:
         box, parent = stack.pop()
         number = len(groups)
         groups.append(Group(box.kind, box.name, parent))
-        if len(box.members) > FAN:
+        if blocks and len(box.members) > FAN:
             box.members = _blocks(graph, box)
         for one in reversed(box.members):
             if isinstance(one, int):

@@ -29,9 +29,11 @@ class Step(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What a step did: for each line the line it was before (-1: new), and the lines that
-    are the same but for their operands.
-    """  # noqa: D205
+    """What a step did.
+
+    before : for each line the line that it was; -1 for a new one.
+    rewired : lines that are the same but for their operands.
+    """
 
     before: list[int]
     rewired: list[int]
@@ -56,7 +58,7 @@ def steps_of(graph: Graph, history: Any = None) -> list[Step]:
         return [Step(graph.name, graph, "")]
     recorded = getattr(history, "steps", None)
     items = _recorded(recorded) if recorded is not None else history
-    steps = []
+    steps: list[Step] = []
     for item in items:
         if isinstance(item, Step):
             steps.append(item)
@@ -73,7 +75,7 @@ def steps_of(graph: Graph, history: Any = None) -> list[Step]:
 
 
 def _recorded(recorded: Sequence[Any]) -> list[Step]:
-    steps = []
+    steps: list[Step] = []
     for one in recorded:
         if not steps:
             steps.append(Step("as it was", one.before, ""))

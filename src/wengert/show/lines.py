@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.graph import Graph
 from ..core.dims import Dim
+from ..core.graph import Graph
 from ..core.handle import Handle
 from ..core.node import Constant, Discrete, Leaf, Node
 from ..core.spec import spec_of

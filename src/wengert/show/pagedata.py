@@ -24,8 +24,8 @@ from .grouping import grouping_of, level_name
 from .history import Step, change
 from .lines import Line, brief, lines_of, params_of, shape_of
 from .sources import source_of
-from .values import statistics
 from .style import legend_name
+from .values import statistics
 
 COLUMNS = "op tone name spec kind params place scope level inline meta args".split()
 Data = dict[str, Any]

@@ -11,6 +11,7 @@ const TITLE_FONT = "600 13px system-ui, -apple-system, 'Segoe UI', Helvetica, Ar
 const DETAIL_FONT = "11px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif";
 const SIGNS = { new: "+", rewired: "~", gone: "−" };
 const FAR = 0.22; // below it words cannot be read, and wires are drawn all at once
+const SPOTS = 0.06; // below it boxes are spots of colour, drawn all at once
 
 function makeMeasure() {
   const context = document.createElement("canvas").getContext("2d");
@@ -69,7 +70,8 @@ function drawScene(context, view) {
   const near = scene.boxes.filter((b) => b.x < x1 && b.x + b.w > x0 && b.y < y1 && b.y + b.h > y0);
   for (const box of near) if (box.open && box.group.parent >= 0) drawFrame(context, view, box);
   drawWires(context, view, { x0, y0, x1, y1 });
-  for (const box of near) if (!box.open) drawBox(context, view, box);
+  if (camera.k < SPOTS && view.emphasis === null) drawSpots(context, view);
+  else for (const box of near) if (!box.open) drawBox(context, view, box);
   for (const box of near) if (box.open && box.group.parent >= 0) drawFrameLabel(context, view, box);
   context.globalAlpha = 1;
 }
@@ -77,9 +79,13 @@ function drawScene(context, view) {
 function drawFrame(context, view, box) {
   const { theme } = view;
   context.globalAlpha = 1;
+  context.fillStyle = box.depth % 2 ? theme.group1 : theme.group0;
+  if (box.w * view.camera.k < 24 && view.selected !== box.id) {
+    context.fillRect(box.x, box.y, box.w, box.h);
+    return;
+  }
   context.beginPath();
   context.roundRect(box.x, box.y, box.w, box.h, 10);
-  context.fillStyle = box.depth % 2 ? theme.group1 : theme.group0;
   context.fill();
   context.setLineDash(box.group.kind === "block" ? [5, 4] : []);
   context.lineWidth = view.selected === box.id ? 2.5 : box.group.kind === "level" ? 1.6 : 1;
@@ -93,7 +99,7 @@ function drawFrameLabel(context, view, box) {
   const { camera, theme } = view;
   const largest = camera.k < FAR ? HEADER * 3 : 26;
   const size = Math.max(13, Math.min(11 / camera.k, box.w / 9, largest));
-  if (size * camera.k < 4.5) return;
+  if (size * camera.k < 4.5 || box.w * camera.k < 24) return;
   const text = `− ${shortened(box.group.name, 60)}`;
   context.font = TITLE_FONT.replace("13px", `${size}px`);
   const [x, y] = [box.x + 9, box.y + Math.max(20, size * 1.15)];
@@ -115,8 +121,8 @@ function drawBox(context, view, box) {
   context.globalAlpha = lit ? 1 : 0.22;
   const [fill, stroke, ink] = box.group
     ? [theme.closed, theme.faint, theme.ink] : toneOf(theme, box.tone);
-  if (camera.k < 0.05) {
-    context.fillStyle = view.hits.has(box.id) ? theme.hit : stroke;
+  if (camera.k < SPOTS) {
+    context.fillStyle = stroke;
     context.fillRect(box.x, box.y, box.w, box.h);
     return;
   }
@@ -127,6 +133,32 @@ function drawBox(context, view, box) {
   context.fill();
   decorate(context, view, box, radius, stroke);
   if (camera.k >= FAR) drawWords(context, box, ink, camera.k);
+}
+
+function drawSpots(context, view) {
+  const { scene, theme } = view;
+  const colourOf = (box) => (box.group ? theme.faint : toneOf(theme, box.tone)[1]);
+  if (!scene.spots || scene.spots.theme !== theme) {
+    scene.spots = { theme, paths: new Map() };
+    for (const box of scene.boxes) {
+      if (box.open) continue;
+      const colour = colourOf(box);
+      if (!scene.spots.paths.has(colour)) scene.spots.paths.set(colour, new Path2D());
+      scene.spots.paths.get(colour).rect(box.x, box.y, box.w, box.h);
+    }
+  }
+  for (const [colour, path] of scene.spots.paths) {
+    context.fillStyle = colour;
+    context.fill(path);
+  }
+  const least = 5 / view.camera.k; // what is looked for has to be seen
+  for (const id of [...view.hits, view.selected]) {
+    const box = scene.byBox.get(id);
+    if (!box || box.open) continue;
+    context.fillStyle = id === view.selected ? theme.accent : theme.hit;
+    const [w, h] = [Math.max(box.w, least), Math.max(box.h, least)];
+    context.fillRect(box.x + (box.w - w) / 2, box.y + (box.h - h) / 2, w, h);
+  }
 }
 
 function outline(context, box, radius, out = 0) {
@@ -216,11 +248,10 @@ function drawWires(context, view, { x0, y0, x1, y1 }) {
   const thin = Math.max(1.3, Math.min(0.7 / camera.k, 14));
   const quiet = view.emphasis === null && view.selected < 0;
   if (camera.k < FAR && quiet) {
-    scene.all = scene.all || together(scene.wires);
     context.lineWidth = thin;
     context.strokeStyle = theme.wire;
-    context.globalAlpha = camera.k < 0.06 ? 0.35 : 0.7;
-    context.stroke(scene.all);
+    context.globalAlpha = camera.k < SPOTS ? 0.35 : 0.7;
+    context.stroke(longWires(scene, 3 / camera.k));
     context.globalAlpha = 1;
     return;
   }
@@ -276,6 +307,17 @@ function drawHead(context, wire, colour) {
   }
   context.fillStyle = colour;
   context.fill();
+}
+
+// The wires that are longer than so much, in one path, kept for each power of two.
+function longWires(scene, length) {
+  const size = Math.floor(Math.log2(length));
+  scene.long = scene.long || new Map();
+  if (!scene.long.has(size)) {
+    const some = scene.wires.filter((w) => Math.max(w.x1 - w.x0, w.y1 - w.y0) >= 2 ** size);
+    scene.long.set(size, together(some));
+  }
+  return scene.long.get(size);
 }
 
 function together(wires) {

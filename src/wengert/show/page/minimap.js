@@ -43,6 +43,7 @@ class Minimap {
   }
 
   draw(camera, theme) {
+    if (!this.picture.width || !this.picture.height) return; // the page is not laid out yet
     const context = this.canvas.getContext("2d");
     const ratio = window.devicePixelRatio || 1;
     context.setTransform(1, 0, 0, 1, 0, 0);

@@ -51,14 +51,17 @@ function makePlaces(items, links) {
     if (!sources.has(key)) sources.set(key, [link.from]);
     const chain = sources.get(key);
     const passed = places.rank[link.to] - places.rank[link.from];
-    while (chain.length < passed) addDummy(places, chain, link.startX);
+    while (chain.length < passed) addDummy(places, chain, limited(link.startX));
     const before = chain[Math.max(0, passed - 1)];
-    const offset = (before === link.from ? link.startX : 0) - link.endX;
+    const offset = (before === link.from ? limited(link.startX) : 0) - limited(link.endX);
     join(places, before, link.to, offset, before !== link.from ? 0.3 : link.spine ? 1 : 0.1);
     places.chains[k] = [...chain.slice(0, Math.max(1, passed)), link.to];
   }
   return places;
 }
+
+// Ports at the corners of large groups would make a chain of them run off to the side.
+function limited(offset) { return Math.max(-90, Math.min(90, offset)); }
 
 function addDummy(places, chain, startX) {
   const before = chain[chain.length - 1];

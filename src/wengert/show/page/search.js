@@ -1,6 +1,13 @@
 // Search: lines whose name, operation, scope, spec, parameters or source line has the words.
 //
-//   findLines(model, "layer1 tanh")   every word has to occur; "%12" is the line itself
+//   findLines(model, "layer1 tanh")   every word has to occur; "%12" is the line itself, and
+//                                     "op:tanh" looks at the operation only, "at:" at the source
+
+const PARTS = {
+  op: (p) => opOf(p).name, name: (p) => textOf("name", p), scope: (p) => textOf("scope", p),
+  kind: (p) => textOf("kind", p),
+  at: (p) => { const place = placeOf(p); return place ? `${place.file}:${place.line} ${place.text}` : ""; },
+};
 
 function haystack(model, i) {
   const p = model.pool[i];
@@ -18,9 +25,12 @@ function findLines(model, query) {
   if (!words.length) return [];
   const number = /^%(\d+)$/.exec(query.trim());
   if (number) return Number(number[1]) < model.n ? [Number(number[1])] : [];
+  const parts = words.map((word) => /^(op|name|scope|kind|at):(.+)$/.exec(word));
   if (!model.haystacks) model.haystacks = model.pool.map((_, i) => haystack(model, i));
   const found = [];
-  model.haystacks.forEach((text, i) => { if (words.every((word) => text.includes(word))) found.push(i); });
+  const holds = (i, k) => (parts[k]
+    ? PARTS[parts[k][1]](model.pool[i]).toLowerCase().includes(parts[k][2]) : model.haystacks[i].includes(words[k]));
+  for (let i = 0; i < model.n; i++) if (words.every((_, k) => holds(i, k))) found.push(i);
   return found;
 }
 

@@ -25,12 +25,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ..core.graph import Graph
 from .history import steps_of
 from .lines import Names, graph_of
 from .pagedata import Page
-from .values import values_of
 from .style import palettes
+from .values import values_of
 
 # In the order in which they build on each other.
 SCRIPTS = "data tree ranks columns layer scene camera draw minimap panel search steps keys main"
@@ -88,18 +87,19 @@ def explore(
     """
     graph = graph_of(outputs)
     steps = steps_of(graph, history)
-    known = values_of(graph, values)
+    known: dict[Any, Any] = {}
     for step in steps:
         known.update(values_of(step.graph))
-    if values is not None:
-        known.update(values_of(graph, values))
+    known.update(values_of(graph, values))
     text = _document(Page(names, known).data(steps, title or graph.name))
     if path is not None:
         Path(path).write_text(text, encoding="utf-8")
     return text
 
 
-def show_graph(outputs: Any, path: str | PathLike[str] | None = None, **options: Any) -> Path | None:
+def show_graph(
+    outputs: Any, path: str | PathLike[str] | None = None, **options: Any
+) -> Path | None:
     """Show a graph: in the notebook where there is one, else in the browser.
 
     Parameters
