@@ -23,10 +23,11 @@ from ..backends.base import Backend
 from ..backends.base import backend as backend_of
 from ..core import graph as lists
 from ..core.dims import Dim
+from ..core.equality import is_stopped
 from ..core.handle import Handle, is_traced, shape_of, wrap
 from ..core.node import CONSTANT, Constant, Leaf, Node
 from ..core.params import substituted
-from ..core.recording import session
+from ..core.recording import no_grad, session
 from ..core.sizes import solve
 from ..core.tracing import derivation, record, size_value
 from .calling import Signature, restored
@@ -136,7 +137,10 @@ class Graph(lists.Graph, Transforming, Parts, Surgery, Finding):
                 op: Any = node.op
                 params = substituted(node.params, sizes) if sizes else node.params
                 args = [place[a] if isinstance(a, Node) else a for a in node.args]
-                if args:
+                if args and is_stopped(node):
+                    with no_grad():
+                        place[node] = op(*args, **params)
+                elif args:
                     place[node] = op(*args, **params)
                 else:  # a creation: its value, where a graph is not being built
                     place[node] = op.run(**params) if known else record(op, args, params)

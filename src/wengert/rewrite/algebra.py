@@ -69,7 +69,13 @@ NEUTRAL = (
     Rule(
         "x ** 0", lambda x: x**0, lambda x: 1.0, reason="also nan ** 0", exact=True, example=(_X,)
     ),
-    Rule("x ** -1", lambda x: x**-1.0, lambda x: 1.0 / x, example=(_P,)),
+    Rule(
+        "x ** -1",
+        lambda x: x**-1.0,
+        lambda x: 1.0 / x,
+        reason="a quotient is rounded correctly",
+        example=(_P,),
+    ),
     Rule("x ** 2", lambda x: x**2, lambda x: np.square(x), reason="one rounding", example=(_X,)),
     Rule("x * x", lambda x: x * x, lambda x: np.square(x), exact=True, kinds="fiu", example=(_X,)),
     Rule(

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.dims import dim
+from ..core.equality import is_stopped
 from ..core.handle import Handle, wrap
 from ..core.node import CONSTANT, Leaf, Node
 from ..core.op import Op
@@ -244,6 +245,9 @@ def matches(tree: Any, node: Node, found: Found, number: Callable[[Node], str | 
     if (node.params or tree.params) and not _params_match(tree.params, node.params, found):
         return False
     for part, a in zip(tree.args, node.args, strict=True):
+        # Through a line that stops derivatives no rule may look: the replacement would not stop.
+        if type(part) is Line and type(node) is Node and is_stopped(a):
+            return False
         if not matches(part, a, found, number):
             return False
     return True

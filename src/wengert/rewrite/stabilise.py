@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..autodiff.transforms import stop_gradient
+from ..core.equality import is_stopped
 from ..core.node import Node
 from ..ops.exponential import log_sigmoid, sigmoid, softplus
 from ..ops.reductions import logsumexp
@@ -280,6 +281,8 @@ def log_of_mean(line: Node, new: Any) -> Node | None:
     """logsumexp less the logarithm of the number of elements."""
     inner = line.args[0]
     exponential = inner.args[0]
+    if type(line) is Node and is_stopped(exponential):
+        return None
     if exponential.op.name != "exp" or new.walk.spec(line).dtype.kind != "f":
         return None
     x = exponential.args[0]

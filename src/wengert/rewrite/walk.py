@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.equality import key_of_value
+from ..core.equality import is_stopped, key_of_value
 from ..core.graph import AnyGraph, Graph
 from ..core.handle import Handle
 from ..core.node import CONSTANT, NO_PARAMS, Constant, Discrete, Leaf, Node, constant, next_serial
@@ -210,6 +210,8 @@ class Walk:
         return None
 
     def _by_function(self, rule: LineRule, line: Node) -> Node | None:
+        if type(line) is Node and any(map(is_stopped, line.args)):
+            return None  # the rule may look through it, and what it writes would not stop
         def new(op: Op | str, *operands: Any, **params: Any) -> Node:
             return self.line(lookup(op) if isinstance(op, str) else op, operands, params, line)
 

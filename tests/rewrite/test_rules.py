@@ -1,0 +1,136 @@
+"""Every rule, on its own example: what matches becomes what the rule says, and means the same."""
+
+import numpy as np
+import pytest
+
+import wengert as wg
+import wengert.nn  # the operations softmax and log_softmax
+from wengert.core.equality import equals
+from wengert.rewrite import LineRule, Rule, algebra, derivatives, fold, matrices, shapes, simplify
+from wengert.rewrite import stabilise
+
+FAMILIES = (algebra, derivatives, fold, matrices, shapes, stabilise)
+RULES = [r for family in FAMILIES for r in family.RULES]
+PATTERNS = [r for r in RULES if isinstance(r, Rule) and not callable((*r.example, None)[0])]
+OTHERS = [r for r in RULES if r not in PATTERNS]
+
+
+def name(r):
+    return r.name
+
+
+def arguments(rule):
+    """The arrays and the parameters of an example."""
+    if len(rule.example) == 2 and isinstance(rule.example[1], dict):
+        return rule.example
+    return rule.example, {}
+
+
+def assert_same(got, wanted, exact):
+    got, wanted = np.asarray(got), np.asarray(wanted)
+    assert got.dtype == wanted.dtype
+    assert got.shape == wanted.shape
+    if not exact:
+        np.testing.assert_allclose(got, wanted, rtol=1e-13, atol=1e-15)
+        return
+    np.testing.assert_array_equal(got, wanted)
+    if got.dtype.kind in "fc":
+        number = ~np.isnan(got)
+        np.testing.assert_array_equal(np.signbit(got.real)[number], np.signbit(wanted.real)[number])
+
+
+def test_names_are_unique():
+    assert len({r.name for r in RULES}) == len(RULES)
+
+
+@pytest.mark.parametrize("rule", PATTERNS, ids=name)
+def test_a_pattern_becomes_its_replacement(rule):
+    arrays, params = arguments(rule)
+    assert arrays, "a rule needs an example"
+    before = wg.trace(lambda *xs: rule.pattern(*xs, **params))(*arrays)
+    after = simplify(before, [[rule]], history=True)
+    assert {a.rule for step in after.history for a in step.applied} == {rule.name}
+    after.verify()
+    kept = [arrays[rule.operands.index(n)] for n in rule.operands]
+    names = rule.replacement.__code__.co_varnames[: rule.replacement.__code__.co_argcount]
+
+    def replacement(*xs):
+        return rule.replacement(*[xs[rule.operands.index(n)] for n in names], **params)
+
+    wanted = wg.trace(replacement)(*kept)
+    if wanted.outputs[0].op.name != "constant":  # it has the dtype and shape of what it replaces
+        assert equals(after, wanted), f"{after}\n\n{wanted}"
+    with np.errstate(all="ignore"):
+        assert_same(after(*arrays), before(*arrays), rule.exact)
+
+
+@pytest.mark.parametrize("rule", [r for r in OTHERS if r.example], ids=name)
+def test_a_function_of_a_line_applies_to_its_example(rule):
+    fun, *arrays = rule.example
+    before = wg.trace(fun)(*arrays)
+    after = simplify(before, [[rule]], history=True)
+    assert rule.name in {a.rule for step in after.history for a in step.applied}
+    after.verify()
+    assert not equals(after, before)
+    with np.errstate(all="ignore"):
+        assert_same(after(*arrays), before(*arrays), rule.exact)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=name)
+def test_a_rule_says_why(rule):
+    assert rule.example or rule is stabilise.log_of_softmax
+    if isinstance(rule, LineRule) or not rule.exact:
+        assert rule.reason
+
+
+def test_log_of_the_operation_softmax():
+    x = np.array([[0.0, 800.0], [1.0, 2.0]])
+    graph = wg.trace(lambda x: np.log(wg.nn.functional.softmax(x, axis=0)))(x)
+    after = simplify(graph, [[stabilise.log_of_softmax]])
+    assert equals(after, wg.trace(lambda x: wg.nn.functional.log_softmax(x, axis=0))(x))
+    assert np.isfinite(after(x)).all()
+
+
+SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 5e-324, 1e308, 0.1, -3.5, 2.0])
+
+
+@pytest.mark.parametrize(
+    "rule", [r for r in PATTERNS if r.exact and "f" in r.kinds and r.condition is None], ids=name
+)
+def test_exact_rules_keep_every_bit_of_special_values(rule):
+    pairs = np.stack(np.meshgrid(SPECIAL, SPECIAL)).reshape(2, -1)
+    arrays = [pairs[i % 2] for i in range(len(rule.operands))]
+    for i, operand in enumerate(rule.operands):
+        if operand == "c":
+            arrays[i] = pairs[1] > 0
+    before = wg.trace(rule.pattern)(*arrays)
+    after = simplify(before, [[rule]])
+    assert after is not before or rule.name.startswith("conj(x)")
+    with np.errstate(all="ignore"):
+        assert_same(after(*arrays), before(*arrays), True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "complex64", "int64", "int8", "uint8"])
+@pytest.mark.parametrize("rule", PATTERNS, ids=name)
+def test_other_dtypes_are_kept_or_left_alone(rule, dtype):
+    arrays, params = arguments(rule)
+    cast = [a if a.dtype == bool else np.abs(a).astype(dtype) for a in arrays]
+    try:
+        before = wg.trace(lambda *xs: rule.pattern(*xs, **params))(*cast)
+    except (wg.WengertError, TypeError):
+        return  # NumPy has no such operation of this dtype
+    after = simplify(before, [[rule]])
+    after.verify()
+    try:
+        with np.errstate(all="ignore"):
+            wanted = np.asarray(before(*cast))
+    except OverflowError:
+        return  # -1 as a uint8
+    with np.errstate(all="ignore"):
+        got = np.asarray(after(*cast))
+    assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
+    if rule.exact or dtype in ("int64", "int8", "uint8"):
+        np.testing.assert_allclose(got, wanted, rtol=1e-14 if wanted.dtype.kind == "f" else 0)
+    else:
+        # At least as accurate, so they may differ by what the original is wrong.
+        np.testing.assert_allclose(got, wanted, rtol=2e-2 if dtype == "float16" else 1e-5)
