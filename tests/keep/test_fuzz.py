@@ -28,7 +28,7 @@ def samples():
         return {"sum": h.sum(), "parts": [left, h[1:], x[:, np.array([0, 2])]]}
 
     def second(x):
-        u, s, vh = np.linalg.svd(x, full_matrices=False)
+        u, s, _ = np.linalg.svd(x, full_matrices=False)
         return np.einsum("ij,j->i", u, s), np.where(x > 0.5, np.sqrt(x), np.pad(x, 1)[1:-1, 1:-1])
 
     yield {"graph": wg.trace(first)(wg.spec(("n", 3)), "text"), "w": w, "more": [1.5, (None, 2j)]}

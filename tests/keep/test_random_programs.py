@@ -235,5 +235,7 @@ def test_an_operation_without_a_name_of_its_own_is_refused():
 def test_a_method_of_an_object_is_refused():
     """Its line holds the object, which no file can."""
     double = Double()
-    with pytest.raises(wg.errors.StructureError, match="owner is a .*Double, which cannot be kept"):
+    with pytest.raises(
+        wg.errors.StructureError, match=r"owner is a .*Double, which cannot be kept"
+    ):
         packed(wg.trace(lambda x: double.forward(x))(wg.spec(3)))
