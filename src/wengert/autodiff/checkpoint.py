@@ -3,6 +3,9 @@
 The call is one line of the list.  Its operands are the arguments and whatever recorded values the
 function took from outside (found by running it once with recording on and looking at the tape,
 which is then dropped); its reverse rule runs the function again, records it, and sweeps.
+
+While a graph is built the lines of the function are written down as they are: a graph keeps no
+values, and what is let go and computed again when it runs is the backend's to plan.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import numpy as np
 
 from ..core import recording, tree
 from ..core.apply import part
-from ..core.handle import Handle, value_of, wrap
+from ..core.handle import Handle, is_traced, value_of, wrap
 from ..core.node import Node, constant, next_serial
 from ..core.op import Op, Sweep
 from ..errors import MutatedError, at, user_line
@@ -137,7 +140,7 @@ def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
     -------
     callable
         In a derivative it costs one more evaluation of `fun`, and keeps only its arguments and
-        results in memory.
+        results in memory. In a graph it is `fun` itself.
 
     Examples
     --------
@@ -151,6 +154,8 @@ def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 def _forgetful(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     leaves, structure = tree.flatten((args, kwargs))
+    if any(map(is_traced, leaves)):
+        return fun(*args, **kwargs)
     slots = [i for i, x in enumerate(leaves) if isinstance(x, Handle)]
     nodes = [leaves[i].node for i in slots]
     op = Rerun(fun, structure, leaves, slots)
@@ -158,6 +163,8 @@ def _forgetful(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     mark = next_serial()
     outs, out_structure = op.record(variables)
     live = [o.node for o in outs if isinstance(o, Handle) and type(o.node) is Node]
+    if any(map(is_traced, outs)):  # it took a traced value from outside
+        return tree.unflatten(out_structure, outs)
     if not live or not recording.is_recording():
         return tree.unflatten(
             out_structure, [_detached(o) if isinstance(o, Handle) else o for o in outs]
