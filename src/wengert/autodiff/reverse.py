@@ -24,7 +24,7 @@ from ..core.apply import Parts, part
 from ..core.handle import Handle, is_traced, value_of, wrap
 from ..core.node import Node, constant
 from ..core.op import Sweep
-from ..core.recording import Session, session
+from ..core.recording import Session, noting
 from ..core.spec import Spec
 from ..core.tracing import Derivation, derivation, deriving_level
 from ..errors import NotDifferentiableError, at
@@ -152,7 +152,7 @@ class _State:
         self.own = Buffers(self.bars, self.buffers, sweep.wanted, chosen)
         self.chosen, self.sweep, self.ends = chosen, sweep, tape.ends
         self.plan = None
-        self.stem = session() if sweep.recorded else None  # for the user's lines, if noted
+        self.stem = noting() if sweep.recorded else None  # for the user's lines, if noted
 
 
 def _sweep(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Sweep) -> Bars:

@@ -70,6 +70,12 @@ _session: ContextVar[Session | None] = ContextVar("wengert_session", default=Non
 
 def session() -> Session | None:
     """The trace that is going on here, or None."""
+    opened = _session.get() if _Pauses.count else None
+    return None if opened is None or opened.watching else opened
+
+
+def noting() -> Session | None:
+    """The session that notes the user's lines here, while tracing or not; or None."""
     return _session.get() if _Pauses.count else None
 
 
@@ -112,7 +118,7 @@ def note_lines() -> Iterator[Session]:
     >>> y.node.where is not None
     True
     """
-    already = session()
+    already = noting()
     if already is not None:
         yield already
         return

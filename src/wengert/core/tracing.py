@@ -26,7 +26,7 @@ from .node import INPUT, NO_PARAMS, Constant, Discrete, Leaf, Node, keep
 from .op import Op
 from .params import frozen, normalised, sizes_of
 from .policy import check_cast, chosen
-from .recording import is_recording, session
+from .recording import is_recording, noting
 from .sizes import Demands, demands
 from .spec import Spec, is_inexact, spec_of
 
@@ -149,7 +149,7 @@ def scope(name: str, **metadata: Any) -> Iterator[str]:
 
 def noted(inputs: Sequence[Any]) -> dict[str, Any]:
     """What is noted at a line that has a value: the user's line, and the level of a derivative."""
-    stem = _derivation.get() or session()
+    stem = _derivation.get() or noting()
     level = 0 if stem is None else stem.level
     for a in inputs:
         if isinstance(a, Node) and a.extra:

@@ -140,14 +140,14 @@ def _targets(x: Any, outputs: Sequence[Node]) -> list[Target]:
             f"why(y, x): x is a {type(odd).__name__}, and y a tensor, which can only depend on "
             f"tensors. For functions of arrays ask why(f, *args){at(user_line())}."
         )
-    lines = ancestors(outputs)
+    lines = dict.fromkeys(ancestors(outputs))
     return [
         Target(f"x{path}" if path else leaf.node.name or "x", _as_known_to(lines, leaf))
         for leaf, path in zip(leaves, paths, strict=True)
     ]
 
 
-def _as_known_to(lines: Sequence[Node], x: Handle) -> Node:
+def _as_known_to(lines: dict[Node, None], x: Handle) -> Node:
     """The line that a tensor was when y was computed: its own leaf, if it has been written to."""
     if x.node in lines:
         return x.node

@@ -185,7 +185,7 @@ class Gradients:
         node = self.node
         if node.value is None:
             return held(node)
-        if recording.session() is not None and type(node) is Node:  # somebody wants to see it
+        if recording.noting() is not None and type(node) is Node:  # somebody wants to see it
             stopped = Discrete(lookup("stop_gradient"), (node,), NO_PARAMS, node.value)
             stopped.note("where", user_line())
             return wrap(stopped)

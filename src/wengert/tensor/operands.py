@@ -16,8 +16,8 @@ import numpy as np
 from ..core.dims import Dim
 from ..core.handle import Handle, is_traced, value_of
 from ..core.node import Constant, Node
-from ..core.recording import session
-from ..core.tracing import size_value
+from ..core.recording import noting
+from ..core.tracing import SIZE, size_value
 from ..errors import DtypeError, TraceError, at, user_line
 from ..ops import joining
 
@@ -77,9 +77,23 @@ def needed(x: Any, what: str, why: str, remedy: str) -> Any:
     return value_of(x)
 
 
+def is_of_sizes(node: Node) -> bool:
+    """Whether a traced number is computed from sizes and numbers only."""
+    stack, found = [node], False
+    while stack:
+        line = stack.pop()
+        found = found or line.op is SIZE
+        if line.is_traced and line.op is not SIZE and not line.args:
+            return False
+        if line.spec.shape:
+            return False
+        stack.extend(a for a in line.args if isinstance(a, Node))
+    return found
+
+
 def note_read(node: Node, what: str) -> None:
     """Let whoever watches know that a value became a plain number (`wengert.why`)."""
-    watching = session()
+    watching = noting()
     if watching is not None and not isinstance(node, Constant):
         watching.reads.append((node, what, user_line()))
 

@@ -63,8 +63,9 @@ class Backward:
         self.cotangents: dict[Node, Any] = {}
         self.arrived: dict[Node, Any] = {}
         self.into: dict[Node, list[Edge]] = {}
-        for step in watched(self.tape, self.seeds, guarded):
-            self._keep(step)
+        with np.errstate(all="ignore"):
+            for step in watched(self.tape, self.seeds, guarded):
+                self._keep(step)
 
     def _keep(self, step: Step) -> None:
         node = step.node
@@ -100,6 +101,8 @@ def swept(outputs: Sequence[Node], targets: Sequence[Node]) -> Backward:
 
 def magnitude(t: Any) -> float:
     """The largest magnitude; NaN where one is NaN, 0 of nothing."""
+    if isinstance(t, np.float64):
+        return abs(float(t))
     if isinstance(t, Parts):
         t = tuple(t.values())
     if isinstance(t, tuple):

@@ -46,7 +46,8 @@ def culprits(back: Backward, target: Node, symptom: str) -> list[Finding]:
 def _spoken(edge: Edge, back: Backward, mixed: Edge | None, symptom: str) -> Finding:
     line = edge.line
     t = back.cotangents[line]
-    given = given_by(line, t, back.sweep)[edge.position]
+    with np.errstate(all="ignore"):
+        given = given_by(line, t, back.sweep)[edge.position]
     index = None if isinstance(given, Parts) else bad_index(given)
     forward = _bad_operand(line, index, symptom)
     if forward is not None:
@@ -100,4 +101,5 @@ def _is_singular(edge: Edge, t: Any, back: Backward) -> bool:
     size = magnitude(t)
     tiny = np.finfo(np.asarray(t).dtype).tiny ** 0.5
     small = t if size == 0 else np.asarray(t / size * tiny).astype(np.asarray(t).dtype)[()]
-    return not np.isfinite(magnitude(given_by(edge.line, small, back.sweep)[edge.position]))
+    with np.errstate(all="ignore"):
+        return not np.isfinite(magnitude(given_by(edge.line, small, back.sweep)[edge.position]))
