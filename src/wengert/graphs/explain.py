@@ -71,7 +71,7 @@ def explain(
     >>> import numpy as np, wengert as wg
     >>> def f(x, w):
     ...     return np.sum(np.log(x) * w)
-    >>> told = wg.explain(wg.grad(f))(np.ones(3, np.float32), np.ones(3))
+    >>> told = wg.explain(f)(np.ones(3, np.float32), np.ones(3))
     >>> [(note.kind, note.line) for note in told.notes]
     [('widened', 2)]
     >>> told.lines[-1].text

@@ -27,7 +27,8 @@ class Place(NamedTuple):
     @property
     def short(self) -> str:
         """File and line without folders: ``model.py:12``."""
-        return f"{Path(self.file).name}:{self.line}"
+        name = self.file if self.file.startswith("<") else Path(self.file).name
+        return f"{name}:{self.line}"
 
 
 def place_of(where: str | None) -> Place | None:
