@@ -45,7 +45,7 @@ def binary(name: str, run: Method) -> tuple[Method, Method, Method]:
 
     def in_place(self: Any, other: Any) -> Any:
         result = forward(self, other)
-        if result is NotImplemented or not _is_mutable(self.node):
+        if result is NotImplemented or not _is_mutable(self):
             return result  # a number is immutable, as in NumPy: the name gets a new one
         self._assign(fitted(result, self, f"in-place {name}"))
         return self
@@ -53,10 +53,11 @@ def binary(name: str, run: Method) -> tuple[Method, Method, Method]:
     return forward, reflected, in_place
 
 
-def _is_mutable(node: Node) -> bool:
+def _is_mutable(x: Handle) -> bool:
     """Whether it holds an array; a number gets a new node, as in NumPy its name a new number."""
-    if node.is_traced:
-        return bool(node.spec.shape) or node.op is INPUT
+    node = x.node
+    if node.is_traced:  # a view without axes shares memory, and is no number
+        return bool(node.spec.shape) or node.op is INPUT or hasattr(x, "_link")
     return type(node.value) is np.ndarray
 
 
@@ -145,7 +146,12 @@ class Operators:
     def __iter__(self) -> Iterator[Any]:
         if not shape_of(self):
             raise TypeError("iteration over a 0-d tensor")
-        return (self[i] for i in range(len(self)))
+        return self._items()
+
+    def _items(self) -> Iterator[Any]:
+        # A length that is not known is an error at the first item: NumPy would hide an earlier one.
+        for i in range(len(self)):
+            yield self[i]
 
     def __contains__(self, item: Any) -> bool:
         return bool(np.any(value_of(self) == value_of(item)))
