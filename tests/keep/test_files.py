@@ -1,4 +1,4 @@
-"""Files are written whole or not at all; folders of snapshots give back the newest that is sound."""
+"""Files are written whole or not at all; of snapshots the newest that is sound comes back."""
 
 import errno
 import io
@@ -125,7 +125,7 @@ def test_a_folder_that_may_not_be_written_to(tmp_path, monkeypatch):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
     monkeypatch.setattr(files, "open", forbidden, raising=False)
-    with pytest.raises(PermissionError, match="Permission denied.*file'"):
+    with pytest.raises(PermissionError, match=r"Permission denied.*file'"):
         wg.save(1, tmp_path / "file")
     assert os.listdir(tmp_path) == []
 

@@ -119,6 +119,6 @@ def _extent(x: Any, limit: int) -> int:
 
 def bare(spec: Any) -> Any:
     """Shape and dtype alone, to compare."""
-    if isinstance(spec, tuple) and not isinstance(spec, Spec):
+    if isinstance(spec, tuple):
         return tuple(map(bare, spec))
     return None if spec is None else (spec.shape, spec.dtype)

@@ -121,9 +121,8 @@ def fields_of(cls: type) -> tuple[str, ...] | None:
     """The fields of a named tuple or dataclass, None for any other class."""
     if dataclasses.is_dataclass(cls):
         return tuple(f.name for f in dataclasses.fields(cls))
-    if issubclass(cls, tuple) and isinstance(getattr(cls, "_fields", None), tuple):
-        return tuple(cls._fields)
-    return None
+    names = getattr(cls, "_fields", None) if issubclass(cls, tuple) else None
+    return names if isinstance(names, tuple) else None
 
 
 def found(name: Any) -> type:

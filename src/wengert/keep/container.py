@@ -102,7 +102,7 @@ def _restored(array: np.ndarray[Any, Any], note: str | None) -> np.ndarray[Any, 
 
 
 def _bytes(array: np.ndarray[Any, Any]) -> memoryview:
-    return memoryview(array.reshape(-1).view(np.uint8))
+    return array.reshape(-1).view(np.uint8).data
 
 
 # ---- writing -----------------------------------------------------------------------------------

@@ -94,8 +94,8 @@ class _Lines:
         if node.op is SIZE:
             return "size"
         if node.op is INPUT or node.op is CONSTANT:
-            name = (*self.path, f"constant.{len(self.writer.arrays)}")
-            notes["value"] = self.writer.value(node.value, name)
+            place = (*self.path, f"constant.{len(self.writer.arrays)}")
+            notes["value"] = self.writer.value(node.value, place)
             return "constant" if node.op is CONSTANT else "value"
         raise GraphError(
             f"{path[-1]} has a history outside of the graph {self.graph.name}, which would be lost "
@@ -105,7 +105,7 @@ class _Lines:
 
     def _op(self, node: Node) -> int:
         op: Any = node.op
-        if op is not PART and REGISTRY.get(op.name) is not op:
+        if op is not PART and (op.name, op) not in REGISTRY.items():
             other = op.name in REGISTRY
             raise RegistryError(
                 f"the operation {op.name} is kept by its name, but "
@@ -135,9 +135,9 @@ class _Lines:
             raise GraphError(f"line %{i} ({op.name}): {error}{at(node.where)}.") from error
         if found is not None and bare(found[0]) != bare(node.spec):
             raise GraphError(
-                f"line %{i} ({op.name}) holds {_text(node.spec)}, but whatever its operands are "
-                f"it is {_text(found[0])} in a graph: its shape or dtype depends on their values. "
-                f"Trace the function instead, wengert.trace(f)(...){at(node.where)}."
+                f"line %{i} ({op.name}) holds {text_of(node.spec)}, but whatever its operands are "
+                f"it is {text_of(found[0])} in a graph: its shape or dtype depends on their "
+                f"values. Trace the function instead, wengert.trace(f)(...){at(node.where)}."
             )
 
     def _notes(self, node: Node, path: Path) -> dict[str, Any]:
@@ -183,5 +183,6 @@ def _module(op: Op) -> str:
     return getattr(thing, "__module__", None) or type(op).__module__
 
 
-def _text(spec: Any) -> str:
-    return f"({', '.join(map(_text, spec))})" if isinstance(spec, tuple) else str(spec)
+def text_of(spec: Any) -> str:
+    """A spec, or the specs of several outputs, as messages have them."""
+    return f"({', '.join(map(text_of, spec))})" if isinstance(spec, tuple) else str(spec)

@@ -60,11 +60,12 @@ class Reader:
         need(depth <= 2 * DEPTH, "containers are nested too deeply")
         if kind is list:
             return [self.value(v, depth + 1) for v in x]
-        need(kind is dict and len(x) == 1, f"{brief(x)} is no value")
+        if kind is not dict or len(x) != 1:
+            raise Damage(f"{brief(x)} is no value")
         ((tag, body),) = x.items()
         get = _GETS.get(tag)
-        need(get is not None, f"values of the kind {brief(tag)} are unknown")
-        assert get is not None
+        if get is None:
+            raise Damage(f"values of the kind {brief(tag)} are unknown")
         return get(self, body, depth + 1)
 
     def array(self, name: Any) -> np.ndarray[Any, Any]:
@@ -251,12 +252,12 @@ def _hex(x: Any) -> bytes:
 
 
 def _float(x: Any) -> float:
-    need(type(x) is str and len(x) <= 40, f"{brief(x)} is no number")
     try:
         value = float.fromhex(x)
-    except (ValueError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise Damage(f"{brief(x)} is no number") from error
-    need(value.hex() == x, f"{brief(x)} is no number")
+    if value.hex() != x:  # only as `save` writes it
+        raise Damage(f"{brief(x)} is no number")
     return value
 
 

@@ -25,15 +25,17 @@ from . import lengths
 from .checks import Budget, bare
 from .classes import graph_class
 from .damage import Damage, brief, index, need
-from .lists import ANEW, LETTERS, OWN
+from .lists import ANEW, LETTERS, OWN, text_of
 from .reading import Reader, read_spec
 
 _KEYS = {
     "name", "ops", "specs", "texts", "lines", "inputs", "outputs", "updates", "effects", "structure"
 }  # fmt: skip
 _CLASS_OF = {letter: cls for cls, letter in LETTERS.items()}
-_NOTES = {"name": str, "where": int, "scope": str, "level": int, "requires": list, "probed": bool}
-_OF_LINE = {"params": object, "value": object, "tensor": int, "more": object}
+_NOTES = {
+    "name": str, "where": int, "scope": str, "level": int, "requires": list, "probed": bool,
+    "params": object, "value": object, "tensor": int, "more": object,
+}  # fmt: skip
 
 
 def graph_of(reader: Reader, x: Any) -> Graph:
@@ -95,26 +97,30 @@ class _Lines:
         return self.nodes
 
     def _line(self, line: Any) -> Node:
-        need(type(line) is list and len(line) in (4, 5), f"{brief(line)} is no line")
-        what, letter, operands, spec, notes = (*line, {})[:5]
-        need(type(letter) is str and letter in _CLASS_OF, f"{brief(letter)} is no type of line")
-        need(type(operands) is list and type(notes) is dict, f"{brief(line)} is no line")
+        # Messages are made only when they are needed: a graph may have a hundred thousand lines.
+        if type(line) is not list or len(line) not in (4, 5):
+            raise Damage(f"{brief(line)} is no line")
+        what, letter, operands, spec, notes = line if len(line) == 5 else (*line, {})
+        if type(letter) is not str or letter not in _CLASS_OF:
+            raise Damage(f"{brief(letter)} is no type of line")
+        if type(operands) is not list or type(notes) is not dict:
+            raise Damage(f"{brief(line)} is no line")
         for key, item in notes.items():
-            kind = _NOTES.get(key) or _OF_LINE.get(key)
-            need(kind is object or type(item) is kind, f"{brief(key)}: {brief(item)} is no note")
+            kind = _NOTES.get(key)
+            if kind is None or (kind is not object and type(item) is not kind):
+                raise Damage(f"{brief(key)}: {brief(item)} is no note")
         args = tuple([self.nodes[index(k, len(self.nodes), "an operand")] for k in operands])
         params = self.reader.value(notes["params"]) if "params" in notes else NO_PARAMS
-        words = type(params) is dict and all(type(k) is str for k in params)
-        need(words, "its parameters have no names")
+        if type(params) is not dict or not all(type(k) is str for k in params):
+            raise Damage("its parameters have no names")
         extra = self._extra(notes)
         if spec is not None:
             extra["spec"] = self.specs[index(spec, len(self.specs), "the spec")]
         if type(what) is str:
-            need(not args, f"a line of the kind {brief(what)} has operands")
+            need(not args, "a line without an operation has operands")
             return self._leaf(what, letter, params, notes, extra)
-        need(
-            "value" not in notes and "tensor" not in notes and spec is not None, "a misplaced note"
-        )
+        misplaced = "value" in notes or "tensor" in notes or spec is None
+        need(not misplaced, "a misplaced note")
         op = self.ops[index(what, len(self.ops), "the operation")]
         self._check(op, args, params, extra)
         return _CLASS_OF[letter](op, args, params, None, extra)
@@ -191,10 +197,13 @@ class _Lines:
             extra["probed"] = extra["unchecked"] = True
             return
         spec, needs = found
-        need(
-            bare(spec) == bare(extra["spec"]),
-            f"{op.name} of its operands gives {spec}, and the file says {extra['spec']}",
-        )
+        if bare(spec) != bare(extra["spec"]):
+            raise Damage(
+                f"{op.name} of its operands gives {text_of(spec)}, and the file says "
+                f"{text_of(extra['spec'])}"
+            )
+        if not needs.needs and not needs.probed:
+            return
         missing = [r for r in needs.needs if r not in extra.get("requires", ())]
         if missing:
             extra["requires"] = [*extra.get("requires", ()), *missing]
