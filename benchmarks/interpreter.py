@@ -2,6 +2,7 @@
 
     python benchmarks/interpreter.py            measure, print, write results/interpreter.json
     python benchmarks/interpreter.py --quick    fewer repetitions, nothing written
+    python benchmarks/interpreter.py --render   write docs/benchmarks-interpreter.md
 
 *The chain* is a traced graph of 10,000 elementwise lines on arrays of 5 elements, multiplications
 by a number and additions of one in turn.  "numpy" is a straight-line loop over the same NumPy
@@ -28,13 +29,25 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
-from _harness import interleave, machine, machine_line, save, settle, spread, table
+from _harness import (
+    PAGES,
+    RESULTS,
+    interleave,
+    load,
+    machine,
+    machine_line,
+    save,
+    settle,
+    spread,
+    table,
+)
 from wengert.backends import interpret
 
 LINES = 10_000
 LARGE = 1_000_000
 TARGET = 0.5  # us for each line
 PACKAGES = ("wengert", "numpy")
+PAGE = "benchmarks-interpreter.md"  # under docs
 
 
 def chain(x: Any) -> Any:
@@ -129,35 +142,63 @@ def large_arrays(repetitions: int) -> dict[str, Any]:
     return found
 
 
-def rows(found: dict[str, Any], unit: str) -> list[list[str]]:
-    """Rows of a table."""
-    return [
-        [name, f"{s['median']:.3g} {unit}", f"{s['low']:.3g} to {s['high']:.3g}"]
-        for name, s in found.items()
+def rows(found: dict[str, Any], unit: str) -> str:
+    """One measurement as a table."""
+    cells = [[name, s["median"], f"{s['low']:.3g} to {s['high']:.3g}"] for name, s in found.items()]
+    return table(["", f"median, {unit}", "quartiles"], cells)
+
+
+def render(results: dict[str, Any]) -> str:
+    """Return docs/benchmarks-interpreter.md for saved results."""
+    added = results["chain"]["overhead"]["median"]
+    parts = [
+        "# Benchmarks of the interpreter",
+        "Written by `python benchmarks/interpreter.py --render` from "
+        "`benchmarks/results/interpreter.json`; `make bench` measures again. Processor time of one "
+        "thread; read the ratios.",
+        machine_line(results["machine"]),
+        "## A line",
+        f"A graph of {LINES:,} elementwise lines on arrays of 5 elements, and the same NumPy calls "
+        f"in a straight-line loop. Target: at most {TARGET} us added for each line; it is "
+        f"{added:.3f} us.",
+        rows(results["chain"], "us for each line"),
+        "## A call",
+        "A computation of one line, `np.sin` of 5 elements: inputs checked, floating-point "
+        "warnings switched off, results owned.",
+        rows(results["call"], "us"),
+        "## Large arrays",
+        f"A program of ten lines on {LARGE:,} elements, and its gradient. *Fresh memory* is the "
+        "interpreter without the use of memory that has become free during the run.",
     ]
+    for what, found in results["large"].items():
+        parts += [f"### {what.capitalize()}", rows(found, "ms")]
+    return "\n\n".join(parts) + "\n"
 
 
 def main() -> None:
-    """Measure, print, and write the results."""
+    """Measure or render."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="fewer repetitions, nothing written")
-    quick = parser.parse_args().quick
+    parser.add_argument("--render", action="store_true", help=f"write docs/{PAGE}")
+    options = parser.parse_args()
+    if options.render:
+        if not (RESULTS / "interpreter.json").exists():
+            print("nothing measured yet; `make bench` measures")
+            return
+        (PAGES / PAGE).write_text(render(load("interpreter")))
+        print(f"wrote docs/{PAGE}")
+        return
+    quick = options.quick
     results = {
         "machine": machine(PACKAGES),
         "chain": small_chain(5 if quick else 41),
         "call": one_call(5 if quick else 41),
         "large": large_arrays(3 if quick else 21),
     }
-    print(machine_line(results["machine"]))
-    heads = ["", "median", "quartiles"]
-    print("\nFor each line of the chain\n\n" + table(heads, rows(results["chain"], "us")))
-    print("\nOne call\n\n" + table(heads, rows(results["call"], "us")))
-    for what, found in results["large"].items():
-        print(f"\n{LARGE} elements, {what}\n\n" + table(heads, rows(found, "ms")))
-    overhead = results["chain"]["overhead"]["median"]
-    print(f"\nTarget: {TARGET} us for each line; measured {overhead:.3f} us.")
+    print(render(results))
     if not quick:
         save("interpreter", results)
+        print("wrote benchmarks/results/interpreter.json")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import pytest
 import wengert as wg
 from wengert.errors import ArgumentError, GuardError, RegistryError
 from wengert.ops.effects import Retrieved
+from wengert.rewrite import simplify
 
 
 def test_eager_values_pass_unchanged(capsys):
@@ -76,7 +77,7 @@ def test_order_stays_when_lines_are_written_again(capsys):
     other = wg.input("other").node
     moved = wg.core.rebuild.rebuilt(graph.nodes, {x: other})
     again = graph.with_lines(moved)
-    wg.computation(again)(1.0) if False else again(1.0)
+    again(1.0)
     assert [s[0] for s in capsys.readouterr().out.splitlines()] == ["a", "b", "c"]
 
 
@@ -266,6 +267,18 @@ def test_guard_of_gradients():
         assert f"test_debug.py:{f.__code__.co_firstlineno + 1}, in f" in str(caught.value)
 
 
+def test_guard_of_gradients_in_a_branch_not_taken():
+    def f(x):
+        x = wg.debug.guard(x, label="x", gradient=True)
+        return np.sum(np.where(x > 0, np.sqrt(x), 0.0))
+
+    x = np.array([4.0, 0.0])
+    assert wg.grad(f)(x).tolist() == [0.25, 0.0]
+    assert wg.trace(wg.grad(f))(x)(x).tolist() == [0.25, 0.0]
+    with pytest.raises(GuardError, match="gradient of x, .* is nan"):
+        wg.grad(lambda x: f(x) * np.nan)(np.ones(2))
+
+
 # ---- order -------------------------------------------------------------------------------------
 
 
@@ -295,3 +308,18 @@ def test_effects_built_by_hand(capsys):
     assert capsys.readouterr().out == "three: float64[] 3.0\n"
     g = wg.computation(wg.debug.show(x, "x"), x)
     assert len(g.graph.effects) == 1
+
+
+def test_rewriting_keeps_effects_and_their_order(capsys):
+    def f(x):
+        wg.debug.show(x * 1.0 + 0.0 * 2.0, "a")
+        wg.debug.show(x, "b")
+        wg.debug.show(x, "b")
+        wg.debug.show(-(-x), "c")
+        return np.sum(x * 1.0)
+
+    graph = wg.trace(f)(wg.spec(2))
+    for simple in (simplify(graph), simplify(graph.grad()), simplify(simplify(graph))):
+        assert len(simple.effects) == 4
+        simple([1.0, 2.0])
+        assert [s[0] for s in capsys.readouterr().out.splitlines()] == ["a", "b", "b", "c"]

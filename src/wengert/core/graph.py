@@ -16,6 +16,7 @@ of the same name above (wengert/graphs), which is a Graph like this one.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
@@ -92,7 +93,7 @@ class Graph:
         self.effects = tuple(effects)
         self.name = name
         roots = (*self.outputs, *self.updates, *self.updates.values(), *self.effects)
-        self.nodes = tuple(_in_order((*roots, *(inputs or ()))))
+        self.nodes = tuple(_acting_in_order(_in_order((*roots, *(inputs or ()))), self.effects))
         self._index = {n: i for i, n in enumerate(self.nodes)}
         if inputs is None:
             inputs = [n for n in self.nodes if n.op is INPUT and n.is_traced]
@@ -281,6 +282,29 @@ def _in_order(outputs: Iterable[Node]) -> list[Node]:
         ordered[node] = None
     rest = sorted((n for n in seen if n not in ordered), key=_serial)  # constants nobody uses
     ordered.update(dict.fromkeys(rest))
+    return list(ordered)
+
+
+def _acting_in_order(nodes: list[Node], effects: Sequence[Node]) -> list[Node]:
+    """The lines in an order in which effects come as listed, whatever the age of their lines.
+
+    A line that has been written again is younger than those that followed it.
+    """
+    if len(effects) < 2:
+        return nodes
+    place = {n: i for i, n in enumerate(nodes)}
+    places = [place[n] for n in effects]
+    if all(i <= j for i, j in itertools.pairwise(places)):
+        return nodes
+    ordered: dict[Node, None] = {}
+    for effect in effects:
+        before, stack = {effect}, [effect]
+        while stack:
+            new = [a for a in stack.pop().inputs if a not in before and a not in ordered]
+            before.update(new)
+            stack += new
+        ordered.update(dict.fromkeys(sorted(before, key=place.__getitem__)))
+    ordered.update(dict.fromkeys(nodes))
     return list(ordered)
 
 

@@ -43,7 +43,6 @@ def rebuilt(
         Lines that stay as they are map to themselves.
     """
     place: dict[Node, Node] = dict(new or {})
-    moved = False  # an effect has a new line: those after it need one, to stay after it
     for node in nodes:
         if node in place:
             continue
@@ -56,10 +55,6 @@ def rebuilt(
                 if a is not b:
                     made = with_args(node, args)
                     break
-        if node.op.effect:
-            if moved and made is node:
-                made = with_args(node, args)
-            moved = moved or made is not node
         place[node] = made
     return place
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..core.apply import Example, Operation, apply
-from ..core.handle import Handle, shape_of
+from ..core.handle import Handle, is_traced, shape_of, value_of
 from ..core.node import Node
 from ..core.op import Sweep, lookup, register
 from ..core.recording import session
@@ -91,6 +91,9 @@ class Effect(Operation):
     def vjp(self, node: Node, t: Any, out: Any, inputs: Any, sweep: Sweep) -> Any:
         """The cotangent itself; if asked for, with the same done to it."""
         if not node.params.get("gradient"):
+            return [t]
+        # An eager sweep that meets NaN starts again, guarded: a branch not taken (reverse.py).
+        if not sweep.guarded and not is_traced(t) and np.any(np.isnan(value_of(t))):
             return [t]
         params = {**node.params, "gradient": False}
         params["label"] = f"gradient of {node.params.get('label') or node.name or 'the value'}"
