@@ -26,7 +26,7 @@ from ..core.spec import Spec
 from ..core.tracing import placeholder
 from ..errors import ShapeError, StructureError, TraceError, at, user_line
 from .arguments import name_of
-from .batch_lines import Lines
+from .batch_lines import Lines, Pair
 from .derived import derived
 
 
@@ -34,7 +34,7 @@ def vmap(
     fun: Callable[..., Any],
     in_axes: Any = 0,
     out_axes: Any = 0,
-    axis_size: int | None = None,
+    axis_size: Any = None,
 ) -> Callable[..., Any]:
     """Return a function that does for many rows at once what `fun` does for one.
 
@@ -113,32 +113,64 @@ def _vmap(
     leaves, structure = tree.flatten((args, kwargs))
     axes = axes_of_arguments(in_axes, args, kwargs, len(leaves), what)
     columns, size = _fronted_rows(leaves, axes, axis_size, (args, kwargs), what)
+    outer: Any = None
+
+    def row(*handles: Any) -> list[Any]:
+        nonlocal outer
+        # What is the same for all rows is a tensor too, so that it can be read at their indices.
+        inner = [wrap(constant(x)) if type(x) is np.ndarray else x for x in leaves]
+        for i, handle in zip(columns, handles, strict=True):
+            inner[i] = handle
+        full, more = tree.unflatten(structure, inner)
+        outer = fun(*full, **more)
+        return tree.flatten(outer)[0]
+
+    pairs = over_rows(row, list(columns.values()), size, what)
+    places = _axes_of_results(out_axes, outer, len(pairs), what)
+    results = []
+    for (value, batched), axis in zip(pairs, places, strict=True):
+        value = _result(value, batched, axis, size, what)
+        results.append(_as_given(value, leaves))
+    return tree.unflatten(tree.flatten(outer)[1], results)
+
+
+def over_rows(
+    fun: Callable[..., list[Any]],
+    columns: Sequence[Any],
+    size: Any,
+    what: str,
+    record: bool = True,
+) -> list[Pair]:
+    """The results of a function of one row, for all rows.
+
+    Parameters
+    ----------
+    fun : callable
+        Takes a handle for each column and returns a list.
+    columns : sequence
+        Arrays or handles with the rows first.
+    size : int or Dim
+        The number of rows.
+    record : bool
+        Whether derivatives are to pass to recorded values that `fun` takes from outside.
+
+    Returns
+    -------
+    list of (value, bool)
+        For each result its value, and whether its first axis are the rows.
+    """
     since = next_serial()
-    given = leaves
-    # What is the same for all rows is a tensor inside too, so that it can be read at their indices.
-    leaves = [wrap(constant(x)) if type(x) is np.ndarray else x for x in leaves]
     rows: dict[Node, Any] = {}
-    for i, x in columns.items():
+    for x in columns:
         spec = describe(x)
-        node = placeholder(Spec(spec.shape[1:], spec.dtype))
-        rows[node] = x
-        leaves[i] = wrap(node)
-    full, more = tree.unflatten(structure, leaves)
+        rows[placeholder(Spec(spec.shape[1:], spec.dtype))] = x
     with tracing() as opened:
-        out = fun(*full, **more)
+        outs = fun(*map(wrap, rows))
         _check_untouched(opened.written, what)
         effects = list(opened.effects)
-    outs, out_structure = tree.flatten(out)
-    places = _axes_of_results(out_axes, out, len(outs), what)
     nodes = [x.node for x in outs if isinstance(x, Handle)]
-    lines = Lines(rows, size, since)
-    values = iter(lines.values([*nodes, *effects]))
-    results = []
-    for x, axis in zip(outs, places, strict=True):
-        value, batched = next(values) if isinstance(x, Handle) else (x, False)
-        value = _result(value, batched, axis, size, what)
-        results.append(_as_given(value, given))
-    return tree.unflatten(out_structure, results)
+    values = iter(Lines(rows, size, since, record).values([*nodes, *effects]))
+    return [next(values) if isinstance(x, Handle) else (x, False) for x in outs]
 
 
 def _check_untouched(written: dict[Any, Any], what: str) -> None:

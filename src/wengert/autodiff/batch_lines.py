@@ -44,12 +44,15 @@ class Lines:
         How many rows there are.
     since : int
         The serial number at which the list begins: older lines are from outside.
+    record : bool
+        Whether derivatives are to pass to recorded values from outside.
     """
 
-    def __init__(self, rows: dict[Node, Any], size: Any, since: int) -> None:
+    def __init__(self, rows: dict[Node, Any], size: Any, since: int, record: bool = True) -> None:
         self.known: dict[Node, Pair] = {n: (x, True) for n, x in rows.items()}
         self.size, self.since = size, since
         self.inside_trace = session() is not None
+        self.record = record and is_recording()
         self._recorded: dict[Node, bool] = {}
 
     def values(self, outputs: Sequence[Node]) -> list[Pair]:
@@ -101,7 +104,7 @@ class Lines:
         """The value of a line that depends on no placeholder: plain, unless somebody records it."""
         if node.value is None or (self.inside_trace and not isinstance(node, Constant)):
             return wrap(node)
-        if type(node) is Node and is_recording() and self._is_recorded(node):
+        if type(node) is Node and self.record and self._is_recorded(node):
             return wrap(node)
         return unweakened(node.value)
 

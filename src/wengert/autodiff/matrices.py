@@ -1,7 +1,8 @@
 """Matrices of derivatives: jacobian, jacfwd, jacrev, hessian, hvp.
 
 A Jacobian is one sweep for each input (forward) or for each output (reverse) over one tape; the
-function itself runs once.  The mode is chosen by which is fewer, unless it is forced.
+function itself runs once.  The mode is chosen by which is fewer, unless it is forced.  Many sweeps
+are one along all unit vectors at once (unit_rows.py).
 """
 
 from __future__ import annotations
@@ -12,16 +13,25 @@ from typing import Any
 import numpy as np
 
 from ..core import tree
-from ..core.handle import Handle, wrap
+from ..core.handle import Handle, describe, wrap
 from ..core.node import constant
 from ..core.op import lookup
-from ..core.spec import Spec, spec_of
-from ..errors import NotDifferentiableError, StructureError, at, user_line
+from ..core.spec import Spec
+from ..errors import (
+    NotDifferentiableError,
+    StructureError,
+    TracedBranchError,
+    TraceError,
+    at,
+    user_line,
+)
 from .arguments import Argnums, Call, name_of
 from .derived import derived
 from .directional import jvp
+from .project import zeros
 from .result import Result
 from .transforms import grad
+from .unit_rows import columns_of, rows_of, sound, worth_it
 
 MODES = ("auto", "fwd", "rev")
 
@@ -201,8 +211,12 @@ def _blocks(outs: list[Any], call: Call, result: Result, mode: str, what: str) -
     n_out = sum(s.size for s in out_specs)
     holomorphic = any(_is_complex(s) for s in out_specs) and any(map(_is_complex, in_specs))
     if mode == "auto":
-        mode = "fwd" if n_in <= n_out or holomorphic else "rev"
+        mode = "fwd" if holomorphic or _is_no_more(n_in, n_out) else "rev"
     if mode == "fwd":
+        if worth_it(result, n_in):
+            blocks = _attempt(_columns_at_once, result, in_specs, out_specs)
+            if blocks is not None:
+                return blocks
         columns = _columns(result, in_specs, out_specs)
         return [
             [
@@ -216,7 +230,19 @@ def _blocks(outs: list[Any], call: Call, result: Result, mode: str, what: str) -
             f"{what}: complex outputs by complex inputs have no rows of their own, for a cotangent "
             f'gives the conjugate of one. Use mode="fwd"{at(user_line())}.'
         )
+    if worth_it(result, n_out):
+        blocks = _attempt(_rows_at_once, result, in_specs, out_specs)
+        if blocks is not None:
+            return blocks
     return [_rows(result, k, out, in_specs) for k, out in enumerate(out_specs)]
+
+
+def _is_no_more(n_in: Any, n_out: Any) -> bool:
+    """Whether there are not more inputs than outputs; where sizes do not say, the known is less."""
+    try:
+        return bool(n_in <= n_out)
+    except TracedBranchError:
+        return isinstance(n_in, int) or not isinstance(n_out, int)
 
 
 def _is_complex(spec: Spec) -> bool:
@@ -224,13 +250,71 @@ def _is_complex(spec: Spec) -> bool:
 
 
 def _spec(out: Any, what: str) -> Spec:
-    spec = spec_of(out.node.value if isinstance(out, Handle) else out)
+    spec = describe(out)
     if not isinstance(spec, Spec):
         raise StructureError(
             f"{what}: it returned a {type(out).__name__}, which has no derivative. Return arrays"
             f"{at(user_line())}."
         )
     return spec
+
+
+# ---- all unit vectors at once ------------------------------------------------------------------
+
+
+def _attempt(way: Callable[..., Any], result: Result, *specs: list[Spec]) -> Any:
+    """The blocks; None if a rule has to see values, or to be told which zeros to guard."""
+    try:
+        blocks = way(result, *specs)
+    except TraceError:
+        if result.tape.traced:
+            raise
+        return None
+    return blocks if result.tape.traced or sound(blocks) else None
+
+
+def _columns_at_once(
+    result: Result, in_specs: list[Spec], out_specs: list[Spec]
+) -> list[list[Any]]:
+    columns = columns_of(result, in_specs)
+    if any(map(_is_complex, in_specs)) and any(s.dtype.kind == "f" for s in out_specs):
+        imaginary = columns_of(result, in_specs, 1j)  # d/dRe + i d/dIm, as in grad
+        for i, spec in enumerate(in_specs):
+            for k, out in enumerate(out_specs):
+                if columns[i][k] is not None and _is_complex(spec) and out.dtype.kind == "f":
+                    columns[i][k] = columns[i][k] + 1j * imaginary[i][k]
+    return [
+        [_arranged(columns[i][k], out, s, columns_first=True) for i, s in enumerate(in_specs)]
+        for k, out in enumerate(out_specs)
+    ]
+
+
+def _rows_at_once(result: Result, in_specs: list[Spec], out_specs: list[Spec]) -> list[list[Any]]:
+    rows = rows_of(result, out_specs)
+    if any(map(_is_complex, out_specs)):
+        imaginary = rows_of(result, out_specs, 1j)
+        for k, out in enumerate(out_specs):
+            if _is_complex(out):
+                pairs = zip(rows[k], imaginary[k], strict=True)
+                rows[k] = [None if a is None else a + 1j * b for a, b in pairs]
+    return [
+        [_arranged(rows[k][i], s, out, columns_first=False) for i, s in enumerate(in_specs)]
+        for k, out in enumerate(out_specs)
+    ]
+
+
+def _arranged(block: Any, each: Spec, other: Spec, columns_first: bool) -> Any:
+    """Derivatives with the unit vectors first, in the order of the axes of a Jacobian."""
+    shape = (*each.shape, *other.shape) if columns_first else (*other.shape, *each.shape)
+    if block is None:
+        return zeros(Spec(shape, each.dtype if each.dtype.kind in "fc" else other.dtype))
+    if columns_first:
+        block = lookup("transpose")(block, axes=(*range(1, len(each.shape) + 1), 0))
+    block = lookup("reshape")(block, shape=shape)
+    return block if isinstance(block, Handle) else np.array(block, order="C")
+
+
+# ---- one unit vector after the other -----------------------------------------------------------
 
 
 def _unit(spec: Spec, k: int) -> Any:
@@ -240,13 +324,13 @@ def _unit(spec: Spec, k: int) -> Any:
 
 
 def _columns(result: Result, in_specs: list[Spec], out_specs: list[Spec]) -> list[list[list[Any]]]:
-    zeros = [np.zeros(s.shape, s.dtype)[()] for s in in_specs]
+    nothing = [np.zeros(s.shape, s.dtype)[()] for s in in_specs]
     to_real = [spec.dtype.kind == "f" for spec in out_specs]
     columns = []
     for i, spec in enumerate(in_specs):
         block = []
         for k in range(spec.size):
-            dots = list(zeros)
+            dots = list(nothing)
             dots[i] = _unit(spec, k)
             column = result.push(dots)
             if _is_complex(spec) and any(to_real):  # d/dRe + i d/dIm, as in grad
