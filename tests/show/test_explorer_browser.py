@@ -308,6 +308,10 @@ def test_updates_effects_and_values_of_an_eager_list(visit):
     page = visit(show.explore(wg.trace(step)(wg.spec(2))))
     assert page.evaluate("wengert.scene.wires.filter((w) => w.dashed).length") == 1
     assert "variable" in page.inner_text("#legend-rows")
+    waiting = wg.trace(lambda a: wg.after(np.sin(a), np.cos(a)))(wg.spec(2))
+    page = visit(show.explore(waiting))
+    dashed = page.evaluate("wengert.scene.wires.filter((w) => w.dashed).map((w) => w.edges[0].u)")
+    assert dashed == [line_of(waiting, "cos")]
     x = wg.tensor(np.linspace(0.0, 1.0, 50), requires_grad=True)
     page = visit(show.explore(np.sum(x * x), names={"x": x}))
     click_box(page, 0)

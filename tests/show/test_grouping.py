@@ -136,6 +136,15 @@ def test_dot_has_a_cluster_for_each_group():
     )
 
 
+def test_what_only_waits_is_dashed():
+    graph = wg.trace(lambda x: wg.after(np.sin(x), np.cos(x)))(wg.spec(2))
+    names = [n.op.name for n in graph.nodes]
+    sine, cosine, after = (names.index(name) for name in ("sin", "cos", "after"))
+    text = show.to_dot(graph)
+    assert f"n{sine} -> n{after};" in text
+    assert f'n{cosine} -> n{after} [style="dashed"' in text
+
+
 def test_updates_and_effects_are_dashed():
     graph = example()
     (old, new), *_ = graph.updates.items()

@@ -5,9 +5,9 @@ Writing it needs no graphviz; drawing it does, later and elsewhere:
     dot -Tsvg graph.dot > graph.svg
 
 One node for each line, one edge for each operand (two for x * x); colours as in svg.py.  Gradient
-levels and scopes are clusters, one inside the other (grouping.py).  Dashed edges are no operands:
-from the next value of a variable back to the variable, and from a line that runs although no output
-needs it to the word "run".
+levels and scopes are clusters, one inside the other (grouping.py).  Dashed edges carry no value:
+to a line that has to wait for another, from the next value of a variable back to the variable, and
+from a line that runs although no output needs it to the word "run".
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def to_dot(outputs: Any, names: Names | None = None) -> str:
     """
     graph = graph_of(outputs)
     lines = lines_of(graph, names)
-    edges = [f"  n{k} -> n{line.number};" for line in lines for k in line.inputs]
-    body = [*_clustered(lines, grouping_of(graph, blocks=False)), *edges, *_dashed(graph)]
+    clusters = _clustered(lines, grouping_of(graph, blocks=False))
+    body = [*clusters, *(edge for line in lines for edge in _edges(line)), *_dashed(graph)]
     head = '  node [fontname="Helvetica", fontsize=11];'
     return "\n".join(["digraph wengert {", head, *body, "}"])
 
@@ -97,6 +97,14 @@ def _node(line: Line) -> str:
         f'n{line.number} [label="{label}", shape={SHAPES[line.role]}, style="{style}", '
         f'fillcolor="{fill}", color="{stroke}"];'
     )
+
+
+def _edges(line: Line) -> list[str]:
+    used = len(line.inputs) - len(line.waits_for)
+    return [
+        f"  n{a} -> n{line.number}{'' if k < used else f' [{DASHED}]'};"
+        for k, a in enumerate(line.inputs)
+    ]
 
 
 def _dashed(graph: Graph) -> list[str]:

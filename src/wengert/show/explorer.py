@@ -82,7 +82,7 @@ def explore(
     >>> from wengert import show
     >>> graph = wg.trace(lambda x: np.sum(np.sin(x) * x))(wg.spec(3))
     >>> page = show.explore(graph, title="a sum")
-    >>> "<title>a sum</title>" in page, "http" in page
+    >>> "<title>a sum</title>" in page, "https:" in page
     (True, False)
     """
     graph = graph_of(outputs)

@@ -47,7 +47,7 @@ def steps_of(graph: Graph, history: Any = None) -> list[Step]:
     graph : Graph
     history : sequence of (title, graph) or (title, graph, note), optional
         Or anything with an attribute ``steps``, of which each has ``name``, ``before``, ``after``
-        and perhaps ``rules``: what `wengert.rewrite` records.
+        and perhaps ``counts``, how often each rule was applied: what `wengert.rewrite` records.
 
     Raises
     ------
@@ -79,10 +79,8 @@ def _recorded(recorded: Sequence[Any]) -> list[Step]:
     for one in recorded:
         if not steps:
             steps.append(Step("as it was", one.before, ""))
-        rules = getattr(one, "rules", None) or getattr(one, "applied", None) or ()
-        if isinstance(rules, dict):
-            rules = [f"{name} ×{count}" for name, count in rules.items()]
-        words = [r if isinstance(r, str) else getattr(r, "name", str(r)) for r in rules]
+        counts = getattr(one, "counts", None) or {}
+        words = [name if n == 1 else f"{name} ×{n}" for name, n in counts.items()]
         steps.append(Step(str(one.name), one.after, ", ".join(words)))
     return steps
 

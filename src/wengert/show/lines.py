@@ -23,6 +23,7 @@ from ..core.spec import spec_of
 from ..errors import ArgumentError, at, user_line
 
 Names = Mapping[str, Any]
+ORDER = "after"  # the operation that is its first operand, once the others are computed
 KINDS = "elementwise reduction view contraction indexing control opaque collective".split()
 
 
@@ -37,6 +38,11 @@ class Line(NamedTuple):
     detail: str  # its shape and dtype
     inputs: tuple[int, ...]
     output: bool
+
+    @property
+    def waits_for(self) -> tuple[int, ...]:
+        """The operands that it does not use, but that have to be computed first."""
+        return self.inputs[1:] if self.node.op.name == ORDER else ()
 
     @property
     def note(self) -> str:

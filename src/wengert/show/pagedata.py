@@ -22,7 +22,7 @@ from ..core.graph import Graph
 from ..core.node import CONSTANT, Constant, Leaf, Node, is_variable
 from .grouping import grouping_of, level_name
 from .history import Step, change
-from .lines import Line, brief, lines_of, params_of, shape_of
+from .lines import ORDER, Line, brief, lines_of, params_of, shape_of
 from .sources import source_of
 from .style import legend_name
 from .values import statistics
@@ -160,9 +160,12 @@ def _described(op: Any) -> Data:
     if isinstance(op, Leaf):
         return row
     row["kind"] = getattr(op, "kind", "")
+    if op.name == ORDER:
+        row["waits"] = 1
     formula = getattr(op, "formula", None)
     if formula is not None:
-        row["formula"] = f"{op.name}({', '.join(op.arguments)}) = {formula()}"
+        left, right = f"{op.name}({', '.join(op.arguments)})", formula()
+        row["formula"] = left if left == right else f"{left} = {right}"
     row["doc"] = _first_sentence(op.__doc__ or "")
     return row
 

@@ -1,5 +1,8 @@
 """Statistics of values, for whoever looks at a graph: range, mean, spread, what is not finite.
 
+    statistics   of one value
+    values_of    which values of a graph are known: its own, and those that somebody gives
+
 Numbers leave here as text of six digits: they are to be read, and JSON knows no infinity.
 """
 

@@ -9,7 +9,7 @@
 
 const TITLE_FONT = "600 13px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif";
 const DETAIL_FONT = "11px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif";
-const SIGNS = { new: "+", rewired: "~", gone: "−" };
+const SIGNS = { new: "+", rewired: "≠", gone: "−" };
 const FAR = 0.22; // below it words cannot be read, and wires are drawn all at once
 const SPOTS = 0.06; // below it boxes are spots of colour, drawn all at once
 
@@ -293,7 +293,7 @@ function drawWire(context, view, wire, colour, width, alpha) {
 
 function drawHead(context, wire, colour) {
   const [before, { x, y }] = wire.points.slice(-2);
-  const sideways = wire.dashed;
+  const sideways = wire.update;
   const toLeft = sideways && before.x > x;
   context.beginPath();
   context.moveTo(x, y);

@@ -33,7 +33,7 @@ class App {
       this.tree.openSome(this.model, budget);
       this.scene = buildScene(this.model, this.tree, this.measure);
       this.camera.fit(this.scene, false);
-      if (this.camera.k > 0.58) return;
+      if (this.camera.k > 0.5) return;
     }
   }
 
@@ -296,7 +296,8 @@ function fillLegend(app) {
     return element("li", {}, swatch, tone);
   }));
   const more = [["output", "double", app.model.outputs.size], ["closed group", "stack", app.scene.boxes.some((b) => b.group && !b.open)],
-    ["update", "update", app.model.updates.length]];
+    ["update", "update", app.scene.wires.some((w) => w.update)],
+    ["waits for", "update", app.scene.wires.some((w) => w.dashed && !w.update)]];
   for (const [name, form, there] of more) {
     if (there) target.append(element("li", {}, element("span", { class: `swatch ${form}` }), name));
   }

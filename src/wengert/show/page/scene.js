@@ -52,11 +52,17 @@ function mergedEdges(model, boxOf) {
       const u = boxOf[k];
       if (u < 0 || u === v) continue;
       const key = u * 2097152 + v;
-      if (!found.has(key)) found.set(key, { u, v, lines: [] });
+      if (!found.has(key)) found.set(key, { u, v, lines: [], control: true });
       found.get(key).lines.push([k, i]);
+      found.get(key).control = found.get(key).control && isControl(model, k, i);
     }
   }
   return [...found.values()];
+}
+
+// Whether a line only waits for another, and does not use it.
+function isControl(model, k, i) {
+  return Boolean(opOf(model.pool[i]).waits) && model.operands[i][0] !== k;
 }
 
 // The innermost group around both, and the two members of it that they are in.
@@ -236,7 +242,8 @@ function addBox(scene, box) {
 
 function addWire(scene, link, points, head) {
   const sources = new Set(link.edges.map((edge) => edge.u));
-  scene.wires.push({ points, head, edges: link.edges, count: sources.size, ...bounds(points) });
+  const dashed = link.edges.every((edge) => edge.control);
+  scene.wires.push({ points, head, edges: link.edges, count: sources.size, dashed, ...bounds(points) });
 }
 
 function bounds(points) {
@@ -256,7 +263,7 @@ function addUpdates(model, scene, boxOf) {
       { x: out, y: to.y + to.h / 2, l: 1 }, { x: to.x + to.w, y: to.y + to.h / 2, l: 1 },
     ];
     const edge = { u: from.id, v: to.id, lines: [[next, variable]] };
-    scene.wires.push({ points, head: true, edges: [edge], count: 1, dashed: true, ...bounds(points) });
+    scene.wires.push({ points, head: true, edges: [edge], count: 1, dashed: true, update: true, ...bounds(points) });
     scene.w = Math.max(scene.w, out + 10);
   }
 }

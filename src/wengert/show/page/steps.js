@@ -12,7 +12,7 @@ function fillSteps(app) {
   const gone = marks.filter((mark) => mark === "gone").length;
   const words = [`${step ? `${before} → ` : ""}${n} lines`];
   if (done) words.push(`${done} new (+)`);
-  if (row.rewired && row.rewired.length) words.push(`${row.rewired.length} with other operands (~)`);
+  if (row.rewired && row.rewired.length) words.push(`${row.rewired.length} with other operands (≠)`);
   if (gone) words.push(`${gone} to go next (−)`);
   document.getElementById("step-title").textContent = `${step + 1}/${BOOK.steps.length}  ${row.title}`;
   document.getElementById("step-words").textContent = words.join(" · ");
