@@ -162,6 +162,21 @@ def test_loops_are_slow():
     assert told.lines[0].words(0) == "multiply float64[] x 400"
 
 
+def test_repetitions_are_told():
+    def f(x):
+        return np.sum(np.sin(x) * np.sin(x))  # here
+
+    [note] = wg.explain(f)(wg.spec("n")).notes
+    assert note.kind == "repeated" and note.line == line_of(f, "here")
+
+
+def test_modules():
+    model = wg.nn.Linear(3, 2)
+    told = wg.explain(model)(wg.spec(("n", 3)))
+    assert told.traced and told.kinds[0]["contraction"] == 1
+    assert [note.kind for note in told.notes] == ["broadcast"]  # of the bias
+
+
 def test_conditions_on_sizes():
     told = wg.explain(lambda x: x[5])(wg.spec("n"))
     assert any("refused unless" in n.message for n in told.note("shape"))

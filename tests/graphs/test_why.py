@@ -131,6 +131,16 @@ def test_one_of_two_arguments():
     np.testing.assert_array_equal(found.gradient[0], np.full(3, 2.0))
 
 
+def test_only_the_line_that_passes_nothing_is_named():
+    def f(x):
+        h = x * 2.0
+        return np.sum(np.where(h, 1.0, 2.0) * 3.0)  # here
+
+    found = wg.why(f, X)
+    assert found.kinds == ("condition",) and found[0].line == marked(f)
+    assert found[0].node.op.name == "where"
+
+
 def test_two_ways_lost():
     def f(x):
         return np.sum(np.floor(x) + wg.stop_gradient(x))
@@ -649,6 +659,16 @@ def test_an_operation_without_a_rule():
 
 
 no_rule = wg.extend.opaque(lambda x: x * 1.0, name="why_test_without_rule")
+
+
+def test_an_array_written_to_behind_the_tape():
+    data = np.ones(5000)
+    x = wg.tensor(2.0, requires_grad=True)
+    y = np.sum(data * x)
+    data[0] = np.nan
+    found = wg.why(y, x)
+    assert (found.kinds[0], found.symptoms[0]) == ("mutated", "error")
+    assert "Copy it before you change it" in found[0].message
 
 
 def test_what_has_no_gradient_is_refused():

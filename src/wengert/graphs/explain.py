@@ -100,7 +100,7 @@ def _is_traced(x: Any) -> bool:
 
 
 def _explanation(graph: lists.Graph, reason: str = "") -> Explanation:
-    notes = [*notes_on(graph), *slow(graph.outputs)]
+    notes = [*notes_on(graph), *slow(graph.outputs, wasted=1)]
     return Explanation(graph, unique(notes, limit=1000), reason)
 
 

@@ -1,11 +1,16 @@
-"""Ancestry: the lines that a value depends on, whether a derivative passes them or not."""
+"""Ancestry: the lines that a value depends on, whether a derivative passes them or not.
+
+`plain` is the value of an operand as it stands now: a large array that was written to behind the
+tape's back is no error here, where somebody wants to see what is the matter.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from operator import attrgetter
+from typing import Any
 
-from ...core.node import Node
+from ...core.node import Node, Watched
 
 _serial = attrgetter("serial")
 
@@ -37,3 +42,10 @@ def dependent(lines: Iterable[Node], sources: Iterable[Node], smooth: bool = Fal
         if any(isinstance(a, Node) and a in found for a in node.args):
             found.add(node)
     return found
+
+
+def plain(operand: Any) -> Any:
+    """The value of an operand, which is a line or a value itself."""
+    if isinstance(operand, Watched):
+        return operand._array
+    return operand.value if isinstance(operand, Node) else operand

@@ -8,13 +8,13 @@ to y at which it stops.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...core.node import RELEASED, Constant, Node, is_variable
-from .ancestry import ancestors, dependent
+from .ancestry import ancestors, dependent, plain
 from .findings import Finding
 from .source import named, shown
 
@@ -40,8 +40,19 @@ _NO_GRAD = (
 )
 
 
-def disconnected(outputs: Sequence[Node], target: Node, reads: Reads) -> list[Finding]:
-    """Why no derivative leads from some outputs back to a target."""
+def disconnected(
+    outputs: Sequence[Node], target: Node, reads: Reads, visited: Container[Node]
+) -> list[Finding]:
+    """Why no derivative leads from some outputs back to a target.
+
+    Parameters
+    ----------
+    outputs, target
+    reads : sequence
+        What became plain numbers while lines were noted.
+    visited : container of Node
+        The lines that a sweep has reached.
+    """
     lines = ancestors(outputs)
     released = [n for n in lines if n.op is RELEASED]
     if released:
@@ -52,7 +63,11 @@ def disconnected(outputs: Sequence[Node], target: Node, reads: Reads) -> list[Fi
         stops = [n for n in lines if n in reached and n not in smooth and _touches(n, smooth)]
         found = [_stop(n) for n in stops]
         # Behind the last line that a derivative does pass, an operand may take none.
-        return found or [_unpassed(n, smooth) for n in lines if n in smooth and n is not target]
+        return found or [
+            _unpassed(n, smooth)
+            for n in lines
+            if n in visited and any(a in smooth and a not in visited for a in n.args_as_nodes())
+        ]
     found = _through_numbers(target, lines, reads) or _rewritten(target, lines)
     return found or [*_copies(target, lines), _unused(outputs, target, lines)]
 
@@ -167,7 +182,7 @@ def _copies(target: Node, lines: Sequence[Node]) -> list[Finding]:
         for a in () if getattr(node.op, "alias", False) else node.args:
             if isinstance(a, Node) and (a.is_outdated or (a.args and type(a) is not Constant)):
                 continue
-            other = a.value if isinstance(a, Node) else a
+            other = plain(a)
             if not _equal(other, value):
                 continue
             shared = np.may_share_memory(other, value) and isinstance(other, np.ndarray)

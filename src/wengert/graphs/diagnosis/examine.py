@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.node import RELEASED, Node
-from ...errors import DerivativeError
+from ...errors import DerivativeError, MutatedError
 from .ancestry import ancestors
 from .backward import Backward, magnitude, swept
 from .connection import Reads, disconnected
@@ -112,7 +112,8 @@ def _of_target(
     if gradient is None:
         if back is None and any(n.is_traced for n in outputs) and _leads(outputs, node):
             return [], "connected (its values are not known: give some)"
-        return disconnected(outputs, node, reads or ()), "None: y is not connected to it"
+        visited = {} if back is None else back.cotangents
+        return disconnected(outputs, node, reads or (), visited), "None: y is not connected to it"
     assert back is not None
     size = magnitude(gradient)
     if not np.isfinite(size):
@@ -161,7 +162,8 @@ def _failed(error: DerivativeError) -> Finding:
     found = _AT.match(str(error))
     message = str(error) if found is None else found["message"]
     where = None if found is None else found["where"]
-    return Finding("rule", f"{type(error).__name__}: {message}", None, where, "error")
+    kind = "mutated" if isinstance(error, MutatedError) else "rule"
+    return Finding(kind, f"{type(error).__name__}: {message}", None, where, "error")
 
 
 def _summary(outputs: Sequence[Node], targets: Sequence[Target], words: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ A finding has a *symptom* (what is wrong with the gradient) and a *kind* (the ca
     nan, infinite  input constant operation overflow singular times_infinity
     huge, tiny     growth decay
     slow           loop repeated broadcast copies watched wide time
-    error          rule
+    error          rule mutated
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import numpy as np
 from ...autodiff.watched import given_by
 from ...core.apply import Parts
 from ...core.node import Node
+from .ancestry import plain
 from .backward import Backward, Edge, magnitude
 from .findings import Finding
 from .remedies import OVERFLOW, SINGULAR, remedy
@@ -76,7 +77,7 @@ def _spoken(edge: Edge, back: Backward, mixed: Edge | None, symptom: str) -> Fin
 def _bad_operand(line: Node, index: Index | None, symptom: str) -> Finding | None:
     """An operand that is not finite itself at the element: the run forward is to blame."""
     for a in line.args:
-        value = a.value if isinstance(a, Node) else a
+        value = plain(a)
         if isinstance(value, tuple) or not isinstance(a, Node) or not a.args:
             continue
         own = bad_index(value)

@@ -16,7 +16,7 @@ from ...autodiff.watched import given_by
 from ...core.node import Node, Watched
 from ...core.op import Op, Sweep
 from ...core.params import frozen
-from .ancestry import ancestors
+from .ancestry import ancestors, plain
 from .findings import Finding
 from .source import named
 
@@ -30,10 +30,17 @@ READ = 1 << 26  # bytes of constants that are checked for changes, over all uses
 SHARE = 0.3  # of the measured time, that a line is worth mentioning
 
 
-def slow(outputs: Sequence[Node]) -> list[Finding]:
-    """What is slow in the list of some outputs, known by looking at it."""
+def slow(outputs: Sequence[Node], wasted: int = REPEATED) -> list[Finding]:
+    """What is slow in the list of some outputs, known by looking at it.
+
+    Parameters
+    ----------
+    outputs : sequence of Node
+    wasted : int
+        From how many bytes on a repeated computation is worth mentioning.
+    """
     lines = [n for n in ancestors(outputs) if isinstance(n.op, Op) and n.args]
-    found = [*_loops(lines), *_repeated(lines), *_spread(lines), *_copied(lines)]
+    found = [*_loops(lines), *_repeated(lines, wasted), *_spread(lines), *_copied(lines)]
     return [*found, *_watched(lines), *_wide(lines)]
 
 
@@ -61,18 +68,19 @@ def _loops(lines: Sequence[Node]) -> list[Finding]:
     return found
 
 
-def _repeated(lines: Sequence[Node]) -> list[Finding]:
+def _repeated(lines: Sequence[Node], least: int) -> list[Finding]:
     """The same operation on the same operands, more than once."""
     groups: dict[Any, list[Node]] = defaultdict(list)
     for node in lines:
-        if node.op.name in ("stop_gradient", "part") or getattr(node.op, "view", False):
+        views = node.op.name in ("stop_gradient", "part") or getattr(node.op, "view", False)
+        if views or node.level:  # what a derivative repeats is not the user's to change
             continue
         operands = tuple(id(a) if isinstance(a, Node | np.ndarray) else repr(a) for a in node.args)
         groups[(node.op, operands, frozen(node.params) if node.params else None)].append(node)
     found = []
     for nodes in groups.values():
         wasted = _bytes(nodes[0]) * (len(nodes) - 1)
-        if len(nodes) > 1 and wasted >= REPEATED:
+        if len(nodes) > 1 and wasted >= least:
             places = Counter(n.where for n in nodes[1:] if n.where)
             again = f"; again at {', '.join(places)}" if places else ""
             message = (
@@ -165,8 +173,10 @@ def _operand_size(a: Any) -> int:
 
 def _bytes(node: Node) -> int:
     spec = node.spec
-    if isinstance(spec, tuple) or not isinstance(spec.size, int):
+    if isinstance(spec, tuple):
         return 0
+    if not isinstance(spec.size, int):
+        return 1  # of a size with a name: not nothing
     return int(spec.size * spec.dtype.itemsize)
 
 
@@ -196,7 +206,7 @@ def timed(outputs: Sequence[Node], cotangents: dict[Node, Any]) -> list[Finding]
 
 
 def _seconds(node: Node, t: Any) -> float:
-    values = [a.value if isinstance(a, Node) else a for a in node.args]
+    values = [plain(a) for a in node.args]
     op: Any = node.op
     with np.errstate(all="ignore"):
         start = time.perf_counter()

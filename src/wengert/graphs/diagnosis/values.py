@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.node import Constant, Node
+from .ancestry import plain
 from .findings import Finding
 from .remedies import OUTSIDE, OVERFLOW, remedy
 from .source import named, shown
@@ -70,12 +71,12 @@ def _before(here: Bad) -> Bad | None:
     for i, a in enumerate(line.args):
         if line.op.name == "where" and not _was_chosen(line, i, here.at):
             continue
-        value = a.value if isinstance(a, Node) else a
+        value = plain(a)
         index = _index_in(line, value, here.at)
         if index is None:
             continue
-        plain = not isinstance(a, Node) or (isinstance(a, Constant) and not a.args)
-        found.append(Bad(line, i, index) if plain else Bad(a, None, index))
+        is_leaf = not isinstance(a, Node) or (isinstance(a, Constant) and not a.args)
+        found.append(Bad(line, i, index) if is_leaf else Bad(a, None, index))
     found.sort(key=lambda b: not is_nan(_element(b)))
     return found[0] if found else None
 
@@ -83,7 +84,7 @@ def _before(here: Bad) -> Bad | None:
 def _was_chosen(line: Node, position: int, index: Index | None) -> bool:
     if position == 0 or index is None:
         return position != 0
-    condition = line.args[0].value if isinstance(line.args[0], Node) else line.args[0]
+    condition = plain(line.args[0])
     return bool(np.broadcast_to(condition, line.spec.shape)[index]) == (position == 1)
 
 
@@ -111,7 +112,7 @@ def _element(bad: Bad) -> Any:
     value = bad.line.value
     if bad.operand is not None:
         a = bad.line.args[bad.operand]
-        value = a.value if isinstance(a, Node) else a
+        value = plain(a)
     if bad.at is None or isinstance(value, tuple):
         return None
     return np.asarray(value)[bad.at]
@@ -157,7 +158,7 @@ def operands_at(line: Node, index: Index | None) -> str:
     """The operands of a line at an element, as far as they are single numbers there."""
     words = []
     for a in line.args:
-        value = a.value if isinstance(a, Node) else a
+        value = plain(a)
         own = None
         if index is not None and getattr(line.op, "kind", "") == "elementwise":
             own = at_index(value, index)
@@ -180,6 +181,6 @@ def overflows(line: Node, element: Any) -> bool:
         return True
     if line.op.name in ("power", "divide", "hypot", "dot"):
         last = line.args[-1 if line.op.name == "divide" else 0]
-        value = last.value if isinstance(last, Node) else last
+        value = plain(last)
         return bool(np.all(np.asarray(value) != 0))
     return False

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...autodiff.watched import given_by
 from ...core.node import Node
+from .ancestry import plain
 from .backward import Backward, Edge, magnitude
 from .findings import Finding
 from .source import named
@@ -118,7 +119,7 @@ def _slope(edge: Edge, t: Any) -> Cause:
             "(docs/conventions.md, 1)",
         )
     factors = [a for i, a in enumerate(line.args) if i != edge.position]
-    zeros = [a for a in factors if not np.any(_value(a))]
+    zeros = [a for a in factors if not np.any(plain(a))]
     if zeros or getattr(line.op, "kind", "") == "contraction" or name == "prod":
         which = "one of the other operands" if len(factors) > 1 else "the other operand"
         if name == "prod":
@@ -165,7 +166,7 @@ def _multiply(edge: Edge, t: Any) -> Cause | None:
     if len(edge.line.args) != 2:
         return None
     other = edge.line.args[1 - edge.position]
-    if np.any(_where_alive(_value(other), t)):
+    if np.any(_where_alive(plain(other), t)):
         return None
     return (
         "multiplied",
@@ -175,10 +176,10 @@ def _multiply(edge: Edge, t: Any) -> Cause | None:
 
 
 def _divide(edge: Edge, t: Any) -> Cause | None:
-    above = _where_alive(_value(edge.line.args[0]), t)
+    above = _where_alive(plain(edge.line.args[0]), t)
     if edge.position == 1 and not np.any(above):
         return "multiplied", f"divide: the numerator is exactly zero{_count(edge, t)}"
-    below = _where_alive(_value(edge.line.args[1]), t)
+    below = _where_alive(plain(edge.line.args[1]), t)
     if np.all(np.isinf(below)):
         return "multiplied", f"divide: the denominator is infinite{_count(edge, t)}"
     return None
@@ -199,7 +200,7 @@ def _setitem(edge: Edge, t: Any) -> Cause | None:
 
 def _power(edge: Edge, t: Any) -> Cause | None:
     if edge.position == 0:
-        exponent = _where_alive(_value(edge.line.args[1]), t)
+        exponent = _where_alive(plain(edge.line.args[1]), t)
         if not np.any(exponent):
             return "flat", "power: the exponent is 0, and x**0 is 1 for every x"
     return None
@@ -217,10 +218,6 @@ _CAUSES: dict[str, Callable[[Edge, Any], Cause | None]] = {
 }
 
 # ---- values ------------------------------------------------------------------------------------
-
-
-def _value(a: Any) -> Any:
-    return a.value if isinstance(a, Node) else a
 
 
 def _where_alive(value: Any, t: Any) -> Any:
