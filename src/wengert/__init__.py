@@ -27,10 +27,11 @@ from .errors import WengertError
 from .tensor import Tensor, tensor
 
 # Imported at first use.
-SUBMODULES = "nn optim data extend debug show testing graphs backends rewrite keep".split()
+SUBMODULES = "nn optim data extend debug random show testing graphs backends rewrite keep axes".split()
 ELSEWHERE = {
     "after": "ops.effects",
     "primitive": "extend",
+    "named": "axes",
     "check_grads": "testing",
     "check_op": "testing",
     **dict.fromkeys("Graph computation gradients input spec trace variable".split(), "graphs"),
