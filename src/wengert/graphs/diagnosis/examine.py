@@ -83,14 +83,16 @@ def examine(
     bad = [] if back is None else _values(live)  # what comes after them says nothing
     found += bad
     words = []
+    causes: list[tuple[Target, Finding]] = []
     for target, gradient in zip(targets, gradients, strict=True):
         if back is None and found:
             words.append("cannot be taken")
             continue
-        causes, word = _of_target(outputs, target, gradient, back, reads)
+        of_this, word = _of_target(outputs, target, gradient, back, reads)
         if gradient is None or not bad:
-            found += _addressed(causes, target, len(targets))
+            causes += [(target, f) for f in of_this]
         words.append(word)
+    found += _addressed(causes, len(targets))
     found += slow(outputs)
     if time:
         found += timed(outputs, {} if back is None else back.cotangents)
@@ -151,11 +153,19 @@ def _values(outputs: Sequence[Node]) -> list[Finding]:
     return found
 
 
-def _addressed(causes: Sequence[Finding], target: Target, count: int) -> list[Finding]:
-    """Findings that say which of several targets they are about."""
-    if count == 1 or not target.name:
-        return list(causes)
-    return [replace(f, message=f"[by {target.name}] {f.message}") for f in causes]
+def _addressed(causes: Sequence[tuple[Target, Finding]], count: int) -> list[Finding]:
+    """Each cause once, with the targets that it is about if it is not about all of them."""
+    merged: dict[Any, tuple[Finding, list[str]]] = {}
+    for target, f in causes:
+        key = (f.symptom, f.kind, f.where, f.node, f.node or f.message)
+        merged.setdefault(key, (f, []))[1].append(target.name)
+    found = []
+    for f, names in merged.values():
+        if len(names) < count:
+            more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+            f = replace(f, message=f"[by {', '.join(names[:4])}{more}] {f.message}")
+        found.append(f)
+    return found
 
 
 def _failed(error: DerivativeError) -> Finding:

@@ -1,4 +1,7 @@
-"""Slowness: what makes a program slow to differentiate, read off its list.
+"""Slowness: what makes a program slow to differentiate.
+
+    slow     read off its list: loops, repetitions, large arrays, copies
+    timed    measured: every line is run again, forward and backward
 
 Thresholds are such that a program which takes a millisecond gets no finding.
 """

@@ -1,4 +1,8 @@
-"""Source: where a line of the list stands in the user's program, and the text that stands there."""
+"""Source: where a line of the list stands in the user's program, and the text that stands there.
+
+Place     file, line and function; the text is read from the file when it is asked for
+named     how to call a line in a sentence
+"""
 
 from __future__ import annotations
 
