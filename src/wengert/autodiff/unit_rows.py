@@ -21,8 +21,8 @@ from ..core.handle import shape_of
 from ..core.op import lookup
 from ..core.spec import Spec
 from .batch import over_rows
-from .reverse import gathered, has_nan
 from .result import Result
+from .reverse import gathered, has_nan
 
 FEW = 12  # so many sweeps cost less than writing one down
 CHUNK = 1 << 22  # numbers in the largest value of a sweep along all unit vectors at once
