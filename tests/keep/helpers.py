@@ -5,6 +5,7 @@ import io
 import json
 
 import wengert as wg
+from wengert.core.equality import equals
 
 
 def packed(what, **options):
@@ -29,6 +30,8 @@ def round_trip(what, **options):
 def same_graph(a, b):
     """Whether two graphs read the same, and are the same in what print does not show."""
     assert str(a) == str(b)
+    # Variables are equal to themselves only, and so are effects.
+    assert a.variables or a.effects or equals(a, b)
     assert a.structure == b.structure and a.name == b.name
     assert a.requirements == b.requirements
     for x, y in zip(a.nodes, b.nodes, strict=True):

@@ -30,6 +30,7 @@ from ..core.params import substituted
 from ..core.recording import no_grad, session
 from ..core.sizes import solve
 from ..core.tracing import derivation, record, size_value
+from ..keep import save
 from .calling import Signature, restored
 from .finding import Finding
 from .parts import Parts
@@ -170,3 +171,7 @@ class Graph(lists.Graph, Transforming, Parts, Surgery, Finding):
     def report(self, sizes: Mapping[str, int] | None = None, **more: int) -> Report:
         """What a run costs, counted without running; see `wengert.backends.report`."""
         return report(self, sizes, **more)
+
+    def save(self, file: Any, *, where: str | None = "name") -> None:
+        """Write the graph to a file; see `wengert.save`. `wengert.load` reads it."""
+        save(self, file, where=where)
