@@ -50,9 +50,9 @@ class GetItem(Linear):
         """Read; while a graph is built a mask that is known becomes positions."""
         x, *operands = args
         if operands and any(map(is_traced, args)) and masks.has_masks(operands):
-            template, operands = masks.expanded(x, params["index"], operands, Hole)
-            params = {"index": template}
-        return super().__call__(x, *operands, **params)
+            template, found = masks.expanded(x, params["index"], operands, Hole)
+            return super().__call__(x, *found, index=template)
+        return super().__call__(*args, **params)
 
     def _link(self, out: Handle, args: Sequence[Any], params: dict[str, Any]) -> None:
         if not any(map(shape_of, args[1:])):  # NumPy copies what index arrays choose
@@ -181,9 +181,9 @@ class SetItem(Operation):
         x, v, *operands = args
         known = not any(map(is_traced, operands))
         if operands and known and any(map(is_traced, (x, v))) and masks.has_masks(operands):
-            template, operands = masks.expanded(x, params["index"], operands, Hole)
-            params = {"index": template}
-        return super().__call__(x, v, *operands, **params)
+            template, found = masks.expanded(x, params["index"], operands, Hole)
+            return super().__call__(x, v, *found, index=template)
+        return super().__call__(*args, **params)
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
         """The array's; the value has to fit what is chosen."""
