@@ -288,6 +288,17 @@ def test_no_grad_and_stop_gradient_hold():
         assert not wg.vmap(f)(wg.tensor(X, requires_grad=True)).requires_grad
 
 
+def test_checkpoints():
+    f = wg.checkpoint(lambda x: np.sin(x) * x)
+    same(wg.vmap(f)(X), np.sin(X) * X)
+    total = lambda x: np.sum(f(x))  # noqa: E731
+    same(wg.vmap(wg.grad(total))(X), loop(wg.grad(total), X))
+    whole = wg.checkpoint(lambda X: wg.vmap(np.sin)(X))
+    same(wg.grad(lambda X: np.sum(whole(X)))(X), np.cos(X))
+    scaled = lambda s: np.sum(wg.checkpoint(lambda x: x * s)(X[0]))  # noqa: E731
+    same(wg.vmap(wg.grad(scaled))(X[:, 0]), np.full(5, np.sum(X[0])))
+
+
 def test_branches_not_taken_do_not_poison():
     f = lambda x: np.sum(np.where(x > 0, np.sqrt(np.where(x > 0, x, 0.0)), 0.0))  # noqa: E731
     same(wg.vmap(wg.grad(f))(X), loop(wg.grad(f), X))
