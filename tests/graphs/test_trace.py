@@ -401,3 +401,30 @@ def test_long_chains_are_linear_and_not_recursive():
     graph = wg.trace(f)(1.0)
     assert len(graph.select(op="multiply")) == 20_000
     np.testing.assert_allclose(graph.grad()(1.0), 1.0001**20_000, rtol=1e-9)
+
+
+def test_python_numbers_stay_weak_when_a_graph_goes_into_another():
+    single = np.ones(3, np.float32)
+    inner = wg.trace(lambda s, x: (s * s + 1.0) * x)(2.0, single)
+    outer = wg.trace(lambda s, x: np.sum(inner(s, x)))(2.0, single)
+    assert outer.outputs[0].spec.dtype == np.float32
+    assert outer(3.0, single).dtype == np.float32 == wg.grad(inner_sum(inner), 1)(3.0, single).dtype
+    assert inner(wg.tensor(2.0, dtype=np.float64), single).dtype == np.float64
+
+
+def inner_sum(graph):
+    return lambda s, x: np.sum(graph(s, x))
+
+
+def test_updates_happen_when_a_graph_goes_into_another():
+    count = wg.variable(0, "count")
+
+    def step(x):
+        count[...] = count + 1
+        return x * 2.0
+
+    inner = wg.trace(step)(1.0)
+    outer = wg.trace(lambda x: inner(inner(x)))(1.0)
+    assert count.item() == 0 and len(outer.updates) == 1
+    assert outer(1.0) == 4.0 and count.item() == 2
+    assert inner(wg.tensor(1.0, requires_grad=True)).item() == 2.0 and count.item() == 3

@@ -146,12 +146,14 @@ class Named:
             for name in stay:
                 position(self.axes, name)
             over = [n for n in self.axes if n not in stay]
-        gone = names_of([n for text in over for n in names_of(text)]) or self.axes
+        gone = names_of([n for text in over for n in names_of(text)])
+        if keep is None:
+            gone = gone or self.axes
+        elif not gone:
+            return self
         where = tuple(position(self.axes, n) for n in gone)
         rest = tuple(n for n in self.axes if n not in gone)
-        if keep is not None and not where:
-            return self
-        axis: Any = where if len(where) > 1 else where[0] if where else None
+        axis: Any = None if not rest else where[0] if len(where) == 1 else where
         return _named_or_plain(function(self.values, axis=axis), rest)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:

@@ -26,7 +26,6 @@ from ..core.spec import Spec
 from ..core.tracing import placeholder
 from ..errors import (
     ArgumentError,
-    ConversionError,
     DtypeError,
     GraphError,
     ShapeError,
@@ -34,6 +33,7 @@ from ..errors import (
     at,
     user_line,
 )
+from .again import written_again
 from .calling import Results, restored
 from .graph import Graph
 
@@ -81,7 +81,7 @@ class Computation:
         if self.graph.is_open or any([isinstance(v, Handle) for v in values]):
             values = [_plain(v) for v in values]
             if self.graph.is_open or any([isinstance(v, Handle) for v in values]):
-                return restored(self._structure, self._recorded(values))
+                return restored(self._structure, written_again(self.graph, values))
         found = self._run(values)
         return found[0] if self._is_single else restored(self._structure, found)
 
@@ -129,16 +129,6 @@ class Computation:
     def _refusal(self, reason: str) -> StructureError:
         names = ", ".join(self.inputs) or "no inputs"
         return StructureError(f"{self._words} takes ({names}), but {reason}{at(user_line())}.")
-
-    def _recorded(self, values: Sequence[Any]) -> list[Any]:
-        """The lines written down again, so that the derivative of tensors passes."""
-        if self.graph.updates:
-            raise ConversionError(
-                f"{self._words} has updates, so it cannot become a part of what is "
-                "recorded or traced. Feed plain arrays (x.numpy(), wengert.stop_gradient), or make "
-                f"a computation without updates{at(user_line())}."
-            )
-        return self.graph.written_again(values)
 
     def __copy__(self) -> Computation:
         return Computation(self.graph, self.backend, self._handles)

@@ -6,6 +6,7 @@ are checked; everything else is shared with the graph it came from, which stays 
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
@@ -124,10 +125,9 @@ class Surgery:
 
 def _accepted(op: Op, params: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that an operation knows; those that nobody chose may be missing."""
-    try:
+    known: Mapping[str, Any] = {}
+    with contextlib.suppress(TypeError, ValueError):  # a ufunc has none
         known = inspect.signature(op.run).parameters
-    except (TypeError, ValueError):  # a ufunc, which has none
-        known = {}
     unknown = [k for k, v in params.items() if k not in known and v is not None and v is not False]
     if unknown:
         raise ArgumentError(
@@ -142,12 +142,11 @@ def _followed(node: Node, place: Mapping[Node, Node], stem: Any) -> Node:
         return node
     stem.enter(node)
     stem.level = node.level
-    made = record(node.op, [_handle(place[a]) for a in node.inputs], node.params)
+    weak = isinstance(node.spec, Spec) and node.spec.weak
+    made = record(node.op, [_handle(place[a]) for a in node.inputs], node.params, weak)
     if isinstance(made, tuple):
         return made[0].node.args[0]  # type: ignore[no-any-return]
     line: Node = made.node
-    if isinstance(node.spec, Spec) and node.spec.weak and not line.spec.weak:
-        line.note("spec", Spec(line.spec.shape, line.spec.dtype, weak=True))
     if node.name:
         line.note("name", node.name)
     return line

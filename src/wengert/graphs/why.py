@@ -6,6 +6,8 @@ hands over to diagnosis/, which looks at the list and at a sweep of it.
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +20,7 @@ from ..core.handle import Handle, wrap
 from ..core.node import Node, constant, is_variable
 from ..core.recording import note_lines
 from ..errors import ArgumentError, at, user_line
+from .again import written_again
 from .diagnosis.ancestry import ancestors
 from .diagnosis.connection import Reads
 from .diagnosis.examine import Target, examine
@@ -177,7 +180,7 @@ def _of_function(
         out = call()
         reads = notes.reads[already:]
     outputs = _nodes(out)
-    names = _names(call.variables)
+    names = _names(fun, call.variables, argnums, argnames)
     targets = [Target(n, node) for n, node in zip(names, call.nodes, strict=True)]
     return _examined(outputs, targets, reads, time, call.results)
 
@@ -187,11 +190,20 @@ def _nodes(out: Any) -> list[Node]:
     return [x.node if isinstance(x, Handle) else constant(x) for x in leaves]
 
 
-def _names(variables: Variables) -> list[str]:
+def _names(fun: Any, variables: Variables, argnums: Argnums, argnames: Any) -> list[str]:
+    """The chosen arguments by the names of the function's parameters, with the way inside them."""
+    try:
+        known = list(inspect.signature(fun).parameters)
+    except (TypeError, ValueError):
+        known = []
+    keywords = [argnames] if isinstance(argnames, str) else list(argnames or ())
+    numbers = [argnums] if isinstance(argnums, int | np.integer) else list(argnums)
+    if keywords and argnums == 0:
+        numbers = []
+    positions = [known[k] if -len(known) <= k < len(known) else f"argument {k}" for k in numbers]
+    chosen = [*positions, *keywords]
     paths = tree.paths(variables.restore(range(len(variables.nodes))))
-    if len(variables.nodes) == 1:
-        return ["x"]
-    return [f"argument {paths[slot]}" for slot in variables.slots]
+    return [re.sub(r"^\[(\d+)\]", lambda m: chosen[int(m[1])], paths[k]) for k in variables.slots]
 
 
 def _of_graph(graph: Any, args: Any, kwargs: Any, time: bool) -> Findings:
@@ -201,13 +213,13 @@ def _of_graph(graph: Any, args: Any, kwargs: Any, time: bool) -> Findings:
         ]
         return _examined(graph.outputs, targets, (), time, None)
     graph = graph if isinstance(graph, Graph) else Graph(*graph.outputs, inputs=graph.inputs)
-    values = graph.signature.leaves(args, kwargs, f"the graph {graph.name}")
+    values = list(graph.signature.leaves(args, kwargs, f"the graph {graph.name}"))
     floating = [k for k, n in enumerate(graph.inputs) if type(n) is Node]
     variables = Variables([values[k] for k in floating], f"why of {graph.name}")
     for k, handle in zip(floating, variables.handles(), strict=True):
         values[k] = handle
     with note_lines(), np.errstate(all="ignore"):
-        outputs = [x.node for x in map(_handle, graph.written_again(values))]
+        outputs = [x.node for x in map(_handle, written_again(graph, values))]
     targets = [
         Target(graph.inputs[k].name or f"input {k}", node)
         for k, node in zip(floating, variables.nodes, strict=True)

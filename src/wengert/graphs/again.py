@@ -1,0 +1,144 @@
+"""Again: the lines of a list written down again, on other tensors.
+
+Calling a graph with tensors does this, so that graphs go into functions and other graphs, and
+derivatives pass through them: each line meets its operation anew, at the one door.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.apply import apply
+from ..core.dims import Dim
+from ..core.equality import is_stopped
+from ..core.graph import Graph
+from ..core.handle import Handle, is_traced, rebind, shape_of, wrap
+from ..core.node import CONSTANT, Constant, Leaf, Node, constant
+from ..core.params import substituted
+from ..core.recording import no_grad, session
+from ..core.sizes import solve
+from ..core.spec import Spec
+from ..core.tracing import derivation, record, size_value
+from ..errors import ShapeError, at, user_line
+
+
+def written_again(graph: Graph, values: Sequence[Any]) -> list[Any]:
+    """The lines written down again with tensors in the place of the inputs.
+
+    Parameters
+    ----------
+    graph : Graph
+    values : sequence
+        For each input a tensor, an array or a number.
+
+    Returns
+    -------
+    list
+        One tensor, or plain value, for each output. Variables are updated as by a run.
+
+    Raises
+    ------
+    ShapeError
+        The shapes are not those the graph was built for.
+    """
+    sizes = _sizes(graph, values)
+    known = session() is None and not any(map(is_traced, values))
+    place: dict[Node, Any] = dict(zip(graph.inputs, values, strict=True))
+    with derivation(0) as stem:
+        for node in graph.nodes:
+            if node in place:
+                continue
+            if isinstance(node.op, Leaf):
+                place[node] = _leaf(node, sizes)
+                continue
+            stem.enter(node)
+            stem.level = node.level
+            params = substituted(node.params, sizes) if sizes else node.params
+            args = [place[a] if isinstance(a, Node) else a for a in node.args]
+            place[node] = again(node, args, params, known)
+    for variable, new in graph.updates.items():
+        owner = variable.extra["owner"]()  # type: ignore[index]
+        with no_grad():
+            rebind(owner, _node(place[new]))
+    return [place[n] for n in graph.outputs]
+
+
+def again(node: Node, args: Sequence[Any], params: dict[str, Any], known: bool) -> Any:
+    """One line on other operands.
+
+    Parameters
+    ----------
+    known : bool
+        Whether values are known, so that an operation without operands can run.
+    """
+    op: Any = node.op
+    if not args:
+        return op.run(**params) if known else record(op, args, params)
+    if is_stopped(node):
+        with no_grad():
+            return _met(node, op, args, params)
+    return _met(node, op, args, params)
+
+
+def _met(node: Node, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    spec = node.spec
+    if op.effect or not (type(spec) is Spec and spec.weak):
+        return op(*args, **params)
+    number = _number(op.run)  # of Python numbers it made one
+    return apply(op, args, params, number) if _has_handle(args) else number(*args, **params)
+
+
+def _number(run: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*xs: Any, **params: Any) -> Any:
+        out = run(*xs, **params)
+        return out.item() if isinstance(out, np.generic | np.ndarray) and out.ndim == 0 else out
+
+    return call
+
+
+def _has_handle(args: Sequence[Any]) -> bool:
+    return any(isinstance(a, Handle) for a in args)
+
+
+def _leaf(node: Node, sizes: Mapping[str, Any]) -> Any:
+    if "size" in node.params:
+        size = substituted(node.params["size"], sizes)
+        return size_value(size) if isinstance(size, Dim) else size
+    if node.op is CONSTANT and isinstance(node, Constant):
+        return node.value  # plain, as the rules of operations knew it
+    return wrap((node.extra or {}).get("source", node))
+
+
+def _node(x: Any) -> Node:
+    return x.node if isinstance(x, Handle) else constant(np.array(x))
+
+
+def _sizes(graph: Graph, values: Sequence[Any]) -> dict[str, Any]:
+    """The named sizes, from the shapes of what is given."""
+    pairs: list[tuple[Any, Any, str]] = []
+    for node, value in zip(graph.inputs, values, strict=True):
+        wanted, given = node.spec.shape, shape_of(value)
+        what = node.name or "an input"
+        if len(wanted) != len(given):
+            raise ShapeError(
+                f"{what} has {len(given)} axes, but the graph was built for {node.spec}"
+                f"{at(user_line())}."
+            )
+        both = enumerate(zip(wanted, given, strict=True))
+        pairs += [(n, m, f"axis {k} of {what}") for k, (n, m) in both]
+    if not any(isinstance(n, Dim) for n, _, _ in pairs):
+        _check(pairs)
+        return {}
+    return solve(pairs)
+
+
+def _check(pairs: Sequence[tuple[Any, Any, str]]) -> None:
+    for wanted, given, where in pairs:
+        if wanted != given:
+            raise ShapeError(
+                f"{where} has length {given}, but the graph was built for {wanted}. Trace again "
+                f"for this shape, or name the lengths that vary{at(user_line())}."
+            )
