@@ -169,7 +169,8 @@ def guard(
     Traceback (most recent call last):
         ...
     wengert.errors.GuardError: the guarded value p, float64[2], is 2.0 at index 1; it has to be at
-    most 1.0. Look at the lines it is computed from (wengert.why, or more guards before this one) (at ...).
+    most 1.0. Look at the lines it is computed from (wengert.why, or more guards before this one)
+    (at ...).
     """
     for word, bound in (("low", low), ("high", high)):
         if bound is not None and not isinstance(bound, int | float):

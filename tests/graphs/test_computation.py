@@ -14,7 +14,6 @@ from wengert.errors import (
     GraphError,
     ShapeError,
     StructureError,
-    TraceError,
 )
 
 
@@ -266,18 +265,24 @@ def test_derivatives_pass_through_a_computation():
     assert isinstance(f(wg.tensor(np.zeros(3))), np.float64)
     graph = wg.trace(lambda z: f(z) * 2.0)(wg.spec(3))
     assert graph(np.zeros(3)) == 0.0
-    w = wg.variable(1.0, "w")
-    g = wg.computation(np.sum(w * x), x, updates={w: w + 1.0})
-    with pytest.raises(ConversionError, match="has updates"):
-        g(t)
 
 
-def test_tensor_of_a_graph_is_no_value():
-    w = wg.variable(np.zeros(2), "w")
-    x = wg.input("x", shape=2)
-    f = wg.computation(x * 1.0, x, updates={w: x})
-    with pytest.raises((ConversionError, TraceError)):
-        f(wg.input("z", shape=2))
+def test_a_computation_with_updates_inside_others():
+    x, w = wg.input("x", shape=3), wg.variable(1.0, "w", differentiable=False)
+    f = wg.computation(np.sum(w * x), x, updates={w: w + 1.0})
+    np.testing.assert_array_equal(wg.grad(f)(np.ones(3)), np.ones(3))
+    assert w.item() == 2.0
+    graph = wg.trace(lambda z: f(z) + f(z))(wg.spec(3))
+    assert w.item() == 2.0
+    assert graph(np.ones(3)) == 6.0 + 9.0
+    assert w.item() == 4.0
+    assert (
+        wg.computation(np.sum(w * x), x)(wg.tensor(np.ones(3), requires_grad=True)).item() == 12.0
+    )
+    fixed = wg.Graph(np.sum(w * x))
+    with wg.no_grad():
+        w += 1.0
+    assert fixed(wg.tensor(np.ones(3), requires_grad=True)).item() == 15.0
 
 
 # ---- updates -----------------------------------------------------------------------------------

@@ -109,7 +109,10 @@ def _leaf(node: Node, sizes: Mapping[str, Any]) -> Any:
         return size_value(size) if isinstance(size, Dim) else size
     if node.op is CONSTANT and isinstance(node, Constant):
         return node.value  # plain, as the rules of operations knew it
-    return wrap((node.extra or {}).get("source", node))
+    extra = node.extra or {}
+    if "owner" in extra and extra["owner"]() is not None:  # a variable: as it is now
+        return wrap(extra["owner"]().node)
+    return wrap(extra.get("source", node))
 
 
 def _node(x: Any) -> Node:

@@ -14,11 +14,11 @@ import numpy as np
 
 from ..core import recording
 from ..core.handle import Handle, leaf, rebind, register_handle, value_of, wrap
-from ..core.node import Node, constant
+from ..core.node import Node, constant, is_variable
 from ..errors import ConversionError, DtypeError, TracedBranchError, at, user_line
 from .gradients import Gradients
 from .methods import Methods
-from .operands import as_array, known, note_read
+from .operands import as_array, is_of_sizes, known, note_read
 from .operators import Operators, install
 from .protocols import Protocols
 
@@ -91,7 +91,7 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if self.node.is_traced:
-            known(self, "a plain array of it")
+            known(self, "a plain array of it (for table[i] say np.take(table, i))")
         if type(self.node) is Node and recording.is_recording():
             raise ConversionError(
                 "a recorded tensor was about to become a plain array, which would lose its "
@@ -127,10 +127,17 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
         return self._number(complex)
 
     def __index__(self) -> int:
-        return operator.index(known(self, "an index or a range"))
+        return operator.index(known(self, "a range, or an index (say np.take(table, i) for that)"))
 
     def __bool__(self) -> bool:
         if self.node.is_traced:
+            if is_of_sizes(self.node):
+                raise TracedBranchError(
+                    "the program was about to branch on a number computed from sizes, which are "
+                    "not known while a graph is built. For np.arange(n) say np.arange(n, like=x) "
+                    "or wengert.numpy.arange(n); give the input that size as a number if the "
+                    f"program depends on it{at(user_line())}."
+                )
             raise TracedBranchError(
                 f"the program was about to branch on {self.node.op.name} {self.node.spec}, whose "
                 "value is not known while a graph is built. Choose with np.where(condition, x, y); "
@@ -174,6 +181,9 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
         twin = wrap(self.node)
         if self.requires_grad and self.is_leaf:
             twin.node = leaf(self.node.value, twin)
+        elif is_variable(self.node):  # of whole numbers: the copy is a variable of its own
+            twin.node = leaf(self.node.value, twin, differentiable=False)
+            twin.node.note("name", self.node.name)
         return twin
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:

@@ -1,0 +1,179 @@
+"""Random: streams of random numbers that work eagerly, while a graph is built, and by hand.
+
+A `Stream` is a key and a position, held by a variable.  Each drawing uses the next position, so
+nothing is drawn twice; what is drawn depends on the seed and on how many drawings came before, and
+on nothing else: not on threads, not on the order in which lines of a graph run.
+
+In a traced function the position is moved along by the graph itself, as an update: each run draws
+new numbers, and the same as the function would have drawn eagerly.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from .core.handle import Handle
+from .core.node import is_variable
+from .core.recording import session
+from .errors import ArgumentError, DtypeError, at, user_line
+from .graphs.inputs import variable
+from .ops import random as ops
+
+_STEP = np.array([0, 0, 1], np.uint64)
+
+__all__ = ["Stream"]
+
+
+class Stream:
+    """A stream of random numbers.
+
+    Parameters
+    ----------
+    seed : int or sequence of int
+        What it starts from.
+    name : str
+        Of the variable that holds its state.
+
+    Attributes
+    ----------
+    state : Tensor
+        A variable, uint64[3]: two words of key, and the position. Saving and restoring its value
+        saves and restores the stream, as far as graphs have drawn from it.
+
+    Notes
+    -----
+    The numbers are those of NumPy's `numpy.random.Philox`. Within `wengert.vmap` nothing can be
+    drawn, as it is not said whether rows share numbers: draw before, an array with one row for
+    each, or one that all share.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> stream = wg.random.Stream(0)
+    >>> noisy = wg.trace(lambda x: x + stream.normal(x.shape))(wg.spec("n"))
+    >>> first, second = noisy(np.zeros(3)), noisy(np.zeros(3))
+    >>> bool(np.any(first == second))
+    False
+    >>> again = wg.random.Stream(0)
+    >>> bool(np.all(again.normal(3) == first)), bool(np.all(again.normal(3) == second))
+    (True, True)
+    """
+
+    def __init__(self, seed: Any, name: str = "random") -> None:
+        try:
+            key = np.random.SeedSequence(seed).generate_state(2, np.uint64)
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(f"seed={seed!r}: {error}{at(user_line())}.") from error
+        self.state = variable(np.array([*key, 0], np.uint64), name)
+        self._drawn = 0  # eagerly
+        self._lock = threading.Lock()
+
+    def uniform(
+        self, shape: Any = (), low: Any = 0.0, high: Any = 1.0, dtype: Any = "float64"
+    ) -> Any:
+        """Numbers from `low` to before `high`, each equally likely.
+
+        Parameters
+        ----------
+        shape : int or tuple of int
+            Lengths; while a graph is built, also sizes with a name.
+        low, high : float, array_like or Tensor
+            Derivatives by them pass.
+        dtype : float64 or float32
+
+        Returns
+        -------
+        Tensor
+        """
+        unit = self._draw(ops.uniform, shape, _floating(dtype))
+        return unit if _is(low, 0.0) and _is(high, 1.0) else low + (high - low) * unit
+
+    def normal(
+        self, shape: Any = (), mean: Any = 0.0, deviation: Any = 1.0, dtype: Any = "float64"
+    ) -> Any:
+        """Numbers of a normal distribution; derivatives by mean and deviation pass.
+
+        Parameters
+        ----------
+        shape : int or tuple of int
+        mean, deviation : float, array_like or Tensor
+        dtype : float64 or float32
+
+        Returns
+        -------
+        Tensor
+        """
+        unit = self._draw(ops.normal, shape, _floating(dtype))
+        return unit if _is(mean, 0.0) and _is(deviation, 1.0) else mean + deviation * unit
+
+    def integers(self, low: int, high: int, shape: Any = (), dtype: Any = "int64") -> Any:
+        """Whole numbers from `low` to before `high`, each equally likely.
+
+        Parameters
+        ----------
+        low, high : int
+        shape : int or tuple of int
+        dtype : dtype of whole numbers
+
+        Returns
+        -------
+        Tensor
+        """
+        kind = np.dtype(dtype)
+        if kind.kind not in "iu":
+            raise DtypeError(f"dtype={dtype!r} has no whole numbers only{at(user_line())}.")
+        if not low < high:
+            raise ArgumentError(
+                f"there is no whole number from {low} to before {high}{at(user_line())}."
+            )
+        return self._draw(ops.integers, shape, kind, low=int(low), high=int(high))
+
+    def updates(self) -> dict[Any, Any]:
+        """What moves the stream along at each run of a computation that is built by hand.
+
+        Examples
+        --------
+        >>> import wengert as wg
+        >>> stream = wg.random.Stream(0)
+        >>> f = wg.computation(stream.normal(), updates=stream.updates())
+        >>> f() == f()
+        np.False_
+        """
+        return {self.state: self.state + _STEP * np.uint64(max(1, self._drawn))}
+
+    def _draw(self, op: Any, shape: Any, dtype: np.dtype[Any], **options: Any) -> Any:
+        lengths = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+        if session() is not None:  # the position is moved by the graph
+            out = op(self.state, number=self._drawn, shape=lengths, dtype=dtype, **options)
+            self.state += _STEP
+            return out
+        with self._lock:
+            number = self._drawn
+            self._drawn += 1
+        return op(self.state, number=number, shape=lengths, dtype=dtype, **options)
+
+    def __repr__(self) -> str:
+        return f"<stream of random numbers {self.state.node.name}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"state": self.state, "_drawn": self._drawn}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if not is_variable(self.state.node):  # pickled
+            self.state = variable(np.array(self.state), "random")
+        self._lock = threading.Lock()
+
+
+def _floating(dtype: Any) -> np.dtype[Any]:
+    kind = np.dtype(dtype)
+    if kind not in (np.float64, np.float32):
+        raise DtypeError(f"dtype={dtype!r}: float64 or float32{at(user_line())}.")
+    return kind
+
+
+def _is(x: Any, number: float) -> bool:
+    return not isinstance(x, Handle) and type(x) in (int, float) and x == number
