@@ -20,6 +20,7 @@ from ..core.apply import part
 from ..core.handle import Handle, is_traced, value_of, wrap
 from ..core.node import Node, constant, next_serial
 from ..core.op import Op, Sweep
+from ..core.tracing import noted
 from ..errors import MutatedError, at, user_line
 from .derived import derived
 from .forward import pushforward
@@ -172,6 +173,8 @@ def _forgetful(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     captured = [n for n in older_than(mark, live) if n not in set(variables)]
     values = tuple(value_of(o) for o in outs)
     line = Node(op, (*nodes, *captured), value=values)
+    if recording.noting() is not None:
+        line.extra = noted(line.args)
     results = [
         wrap(part(line, i)) if isinstance(o, Handle) and type(o.node) is Node else o
         for i, o in enumerate(outs)

@@ -205,7 +205,8 @@ def part(node: Node, index: int) -> Node:
         return constant(value)
     inexact = getattr(value, "dtype", np.dtype(float)).kind in "fc"
     cls = type(node) if inexact else Discrete
-    return cls(PART, (node,), {"index": index}, value)
+    seen = None if node.where is None else noted((node,), node.where)
+    return cls(PART, (node,), {"index": index}, value, seen)
 
 
 _Part.make = staticmethod(part)

@@ -147,14 +147,14 @@ def scope(name: str, **metadata: Any) -> Iterator[str]:
             _metadata.reset(other)
 
 
-def noted(inputs: Sequence[Any]) -> dict[str, Any]:
+def noted(inputs: Sequence[Any], where: str | None = None) -> dict[str, Any]:
     """What is noted at a line that has a value: the user's line, and the level of a derivative."""
     stem = _derivation.get() or noting()
     level = 0 if stem is None else stem.level
     for a in inputs:
         if isinstance(a, Node) and a.extra:
             level = max(level, a.extra.get("level", 0))
-    where = (None if stem is None else stem.where) or user_line()
+    where = where or (None if stem is None else stem.where) or user_line()
     return {"where": where, "level": level} if level else {"where": where}
 
 

@@ -47,8 +47,8 @@ def bad_index(value: Any) -> Index | None:
     return None
 
 
-def origin(line: Node, index: Index | None = None) -> tuple[Bad, Node | None]:
-    """Where the bad element of a line came from, and the line where an infinity turned into NaN."""
+def origin(line: Node, index: Index | None = None) -> tuple[Bad, Bad | None]:
+    """Where the bad element of a line came from, and where an infinity turned into NaN."""
     here = Bad(line, None, index if index is not None else bad_index(line.value))
     turned = None
     while True:
@@ -56,7 +56,7 @@ def origin(line: Node, index: Index | None = None) -> tuple[Bad, Node | None]:
         if before is None:
             return here, turned
         if turned is None and is_nan(_element(here)) and not is_nan(_element(before)):
-            turned = here.line
+            turned = here
         here = before
         if here.operand is not None:
             return here, turned
@@ -126,20 +126,12 @@ def is_nan(x: Any) -> bool:
 # ---- in words ----------------------------------------------------------------------------------
 
 
-def spoken(bad: Bad, turned: Node | None, symptom: str) -> Finding:
+def spoken(bad: Bad, turned: Bad | None, symptom: str) -> Finding:
     """What happened at the origin of a bad element."""
     line, element = bad.line, _element(bad)
     at_element = f" (element {bad.at})" if bad.at else ""
-    if bad.operand is not None or (not line.args or getattr(line.op, "alias", False)):
-        leaf = bad.operand is None and type(line) is Node
-        kind = "input" if leaf else "constant"
-        what = f"the input {line.name or ''} {shown(line.spec)}" if leaf else "a constant"
-        beside = "" if leaf or bad.operand is None else f" that comes into {named(line)}"
-        message = (
-            f"{' '.join(what.split())}{beside} is {element} itself{at_element}. Look where it "
-            "comes from"
-        )
-        return Finding(kind, message, line, line.where, symptom)
+    if bad.operand is not None or not line.args or getattr(line.op, "alias", False):
+        return _given(bad, turned, symptom)
     operands = operands_at(line, bad.at)
     over = overflows(line, element)
     kind = "overflow" if over else "operation"
@@ -149,9 +141,33 @@ def spoken(bad: Bad, turned: Node | None, symptom: str) -> Finding:
     if over and line.spec.dtype.itemsize < 8:
         message += "; float64 reaches further"
     if turned is not None:
-        message += f". It became NaN in {named(turned)}"
-        message += f" at {turned.where}" if turned.where else ""
+        message += f". It became NaN in {named(turned.line)}{_place(turned.line)}"
     return Finding(kind, message, line, line.where, symptom)
+
+
+def _given(bad: Bad, turned: Bad | None, symptom: str) -> Finding:
+    """A bad number that was there from the beginning: in an input, or in a constant."""
+    line, element = bad.line, _element(bad)
+    is_input = bad.operand is None and type(line) is Node
+    at_element = f" (element {bad.at})" if bad.at else ""
+    if turned is not None and not is_input:  # an infinite constant is a good one, until it is not
+        where = f" (element {turned.at})" if turned.at else ""
+        message = (
+            f"{turned.line.op.name} of {operands_at(turned.line, turned.at)} is nan{where}. The "
+            f"infinity is a constant that comes into {named(line)}{_place(line)}"
+        )
+        return Finding("operation", message, turned.line, turned.line.where, symptom)
+    if is_input:
+        name = f" {line.name}" if line.name else ""
+        what = f"the input{name} {shown(line.spec)}"
+    else:
+        what = f"a constant that comes into {named(line)}"
+    message = f"{what} is {element} itself{at_element}. Look where it comes from"
+    return Finding("input" if is_input else "constant", message, line, line.where, symptom)
+
+
+def _place(line: Node) -> str:
+    return f" at {line.where}" if line.where else ""
 
 
 def operands_at(line: Node, index: Index | None) -> str:

@@ -17,6 +17,7 @@ from .ancestry import plain
 from .backward import Backward, Edge, magnitude
 from .findings import Finding
 from .source import named
+from .values import origin, spoken
 
 Cause = tuple[str, str]  # kind and message
 
@@ -73,6 +74,9 @@ def _death(edge: Edge, back: Backward) -> Finding:
 
 def _cause(edge: Edge, t: Any, back: Backward) -> Cause:
     name = edge.line.op.name
+    spec = edge.operand.spec
+    if not isinstance(spec, tuple) and spec.size == 0:
+        return "unchosen", f"{name}: its operand has no elements: nothing was chosen before"
     known = _CAUSES.get(name)
     if known is not None:
         found = known(edge, t)
@@ -113,9 +117,10 @@ def _slope(edge: Edge, t: Any) -> Cause:
     at_kink = bool(kinks) and values is not None and bool(np.isin(values, kinks).all())
     at_zero = values is not None and not np.any(values)
     if at_kink or (name in AT_ORIGIN and (at_zero or name == "std")):
+        point = "equal numbers" if name == "std" else span
         return (
             "kink",
-            f"{name} has a kink at {span}, and its derivative there is 0 by convention "
+            f"{name} has a kink at {point}, and its derivative there is 0 by convention "
             "(docs/conventions.md, 1)",
         )
     factors = [a for i, a in enumerate(line.args) if i != edge.position]
@@ -180,9 +185,15 @@ def _divide(edge: Edge, t: Any) -> Cause | None:
     if edge.position == 1 and not np.any(above):
         return "multiplied", f"divide: the numerator is exactly zero{_count(edge, t)}"
     below = _where_alive(plain(edge.line.args[1]), t)
-    if np.all(np.isinf(below)):
-        return "multiplied", f"divide: the denominator is infinite{_count(edge, t)}"
-    return None
+    if not np.all(np.isinf(below)):
+        return None
+    message = f"divide: the denominator is infinite{_count(edge, t)}"
+    line = edge.line.args[1]
+    if isinstance(line, Node) and line.args:
+        first = spoken(*origin(line), "zero")
+        at = f" at {first.where}" if first.where else ""
+        return first.kind, f"{message}. It became so{at}: {first.message}"
+    return "multiplied", message
 
 
 def _setitem(edge: Edge, t: Any) -> Cause | None:
