@@ -29,6 +29,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+
 from _harness import (
     PAGES,
     RESULTS,

@@ -262,7 +262,9 @@ def _spec(out: Any, what: str) -> Spec:
 # ---- all unit vectors at once ------------------------------------------------------------------
 
 
-def _attempt(way: Callable[..., Any], result: Result, *specs: list[Spec]) -> Any:
+def _attempt(
+    way: Callable[..., list[list[Any]]], result: Result, *specs: list[Spec]
+) -> list[list[Any]] | None:
     """The blocks; None if a rule has to see values, or to be told which zeros to guard."""
     try:
         blocks = way(result, *specs)

@@ -103,7 +103,8 @@ def _units(spec: Spec, count: Any, first: Any, factor: Any) -> Any:
         line = {"rows": count, "columns": spec.size, "offset": first, "dtype": spec.dtype}
         eye = lookup("eye").line(**line)
     else:
-        eye = np.eye(count, spec.size, first, spec.dtype)
+        length: Any = spec.size
+        eye = np.eye(count, length, first, spec.dtype)
     if factor != 1:  # imaginary, and nothing for a space of real numbers
         eye = eye * (spec.dtype.type(factor) if spec.dtype.kind == "c" else 0.0)
     return lookup("reshape")(eye, shape=(count, *spec.shape))
