@@ -15,7 +15,7 @@ from ..core.apply import apply
 from ..core.dims import Dim
 from ..core.equality import is_stopped
 from ..core.graph import Graph
-from ..core.handle import Handle, is_traced, rebind, shape_of, wrap
+from ..core.handle import Handle, describe, is_traced, rebind, shape_of, wrap
 from ..core.node import CONSTANT, Constant, Leaf, Node, constant
 from ..core.params import substituted
 from ..core.recording import no_grad, session
@@ -85,7 +85,8 @@ def again(node: Node, args: Sequence[Any], params: dict[str, Any], known: bool) 
 
 def _met(node: Node, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
     spec = node.spec
-    if op.effect or not (type(spec) is Spec and spec.weak):
+    weak = type(spec) is Spec and spec.weak and all(map(_is_weak, args))
+    if op.effect or not weak:
         return op(*args, **params)
     number = _number(op.run)  # of Python numbers it made one
     return apply(op, args, params, number) if _has_handle(args) else number(*args, **params)
@@ -97,6 +98,11 @@ def _number(run: Callable[..., Any]) -> Callable[..., Any]:
         return out.item() if isinstance(out, np.generic | np.ndarray) and out.ndim == 0 else out
 
     return call
+
+
+def _is_weak(x: Any) -> bool:
+    spec = describe(x)
+    return type(spec) is Spec and spec.weak
 
 
 def _has_handle(args: Sequence[Any]) -> bool:
