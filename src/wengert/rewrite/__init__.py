@@ -7,7 +7,8 @@
     walk.py          one walk in which every line takes its simplest form
     history.py       what was done, step by step
 
-    fold.py algebra.py stabilise.py shapes.py derivatives.py matrices.py     the rules
+    the rules        fold.py algebra.py stabilise.py exponentials.py shapes.py derivatives.py
+                     matrices.py
 
     properties.py    what is known of values: finite, positive, symmetric, ...
     assume.py        what users know of them

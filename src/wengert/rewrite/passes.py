@@ -25,7 +25,7 @@ from ..core.graph import AnyGraph, Graph
 from ..core.node import Leaf, Node
 from ..core.tracing import infer
 from ..errors import ArgumentError, GraphError, RegistryError, at, user_line
-from . import algebra, derivatives, fold, matrices, shapes, stabilise
+from . import algebra, derivatives, exponentials, fold, matrices, shapes, stabilise
 from .history import History, Step
 from .index import Index
 from .rule import AnyRule, LineRule, Rule
@@ -178,7 +178,7 @@ def _as_pass(made: Any, name: str | None = None) -> Pass:
     if isinstance(made, Rule | LineRule):
         return Pass(name or made.name, [made])
     if callable(made):
-        return Pass(name or getattr(made, "__name__", "pass"), function=made)
+        return Pass(name or str(getattr(made, "__name__", "pass")), function=made)
     if isinstance(made, Iterable):
         rules = list(made)
         if rules and all(isinstance(r, Rule | LineRule) for r in rules):
@@ -343,9 +343,9 @@ def _check(name: str, before: Graph, after: Any, verify: bool, trusted: set[Node
             raise broken(f"a graph with {len(new)} {what}s in the place of {len(old)}")
     pairs = [*zip(before.outputs, after.outputs, strict=True)]
     pairs += [*zip(before.updates.values(), after.updates.values(), strict=True)]
-    for i, (old, new) in enumerate(pairs):
-        if old is not new and old.spec != new.spec:
-            raise broken(f"{new.spec} for output {i}, which was {old.spec}")
+    for i, (line, made) in enumerate(pairs):
+        if line is not made and line.spec != made.spec:
+            raise broken(f"{made.spec} for output {i}, which was {line.spec}")
     if verify:
         wrong = _wrong_line(after, trusted)
         if wrong is not None:
@@ -388,7 +388,7 @@ _REGISTRY["merge"] = Pass("merge", merges=True)
 register_pass("algebra", algebra.RULES)
 register_pass("derivatives", derivatives.RULES)
 register_pass("matrices", matrices.RULES)
-register_pass("stabilise", stabilise.RULES)
+register_pass("stabilise", (*stabilise.RULES, *exponentials.RULES))
 register_pass("shapes", shapes.RULES)
 _REGISTRY["prune"] = Pass("prune", function=_pruned, settles=True)
 

@@ -42,7 +42,7 @@ _MOST_COMMUTATIVE = 8
 class Hole(NamedTuple):
     """Any line; the same one wherever the same wildcard stands."""
 
-    index: int
+    number: int
 
 
 class Number(NamedTuple):
@@ -233,9 +233,9 @@ def matches(tree: Any, node: Node, found: Found, number: Callable[[Node], str | 
     """
     kind = type(tree)
     if kind is Hole:
-        have = found.operands[tree.index]
+        have = found.operands[tree.number]
         if have is None:
-            found.operands[tree.index] = node
+            found.operands[tree.number] = node
             return True
         return have is node
     if kind is Number:

@@ -178,6 +178,8 @@ def elementwise_broadcasts(line: Node, new: Any) -> Node | None:
     """The operation on what was broadcast, broadcast again if it has to be."""
     walk = new.walk
     bare = [_bare(a, walk) for a in line.args]
+    if all(a is b for a, b in zip(bare, line.args, strict=True)):
+        return None
     shape = broadcast(*[walk.spec(a).shape for a in bare])
     wanted = walk.spec(line).shape
     if shape != wanted and not _is_less(shape, wanted):

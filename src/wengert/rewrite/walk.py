@@ -212,6 +212,7 @@ class Walk:
     def _by_function(self, rule: LineRule, line: Node) -> Node | None:
         if type(line) is Node and any(map(is_stopped, line.args)):
             return None  # the rule may look through it, and what it writes would not stop
+
         def new(op: Op | str, *operands: Any, **params: Any) -> Node:
             return self.line(lookup(op) if isinstance(op, str) else op, operands, params, line)
 
@@ -311,7 +312,7 @@ class Walk:
         """The lines of a pattern with what its holes and slots stand for."""
         kind = type(tree)
         if kind is Hole:
-            return found.operands[tree.index]  # type: ignore[no-any-return]
+            return found.operands[tree.number]  # type: ignore[no-any-return]
         if kind is not Line:
             return self.constant(tree.value)
         args = [self.built(a, found, like) for a in tree.args]
@@ -348,7 +349,7 @@ def _uniform(value: Any) -> Any:
         return value
     if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind not in "biufc":
         return None
-    if value.ndim == 0:
+    if isinstance(value, np.generic) or value.ndim == 0:
         return value[()]
     if value.size == 0 or value.size > _SMALL:
         return None
