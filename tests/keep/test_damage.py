@@ -4,6 +4,7 @@ They give a FileError that says what is wrong.  They never run code, hang, or ta
 a small multiple of their own size.
 """
 
+import contextlib
 import io
 import json
 import resource
@@ -505,6 +506,57 @@ def test_hostile_files_take_little_memory(tmp_path):
     found = dict(line.split() for line in done.stdout.splitlines())
     assert found.keys() == big.keys()
     assert found["shape"] == found["brackets"] == found["sizes"] == "refused"
+
+
+def symbolic(shape, other=None):
+    """A product of two inputs of symbolic shapes, which has to be checked."""
+    data = packed(wg.trace(lambda x, y: x * y)(wg.spec(("n", 3)), wg.spec(("n", 3))))
+
+    def grow(made):
+        (graph,) = made["graphs"]
+        graph["specs"] = [["float64", shape], ["float64", other or shape]]
+        for i, line in enumerate(graph["lines"]):
+            line[3] = min(i, 1) if other else 0
+
+    return changed(data, grow)
+
+
+def test_sizes_that_are_read_take_little_time():
+    """Each within its limit, and the most that one may have."""
+    big = "n**9*m**9*k**9"
+    start = time.perf_counter()
+    assert unpacked(symbolic([big])).inputs[0].spec.shape
+    refused(symbolic([big, big]), match="larger than any program")
+    refused(symbolic([f"{big} + 1"], [f"{big} + 2"]), match="multiply")
+    assert time.perf_counter() - start < 2.0
+
+
+def test_lines_with_sizes_have_a_budget_together():
+    names = [f"a{k}" for k in range(600)]
+
+    def f(*xs):
+        return [x + x for x in xs]
+
+    data = packed(wg.trace(f)(*[wg.spec(n) for n in names]))
+
+    def grow(made):
+        (graph,) = made["graphs"]
+        sizes = {n: f"{n}**9*b**9*c**9" for n in names}
+        for spec in graph["specs"]:
+            spec[1] = [sizes[spec[1][0]]]
+
+    start = time.perf_counter()
+    refused(changed(data, grow), match="more terms than a file may have")
+    assert time.perf_counter() - start < 10.0
+
+
+def test_a_size_that_is_divided_by_zero_at_the_probes():
+    sample = packed(wg.trace(lambda x: np.sort(x))(wg.spec("n")))
+    data = changed(
+        sample, lambda made: made["graphs"][0]["specs"][0].__setitem__(1, ["n//(m - 39)"])
+    )
+    with contextlib.suppress(FileError):
+        unpacked(data)
 
 
 def _name_of_tile():

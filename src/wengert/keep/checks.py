@@ -7,6 +7,7 @@ cannot be asked so is noted at the line, and checked by the backend when the lin
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -16,23 +17,36 @@ import numpy as np
 from ..core.apply import PART
 from ..core.dims import Dim
 from ..core.op import Op
+from ..core.params import frozen
+from ..core.probing import has_sizes
 from ..core.sizes import Demands
 from ..core.spec import Spec
 from ..core.tracing import infer
-from ..errors import WengertError
+from ..errors import ShapeError, WengertError
+from .lengths import weight
 
 _PLACE = re.compile(r"\.?( \(at .*\))?\.?$", re.DOTALL)  # the end of a message
 _RULED = ("elementwise", "reduction", "contraction")
 _MOVING = ("view", "indexing")
 _SMALL, _LARGE = 1 << 16, 1 << 22  # elements, of operations of any cost and of those that copy
 _PROBE = 39  # no size is larger in a probe (core/probing.py)
+_TERMS, _ALL_TERMS = 100_000, 1_000_000  # that sizes may expand to: of one line, of one list
 
 
 class Budget:
-    """The elements that examples may still have in the check of one list."""
+    """What the check of one list may still cost; the same line twice costs nothing.
+
+    Attributes
+    ----------
+    small, large : int
+        Elements of examples, of operations of any cost and of those that only copy.
+    terms : int
+        Of sizes with names, multiplied out.
+    """
 
     def __init__(self) -> None:
-        self.left = 1 << 26
+        self.small, self.large, self.terms = 1 << 21, 1 << 26, _ALL_TERMS
+        self._known: set[Any] = set()
 
     def spec_of_line(
         self, op: Op, specs: Sequence[Any], params: dict[str, Any]
@@ -44,34 +58,62 @@ class Budget:
         ValueError
             It refuses these operands or parameters; the message says why.
         """
-        if not self._may_ask(op, specs, params):
+        ruled = is_ruled(op)
+        if not ruled and not is_library(op):
             return None
         try:
+            symbolic = has_sizes(specs, params)
+            if symbolic or not ruled:
+                key = (op, tuple(specs), frozen(params))
+                if key not in self._known:
+                    if symbolic:
+                        self._charge_terms(op, specs, params)
+                    if not ruled and not self._afford(op, specs, params):
+                        return None
+                    self._known.add(key)
             return infer(op, tuple(specs), params)
         except Exception as error:  # operations meet here what no program would give them
             text = _PLACE.sub("", str(error)) if isinstance(error, WengertError) else repr(error)
             raise ValueError(text) from error
 
-    def _may_ask(self, op: Op, specs: Sequence[Any], params: dict[str, Any]) -> bool:
-        if op is PART or op.kind in _RULED or op.spec_rule is not None:
-            return True
-        if type(op).infer is not Op.infer:
-            return True
-        run = getattr(op.run, "__module__", None) or type(op.run).__module__
-        if not _is_ours(type(op).__module__) or not _is_ours(run):
+    def _charge_terms(self, op: Op, specs: Sequence[Any], params: dict[str, Any]) -> None:
+        weights = [_weight(s) for s in specs]
+        # Lengths of two or three operands may be multiplied; those of many are joined.
+        joined = op.kind == "elementwise" or len(weights) > 3
+        terms = sum(weights) if joined else math.prod(weights)
+        terms += _weight(params)
+        self.terms -= terms
+        if terms > _TERMS or self.terms < 0:
+            raise ShapeError("its sizes have more terms than a file may have")
+
+    def _afford(self, op: Op, specs: Sequence[Any], params: dict[str, Any]) -> bool:
+        moving = op.kind in _MOVING
+        limit = min(_LARGE, self.large) if moving else min(_SMALL, self.small)
+        # The parameters of other operations may ask for more than their operands have.
+        cost = sum(map(_elements, specs)) + _extent(params, limit)
+        if cost > limit:
             return False
-        limit = _LARGE if op.kind in _MOVING else _SMALL
-        cost = sum(map(_elements, specs))
-        # The parameters of an index choose, those of others may ask for more than there is.
-        extent = 1 if op.name in ("getitem", "setitem") else _extent(params, limit)
-        if op.name in ("getitem", "setitem") and len(specs) > 2:
-            for s in specs:
-                extent *= max(1, _elements(s))
-        cost += extent
-        if cost > min(limit, self.left):
-            return False
-        self.left -= cost
+        if moving:
+            self.large -= cost
+        else:
+            self.small -= cost
         return True
+
+
+def is_ruled(op: Op) -> bool:
+    """Whether an operation states the spec of its result."""
+    return (
+        op is PART
+        or op.kind in _RULED
+        or op.spec_rule is not None
+        or type(op).infer is not Op.infer
+    )
+
+
+def is_library(op: Op) -> bool:
+    """Whether an operation is the library's own, and not a user's."""
+    run = getattr(op.run, "__module__", None) or type(op.run).__module__
+    return _is_ours(type(op).__module__) and _is_ours(run)
 
 
 def _is_ours(module: str) -> bool:
@@ -79,6 +121,27 @@ def _is_ours(module: str) -> bool:
     return root in ("numpy", "scipy") or (
         root == "wengert" and not module.startswith("wengert.extend")
     )
+
+
+def _weight(x: Any) -> int:
+    """A bound of the terms of all lengths in specs or parameters, multiplied out."""
+    if isinstance(x, Dim):
+        return weight(x)
+    parts: Any = ()
+    if isinstance(x, Spec):
+        parts = x.shape
+    elif isinstance(x, dict):
+        parts = x.values()
+    elif isinstance(x, slice):
+        parts = (x.start, x.stop, x.step)
+    elif isinstance(x, tuple | list):
+        parts = x
+    total = 1
+    for part in parts:
+        total *= _weight(part)
+        if total > _ALL_TERMS:
+            break
+    return total
 
 
 def _elements(spec: Any) -> int:

@@ -16,7 +16,7 @@ from ..core.dims import Dim, Quotient, dim
 from ..errors import ShapeError
 from .damage import Damage, brief, need
 
-LIMIT = 10_000  # terms
+LIMIT = 2000  # terms
 _TEXT = 1000  # characters
 _POWER = 16
 
