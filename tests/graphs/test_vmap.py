@@ -465,3 +465,25 @@ def test_writing_to_something_from_outside():
     with pytest.raises(TraceError, match="wrote to a tensor from outside"):
         wg.vmap(f)(X)
     assert np.array_equal(total, np.zeros(3))
+
+    def outer(X, total):
+        def f(x):
+            total[...] = total + x
+            return x
+
+        return wg.vmap(f)(X)
+
+    with pytest.raises(TraceError, match="wrote to a tensor from outside"):
+        wg.trace(outer)(X, w)
+
+
+def test_writing_to_arguments_stays_inside():
+    def f(w, x):
+        w[0] = 5.0
+        x[1:] = w[1:] * x[:-1]
+        return x
+
+    got = wg.vmap(f, (None, 0))(w, X)
+    same(got, np.concatenate([X[:, :1], w[1:] * X[:, :-1]], 1))
+    assert np.array_equal(W[0], w)
+    assert w[0] != 5.0

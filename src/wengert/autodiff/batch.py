@@ -19,7 +19,7 @@ import optree
 
 from ..core import tree
 from ..core.handle import Handle, describe, shape_of, wrap
-from ..core.node import Node, constant, next_serial
+from ..core.node import Node, constant
 from ..core.op import lookup
 from ..core.recording import tracing
 from ..core.spec import Spec
@@ -159,17 +159,17 @@ def over_rows(
     list of (value, bool)
         For each result its value, and whether its first axis are the rows.
     """
-    since = next_serial()
     rows: dict[Node, Any] = {}
-    for x in columns:
-        spec = describe(x)
-        rows[placeholder(Spec(spec.shape[1:], spec.dtype))] = x
     with tracing() as opened:
+        opened.isolated = True
+        for x in columns:
+            spec = describe(x)
+            rows[placeholder(Spec(spec.shape[1:], spec.dtype))] = x
         outs = fun(*map(wrap, rows))
         _check_untouched(opened.written, what)
         effects = list(opened.effects)
     nodes = [x.node for x in outs if isinstance(x, Handle)]
-    values = iter(Lines(rows, size, since, record).values([*nodes, *effects]))
+    values = iter(Lines(rows, size, opened.since, record).values([*nodes, *effects]))
     return [next(values) if isinstance(x, Handle) else (x, False) for x in outs]
 
 

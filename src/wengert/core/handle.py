@@ -201,7 +201,11 @@ def _is_state(handle: Handle, old: Node) -> bool:
 def _note_written(handle: Handle, old: Node) -> None:
     """Let the trace that is going on know that a handle from before it has been written to."""
     open_session = session()
-    if old.value is None or open_session is None:
+    if open_session is None:
+        return
+    if old.value is None:
+        if open_session.isolated and old.serial < open_session.since:
+            open_session.written.setdefault(handle, old)
         return
     if "owner" not in (old.extra or {}):
         if old.serial > open_session.since:

@@ -47,6 +47,8 @@ class Session:
         The serial number at which it began; older lines are from outside.
     watching : bool
         Nothing is traced; somebody only wants to know more of what is recorded (`note_lines`).
+    isolated : bool
+        Writing to traced values from outside is noted in `written`, too.
     where, level
         While a derivative is recorded: the user's line that is being differentiated, the order.
     """
@@ -54,6 +56,7 @@ class Session:
     def __init__(self, watching: bool = False) -> None:
         self.since = next_serial()
         self.watching = watching
+        self.isolated = False
         self.where: str | None = None
         self.level = 0
         self.effects: list[Any] = []
