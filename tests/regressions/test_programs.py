@@ -432,3 +432,40 @@ def test_program_in_single_precision(f, args):
     ):
         assert a.dtype == np.float32 and a.shape == x.shape
         assert np.allclose(a, b, rtol=0.01, atol=0.005 * max(1.0, np.abs(b).max()))
+
+
+# These decide by values which way to go, or how long an array is.
+DECIDING = {
+    "adaptive_steps_with_a_while_loop",
+    "newton_solves_an_implicit_equation",
+    "masks_and_repeats",
+    "dynamic_time_warping",
+    "generators_closures_and_sums",
+}
+
+
+@pytest.mark.parametrize("f, args", PROGRAMS)
+def test_program_of_many_rows(f, args):
+    """vmap of a program and of its gradient, and the gradient of vmap, are what loops give."""
+    argnums = tuple(range(len(args)))
+    scales = (1.0, 1.02, 0.99)
+    rows = [wg.core.tree.tree_map(lambda x, k=k: np.asarray(x) * k, args) for k in scales]
+    columns = wg.core.tree.tree_map(lambda *xs: np.stack(xs), *rows)
+    if f.__name__ in DECIDING:
+        with pytest.raises(wg.errors.TraceError):
+            wg.vmap(f)(*columns)
+        return
+    slope = wg.grad(f, argnums)
+    want = [wg.value_and_grad(f, argnums)(*row) for row in rows]
+    assert np.allclose(wg.vmap(f)(*columns), [value for value, _ in want], rtol=1e-11)
+    weighted = wg.grad(lambda *xs: np.sum(wg.vmap(f)(*xs) * np.array(scales)), argnums)(*columns)
+    for k, (_, slopes) in enumerate(want):
+        for a, b, c in zip(
+            leaves_of(wg.vmap(slope)(*columns)),
+            leaves_of(weighted),
+            leaves_of(slopes),
+            strict=True,
+        ):
+            tolerance = {"rtol": 1e-9, "atol": 1e-11 * max(1.0, np.abs(c).max())}
+            assert np.allclose(a[k], c, **tolerance)
+            assert np.allclose(b[k], scales[k] * c, **tolerance)
