@@ -48,7 +48,6 @@ class Dim:
     """
 
     __slots__ = ("_hash", "_terms")
-    __array_ufunc__ = None  # beside an array the size decides: it becomes a value
 
     def __init__(self, terms: Mapping[Product, int]) -> None:
         self._terms = dict(terms)
@@ -156,6 +155,12 @@ class Dim:
 
     def __rtruediv__(self, other: Any) -> Any:
         return _as_value(self, lambda a, b: b / a, other)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if _Values.make is None:
+            return NotImplemented
+        values = [_Values.make(x) if isinstance(x, Dim) else x for x in inputs]
+        return getattr(ufunc, method)(*values, **kwargs)
 
     # ---- comparisons ---------------------------------------------------------------------------
 

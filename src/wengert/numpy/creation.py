@@ -189,7 +189,7 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     ]
     if sparse:
         return tuple(rows)
-    return joining.stack(*[casts.broadcast_to(row, shape=shape) for row in rows], axis=0)
+    return joining.stack(*[spread(row, shape) for row in rows], axis=0)
 
 
 def _filled(shape: Any, value: Any, dtype: Any) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 from ..core.dims import Dim, is_symbolic
 from ..core.handle import possibly, shape_of, value_of
 from ..errors import ShapeError, at, user_line
-from ..ops import casts, cumulative, reductions, sorting
+from ..ops import casts, cumulative, indexing, reductions, sorting
 from ..ops.choice import where as choose
 from ..ops.shapes import reshape
 from .dispatch import as_array, counterpart, spread, values
@@ -307,14 +307,16 @@ def interp(
         found = np.searchsorted(points, wanted, side="right") - 1
         j = np.minimum(np.maximum(found, 0), count - 2)  # -1 for a single point, which is it
         outside = below | above
-        start, length = xp[j], xp[j + 1] - xp[j]
+        read = indexing.read  # a plain array does not take positions that are not known yet
+        start, value = read(xp, j), read(fp, j)
+        length = read(xp, j + 1) - start
         moved = choose(outside, 0.0, x - start) if possibly(outside) else x - start
         flat = value_of(length) == 0
         if possibly(flat):
             length = choose(flat, 1.0, length)
-        inside = fp[j] + moved * ((fp[j + 1] - fp[j]) / length)
+        inside = value + moved * ((read(fp, j + 1) - value) / length)
     else:
-        inside = fp[spread(np.zeros((), int), shape_of(wanted))]
+        inside = indexing.read(fp, spread(np.zeros((), int), shape_of(wanted)))
     result = choose(below, fp[0] if left is None else left, inside)
     return choose(above, fp[-1] if right is None else right, result)
 

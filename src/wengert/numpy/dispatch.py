@@ -98,11 +98,7 @@ def broadcast_shapes(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
         raise ShapeError(f"{error}{at(user_line())}.") from error
 
 
-def numbers(n: Any) -> Any:
-    """0, 1, ... n - 1, also for a size with a name."""
-    if not isinstance(n, Dim):
-        return np.arange(n)
-    return creation.arange.line(start=0, stop=n, step=1, dtype=np.dtype(np.intp))
+numbers = creation.positions  # 0, 1, ... n - 1, also for a size with a name
 
 
 def lengths(shape: Any) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ Positions and masks have no derivative, so tensors among them count by their val
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -51,7 +52,7 @@ def in_range(indices: Any, n: int, mode: str) -> Any:
     if mode == "raise":
         return indices if isinstance(indices, Handle) else plain(indices).astype(np.intp)
     positions = values(indices).astype(np.intp)
-    return positions % n if mode == "wrap" else np.clip(positions, 0, max(n - 1, 0))
+    return positions % n if mode == "wrap" else np.minimum(np.maximum(positions, 0), max(n - 1, 0))
 
 
 @counterpart(np.take)
@@ -201,7 +202,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     result = casts.astype(default, dtype)
     for condition, chosen in zip(reversed(condlist), reversed(choicelist), strict=True):
         result = choice.where(values(condition), casts.astype(chosen, dtype), result)
-    return casts.broadcast_to(result, shape=shape) if result.shape != shape else result
+    return spread(result, shape) if result.shape != shape else result
 
 
 @counterpart(np.piecewise)
@@ -287,7 +288,7 @@ def apply_along_axis(
     if 0 in others:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
     results = []
-    for where_ in np.ndindex(*others):
+    for where_ in np.ndindex(*map(operator.index, others)):
         line = indexing.read(arr, (*where_[:axis], slice(None), *where_[axis:]))
         results.append(as_array(joining.stacked(func1d(line, *args, **kwargs))))
     whole = joining.stack(*results, axis=0)
@@ -337,7 +338,8 @@ class vectorize(np.vectorize):
         held = {i: a for i, a in enumerate(args) if i in self.excluded}
         free = [a for i, a in enumerate(args) if i not in self.excluded]
         arrays = broadcast_arrays(*free, *kwargs.values())
-        results = [self._once(fun, arrays, i, held, kwargs) for i in np.ndindex(*arrays[0].shape)]
+        places = np.ndindex(*map(operator.index, arrays[0].shape))
+        results = [self._once(fun, arrays, i, held, kwargs) for i in places]
         if not results:
             raise ValueError("cannot call `vectorize` on size 0 inputs")
         if not isinstance(results[0], tuple):

@@ -23,7 +23,7 @@ from ..errors import DtypeError, ShapeError, TraceError, at, user_line
 from ..ops import casts, indexing, joining
 from ..tensor.operands import length, needed
 from ..tensor.protocols import deliver
-from .dispatch import as_array, counterpart, lengths
+from .dispatch import as_array, counterpart, lengths, spread
 from .shapes import atleast_1d, atleast_2d, atleast_3d, ravel
 
 __all__ = [
@@ -194,7 +194,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     else:
         k = np.insert(np.arange(n), obj, -1).size - n
     shape = (*arr.shape[:axis], k, *arr.shape[axis + 1 :])
-    added = casts.broadcast_to(values, shape=shape)
+    added = spread(values, shape)
     added = casts.astype(added, arr.dtype)
     source = np.insert(np.arange(n), obj, n + np.arange(k))
     both = joining.concatenate(arr, added, axis=axis)
@@ -225,7 +225,7 @@ def _inserted(arr: Any, place: Any, values: Any, axis: int) -> Any:
     values = values.reshape((1,) * (arr.ndim - values.ndim) + values.shape)
     values = np.moveaxis(values, 0, axis)
     shape = (*arr.shape[:axis], values.shape[axis], *arr.shape[axis + 1 :])
-    added = casts.astype(casts.broadcast_to(values, shape=shape), arr.dtype)
+    added = casts.astype(spread(values, shape), arr.dtype)
     before = (slice(None),) * axis
     low = indexing.read(arr, (*before, slice(0, place)))
     high = indexing.read(arr, (*before, slice(place, arr.shape[axis])))
@@ -256,10 +256,8 @@ def tile(A: Any, reps: Any) -> Any:
     ndim = max(A.ndim, len(reps))
     shape = (1,) * (ndim - A.ndim) + A.shape
     reps = (1,) * (ndim - len(reps)) + reps
-    spread = A.reshape(tuple(m for n in shape for m in (1, n)))
-    full = casts.broadcast_to(
-        spread, shape=tuple(m for r, n in zip(reps, shape, strict=True) for m in (r, n))
-    )
+    lined = A.reshape(tuple(m for n in shape for m in (1, n)))
+    full = spread(lined, tuple(m for r, n in zip(reps, shape, strict=True) for m in (r, n)))
     return full.reshape(tuple(r * n for r, n in zip(reps, shape, strict=True))).copy()
 
 
@@ -286,8 +284,8 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
         k = int(counts.ravel()[0])
         np.repeat(np.empty(0), counts)  # raises where NumPy does
     before, after = a.shape[:axis], a.shape[axis + 1 :]
-    spread = casts.broadcast_to(a.reshape((*before, n, 1, *after)), shape=(*before, n, k, *after))
-    return spread.reshape((*before, n * k, *after)).copy()
+    repeated = casts.broadcast_to(a.reshape((*before, n, 1, *after)), shape=(*before, n, k, *after))
+    return repeated.reshape((*before, n * k, *after)).copy()
 
 
 # ---- splitting ---------------------------------------------------------------------------------

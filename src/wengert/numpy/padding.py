@@ -16,7 +16,7 @@ from ..core.dims import Dim
 from ..core.tracing import size_value
 from ..ops import casts, indexing, joining, shapes
 from ..tensor.operands import needed
-from .dispatch import as_array, counterpart, numbers
+from .dispatch import as_array, counterpart, numbers, spread
 from .ranges import linspace
 from .shapes import own_copy
 
@@ -99,7 +99,7 @@ def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
 def _pair(values: Any, axis: int, ndim: int) -> tuple[Any, Any]:
     """The entry for the two sides of an axis of an argument that may be given for all at once."""
     values = as_array(joining.stacked(values))
-    whole = casts.broadcast_to(values, shape=(ndim, 2))
+    whole = spread(values, (ndim, 2))
     return indexing.read(whole, (axis, 0)), indexing.read(whole, (axis, 1))
 
 
@@ -133,7 +133,7 @@ def _joined(low: Any, array: Any, high: Any, axis: int) -> Any:
 
 def _filled(array: Any, axis: int, width: int, value: Any) -> Any:
     shape = (*array.shape[:axis], width, *array.shape[axis + 1 :])
-    return casts.broadcast_to(_rounded(value, array.dtype), shape=shape)
+    return spread(_rounded(value, array.dtype), shape)
 
 
 def _rounded(value: Any, dtype: Any) -> Any:

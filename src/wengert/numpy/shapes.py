@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from ..core.dims import is_symbolic, spelled
+from ..core.dims import Dim, is_symbolic, spelled
 from ..core.handle import Handle, is_traced, shape_of, wrap
 from ..core.node import Node
 from ..errors import ShapeError, TraceError, at, user_line
 from ..ops import casts, choice, indexing, shapes
+from ..ops.creation import triangle_mask
 from ..tensor.operands import length, needed
 from ..tensor.protocols import deliver
 from .dispatch import (
@@ -33,6 +34,7 @@ from .dispatch import (
     lengths,
     numbers,
     plain,
+    spread,
     write,
 )
 
@@ -269,7 +271,10 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 @counterpart(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     """Repeated along new axes and axes of length one; see `numpy.broadcast_to`."""
-    return casts.broadcast_to(array, shape=lengths(shape))
+    target = lengths(shape)
+    if is_symbolic(target) and not isinstance(array, Handle):
+        return spread(array, target)
+    return casts.broadcast_to(array, shape=target)
 
 
 @counterpart(np.broadcast_arrays)
@@ -277,7 +282,7 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
     """Each repeated to the shape common to all; see `numpy.broadcast_arrays`."""
     arrays = tuple(map(as_array, args))
     shape = broadcast_shapes(*[a.shape for a in arrays])
-    return tuple(a if a.shape == shape else casts.broadcast_to(a, shape=shape) for a in arrays)
+    return tuple(a if a.shape == shape else spread(a, shape) for a in arrays)
 
 
 # ---- diagonals ---------------------------------------------------------------------------------
@@ -300,6 +305,11 @@ def diag(v: Any, k: int = 0) -> Any:
     if v.ndim != 1:
         raise ShapeError(f"diag takes one or two axes, this has {v.ndim}{at(user_line())}.")
     n = v.size + abs(k)
+    if isinstance(n, Dim):
+        rows, columns = numbers(v.size) + max(-k, 0), numbers(v.size) + max(k, 0)
+        at_ = (indexing.Hole(0), indexing.Hole(1))
+        added: Any = indexing.scatter
+        return added(v, rows, columns, index=at_, shape=(n, n))
     start = k if k >= 0 else -k * n
     place = slice(start, start + (n + 1) * v.size, n + 1)
     return shapes.reshape(indexing.scatter(v, index=place, shape=(n * n,)), shape=(n, n))
@@ -314,20 +324,13 @@ def diagflat(v: Any, k: int = 0) -> Any:
 @counterpart(np.tril)
 def tril(m: Any, k: int = 0) -> Any:
     """Zero above the k-th diagonal; see `numpy.tril`."""
-    return _triangle(m, lambda rows, columns: _below(rows, columns, k))
+    return _triangle(m, lambda rows, columns: triangle_mask(rows, columns, k))
 
 
 @counterpart(np.triu)
 def triu(m: Any, k: int = 0) -> Any:
     """Zero below the k-th diagonal; see `numpy.triu`."""
-    return _triangle(m, lambda rows, columns: ~_below(rows, columns, k - 1))
-
-
-def _below(rows: Any, columns: Any, k: int) -> Any:
-    """Where a matrix is on or below its k-th diagonal."""
-    if not is_symbolic((rows, columns)):
-        return np.tri(rows, columns, k, dtype=bool)
-    return as_array(numbers(rows).reshape((-1, 1)) + k >= numbers(columns))
+    return _triangle(m, lambda rows, columns: ~triangle_mask(rows, columns, k - 1))
 
 
 def _triangle(m: Any, mask: Any) -> Any:

@@ -185,7 +185,11 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     positions = np.asarray(needed(x, "np.bincount", _MANY, _AT))
     weights = as_array(weights)
     if positions.shape != weights.shape:
-        raise ValueError("The weights and list don't have the same length.")
+        raise ShapeError(
+            f"np.bincount of {positions.shape[0] if positions.ndim else 'no'} numbers with weights "
+            f"of shape {weights.shape}: The weights and list don't have the same length"
+            f"{at(user_line())}."
+        )
     length = int(max(positions.max(initial=-1) + 1, minlength))
     weights = casts.astype(weights, float)
     return indexing.scatter(weights, positions, index=indexing.Hole(0), shape=(length,))

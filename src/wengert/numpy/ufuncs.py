@@ -263,7 +263,7 @@ def _fitting(v: Any, spot: tuple[int, ...]) -> Any:
     more = v.ndim - len(spot)
     if more > 0 and v.shape[:more] == (1,) * more:
         v = reshape(v, shape=v.shape[more:])
-    return v if v.shape == spot else casts.broadcast_to(v, shape=spot)
+    return v if v.shape == spot else spread(v, spot)
 
 
 def _added(ufunc: np.ufunc, x: Any, v: Any, template: Any, parts: Any) -> Any:

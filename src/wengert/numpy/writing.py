@@ -121,4 +121,4 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
         fitting = casts.astype(spread(src, dst.shape), dst.dtype)
         write(dst, Ellipsis, choice.where(mask, fitting, dst), "copyto")
         return
-    write(dst, mask, indexing.read(casts.broadcast_to(src, shape=dst.shape), mask), "copyto")
+    write(dst, mask, indexing.read(spread(src, dst.shape), mask), "copyto")

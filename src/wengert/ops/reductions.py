@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dims import Dim
-from ..core.handle import possibly, value_of
+from ..core.handle import Handle, possibly, value_of
 from ..core.tracing import is_decided_positive, size_value
 from ..kinds.reduction import count_along, reduction
 from .choice import _direction, absolute, where
@@ -71,8 +71,8 @@ def var(x, *, axis=None, ddof=0, keepdims=False):
 def _freedom(x: Any, axis: Any, ddof: Any) -> Any:
     """n - ddof, NaN where nothing is left of it."""
     n = count_along(getattr(x, "shape", ()), axis) - ddof
-    if isinstance(n, Dim) and not is_decided_positive(n):
-        left = size_value(n)
+    if isinstance(n, Handle) or (isinstance(n, Dim) and not is_decided_positive(n)):
+        left = n if isinstance(n, Handle) else size_value(n)
         return where(left > 0, left, np.nan)
     return n if n > 0 else np.nan
 

@@ -16,6 +16,7 @@ from ..core.handle import dtype_of, shape_of
 from ..errors import ShapeError as _ShapeError
 from ..errors import at, user_line
 from ..ops import casts, shapes
+from ..ops.creation import positions
 from .operands import known, length
 from .protocols import FUNCTIONS, operation_of
 
@@ -202,7 +203,7 @@ class Flat:
         return self._x.ravel()[index].copy()
 
     def __setitem__(self, index: Any, values: Any) -> None:
-        chosen = np.arange(self._x.size)[index]
+        chosen = positions(self._x.size)[index]
         if np.size(chosen):
             FUNCTIONS[np.put](self._x, chosen, values)
 

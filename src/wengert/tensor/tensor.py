@@ -144,7 +144,8 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
                 "for a branch that does not depend on the inputs compute the condition outside"
                 f"{at(user_line())}."
             )
-        note_read(self.node, "a branch")
+        if recording._Pauses.count:
+            note_read(self.node, "a branch")
         return bool(value_of(self))
 
     # ---- in-place ------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """check_traced: whether a function means the same when it is traced.
 
-The graph of a function is run by the interpreter and compared with the function itself: values,
-shapes, dtypes, and the derivative along one random cotangent.  Then once more with names in the
-place of lengths: the same graph has to serve other sizes too, or to refuse them.
+The graph of a function and of its derivative along one cotangent is run by the interpreter and
+compared with the function itself: values, shapes, dtypes.  Then once more with names in the place
+of lengths: the same graph has to serve other sizes too, or to refuse them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from ..autodiff.directional import vjp
 from ..core import tree
-from ..core.handle import Handle, shape_of, value_of, wrap
+from ..core.handle import Handle, value_of, wrap
 from ..core.node import constant
 from ..core.spec import Spec, is_inexact
 from ..errors import CheckError, WengertError
@@ -26,24 +26,21 @@ def check_traced(
     f: Callable[..., Any],
     args: Sequence[Any],
     *,
-    derivative: bool = True,
-    sizes: bool = True,
+    sizes: bool | None = True,
     rtol: float = 1e-12,
-    only: str = "",
 ) -> None:
-    """Compare a function with its graph.
+    """Compare a function with its graph, and its derivative with the graph of that.
 
     Parameters
     ----------
     f : callable
         Takes arrays, returns arrays or nested containers of them.
     args : sequence of array
-    derivative : bool, default True
-        Also compare the derivative by the floating arguments.
-    sizes : bool, default True
-        Also trace with names in the place of lengths; equal lengths get the same name. False
-        requires that this is refused.
+    sizes : bool or None, default True
+        Also trace with names in the place of lengths; equal lengths get the same name. False does
+        not; None accepts that it is refused.
     rtol : float, default 1e-12
+        Relative to the largest element; at least what the precision allows.
 
     Raises
     ------
@@ -54,60 +51,70 @@ def check_traced(
     --------
     >>> import numpy as np
     >>> from wengert.testing import check_traced
-    >>> check_traced(lambda x: np.mean(x, axis=0) * len(x.shape), [np.ones((3, 2))])
+    >>> check_traced(lambda x: np.mean(x, axis=0) * x.shape[0], [np.ones((3, 2))])
     """
     arrays = [np.asarray(a) for a in args]
-    functions = [f]
-    if derivative and any(is_inexact(a.dtype) for a in arrays):
-        functions.append(_derivative(f))
-    wants = [g(*_tensors(arrays)) for g in functions]
-    for what, g, want in zip(("value", "derivative"), functions, wants, strict=False):
-        if only == "symbolic":
-            break
-        graph = trace(g)(*arrays)
-        _compare(graph, graph(*arrays), want, f"the {what} of the graph", rtol)
-    if only == "fixed":
-        return
-    if not sizes:
-        _refused(f, _named(arrays))
-        return
-    for what, g, want in zip(("value", "derivative"), functions, wants, strict=False):
-        graph = trace(g)(*_named(arrays))
-        _compare(graph, graph(*arrays), want, f"the {what} with names for lengths", rtol)
-        larger = _larger(arrays)
+    g = _with_derivative(f) if any(is_inexact(a.dtype) for a in arrays) else f
+    want = g(*_tensors(arrays))
+    graph = trace(g)(*arrays)
+    _compare(graph, graph(*arrays), want, "the graph", rtol)
+    if sizes is not False:
         try:
-            with np.errstate(all="ignore"), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                want = g(*_tensors(larger))
-        except Exception:  # this function is not for those sizes
-            continue
-        try:
-            got = graph(*larger)
+            graph = trace(g)(*_named(arrays))
+            got = graph(*arrays)
         except WengertError:
-            continue
-        _compare(graph, got, want, f"the {what} for other sizes", rtol)
+            if sizes is None:
+                return
+            raise
+        _compare(graph, got, want, "the graph with names for lengths", rtol)
+        _check_other_sizes(g, graph, _larger(arrays), rtol)
+
+
+def _check_other_sizes(g: Any, graph: Graph, arrays: Sequence[Any], rtol: float) -> None:
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            want = g(*_tensors(arrays))
+        except Exception:  # this function is not for those sizes
+            return
+        try:
+            got = graph(*arrays)
+        except WengertError:
+            return
+    _compare(graph, got, want, "the graph with names for lengths, at other sizes,", rtol)
 
 
 def _tensors(arrays: Sequence[Any]) -> list[Any]:
     return [wrap(constant(a.copy() if a.ndim else a[()])) for a in arrays]
 
 
-def _derivative(f: Callable[..., Any]) -> Callable[..., Any]:
+def _with_derivative(f: Callable[..., Any]) -> Callable[..., Any]:
     def pulled(*xs: Any) -> Any:
-        """Cotangents of the arguments for one cotangent of the result."""
-        chosen = tuple(i for i, x in enumerate(xs) if is_inexact(x.dtype))
+        """The results, and cotangents of the arguments for one cotangent of the results."""
+        chosen = [i for i, x in enumerate(xs) if is_inexact(x.dtype)]
+        discrete: list[Any] = []
 
         def of_chosen(*ys: Any) -> Any:
             full = list(xs)
             for i, y in zip(chosen, ys, strict=True):
                 full[i] = y
             leaves, _ = tree.flatten(f(*full))
-            return [x for x in leaves if isinstance(x, Handle) and is_inexact(x.dtype)]
+            discrete[:] = [x for x in leaves if not _is_differentiable(x)]
+            return [x for x in leaves if _is_differentiable(x)]
 
         out, pull = vjp(of_chosen, *[xs[i] for i in chosen])
-        return pull([_cotangent(value_of(x), i) for i, x in enumerate(out)])
+        held = [wrap(constant(value_of(x))) if _is_known(x) else x for x in discrete]
+        return out, held, pull([_cotangent(value_of(x), i) for i, x in enumerate(out)])
 
     return pulled
+
+
+def _is_differentiable(x: Any) -> bool:
+    return isinstance(x, Handle) and is_inexact(x.dtype)  # type: ignore[attr-defined]
+
+
+def _is_known(x: Any) -> bool:
+    return isinstance(x, Handle) and not x.node.is_traced
 
 
 def _cotangent(x: Any, number: int) -> Any:
@@ -133,28 +140,20 @@ def _larger(arrays: Sequence[Any]) -> list[Any]:
     return made
 
 
-def _refused(f: Callable[..., Any], specs: Sequence[Spec]) -> None:
-    try:
-        trace(f)(*specs)
-    except WengertError:
-        return
-    raise CheckError("sizes=False was said, but the function can be traced with names for lengths.")
-
-
 def _compare(graph: Graph, got: Any, want: Any, what: str, rtol: float) -> None:
     gots, wants = tree.flatten(got)[0], tree.flatten(want)[0]
     specs = [n.spec for n in graph.outputs]
     if not len(gots) == len(wants) == len(specs):
-        raise CheckError(f"{what}: {len(gots)} results, where the function has {len(wants)}.")
+        raise CheckError(f"{what} has {len(gots)} results, where the function has {len(wants)}.")
     for k, (g, w, s) in enumerate(zip(gots, wants, specs, strict=True)):
         g, w = np.asarray(value_of(g)), np.asarray(value_of(w))
         if g.dtype != w.dtype or s.dtype != w.dtype:
-            raise CheckError(f"{what}: result {k} is {g.dtype} ({s}), but should be {w.dtype}.")
+            raise CheckError(f"{what} gives {g.dtype} ({s}) as result {k}, not {w.dtype}.")
         if g.shape != w.shape or len(s.shape) != w.ndim:
-            raise CheckError(f"{what}: result {k} has shape {g.shape}, not {shape_of(w)}.")
+            raise CheckError(f"{what} gives shape {g.shape} as result {k}, not {w.shape}.")
         if any(type(n) is int and n != m for n, m in zip(s.shape, w.shape, strict=True)):
-            raise CheckError(f"{what}: result {k} was said to be {s}, but has shape {w.shape}.")
+            raise CheckError(f"{what} says that result {k} is {s}, but its shape is {w.shape}.")
         tolerance = max(rtol, 64 * float(np.finfo(w.dtype).eps)) if is_inexact(w.dtype) else 0.0
         size = float(np.max(np.abs(w[np.isfinite(w)]), initial=1e-300)) if w.size else 1.0
         if not np.allclose(g, w, rtol=tolerance, atol=tolerance * size, equal_nan=True):
-            raise CheckError(f"{what}: result {k} is {g}, but should be {w}.")
+            raise CheckError(f"{what} gives {g} as result {k}, not {w}.")
