@@ -178,6 +178,29 @@ def test_snapshots_are_numbered_dated_and_limited(tmp_path):
     assert len(snapshots(folder)) == 4
 
 
+def no_link(*_):
+    raise OSError(errno.EPERM, "no links here")
+
+
+def test_snapshots_on_a_file_system_without_links(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "link", no_link)
+    for k in range(3):
+        snapshot(tmp_path, k, keep=2)
+    assert latest(tmp_path) == 2 and len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_snapshot_replaces_no_file(tmp_path, monkeypatch, links):
+    """Of two processes that choose the same name one is told, and takes the next number."""
+    if not links:
+        monkeypatch.setattr(os, "link", no_link)
+    files.write(tmp_path / "file", [b"first"], exclusive=True)
+    with pytest.raises(FileExistsError, match="file'"):
+        files.write(tmp_path / "file", [b"second"], exclusive=True)
+    assert (tmp_path / "file").read_bytes() == b"first"
+    assert os.listdir(tmp_path) == ["file"]
+
+
 def test_other_files_in_the_folder_are_left_alone(tmp_path):
     (tmp_path / "snapshot-notes.txt").write_text("mine")
     (tmp_path / "snapshot-000001.wengert").write_text("mine")

@@ -384,6 +384,22 @@ def test_variables_are_bound_to_tensors_of_the_program():
         unpacked(data, variables={"w": wg.variable(np.ones(2), differentiable=False)})
 
 
+def test_variables_of_one_name_are_told_apart():
+    a, b = wg.variable([1.0], "w"), wg.variable([2.0], "w")
+    data = packed(wg.trace(lambda x: x * a - b)(wg.spec(1)))
+    assert wg.keep.inspect(_file(data)).variables == ["w", "w~2"]
+    graph = unpacked(data, variables={"w~2": wg.variable([5.0])})
+    np.testing.assert_array_equal(graph(np.ones(1)), [-4.0])
+
+
+def test_a_variable_that_is_no_longer_what_it_was_is_refused():
+    w = wg.variable([1.0, 2.0], "w")
+    graph = wg.trace(lambda x: x * w)(wg.spec(2))
+    w.node = wg.variable([1.0, 2.0, 3.0]).node
+    with pytest.raises(GraphError, match="Trace again"):
+        packed(graph)
+
+
 def test_requirements_on_sizes_come_back():
     graph = wg.trace(lambda x: x[3:] - x[:-3])(wg.spec("n"))
     again = round_trip(graph)

@@ -1,7 +1,7 @@
 """Keep: graphs and parameters as files, in one safe format.
 
 saving.py      save, load, inspect: begin here
-snapshots.py   snapshot, snapshots, latest: a folder of dated files
+series.py      snapshot, snapshots, latest: a folder of dated files
 classes.py     register_class: named tuples, dataclasses and tensor classes by name
 writing.py     values as JSON beside arrays; reading.py the way back
 lists.py       graphs, line by line; rebuilding.py the way back, checks.py the specs
@@ -11,7 +11,7 @@ damage.py, lengths.py   what is wrong with a file; sizes with names, within limi
 
 from .classes import register_class, register_graph
 from .saving import Contents, inspect, load, save
-from .snapshots import DamagedWarning, latest, snapshot, snapshots
+from .series import DamagedWarning, latest, snapshot, snapshots
 
 __all__ = [
     "Contents",

@@ -76,7 +76,7 @@ def _write_path(path: Path, pieces: Iterable[Any], exclusive: bool) -> None:
                 stream.flush()
                 os.fsync(stream.fileno())
             if exclusive:
-                os.link(beside, path)
+                _place_new(beside, path)
             else:
                 if path.exists():
                     beside.chmod(stat.S_IMODE(path.stat().st_mode))
@@ -84,6 +84,18 @@ def _write_path(path: Path, pieces: Iterable[Any], exclusive: bool) -> None:
         finally:
             beside.unlink(missing_ok=True)
         _force(path.parent)
+
+
+def _place_new(beside: Path, path: Path) -> None:
+    """Give a file its name unless there is one of that name."""
+    try:
+        os.link(beside, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links: nothing better than to look first
+        if path.exists():
+            raise FileExistsError(17, "there is a file of that name", str(path)) from None
+        os.replace(beside, path)
 
 
 @contextlib.contextmanager

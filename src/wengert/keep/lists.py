@@ -88,6 +88,12 @@ class _Lines:
         if node.op is INPUT and is_variable(node):
             name = node.name or ".".join((*self.path, f"variable.{len(self.writer.tensors)}"))
             notes["tensor"] = self.writer.variable(node, name)
+            owner = node.extra["owner"]() if node.extra else None
+            if owner is not None and bare(owner.node.spec) != bare(node.spec):
+                raise GraphError(
+                    f"{path[-1]} is a variable of {node.spec}, which has become "
+                    f"{owner.node.spec}. Trace again{at(user_line())}."
+                )
             return "variable"
         if node.op is INPUT and node.is_traced:
             return "input"

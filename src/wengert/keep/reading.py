@@ -94,7 +94,7 @@ class Reader:
             value.dtype.kind in "fc" or x["kind"] != "differentiable",
             f"a tensor of {value.dtype} cannot be differentiable",
         )
-        name = x.get("name") or _stored_name(x["value"])
+        name = name_in_file(x, self._names)
         if x["kind"] != "constant":
             self._names.append(name)
         if x["kind"] != "constant" and name in self._bound:
@@ -203,8 +203,10 @@ def _new_tensor(name: Any) -> Any:
     return object.__new__(cls)
 
 
-def _stored_name(x: Any) -> str:
-    return x["array"] if type(x) is dict and "array" in x else "variable"
+def name_in_file(x: Any, taken: list[str]) -> str:
+    """The name that a tensor can be bound by: its own, or that of its array if there are two."""
+    stored = x["value"].get("array", "tensor") if type(x["value"]) is dict else "tensor"
+    return x["name"] if x.get("name") and x["name"] not in taken else str(stored)
 
 
 def _check_bound(name: str, given: Any, value: Any, kind: str) -> None:

@@ -16,7 +16,7 @@ from ..errors import ArgumentError, FileError, GraphError, StructureError, at, u
 from . import container, files
 from .damage import Damage, need, parsed, written
 from .lists import graph_json
-from .reading import Reader
+from .reading import Reader, name_in_file
 from .rebuilding import graph_of
 from .writing import Writer
 
@@ -237,10 +237,9 @@ def _contents(header: container.Header) -> Contents:
     if not container.is_ours(header):
         return Contents(specs, [], [], None, header.metadata)
     made = parsed(header.metadata.get("object", ""), "what it holds")
-    named = [
-        t.get("name") or t["value"].get("array", "tensor")
-        for t in made["tensors"]
-        if t["kind"] != "constant"
-    ]
+    named: list[str] = []
+    for x in made["tensors"]:
+        if x["kind"] != "constant":
+            named.append(name_in_file(x, named))
     ops = sorted({op[0] for graph in made["graphs"] for op in graph["ops"]})
     return Contents(specs, named, ops, int(header.metadata["version"]), {})
