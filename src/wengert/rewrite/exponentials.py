@@ -199,25 +199,23 @@ def sum_of_quotients(line: Node, new: Any) -> Node | None:
 # ---- what stands between the factors ------------------------------------------------------------
 
 
-def _moved(name: str, function: Any) -> Rule:
-    return Rule(
-        f"{name} of strong zero",
-        lambda s, g, y: function(choice.strong_zero(s, g), y),
-        lambda s, g, y: choice.strong_zero(s, function(g, y)),
-        reason="the sweep is linear: where the cotangent is zero, so is all that is made of it",
-        example=(_S, _G, _Y),
-    )
-
-
-_S, _G, _Y = np.array([0.0, 2.0, 0.0]), np.array([np.nan, 3.0, 0.0]), np.array([2.0, -1.0, 3.0])
+_S, _G = np.array([0.0, 2.0, 0.0]), np.array([np.nan, 3.0, 0.0])
 MOVED = (
-    _moved("product", lambda g, y: g * y),
-    _moved("quotient", lambda g, y: g / y),
+    # Of a product with an exponential only, and never into another one: in a long chain they would
+    # all meet at its end.
     Rule(
-        "sign of strong zero",
-        lambda s, g: -choice.strong_zero(s, g),
-        lambda s, g: choice.strong_zero(s, -g),
+        "strong_zero(s, g) exp(x)",
+        lambda s, g, x: choice.strong_zero(s, g) * np.exp(x),
+        lambda s, g, x: choice.strong_zero(s, g * np.exp(x)),
         reason="the sweep is linear: where the cotangent is zero, so is all that is made of it",
+        condition=lambda m: m["g"].op.name != "strong_zero",
+        example=(_S, _G, _S),
+    ),
+    Rule(
+        "strong_zero(s, -g)",
+        lambda s, g: choice.strong_zero(s, -g),
+        lambda s, g: -choice.strong_zero(s, g),
+        reason="signs moved outwards meet each other; the zero may get another",
         example=(_S, _G),
     ),
 )

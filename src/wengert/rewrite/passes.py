@@ -9,9 +9,9 @@
     shapes      broadcasts, transposes and reshapes merged and moved
     prune       lines that nothing needs are dropped
 
-A pass is a function of a graph that returns a graph, or a list of rules.  Those that look at one
-line at a time share one walk, in which they are at their fixed point together; whatever else there
-is runs after or before it, and all is repeated until nothing changes.
+A pass is a function of a graph that returns a graph, or a list of rules.  Those of the library that
+look at one line at a time share one walk, in which they are at their fixed point together; users'
+passes run by themselves, where they stand; and all is repeated until nothing changes.
 """
 
 from __future__ import annotations
@@ -47,6 +47,9 @@ class Pass:
         Whether equal lines become one.
     function : callable, optional
         ``function(graph) -> graph``, for any other pass.
+    joins : bool
+        Whether it may share a walk with its neighbours, in which rules see operands that all of
+        them have simplified; users' passes by default do not.
     settles : bool
         Whether running it once more on what it returned, or on what came of a walk over that, would
         change nothing.
@@ -64,9 +67,10 @@ class Pass:
         *,
         merges: bool = False,
         function: Function | None = None,
+        joins: bool = False,
         settles: bool = False,
     ) -> None:
-        self.name, self.rules, self.merges = name, tuple(rules), merges
+        self.name, self.rules, self.merges, self.joins = name, tuple(rules), merges, joins
         self.function, self.settles = function, settles or function is None
         self._index: Index | None = None
 
@@ -100,7 +104,8 @@ def _joined(passes: Sequence[Pass]) -> Pass:
         rules = [r for p in passes for r in p.rules]
         if len(_JOINED) >= 64:
             _JOINED.clear()
-        found = _JOINED[key] = Pass(name, rules, merges=any(p.merges for p in passes))
+        merges = any(p.merges for p in passes)
+        found = _JOINED[key] = Pass(name, rules, merges=merges, joins=True)
     return found
 
 
@@ -197,8 +202,8 @@ class Passes:
     passes : iterable
         Names of registered passes, functions of a graph, rules, or lists of rules.
     joined : bool
-        Whether neighbours that look at one line at a time share one walk, which is faster; if not,
-        each runs, and is watched, by itself.
+        Whether neighbours that may (`Pass.joins`) share one walk, which is faster; if not, each
+        runs, and is watched, by itself.
     rounds : int
         How often the list is repeated at most.
 
@@ -277,7 +282,7 @@ class Passes:
         made: list[Pass] = []
         open_: list[Pass] = []
         for p in self._passes:
-            if p.function is None:
+            if p.function is None and p.joins:
                 open_.append(p)
                 continue
             made += [_joined(open_)] if open_ else []
@@ -383,16 +388,19 @@ def _bare(spec: Any) -> Any:
     return None if spec is None else (spec.shape, spec.dtype)
 
 
-register_pass("fold", fold.RULES)
-_REGISTRY["merge"] = Pass("merge", merges=True)
-register_pass("algebra", algebra.RULES)
-register_pass("derivatives", derivatives.RULES)
-register_pass("matrices", matrices.RULES)
-register_pass("stabilise", (*stabilise.RULES, *exponentials.RULES))
-register_pass("shapes", shapes.RULES)
-_REGISTRY["prune"] = Pass("prune", function=_pruned, settles=True)
+_LIBRARY = (
+    Pass("fold", fold.RULES, joins=True),
+    Pass("merge", merges=True, joins=True),
+    Pass("algebra", algebra.RULES, joins=True),
+    Pass("derivatives", derivatives.RULES, joins=True),
+    Pass("matrices", matrices.RULES, joins=True),
+    Pass("stabilise", (*stabilise.RULES, *exponentials.RULES), joins=True),
+    Pass("shapes", shapes.RULES, joins=True),
+    Pass("prune", function=_pruned, settles=True),
+)
+_REGISTRY.update({p.name: p for p in _LIBRARY})
 
-DEFAULT = Passes("fold merge algebra derivatives matrices stabilise shapes prune".split())
+DEFAULT = Passes(_LIBRARY)
 
 
 def simplify(

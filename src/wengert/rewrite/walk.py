@@ -31,7 +31,7 @@ from .pattern import Found, Hole, Line, Slot, number_key
 from .properties import Facts
 from .rule import LineRule
 
-_DEPTH = 100  # of rules whose replacement is replaced
+_DEPTH = 50  # rules at work inside each other: each replaces what another has just written
 _SMALL = 1 << 14  # bytes; larger constants are compared by identity
 
 
@@ -68,7 +68,7 @@ class Walk:
         self._specs: dict[Node, Any] = {}
         self._numbers: dict[Node, tuple[str, str | None, Any]] = {}
         self._frozen: dict[int, tuple[Any, Hashable]] = {}
-        self._depth = 0
+        self._chain: list[str] = []  # of the rules at work
         self._full = lookup("full")
         self._final: set[Node] = set()
 
@@ -182,32 +182,37 @@ class Walk:
         found = self.index.candidates(line.op, operands, same)  # type: ignore[arg-type]
         if not found:
             return None
-        self._depth += 1
         since = next_serial()
-        if self._depth > _DEPTH:
-            last = ", ".join(dict.fromkeys(a.rule for a in self.applied[-6:]))
-            raise GraphError(
-                f"rules that undo each other: after {_DEPTH} replacements of one line rules still "
-                f"apply (the last were {last}). Give one of them a condition{at(line.where)}."
-            )
-        try:
-            for rule, tree in found:
-                count = len(self.applied)
+        for rule, tree in found:
+            count = len(self.applied)
+            self._entered(rule.name, line)
+            try:
                 made = (
                     self._by_function(rule, line) if tree is None else rule.apply(tree, line, self)
                 )
                 if made is not None:
                     widens = tree is not None and type(rule.trees[1]) is Hole
                     made = self._fitted(made, line, widens)
-                if made is not None and made is not line:
-                    if made.serial > since:
-                        _named(made, line)
-                    self.applied.append(Applied(rule.name, line, made))
-                    return made
-                del self.applied[count:]
-        finally:
-            self._depth -= 1
+            finally:
+                self._chain.pop()
+            if made is not None and made is not line:
+                if made.serial > since:
+                    _named(made, line)
+                self.applied.append(Applied(rule.name, line, made))
+                return made
+            del self.applied[count:]
         return None
+
+    def _entered(self, name: str, line: Node) -> None:
+        """Note that a rule is at work; more than a few inside each other are a circle."""
+        self._chain.append(name)
+        if len(self._chain) > _DEPTH:
+            last = ", ".join(dict.fromkeys(self._chain[-6:]))
+            self._chain.pop()
+            raise GraphError(
+                f"rules that undo each other: after {_DEPTH} replacements of one line rules still "
+                f"apply (the last were {last}). Give one of them a condition{at(line.where)}."
+            )
 
     def _by_function(self, rule: LineRule, line: Node) -> Node | None:
         if type(line) is Node and any(map(is_stopped, line.args)):
