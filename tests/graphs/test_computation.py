@@ -1,6 +1,7 @@
 """Computations: what is fed, what comes back, what stays; threads, copies, interrupts."""
 
 import copy
+import signal
 import threading
 
 import numpy as np
@@ -469,3 +470,32 @@ def test_the_users_graph_is_not_changed():
     for backend in ("interpret", "null", "interpret"):
         wg.computation(graph, backend=backend)(np.zeros(3))
     assert (str(graph), [id(n) for n in graph.nodes]) == before
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers here")
+def test_ctrl_c_at_any_moment_writes_all_updates_or_none():
+    variables = [wg.variable(0, f"v{k}") for k in range(20)]
+    counts = [wg.variable(np.zeros(3), f"a{k}", differentiable=False) for k in range(5)]
+    row = counts[0][1:]  # a view, which follows
+    updates = {v: v + 1 for v in variables} | {a: a + 1.0 for a in counts}
+    f = wg.computation(None, updates=updates)
+    f()
+    rng = np.random.default_rng(0)
+    interrupts = 0
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for delay in rng.uniform(20e-6, 400e-6, 300):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, delay)
+                for _ in range(5):
+                    f()
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                interrupts += 1
+            found = {v.item() for v in variables} | {float(n) for a in counts for n in a.numpy()}
+            assert len(found) == 1, found
+            assert row.tolist() == [found.pop()] * 2
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert interrupts > 20

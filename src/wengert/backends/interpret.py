@@ -105,14 +105,16 @@ class _Program:
         self._numbers: dict[Any, int] = {}
         self._known: dict[Step, Step] = {}
         self._specs = specs_at(graph, sizes)
-        self._wanted = self._last_of_each_kind()
+        self._large = self._large_lines()
+        # For the shape and dtype of large lines the last such line.
+        self._wanted = {key: i for i, key in enumerate(self._large)}
         for i, (node, gone) in enumerate(zip(graph.nodes, last_uses(graph), strict=True)):
             if isinstance(node.op, Leaf):
                 self._slot[node] = self._slot_of_leaf(node)
             elif self._is_known(node, i):
                 self._slot[node] = self._new_slot(_run_of(backend, node, sizes)())
             else:
-                self._add(i, node, [graph.nodes[k] for k in gone])
+                self._add(i, node, gone)
         self.fed = [self._slot[n] for n in (*graph.inputs, *graph.variables)]
         self.results = [self._slot[n] for n in (*graph.outputs, *graph.updates.values())]
 
@@ -142,55 +144,53 @@ class _Program:
             return False
         return node.op.name == "full" or bytes_of(self._specs[i]) < LIMIT
 
-    def _last_of_each_kind(self) -> dict[Any, int]:
-        """For the shape and dtype of large lines that can write anywhere the last such line."""
-        return {
-            self._key(i): i for i, node in enumerate(self.graph.nodes) if self._is_large(i, node)
-        }
+    def _large_lines(self) -> list[Any]:
+        """For each line that makes a large array where it is told to its shape and dtype."""
+        sizes: dict[Any, bool] = {}
+        for spec in self._specs:
+            if spec not in sizes:
+                sizes[spec] = type(spec) is Spec and spec.shape != () and bytes_of(spec) >= LIMIT
+        return [
+            (spec.shape, spec.dtype) if sizes[spec] and self._is_told_where(node) else None
+            for spec, node in zip(self._specs, self.graph.nodes, strict=True)
+        ]
 
-    def _key(self, i: int) -> Any:
-        return self._specs[i].shape, self._specs[i].dtype
-
-    def _is_large(self, i: int, node: Node) -> bool:
-        """Whether a line makes a large array where it is told to."""
+    def _is_told_where(self, node: Node) -> bool:
         if isinstance(node.op, Leaf) or not writes_anywhere(node):
             return False
-        plain = self.backend.implementation(node.op) is node.op.run
-        return plain and self._specs[i].shape != () and bytes_of(self._specs[i]) >= LIMIT
+        return self.backend.implementation(node.op) is node.op.run
 
-    def _add(self, i: int, node: Node, gone: list[Node]) -> None:
-        slots = tuple(self._slot[a] for a in node.inputs)
-        leaving = [self._slot[n] for n in gone if n is not node]
-        large = {self._slot[n] for n in gone if n is not node and self._is_worth_keeping(n, i)}
-        if self._is_large(i, node):
-            elementwise = node.op.kind == "elementwise"  # type: ignore[union-attr]
-            mine = [s for s in leaving if s in large and elementwise]
-            run, a, b = into_free_memory(node.op.run, slots, mine, *self._key(i)), 0, HELD  # type: ignore[union-attr]
+    def _add(self, i: int, node: Node, gone: Sequence[int]) -> None:
+        """A step for a line, and steps that let values go; `gone` are lines."""
+        slots = tuple([self._slot[a] for a in node.inputs])
+        # For the slots of values that are let go here the shape and dtype, if a later line, or
+        # this one, can use the memory.
+        leaving: dict[int, Any] = {}
+        for k in gone:
+            if k != i:
+                key = self._large[k]
+                worth = key is not None and self._wanted[key] >= i
+                leaving[self._slot[self.graph.nodes[k]]] = key if worth else None
+        if self._large[i] is not None:
+            op: Any = node.op
+            mine = [s for s, key in leaving.items() if key and op.kind == "elementwise"]
+            run, a, b = into_free_memory(op.run, slots, mine, *self._large[i]), 0, HELD
         else:
             run = _run_of(self.backend, node, self.sizes)
             a, b = _addressed(slots)
         # The result takes the slot of an operand that is not needed any more, but for memory that
         # is to be set aside.
-        taken = next((s for s in leaving if s not in large), None)
+        taken = next((s for s, key in leaving.items() if key is None), None)
         slot = taken if taken is not None else self._free.pop() if self._free else self._new_slot()
         self._step(i, (run, a, b, slot))
         self._slot[node] = slot
-        for s in leaving:
+        for s, key in leaving.items():
             if s != slot:
-                release = set_aside(s, self._key_of(gone, s)) if s in large else _nothing
-                self._step(i, (release, 0 if s in large else (), HELD if s in large else MANY, s))
+                self._step(i, (set_aside(s, key), 0, HELD, s) if key else (_nothing, (), MANY, s))
                 self._free.append(s)
-        if node in gone:  # nobody uses its value
+        if i in gone:  # nobody uses its value
             self._step(i, (_nothing, (), MANY, slot))
             self._free.append(slot)
-
-    def _is_worth_keeping(self, node: Node, now: int) -> bool:
-        """Whether a later line, or this one, can use the memory of a value that is let go."""
-        i = self.graph.index(node)
-        return self._is_large(i, node) and self._wanted.get(self._key(i), -1) >= now
-
-    def _key_of(self, gone: Sequence[Node], slot: int) -> Any:
-        return next(self._key(self.graph.index(n)) for n in gone if self._slot[n] == slot)
 
     def _step(self, line: int, step: Step) -> None:
         self.steps.append(self._known.setdefault(step, step))

@@ -66,20 +66,20 @@ def write(owners: Sequence[Any], values: Sequence[Any]) -> None:
     """
     nodes = [_new_leaf(owner, value) for owner, value in zip(owners, values, strict=True)]
     old = [owner.node for owner in owners]  # held, so that nothing is taken down on the way
-    with _exchange:
-        list(map(setattr, owners, repeat("node"), nodes))
+    try:
+        with _exchange:
+            list(map(setattr, owners, repeat("node"), nodes))
+        _let_views_follow(owners)
+    except KeyboardInterrupt:
+        _let_views_follow(owners)  # in case that they did not come to it
+        raise
     del old
+
+
+def _let_views_follow(owners: Sequence[Any]) -> None:
     for owner in owners:
         if getattr(owner, "_views", None):
-            _let_views_follow(owner)
-
-
-def _let_views_follow(owner: Any) -> None:
-    try:
-        _refresh_views(owner)
-    except KeyboardInterrupt:
-        _refresh_views(owner)
-        raise
+            _refresh_views(owner)
 
 
 def _new_leaf(owner: Any, value: Any) -> Node:
