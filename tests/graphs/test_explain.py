@@ -170,6 +170,18 @@ def test_repetitions_are_told():
     assert note.kind == "repeated" and note.line == line_of(f, "here")
 
 
+def test_what_simplifying_would_do():
+    def f(x):
+        h = np.log(1.0 + x)  # here
+        return np.sum(np.sin(h))
+
+    assert not wg.explain(f)(wg.spec("n")).notes
+    [note] = wg.explain(f, simplify=True)(wg.spec("n")).notes
+    assert note.kind == "simplify" and note.line == line_of(f, "here")
+    graph = wg.trace(f)(wg.spec("n"))
+    assert [n.message for n in wg.explain(graph, simplify=True)().notes] == [note.message]
+
+
 def test_modules():
     model = wg.nn.Linear(3, 2)
     told = wg.explain(model)(wg.spec(("n", 3)))

@@ -171,6 +171,20 @@ def test_note_lines_shows_what_no_grad_and_detach_cut_off():
     assert wg.why(np.sum(b), x).kinds == ("detached",)
 
 
+def test_note_lines_changes_no_program():
+    x = wg.tensor(X, requires_grad=True)
+    with wg.note_lines(), wg.no_grad():
+        a = (x * 2.0).requires_grad_()
+        b = x.detach().requires_grad_()
+        x -= 0.5
+        assert x.requires_grad and x.is_leaf
+    (a * b).sum().backward()
+    np.testing.assert_array_equal(a.grad.numpy(), X)
+    np.testing.assert_array_equal(b.grad.numpy(), 2.0 * X)
+    with pytest.raises(wg.WengertError, match="result of an operation"), wg.note_lines():
+        np.floor(x).requires_grad_()
+
+
 def test_note_lines_is_a_decorator_and_ends():
     @wg.note_lines()
     def f(x):

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from .. import rewrite
 from ..autodiff.arguments import name_of
 from ..autodiff.tape import fresh
 from ..core import graph as lists
@@ -22,7 +24,7 @@ from ..core.recording import enable_grad, note_lines
 from ..core.spec import Spec, is_inexact
 from ..errors import TraceError
 from .diagnosis.explanation import Explanation
-from .diagnosis.findings import unique
+from .diagnosis.findings import Finding, unique
 from .diagnosis.notes import notes_on
 from .diagnosis.slowness import slow
 from .graph import Graph
@@ -34,6 +36,7 @@ def explain(
     *,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
+    simplify: bool = False,
 ) -> Callable[..., Explanation]:
     """Return a function that explains what `fun` does with given arguments: what, where and why.
 
@@ -44,6 +47,8 @@ def explain(
         level. A graph is explained as it is, whatever it is called with.
     static_argnums, static_argnames
         Arguments to pass on as they are, as in `trace`.
+    simplify : bool, default False
+        Also note which lines `Graph.simplify` would change, and by which rules.
 
     Returns
     -------
@@ -83,10 +88,10 @@ def explain(
     def explained(*args: Any, **kwargs: Any) -> Explanation:
         """What the function does with these arguments."""
         if isinstance(fun, lists.Graph):
-            return _explanation(fun)
+            return _explanation(fun, simplify=simplify)
         try:
             build = trace(fun, static_argnums=static_argnums, static_argnames=static_argnames)
-            return _explanation(build(*args, **kwargs))
+            return _explanation(build(*args, **kwargs), simplify=simplify)
         except TraceError as error:
             if any(isinstance(x, Spec) or _is_traced(x) for x in tree.flatten((args, kwargs))[0]):
                 raise
@@ -99,9 +104,24 @@ def _is_traced(x: Any) -> bool:
     return isinstance(x, Handle) and x.node.is_traced
 
 
-def _explanation(graph: lists.Graph, reason: str = "") -> Explanation:
+def _explanation(graph: lists.Graph, reason: str = "", simplify: bool = False) -> Explanation:
     notes = [*notes_on(graph), *slow(graph.outputs, wasted=1)]
+    if simplify:
+        notes += _rewrites(graph)
     return Explanation(graph, unique(notes, limit=1000), reason)
+
+
+def _rewrites(graph: lists.Graph) -> list[Finding]:
+    """For each line of the program the rules that simplifying would apply there."""
+    history: Any = rewrite.simplify(graph, history=True).history  # type: ignore[attr-defined]
+    rules: dict[str | None, Counter[str]] = defaultdict(Counter)
+    for step in history:
+        for applied in step.applied:
+            rules[applied.line.where][applied.rule] += 1
+    return [
+        Finding("simplify", ", ".join(f"{n} x {rule}" for rule, n in counts.items()), None, where)
+        for where, counts in rules.items()
+    ]
 
 
 def _run(fun: Any, args: Any, kwargs: Any) -> Graph:

@@ -140,7 +140,7 @@ class Gradients:
         """Make a leaf require a gradient, or not; return it."""
         if flag == self.requires_grad:
             return self
-        if not self.is_leaf and not (flag and self.node.op.name == "stop_gradient"):
+        if not self.is_leaf and not (flag and _is_cut_off(self.node)):
             raise NotDifferentiableError(
                 "requires_grad of the result of an operation follows from its operands. Use "
                 f"detach() for a constant{at(user_line())}."
@@ -305,6 +305,12 @@ def _seed(node: Node, gradient: Any) -> Any:
 def _deposit(owner: Any, bar: Any) -> None:
     new = bar if isinstance(bar, Handle) else wrap(constant(bar))
     owner._grad = new if owner.grad is None else owner._grad + new
+
+
+def _is_cut_off(node: Node) -> bool:
+    """Whether a line is kept to be looked at only (`note_lines`), and is a constant otherwise."""
+    op: Any = node.op
+    return type(node) is Discrete and (not op.discrete or op.name == "stop_gradient")
 
 
 def _handle(node: Node) -> Any:

@@ -9,6 +9,8 @@ guarded    a strong zero stands where a slope may be infinite
 unused     an input that the outputs do not depend on, or not differentiably
 held       a large constant that the graph keeps
 shape      a shape that is found out by running, or a condition on sizes
+
+`wengert.explain` adds what is slow (slowness.py), and what simplifying would do.
 """
 
 from __future__ import annotations
