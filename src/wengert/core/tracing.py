@@ -161,20 +161,22 @@ def noted(inputs: Sequence[Any], where: str | None = None) -> dict[str, Any]:
 def _placed(spec: Any, inputs: Sequence[Any]) -> dict[str, Any]:
     """What is noted at a line: its spec, user's line, scope and level."""
     extra: dict[str, Any] = {"spec": spec}
-    level = 0
-    for a in inputs:
-        if isinstance(a, Node) and a.extra:
-            level = max(level, a.extra.get("level", 0))
     stem = _derivation.get()
     if stem is not None:
-        level = max(level, stem.level)
+        level = stem.level
         extra["where"], path = stem.where or user_line(), stem.scope
     else:
+        level = 0
         extra["where"], path = user_line(), _scope.get()
         if _metadata.get():
             extra["metadata"] = _metadata.get()
     if path:
         extra["scope"] = path
+    for a in inputs:
+        if isinstance(a, Node) and a.extra is not None:
+            below = a.extra.get("level", 0)
+            if below > level:
+                level = below
     if level:
         extra["level"] = level
     return extra
@@ -267,13 +269,14 @@ def record(
     spec, needs = infer(op, specs, params)
     if weak and type(spec) is Spec and all(s.weak for s in specs):
         spec = Spec(spec.shape, spec.dtype, weak=True)
-    cls: type[Node] = Discrete if sizes_of(params) else Constant
-    for a in inputs:
-        if type(a) is Node:
-            cls = Discrete if op.discrete or not is_recording() else Node
-            break
-        if type(a) is Discrete:
-            cls = Discrete
+    types = [type(a) for a in inputs]
+    cls: type[Node]
+    if Node in types:
+        cls = Discrete if op.discrete or not is_recording() else Node
+    elif Discrete in types or sizes_of(params):
+        cls = Discrete
+    else:
+        cls = Constant
     policy = chosen()
     if policy is not None:
         check_cast(policy, op, specs, spec)
