@@ -235,6 +235,20 @@ def test_slices_bounded_by_sizes():
         graph(y, x)
 
 
+def test_a_value_of_another_name_demands_the_length():
+    def f(x, y):
+        z = x * 1.0
+        z[1:] = y
+        return np.sum(z * z * x)
+
+    graph = wg.trace(wg.grad(f, (0, 1)))(wg.spec("n"), wg.spec("m"))
+    x, y = np.arange(1.0, 5.0), np.array([2.0, -1.0, 3.0])
+    for got, want in zip(graph(x, y), wg.grad(f, (0, 1))(x, y), strict=True):
+        np.testing.assert_array_equal(got, want)
+    with pytest.raises(ShapeError, match="what is chosen"):
+        graph(x, np.ones(2))
+
+
 def test_numpy_numbers_in_an_index_are_numbers():
     graph = wg.trace(lambda x: x[np.int64(1) : np.int32(3)] + x[np.int64(0)])(wg.spec("n"))
     same = wg.trace(lambda x: x[1:3] + x[0])(wg.spec("n"))

@@ -36,9 +36,9 @@ CASES = {
     "complex to complex": lambda x: wg.jacobian(lambda z: z * z * (1 + 2j))(x + 1j * x[::-1]),
     "complex to real": lambda x: wg.jacobian(lambda z: np.abs(z) ** 2)(x + 1j * x[::-1]),
     "real to complex": lambda x: wg.jacrev(lambda y: y * y * (1 + 2j))(x),
-    "containers": lambda x: wg.jacobian(
-        lambda d: {"a": d["u"] * 2.0, "b": d["u"].sum() * d["v"]}
-    )({"u": x, "v": x[0]}),
+    "containers": lambda x: wg.jacobian(lambda d: {"a": d["u"] * 2.0, "b": d["u"].sum() * d["v"]})(
+        {"u": x, "v": x[0]}
+    ),
     "nothing depends": lambda x: wg.jacobian(lambda y: np.ones(2))(x),
     "checkpoint": lambda x: wg.checkpoint(f)(x),
     "grad of checkpoint": lambda x: wg.grad(wg.checkpoint(scalar))(x),

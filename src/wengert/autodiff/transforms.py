@@ -193,6 +193,9 @@ _stop = register(_Stop("stop_gradient", "The identity, with a derivative of zero
 alike(_stop)
 
 
+_stop.spec(lambda x: x)
+
+
 @_stop.examples
 def _stop_examples(rng: np.random.Generator) -> Iterator[Example]:
     yield (rng.normal(size=(2, 3)),), {}

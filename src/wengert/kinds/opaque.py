@@ -21,6 +21,7 @@ import numpy as np
 from ..core.apply import Operation
 from ..core.node import Node
 from ..core.op import Sweep, register
+from ..core.sizes import broadcast
 from ..core.spec import Spec
 from ..errors import RuleError, at
 
@@ -132,7 +133,7 @@ def fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     if shape == target:
         return True
     try:
-        return np.broadcast_shapes(shape, target) == shape
+        return broadcast(shape, target) == shape
     except ValueError:
         return False
 

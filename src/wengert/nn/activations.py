@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..kinds.opaque import opaque
+from ..kinds.specs import of_elements
 from ..ops import choice
 from ..ops.choice import relu
 from ..ops.exponential import log_sigmoid, sigmoid, softplus
@@ -87,6 +88,9 @@ def _softmax(x, *, axis):
         x = x.astype(float)
     e = np.exp(x - np.max(x, axis=axis, keepdims=True, initial=-np.inf))
     return e / np.sum(e, axis=axis, keepdims=True)
+
+
+of_elements(_log_softmax, _softmax)
 
 
 @_softmax.examples

@@ -25,7 +25,7 @@ from ..core.dims import spelled
 from ..core.handle import Handle, dtype_of, is_traced, link, shape_of, value_of
 from ..core.node import Node
 from ..core.op import lookup, register
-from ..core.sizes import broadcast
+from ..core.sizes import require_equal
 from ..core.spec import Spec
 from ..kinds.linear import Linear, linear
 from . import masks
@@ -190,13 +190,10 @@ class SetItem(Operation):
         x, v, *operands = specs
         if not any(o.dtype.kind == "b" for o in operands):
             chosen = _chosen(x, operands, params["index"])
-            extra = max(len(v.shape) - len(chosen), 0)
-            long = any(n != 1 for n in v.shape[:extra])
-            if long or broadcast(v.shape[extra:], chosen) != chosen:
-                raise ValueError(
-                    f"a value of shape {spelled(v.shape)} does not fit what is chosen, "
-                    f"{spelled(chosen)}"
-                )
+            reason = f"a value of shape {spelled(v.shape)} for what is chosen, {spelled(chosen)}"
+            for n, m in _pairs(v.shape, chosen):
+                if not _is_one(n):
+                    require_equal(n, m, reason)
         return Spec(x.shape, x.dtype)
 
     def run(self, x: Any, v: Any, *operands: Any, index: Any) -> Any:  # type: ignore[override]
@@ -230,7 +227,8 @@ class SetItem(Operation):
                 v_bar = lookup("sum")(lookup("where")(value_of(hit), t, 0.0))
             else:
                 v_bar = getitem(t, *operands, index=index)
-                v_bar = _as_deep(self._kept(v_bar, node.spec.shape, operands, index), depth)
+                v_bar = self._kept(v_bar, node.spec.shape, operands, index)
+                v_bar = _as_deep(_as_long(v_bar, shape_of(v)), depth)
         return [x_bar, v_bar, *([None] * len(operands))]
 
     def _kept(self, v_bar: Any, shape: Any, operands: Any, index: Any) -> Any:
@@ -301,6 +299,24 @@ def _as_deep(v_bar: Any, ndim: int) -> Any:
     """With as many axes as the value had: NumPy drops leading ones when it assigns."""
     missing = ndim - v_bar.ndim
     return v_bar if missing <= 0 else v_bar.reshape((1,) * missing + v_bar.shape)
+
+
+def _is_one(n: Any) -> bool:
+    return type(n) is int and n == 1
+
+
+def _pairs(shape: tuple[Any, ...], chosen: tuple[Any, ...]) -> list[tuple[Any, Any]]:
+    """The lengths of a value beside those it is written to; leading axes of one are dropped."""
+    ndim = max(len(shape), len(chosen))
+    both = ((1,) * (ndim - len(s)) + s for s in (shape, chosen))
+    return list(zip(*both, strict=True))
+
+
+def _as_long(v_bar: Any, shape: tuple[Any, ...]) -> Any:
+    """With the value's own expressions for lengths that were demanded to be equal."""
+    pairs = _pairs(shape, v_bar.shape)
+    own = tuple(m if _is_one(n) else n for n, m in pairs)[len(pairs) - v_bar.ndim :]
+    return v_bar if own == v_bar.shape else v_bar.reshape(own)
 
 
 def _kept(v_bar: Any, shape: tuple[int, ...], index: Any) -> Any:

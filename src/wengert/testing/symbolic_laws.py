@@ -90,9 +90,19 @@ def _most_named(
                 graph = trace(function(_with(params, names)))(*specs)
             except WengertError:
                 continue
-            graph.verify()
-            return names, graph, function
+            if _serves(graph, args):
+                graph.verify()
+                return names, graph, function
     return None
+
+
+def _serves(graph: Graph, args: Any) -> bool:
+    """Whether the sizes of these operands are among those the graph was built for."""
+    try:
+        graph(*args)
+    except ShapeError as error:
+        return "does not serve" not in str(error)
+    return True
 
 
 def _named(a: Any, names: Mapping[int, Any]) -> Any:
