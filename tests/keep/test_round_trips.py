@@ -223,6 +223,22 @@ def test_a_model_is_kept_by_the_names_of_its_parameters(rng):
     assert set(names) == set(model.state_dict())
 
 
+def test_the_graph_of_a_model_is_kept_with_its_parameters_by_name(rng):
+    model = nn.Sequential(nn.Linear(3, 4, rng=0), nn.Tanh(), nn.Linear(4, 1, rng=1))
+    graph = wg.trace(model)(wg.spec(("n", 3)))
+    data = packed({"graph": graph, "model": dict(model.named_parameters())})
+    names = {f"model.{name}" for name in model.state_dict()}
+    assert set(wg.keep.inspect(_file(data)).variables) == names
+    again = unpacked(data)
+    x = rng.normal(size=(5, 3))
+    np.testing.assert_array_equal(again["graph"](x), graph(x))
+    with wg.no_grad():
+        again["model"]["2.bias"] += 1.0
+    np.testing.assert_array_equal(again["graph"](x), graph(x) + 1.0)
+    bound = unpacked(data, variables={f"model.{n}": p for n, p in model.named_parameters()})
+    assert bound["model"]["2.bias"] is dict(model.named_parameters())["2.bias"]
+
+
 def test_parameters_come_back_as_parameters():
     model = nn.Linear(2, 1, rng=0)
     again = round_trip(dict(model.named_parameters()))
@@ -366,8 +382,9 @@ def test_variables_live_as_long_as_the_graph():
 def test_variables_are_bound_to_tensors_of_the_program():
     w = wg.variable([1.0, 2.0], "w")
     data = packed(wg.trace(lambda x: np.sum(x * w))(wg.spec(2)))
-    mine = wg.variable([10.0, 20.0], "other")
+    mine = wg.variable([10.0, 20.0])
     graph = unpacked(data, variables={"w": mine})
+    assert mine.node.name is None
     assert float(graph(np.ones(2))) == 30.0
     with wg.no_grad():
         mine *= 2.0

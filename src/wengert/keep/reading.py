@@ -48,6 +48,7 @@ class Reader:
         self.arrays = arrays
         self.tensors: list[Handle] = []
         self.graphs: list[Any] = []
+        self.given: set[int] = set()  # ids of the tensors that were taken from `bound`
         self._bound = dict(bound)
         self._names: list[str] = []
         self.is_structure = False  # only there a leaf may stand
@@ -100,6 +101,7 @@ class Reader:
         if x["kind"] != "constant" and name in self._bound:
             made = self._bound.pop(name)
             _check_bound(name, made, value, x["kind"])
+            self.given.add(id(made))
         else:
             made = _new_tensor(x["class"])
             value = value.copy() if isinstance(value, np.ndarray) else value

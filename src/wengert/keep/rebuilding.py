@@ -181,9 +181,10 @@ class _Lines:
         if type(node) is not cls or not is_variable(node):
             need(letter != "C" and is_inexact(node.spec.dtype), "a variable of another type")
             node = cls(INPUT, (), NO_PARAMS, node.value, {**extra, "owner": weakref.ref(handle)})
-        for key, item in extra.items():
-            if key != "spec" and key not in (node.extra or {}):
-                node.note(key, item)
+        if id(handle) not in self.reader.given:  # what the program brought keeps its own notes
+            for key, item in extra.items():
+                if key != "spec" and key not in (node.extra or {}):
+                    node.note(key, item)
         # A list knows its tensors weakly: somebody has to hold one that only the file knew.
         node.note("holder", handle)
         return node

@@ -87,6 +87,7 @@ def _write(what: Any, file: Any, where: str | None, exclusive: bool) -> None:
             f"{at(user_line())}."
         )
     writer = Writer(graph_json, where)
+    writer.name_tensors(what)
     try:
         root = writer.value(what, ())
     except RecursionError as error:

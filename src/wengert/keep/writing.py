@@ -85,6 +85,7 @@ class Writer:
         self._put_graph = put_graph
         self._seen: dict[tuple[str, int], Any] = {}
         self._alive: list[Any] = []  # so that ids stay theirs
+        self._places: dict[int, str] = {}
 
     def value(self, x: Any, path: Path, depth: int = 0) -> Any:
         """The JSON of a value that stands at a path."""
@@ -205,8 +206,22 @@ class Writer:
             return self._once("tensor", node, lambda: self._new(None, node, name))
         return self._once("tensor", owner, lambda: self._new(owner, owner.node, name))
 
+    def name_tensors(self, x: Any) -> None:
+        """Name tensors by where they stand in containers, also those that graphs meet first."""
+        seen: set[int] = set()
+        stack: list[tuple[Any, Path]] = [(x, ())]
+        while stack:
+            item, path = stack.pop()
+            if isinstance(item, Handle) and is_variable(item.node) and item.node.extra is not None:
+                self._places.setdefault(id(item.node.extra["owner"]()), ".".join(path))
+            elif type(item) in (list, tuple, dict) and id(item) not in seen:
+                seen.add(id(item))
+                inside = item.items() if type(item) is dict else enumerate(item)
+                stack += [(part, (*path, str(k))) for k, part in reversed(list(inside))]
+
     def _new(self, owner: Handle | None, node: Node, name: str) -> int:
         given = node.name
+        name = self._places.get(id(owner), name)
         made = {
             "class": _class_of(owner, (name,)),
             "kind": KINDS.get(type(node), "constant") if is_variable(node) else "constant",
