@@ -10,7 +10,8 @@ import wengert as wg
 from wengert.backends import Backend, Interpreter, Transformed, backend, backends, register_backend
 from wengert.core.op import lookup
 from wengert.errors import BackendError, RegistryError
-from wengert.extend.transformers import make_transformer
+from wengert.extend import as_operation, ops
+from wengert.extend.transformers import Transformer, make_transformer
 
 
 @pytest.fixture
@@ -165,3 +166,37 @@ def test_transformers_of_style_004_are_backends():
     with pytest.raises(BackendError, match="'transformer python' has no implementation of sum"):
         wg.computation(np.sum(wg.input("z", shape=3)), backend=Transformed("python"))
     assert Transformed(make_transformer("numpy")).transformer.transformer_name == "numpy"
+
+
+class Twofold(ops.Op):
+    """Twice a value."""
+
+    def __init__(self, x):
+        super().__init__(x)
+
+    def transform(self, transformer, x):
+        return transformer.add(x, x)
+
+    def generate_adjoints(self, adjoints, delta, x):
+        x.generate_add_delta(adjoints, Twofold(delta))
+
+
+def test_op_classes_of_style_004_are_asked_for_their_transform():
+    class Counting(Transformer):
+        calls = 0
+
+        def add(self, x, y):
+            self.calls += 1
+            return np.add(x, y)
+
+    Counting.transformer_name = "counting"  # here, so that it is not registered
+    twofold = as_operation(Twofold)
+    made = Counting()
+    x = wg.input("x", shape=2)
+    f = wg.computation(twofold(x) + 1.0, x, backend=Transformed(made))
+    assert f([1.0, 2.0]).tolist() == [3.0, 5.0]
+    assert made.calls == 2
+    with pytest.raises(
+        BackendError, match="'transformer counting' has no implementation of multiply"
+    ):
+        wg.computation(twofold(x) * 2.0, x, backend=Transformed(made))
