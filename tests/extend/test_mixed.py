@@ -146,6 +146,21 @@ def test_both_modes_and_arrays(mixed, rng):
     np.testing.assert_allclose(ours, wg.hessian(lambda x: np.sum(plain(x)) ** 2)(x), rtol=1e-10)
 
 
+def test_many_rows(mixed, rng):
+    """No style states a batching rule, so rows are taken one by one, derivatives included."""
+    f, plain = mixed
+    x = rng.uniform(-1.5, 1.5, (3, 4))
+    np.testing.assert_allclose(wg.vmap(f)(x), plain(x), rtol=1e-13)
+    ours, exact = (wg.grad(lambda x, g=g: np.sum(g(x) ** 2)) for g in (f, plain))
+    np.testing.assert_allclose(wg.vmap(ours)(x), exact(x), rtol=1e-12)
+    got = wg.grad(lambda x: np.sum(wg.vmap(f)(x) ** 2))(x)
+    np.testing.assert_allclose(got, exact(x), rtol=1e-12)
+    twice = wg.vmap(wg.hessian(lambda x: np.sum(f(x)) ** 2))(x)
+    for row, found in zip(x, twice, strict=True):
+        want = wg.hessian(lambda x: np.sum(plain(x)) ** 2)(row)
+        np.testing.assert_allclose(found, want, rtol=1e-10, atol=1e-12)
+
+
 def test_value_is_the_same_on_arrays_and_tensors(mixed, rng):
     f, plain = mixed
     x = rng.normal(size=5)

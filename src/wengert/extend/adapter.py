@@ -25,7 +25,7 @@ from ..autodiff.directional import vjp as vjp_of
 from ..autodiff.project import project
 from ..autodiff.reverse import pullback
 from ..core.apply import apply
-from ..core.handle import Handle, is_traced, shape_of, value_of, wrap
+from ..core.handle import Handle, describe, is_traced, shape_of, value_of, wrap
 from ..core.node import Node, constant
 from ..core.op import Op, Sweep, lookup
 from ..core.spec import is_inexact, spec_of
@@ -307,8 +307,8 @@ def fitted(bar: Any, value: Any, what: str, where: str | None = None) -> Any:
         It cannot belong to that value.
     """
     if isinstance(value, Handle | np.ndarray | np.generic):
-        spec = spec_of(value_of(value))
-        given = spec_of(value_of(bar))
+        spec = describe(value)
+        given = describe(bar)
         if given is None or isinstance(given, tuple) or given.dtype.kind not in "biufc":
             raise _misfit(what, type(bar).__name__ if given is None else given, spec, where)
         if given.shape != spec.shape and not fits(given.shape, spec.shape):
@@ -319,7 +319,7 @@ def fitted(bar: Any, value: Any, what: str, where: str | None = None) -> Any:
     if isinstance(value, Number):
         if isinstance(bar, str | bytes | list | tuple | dict | set):
             raise _misfit(what, type(bar).__name__, type(value).__name__, where)
-        if np.ndim(value_of(bar)):  # the number met an array: broadcasting, undone
+        if shape_of(bar):  # the number met an array: broadcasting, undone
             return lookup("sum_to")(bar, shape=())  # type: ignore[operator]
     return bar
 
@@ -340,7 +340,7 @@ def one_like(value: Any, what: str) -> Any:
         The value is not one number.
     """
     if isinstance(value, Handle):
-        return wrap(constant(one_like(value.node.value, what)))
+        return wrap(constant(one_like(stand_in(value), what)))
     if isinstance(value, np.ndarray | np.generic) and value.size == 1:
         return np.ones_like(value)[()]
     if isinstance(value, Number) and not isinstance(value, np.generic):
@@ -350,6 +350,14 @@ def one_like(value: Any, what: str) -> Any:
         f"{what} is {given}, and only one number has a gradient without being told in which "
         f"direction. Reduce it to one number, or pass a seed of its type{at(user_line())}."
     )
+
+
+def stand_in(handle: Handle) -> Any:
+    """The value of a tensor; while a graph is built, another of its dtype and number of axes."""
+    if not is_traced(handle):
+        return handle.node.value
+    spec = handle.node.spec
+    return np.zeros([n if isinstance(n, int) else 2 for n in spec.shape], spec.dtype)
 
 
 def pull(function: Callable[..., Any], operands: Sequence[Any], t: Any) -> list[Any]:
@@ -371,7 +379,7 @@ def pull(function: Callable[..., Any], operands: Sequence[Any], t: Any) -> list[
 
 def has_derivative(x: Any) -> bool:
     """Whether `x` is a number or array of floating or complex dtype."""
-    spec = spec_of(value_of(x))
+    spec = describe(x)
     return spec is not None and not isinstance(spec, tuple) and is_inexact(spec.dtype)
 
 

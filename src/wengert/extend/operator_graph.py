@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle, value_of
-from ..core.spec import Shape, Spec, spec_of
+from ..core.handle import Handle, describe
+from ..core.spec import Shape, Spec
 from ..errors import (
     CycleError,
     DtypeError,
@@ -391,11 +391,10 @@ def _complain(objective: GraphNode, param: GraphNode, unconnected: str) -> None:
 
 
 def _checked(node: GraphNode, value: Any) -> Any:
-    plain = value_of(value)
-    spec = spec_of(plain)
+    spec = describe(value)
     if spec is None or isinstance(spec, tuple) or spec.shape != node.shape:
         raise ShapeError(
-            f"A value of {spec or type(plain).__name__} for {node!r}. Give an array of shape "
+            f"A value of {spec or type(value).__name__} for {node!r}. Give an array of shape "
             f"{node.shape}{at(user_line())}."
         )
     if spec.dtype == node.data_type:

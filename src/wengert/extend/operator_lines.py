@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import value_of
-from ..core.spec import spec_of
+from ..core.handle import describe
 from .adapter import UserOperation, name_in_module, params_key
 from .operator_graph import LINE_OF, MAKERS, OperatorGraph
 from .operators import AbstractOperator, LogicalOperator, OrphanOperator
@@ -86,7 +85,7 @@ class OperatorOperation(UserOperation):
 
     def line(self, values: Sequence[Any], params: Mapping[str, Any]) -> OperatorLine:
         """The operator for operands of these shapes and dtypes."""
-        specs = [spec_of(value_of(v)) for v in values]
+        specs = [describe(v) for v in values]
         key = (tuple((s.shape, s.dtype) for s in specs), params_key(params))
         line = self._lines.get(key)
         if line is None:

@@ -32,10 +32,10 @@ from typing import Any
 import numpy as np
 
 from ..core.apply import apply
-from ..core.handle import Handle, value_of
+from ..core.handle import Handle
 from ..core.op import REGISTRY, register
 from ..errors import NotDifferentiableError, RegistryError, RuleError, at, user_line
-from .adapter import UserOperation, name_in_module
+from .adapter import UserOperation, name_in_module, stand_in
 
 Rule = Callable[..., Any]
 Signature = tuple[type, ...]
@@ -61,9 +61,9 @@ _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 def matches(operand: Any, wanted: type) -> bool:
     """Whether an operand, tensor or plain, is of a type in the sense of rules (see the top)."""
-    value = value_of(operand)
     if wanted is object:
         return True
+    value = stand_in(operand) if isinstance(operand, Handle) else operand
     is_number = isinstance(value, bool | int | float | complex | np.generic | np.ndarray)
     if not is_number:
         return isinstance(value, wanted)
@@ -387,7 +387,7 @@ def _show(types: Signature) -> str:
 
 
 def _kind(x: Any) -> str:
-    value = value_of(x) if isinstance(x, Handle) else x
+    value = stand_in(x) if isinstance(x, Handle) else x
     dtype = getattr(value, "dtype", None)
     if dtype is None:
         return type(value).__name__
