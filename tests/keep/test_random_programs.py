@@ -10,7 +10,7 @@ import textwrap
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
@@ -123,6 +123,8 @@ def same_numbers(a, b):
 
 
 @given(programs, st.booleans())
+@example([("primitive", 0, 0, 0)], True)
+@example([("body", 0, 0, 0), ("columns", 1, 2, 0)], True)
 @settings(max_examples=60)
 def test_programs(program, symbolic):
     symbolic = symbolic and not NUMBERED & {step[0] for step in program}

@@ -195,7 +195,8 @@ class _Lines:
         except ValueError as error:
             raise Damage(f"{op.name} refuses its operands or parameters: {error}") from error
         if found is None:
-            extra["probed"] = extra["unchecked"] = True
+            if "probed" not in extra:  # that is not in the file, and not to be when saved again
+                extra["probed"] = extra["unchecked"] = True
             return
         spec, needs = found
         if bare(spec) != bare(extra["spec"]):
