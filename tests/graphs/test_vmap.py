@@ -375,14 +375,31 @@ def test_an_operation_states_its_rule(unregistered):
         wg.vmap(twice)(X)
 
 
-def test_operations_without_a_rule_are_taken_row_by_row():
-    kernel = np.array([1.0, -2.0])
-    f = lambda x: np.sum(np.convolve(x, kernel) ** 2)  # noqa: E731
+def test_operations_without_a_rule_are_taken_row_by_row(unregistered):
+    @wg.primitive
+    def longest_first(x):
+        return x[np.argsort(-np.abs(x))] if x.ndim == 1 else 1 / 0
+
+    @wg.extend.vjp(longest_first)
+    def _(g, out, x):
+        back = np.argsort(np.argsort(-np.abs(x)))
+        return (g[back],)
+
+    f = lambda x: np.sum(longest_first(x)[:2] ** 2)  # noqa: E731
     same(wg.vmap(f)(X), loop(f, X))
     same(wg.vmap(wg.grad(f))(X), loop(wg.grad(f), X))
     same(wg.grad(lambda X: np.sum(wg.vmap(f)(X)))(X), loop(wg.grad(f), X))
-    with pytest.raises(TraceError, match="convolve states no batching rule"):
-        wg.trace(wg.vmap(f))(wg.spec(("n", 3)))
+    with pytest.raises(TraceError, match="longest_first states no batching rule"):
+        wg.trace(wg.vmap(longest_first))(wg.spec(("n", 3)))
+
+
+def test_convolutions():
+    kernel = np.array([1.0, -2.0])
+    for f in (lambda x: np.sum(np.convolve(x, kernel) ** 3), lambda x: np.convolve(x, x)[1]):
+        same(wg.vmap(f)(X), loop(f, X))
+        same(wg.vmap(wg.grad(f))(X), loop(wg.grad(f), X))
+    both = wg.vmap(np.correlate)(X, X[:, :2])
+    same(both, np.stack([np.correlate(x, x[:2]) for x in X]))
 
 
 def test_user_primitives(unregistered):

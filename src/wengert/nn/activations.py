@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..kinds.batching import along
 from ..kinds.opaque import opaque
 from ..kinds.specs import of_elements
 from ..ops import choice
@@ -91,6 +92,8 @@ def _softmax(x, *, axis):
 
 
 of_elements(_log_softmax, _softmax)
+for _op in (_log_softmax, _softmax):
+    along(_op)
 
 
 @_softmax.examples

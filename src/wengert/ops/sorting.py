@@ -19,10 +19,13 @@ from typing import Any
 import numpy as np
 
 from ..core.apply import Operation
-from ..core.op import register
-from ..kinds.batching import along
+from ..core.dims import is_symbolic
+from ..core.handle import shape_of
+from ..core.op import lookup, register
+from ..kinds.batching import along, ndim_of
 from ..kinds.linear import linear
 from ..kinds.opaque import opaque
+from .indexing import Hole
 
 
 @linear(oracle="numpy")
@@ -265,6 +268,36 @@ def _convolve_vjp(t, out, x, v):
 
 slide.define_jvp(_bilinear_jvp(slide))
 convolve.define_jvp(_bilinear_jvp(convolve))
+
+
+WINDOWS = 1 << 16  # numbers in the windows of one row, above which rows are better taken singly
+
+
+@slide.batch
+def _slide_rows(args, batched, size):
+    x, v = args
+    n, k = shape_of(x)[-1], shape_of(v)[-1]
+    if is_symbolic((n, k)) or n * k > WINDOWS:
+        return NotImplemented
+    places = np.arange(n - k + 1)[:, None] + np.arange(k)
+    windows = lookup("getitem")(x, places, index=(Ellipsis, Hole(0)))
+    words = [("a" if b else "") + w for b, w in zip(batched, ("sk", "k"), strict=True)]
+    return lookup("einsum")(windows, v, letters=(*words, "as"))
+
+
+@convolve.batch
+def _convolve_rows(args, batched, size):
+    x, v = args
+    if is_symbolic((shape_of(x)[-1], shape_of(v)[-1])):
+        return NotImplemented
+    if shape_of(x)[-1] < shape_of(v)[-1]:
+        x, v, batched = v, x, batched[::-1]
+    *lead, n = shape_of(x)
+    k = shape_of(v)[-1]
+    inside = (Ellipsis, slice(k - 1, k - 1 + n))
+    padded = lookup("scatter")(x, index=inside, shape=(*lead, n + 2 * k - 2))
+    turned = lookup("flip")(v, axis=ndim_of(v) - 1)
+    return slide.batch_rule((padded, turned), batched, size)
 
 
 @slide.examples
