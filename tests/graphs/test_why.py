@@ -131,6 +131,15 @@ def test_one_of_two_arguments():
     np.testing.assert_array_equal(found.gradient[0], np.full(3, 2.0))
 
 
+def test_a_condition_on_the_way_is_not_blamed():
+    def f(x):
+        h = np.where(x > 1.0, 2.0 * x, x)
+        return np.sum(np.floor(h))  # here
+
+    found = wg.why(f, X)
+    assert found.kinds == ("discrete",) and found[0].line == marked(f)
+
+
 def test_only_the_line_that_passes_nothing_is_named():
     def f(x):
         h = x * 2.0
@@ -371,6 +380,26 @@ def test_both_branches_of_a_choice():
     assert wg.why(f, X).kinds == ("masked", "saturated")
 
 
+def test_where_the_other_operand_became_zero():
+    def f(x):
+        h = np.maximum(x - 9.0, 0.0)
+        return np.sum(h * h)  # here
+
+    found = wg.why(f, X)
+    assert found.kinds == ("multiplied",) and found[0].line == marked(f)
+    assert f"became zero in maximum float64[3] at {__file__}:{marked(f) - 1}" in found[0].message
+
+
+def test_a_branch_not_taken_is_not_blamed():
+    def f(x):
+        h = np.clip(x, 7.0, 8.0)  # here
+        h = np.where(h > 1.0, np.sin(h), np.cos(h))
+        return np.sum(h)
+
+    found = wg.why(f, X)
+    assert found.kinds == ("saturated",) and found[0].line == marked(f)
+
+
 def test_a_hook_that_makes_zeros():
     x = wg.tensor(X, requires_grad=True)
     h = x * 2.0
@@ -473,12 +502,13 @@ def test_an_infinite_constant_is_good_until_it_turns():
 
 def test_a_denominator_that_overflowed():
     def f(x):
-        e = np.exp(-1000.0 * x)
-        return 1.0 / (1.0 + e)  # here
+        e = np.exp(-1000.0 * x)  # here
+        return 1.0 / (1.0 + e)
 
     found = wg.why(f, -1.0)
     assert (found.kinds, found.symptoms) == (("overflow",), ("zero",))
     assert found[0].line == marked(f) and "exp of 1000 is inf" in found[0].message
+    assert f"So divide float64[] is flat at {__file__}:{marked(f) + 1}" in found[0].message
 
 
 def test_nothing_chosen():

@@ -79,17 +79,6 @@ class Backward:
                 edge = Edge(node, i, a, magnitude(given), magnitude(passed))
                 self.into.setdefault(a, []).append(edge)
 
-    def leading_to(self, target: Node) -> set[Node]:
-        """The lines of this sweep that a derivative passes on its way to a target."""
-        found = {target}
-        stack = [target]
-        while stack:
-            for edge in self.into.get(stack.pop(), ()):
-                if edge.line not in found:
-                    found.add(edge.line)
-                    stack.append(edge.line)
-        return found
-
 
 def swept(outputs: Sequence[Node], targets: Sequence[Node]) -> Backward:
     """The sweep as the engine does it: guarded, if it gives a NaN otherwise."""

@@ -60,8 +60,7 @@ def disconnected(
     reached = dependent(lines, [target]) & set(lines)
     if target in lines:
         smooth = dependent(lines, [target], smooth=True)
-        stops = [n for n in lines if n in reached and n not in smooth and _touches(n, smooth)]
-        found = [_stop(n) for n in stops]
+        found = [_stop(n) for n in _last_stops(outputs, reached, smooth)]
         # Behind the last line that a derivative does pass, an operand may take none.
         return found or [
             _unpassed(n, smooth)
@@ -72,8 +71,21 @@ def disconnected(
     return found or [*_copies(target, lines), _unused(outputs, target, lines)]
 
 
-def _touches(node: Node, smooth: set[Node]) -> bool:
-    return any(type(a) is Node and a in smooth for a in node.args)
+def _last_stops(outputs: Sequence[Node], reached: set[Node], smooth: set[Node]) -> list[Node]:
+    """Lines behind which no derivative goes on, met from y: a condition on the way is none."""
+    found = []
+    stack = [n for n in dict.fromkeys(outputs) if n in reached and n not in smooth]
+    seen = set(stack)
+    while stack:
+        node = stack.pop()
+        before = [a for a in node.args if isinstance(a, Node) and a in reached]
+        if any(a in smooth for a in before):
+            found.append(node)
+        for a in before:
+            if a not in smooth and a not in seen:
+                seen.add(a)
+                stack.append(a)
+    return sorted(found, key=lambda n: -n.serial)
 
 
 def _released(node: Node) -> Finding:

@@ -31,21 +31,30 @@ JOINING = frozenset("concatenate stack getitem scatter part shift slide diagonal
 
 
 def died(back: Backward, target: Node) -> list[Finding]:
-    """Where, from y backwards, what was not zero became zero on the way to a target."""
-    way = back.leading_to(target)
+    """Where, from y backwards, what was not zero became zero on the way to a target.
+
+    The way is followed from the target, through lines that received nothing but zeros, up to the
+    edges at which something died.  A branch not taken is passed over: what it shares with the one
+    that was taken is alive.
+    """
     findings: list[Finding] = []
-    for node in sorted(way, key=lambda n: -n.serial):
-        t = back.cotangents.get(node)
+    seen = {target}
+    stack = [target]
+    while stack:
+        node = stack.pop()
         edges = back.into.get(node, [])
         alive = [e for e in edges if magnitude(back.cotangents[e.line]) > 0]
         findings += [_death(e, back) for e in alive if e.passed == 0]
         passing = [e for e in alive if e.passed > 0]
-        arrived = back.arrived.get(node, t)
-        if len(passing) > 1 and magnitude(arrived) == 0:
-            findings.append(_cancelled(node, passing))
-        if node in back.arrived and magnitude(arrived) > 0 and magnitude(t) == 0:
+        if node in back.arrived and magnitude(back.arrived[node]) > 0:
             message = f"a hook on {named(node)} made a gradient of zeros"
             findings.append(Finding("hook", message, node, node.where, "zero"))
+        elif len(passing) > 1:
+            findings.append(_cancelled(node, passing))
+        for e in edges:
+            if e.line not in seen and magnitude(back.cotangents[e.line]) == 0:
+                seen.add(e.line)
+                stack.append(e.line)
     return sorted(findings, key=lambda f: -(f.node.serial if f.node else 0))
 
 
@@ -68,8 +77,29 @@ def _death(edge: Edge, back: Backward) -> Finding:
             "back for the copies adds up to exactly zero",
         )
     else:
-        kind, message = _cause(edge, back.cotangents[line], back)
+        t = back.cotangents[line]
+        overflowed = _overflowed(edge, t)
+        if overflowed is not None:
+            return overflowed
+        kind, message = _cause(edge, t, back)
     return Finding(kind, message, line, line.where, "zero")
+
+
+def _overflowed(edge: Edge, t: Any) -> Finding | None:
+    """An operand that became infinite before, so that the operation is flat here."""
+    line = edge.line
+    if line.op.kind != "elementwise" or isinstance(t, tuple):  # type: ignore[union-attr]
+        return None
+    for a in line.args_as_nodes():
+        values = _where_alive(a.value, t)
+        if not np.size(values) or not np.all(np.isinf(values)):
+            continue
+        first = spoken(*origin(a), "zero")
+        if first.kind == "overflow":
+            at = f" at {line.where}" if line.where else ""
+            message = f"{first.message}. So {named(line)} is flat{at}"
+            return Finding("overflow", message, first.node, first.where, "zero")
+    return None
 
 
 def _cause(edge: Edge, t: Any, back: Backward) -> Cause:
@@ -176,8 +206,22 @@ def _multiply(edge: Edge, t: Any) -> Cause | None:
     return (
         "multiplied",
         f"{edge.line.op.name}: the other operand is exactly zero{_count(edge, t)}, and so is the "
-        "product of it with what comes back",
+        f"product of it with what comes back{_since(other)}",
     )
+
+
+def _since(zero: Any) -> str:
+    """Where a value of zeros became so, if an operation made it of others."""
+    made = None
+    while isinstance(zero, Node) and zero.args and not getattr(zero.op, "alias", False):
+        if np.any(plain(zero)):
+            break
+        made = zero
+        before = [a for a in zero.args if isinstance(a, Node) and not isinstance(a.value, tuple)]
+        zero = next((a for a in before if not np.any(plain(a))), None)
+    if made is None:
+        return ""
+    return f". It became zero in {named(made)}{f' at {made.where}' if made.where else ''}"
 
 
 def _divide(edge: Edge, t: Any) -> Cause | None:
@@ -187,13 +231,7 @@ def _divide(edge: Edge, t: Any) -> Cause | None:
     below = _where_alive(plain(edge.line.args[1]), t)
     if not np.all(np.isinf(below)):
         return None
-    message = f"divide: the denominator is infinite{_count(edge, t)}"
-    line = edge.line.args[1]
-    if isinstance(line, Node) and line.args:
-        first = spoken(*origin(line), "zero")
-        at = f" at {first.where}" if first.where else ""
-        return first.kind, f"{message}. It became so{at}: {first.message}"
-    return "multiplied", message
+    return "multiplied", f"divide: the denominator is infinite{_count(edge, t)}"
 
 
 def _setitem(edge: Edge, t: Any) -> Cause | None:
