@@ -72,7 +72,7 @@ def _freedom(x: Any, axis: Any, ddof: Any) -> Any:
     """n - ddof, NaN where nothing is left of it."""
     n = count_along(getattr(x, "shape", ()), axis) - ddof
     if isinstance(n, Handle) or (isinstance(n, Dim) and not is_decided_positive(n)):
-        left = n if isinstance(n, Handle) else size_value(n)
+        left: Any = n if isinstance(n, Handle) else size_value(n)
         return where(left > 0, left, np.nan)
     return n if n > 0 else np.nan
 
