@@ -565,6 +565,16 @@ def test_where_a_slope_was_singular(f, symptom):
     assert "0" in found[0].message and "np." in found[0].message
 
 
+def test_infinities_of_both_signs():
+    def f(x):
+        return np.sum(np.sqrt(x) * np.array([1.0, -1.0]))
+
+    np.testing.assert_array_equal(wg.grad(f)(np.zeros(2)), [np.inf, -np.inf])
+    np.testing.assert_array_equal(wg.why(f, np.zeros(2)).gradient, [np.inf, -np.inf])
+    x_dot = wg.jvp(lambda x: np.sqrt(x) * np.array([1.0, -1.0]), (np.zeros(2),), (np.ones(2),))[1]
+    np.testing.assert_array_equal(x_dot, [np.inf, -np.inf])
+
+
 def test_the_bad_element_is_named():
     found = wg.why(lambda x: np.sum(np.sqrt(x)), np.array([[1.0, 2.0], [0.0, 3.0]]))
     assert "element (1, 0)" in found[0].message and "at 0 is inf" in found[0].message

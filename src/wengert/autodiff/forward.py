@@ -57,9 +57,9 @@ def pushforward(
         sweep = Sweep(tape.wanted, recorded, guarded)
         with np.errstate(all="ignore"):
             dots = _sweep(tape, tangents, sweep, outputs)
-        result = [dots.get(n) for n in outputs]
-        if not any(has_nan(d) for d in result):
-            break
+            result = [dots.get(n) for n in outputs]
+            if not any(has_nan(d) for d in result):
+                break
     dots.clear()
     return result if recorded else owned(result)
 

@@ -74,12 +74,12 @@ def pullback(
         sweep = Sweep(tape.wanted, recorded, guarded)
         with np.errstate(all="ignore"):
             done = _sweep(tape, seeds, chosen, sweep)
-        bars = [done.get(n) for n in targets]
-        if not recorded:  # a user's rule may return handles
-            bars = [b.node.value if isinstance(b, Handle) else b for b in bars]
-        done.clear()
-        if not any(has_nan(b) for b in bars):
-            break
+            bars = [done.get(n) for n in targets]
+            if not recorded:  # a user's rule may return handles
+                bars = [b.node.value if isinstance(b, Handle) else b for b in bars]
+            done.clear()
+            if not any(has_nan(b) for b in bars):
+                break
     return bars if recorded else owned(bars)
 
 

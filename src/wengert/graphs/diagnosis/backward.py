@@ -83,9 +83,9 @@ class Backward:
 def swept(outputs: Sequence[Node], targets: Sequence[Node]) -> Backward:
     """The sweep as the engine does it: guarded, if it gives a NaN otherwise."""
     first = Backward(outputs, targets, guarded=False)
-    if any(has_nan(first.cotangents.get(n)) for n in targets):
-        return Backward(outputs, targets, guarded=True)
-    return first
+    with np.errstate(all="ignore"):
+        nan = any(has_nan(first.cotangents.get(n)) for n in targets)
+    return Backward(outputs, targets, guarded=True) if nan else first
 
 
 def magnitude(t: Any) -> float:
