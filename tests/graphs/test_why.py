@@ -571,6 +571,8 @@ def test_infinities_of_both_signs():
 
     np.testing.assert_array_equal(wg.grad(f)(np.zeros(2)), [np.inf, -np.inf])
     np.testing.assert_array_equal(wg.why(f, np.zeros(2)).gradient, [np.inf, -np.inf])
+    jacobian = wg.jacobian(lambda x: np.sum(np.sqrt(x)) * np.array([1.0, -1.0]))(np.zeros(1))
+    np.testing.assert_array_equal(jacobian, [[np.inf], [-np.inf]])
     x_dot = wg.jvp(lambda x: np.sqrt(x) * np.array([1.0, -1.0]), (np.zeros(2),), (np.ones(2),))[1]
     np.testing.assert_array_equal(x_dot, [np.inf, -np.inf])
 

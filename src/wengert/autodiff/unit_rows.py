@@ -132,4 +132,5 @@ def _cut(found: Sequence[Block], sizes: Sequence[Any]) -> list[list[Block]]:
 
 def sound(blocks: Sequence[Sequence[Block]]) -> bool:
     """Whether there is no NaN, which a sweep along one vector might know how to avoid."""
-    return not any(has_nan(x) for row in blocks for x in row)
+    with np.errstate(invalid="ignore"):  # infinities of both signs
+        return not any(has_nan(x) for row in blocks for x in row)

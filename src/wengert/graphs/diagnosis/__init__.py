@@ -10,6 +10,10 @@
     remedies.py      what to write instead
     growth.py        a gradient that is very large or very small: where it grew or shrank
     slowness.py      loops of small operations, repetitions, copies
+    examine.py       all of these questions, asked of one y and some x
+    notes.py         what is worth knowing about the lines of a graph
+    cost.py          operations and bytes of a line
+    explanation.py   Explanation: a function, line by line of its program
     source.py        where a line stands in the user's program
 
 `wengert.why` and `wengert.explain` (one floor up, in graphs/) are made of these.
