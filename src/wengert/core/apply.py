@@ -39,24 +39,19 @@ def apply(
     params: dict[str, Any] = NO_PARAMS,
     run: Callable[..., Any] | None = None,
 ) -> Any:
-    """Run an operation on operands of which at least one is a handle; return a handle.
+    """Run an operation on operands of which at least one is a handle.
 
     Parameters
     ----------
-    op : Op
-        The operation.
-    args : sequence
-        Handles, arrays, numbers.
-    params : dict
-        Static parameters.
+    op, args, params
+        The operation, its operands (handles, arrays, numbers) and its static parameters.
     run : callable, optional
         What runs in place of ``op.run``: Python's own operator, which does what NumPy does and
         is faster on single numbers.
 
     Returns
     -------
-    Handle, or tuple of Handle
-        A tuple for an operation with several outputs.
+    Handle, or tuple of Handle for an operation with several outputs
     """
     if len(args) == 2:  # unrolled, as below: a loop would cost a quarter of the whole call
         a, b = args
@@ -64,8 +59,6 @@ def apply(
             a = a.node
             x = a.value
             if type(x) is not _Array:
-                if x is None:
-                    return record(op, args, params, run is not None)
                 x = unweakened(x)
         else:
             x = a
@@ -73,11 +66,11 @@ def apply(
             b = b.node
             y = b.value
             if type(y) is not _Array:
-                if y is None:
-                    return record(op, args, params, run is not None)
                 y = unweakened(y)
         else:
             y = b
+        if x is None or y is None:
+            return record(op, args, params, run is not None)
         inputs: Any = (a, b)
         values: Any = (x, y)
         recorded = type(a) is Node or type(b) is Node
@@ -92,7 +85,7 @@ def apply(
         recorded, derived, arrays = type(a) is Node, not isinstance(a, Constant), False
     else:
         inputs, values, recorded, derived, arrays = _gather(args)
-        if any([v is None and isinstance(a, Node) for a, v in zip(inputs, values, strict=True)]):
+        if any([v is None for v in values]):
             return record(op, args, params, run is not None)
     if run is None:
         run = op.run
@@ -100,19 +93,15 @@ def apply(
         value = run(*values, **params) if params else run(*values)
     except (TypeError, ValueError, IndexError) as error:
         if isinstance(error, TracedBranchError) and sizes_of(params):
-            return record(op, args, params)  # a size with a name among the parameters
+            return record(op, args, params)
         raise refusal(op, values, error) from error
     if derived and (_Pauses.count == 0 or _enabled.get()):
         if arrays:
             inputs = tuple([keep(a) if type(a) is _Array else a for a in inputs])
         node = _new(Node if recorded and not op.discrete else Discrete)
         node.op, node.args = op, inputs
-    elif derived and _session.get() is not None:  # a variable is no constant, recorded or not
-        node = _new(Discrete)
-        node.op, node.args = op, inputs
     else:
-        node = _new(Constant)
-        node.op, node.args = CONSTANT, ()
+        node = _unrecorded(op, inputs, derived)
     node.extra = None
     if op.notes_where or (_Pauses.count and _session.get() is not None):
         node.extra = noted(inputs)
@@ -126,6 +115,17 @@ def apply(
     handle = _new(_Class.handle)
     handle.node = node
     return handle
+
+
+def _unrecorded(op: Op, inputs: tuple[Any, ...], derived: bool) -> Node:
+    """A line without history; but what depends on a variable is no constant of a graph."""
+    if derived and _session.get() is not None:
+        node: Node = _new(Discrete)
+        node.op, node.args = op, inputs
+    else:
+        node = _new(Constant)
+        node.op, node.args = CONSTANT, ()
+    return node
 
 
 def _gather(args: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any], bool, bool, bool]:

@@ -103,9 +103,6 @@ class Dim:
     def __neg__(self) -> Any:
         return Dim({p: -c for p, c in self._terms.items()})
 
-    def __pos__(self) -> Dim:
-        return self
-
     def __sub__(self, other: Any) -> Any:
         if _terms_of(other) is None:
             return _as_value(self, operator.sub, other)

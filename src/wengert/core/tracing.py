@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DtypeError, OperandError, ShapeError, WengertError, user_line
+from ..errors import DtypeError, OperandError, ShapeError, WengertError, at, user_line
 from .dims import Dim, bounds, register_value
 from .handle import Handle, wrap
 from .node import INPUT, NO_PARAMS, Constant, Discrete, Leaf, Node, keep
@@ -264,6 +264,9 @@ def record(
     """
     inputs = tuple([_argument(a, op) for a in args])
     specs = tuple([_spec(a) for a in inputs])
+    if None in specs:
+        odd = next(type(a).__name__ for a, s in zip(inputs, specs, strict=True) if s is None)
+        raise DtypeError(f"{op.name} of a {odd}, which is no number{at(user_line())}.")
     if params:
         params = normalised(params)
     spec, needs = infer(op, specs, params)

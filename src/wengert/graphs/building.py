@@ -1,6 +1,9 @@
 """Building: one run of a Python function with tensors that have no value, and what it wrote down.
 
-built   the graph of a function for given arguments; `trace` and every transformation call it
+    built   the graph of a function for given arguments; `trace` and every transformation call it
+
+Specs, arrays and numbers among the arguments are replaced by placeholders.  What the function
+writes to is put back when it returns, and becomes updates of the graph.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Looking and keeping: pictures, pages, costs, files; and whether two graphs are the same.
 
-Thin methods over the packages that do it, which know lists and not this class.
+Thin methods over the packages that do it (rewrite, show, backends, keep), which know lists and not
+this class.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Parts: what a line depends on, what depends on it, what lies between, and these as graphs."""
+"""Parts: what a line depends on, what depends on it, what lies between, and these as graphs.
+
+    ancestors, descendants, between   lines, in the order of the graph
+    subgraph                          some lines computed from some others, as a graph
+"""
 
 from __future__ import annotations
 
