@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import value_of
-from ..errors import ArgumentError, at, user_line
+from ..core.handle import shape_of, value_of
+from ..errors import ArgumentError, TraceError, at, user_line
+from ..random import Stream
 from .activations import (
     leaky_relu,
     log_sigmoid,
@@ -32,6 +33,7 @@ from .losses import (
     mse_loss,
     nll_loss,
 )
+from .tracing import is_traced_call
 
 __all__ = [
     "leaky_relu",
@@ -80,12 +82,15 @@ def dropout(x: Any, p: float = 0.5, training: bool = True, rng: Any = None) -> A
         From 0 to 1; 1 gives zeros.
     training : bool, default True
         False returns `x` as it is.
-    rng : int or numpy.random.Generator, optional
+    rng : int, numpy.random.Generator or wengert.random.Stream, optional
+        In a graph a `Stream`, so that each run drops others.
 
     Raises
     ------
     ArgumentError
         p is not a probability.
+    TraceError
+        A graph is being built, of which every run would drop the same elements.
 
     References
     ----------
@@ -98,5 +103,14 @@ def dropout(x: Any, p: float = 0.5, training: bool = True, rng: Any = None) -> A
         )
     if not training or p == 0.0:
         return x
-    kept = np.random.default_rng(rng).random(np.shape(value_of(x))) >= p
+    if isinstance(rng, Stream):
+        kept = value_of(rng.uniform(shape_of(x))) >= p
+    elif is_traced_call((x,)):
+        raise TraceError(
+            "dropout in training while a graph is built: every run would drop the same elements. "
+            "Give it a stream of random numbers, rng=wengert.random.Stream(seed), or evaluate, "
+            f"model.eval(){at(user_line())}."
+        )
+    else:
+        kept = np.random.default_rng(rng).random(shape_of(x)) >= p
     return np.where(kept, x * (1.0 / (1.0 - p) if p < 1.0 else 0.0), 0.0)

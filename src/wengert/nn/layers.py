@@ -17,8 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import value_of
+from ..core.dims import spelled
+from ..core.handle import shape_of
 from ..errors import ArgumentError, ShapeError, at, user_line
+from ..random import Stream
 from . import functional as F
 from . import init
 from .losses import REDUCTIONS
@@ -76,9 +78,9 @@ class Linear(Module):
 
     def forward(self, x: Any) -> Any:
         """``x @ weight.T + bias``."""
-        if np.shape(value_of(x))[-1:] != (self.in_features,):
+        if shape_of(x)[-1:] != (self.in_features,):
             raise ShapeError(
-                f"{self!r} was given shape {np.shape(value_of(x))}: its last axis must have length "
+                f"{self!r} was given shape {spelled(shape_of(x))}: its last axis must have length "
                 f"{self.in_features}. Reshape the input, or change the layer{at(user_line())}."
             )
         return F.linear(x, self.weight, self.bias)
@@ -161,7 +163,7 @@ class Flatten(Module):
 
     def forward(self, x: Any) -> Any:
         """x with shape (samples, everything else)."""
-        return np.reshape(x, (np.shape(value_of(x))[0], -1))
+        return np.reshape(x, (shape_of(x)[0], -1))
 
 
 class Dropout(Module):
@@ -171,7 +173,8 @@ class Dropout(Module):
     ----------
     p : float, default 0.5
         Probability of dropping an element.
-    rng : int or numpy.random.Generator, optional
+    rng : int, numpy.random.Generator or wengert.random.Stream, optional
+        In a graph a `Stream`, so that each run drops others.
     """
 
     def __init__(self, p: float = 0.5, rng: Any = None) -> None:
@@ -181,7 +184,7 @@ class Dropout(Module):
                 f"to 1{at(user_line())}."
             )
         self.p = p
-        self.rng = np.random.default_rng(rng)
+        self.rng = rng if isinstance(rng, Stream) else np.random.default_rng(rng)
 
     def forward(self, x: Any) -> Any:
         """x, in training with elements dropped and the others scaled."""

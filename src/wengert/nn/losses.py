@@ -18,8 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import value_of
+from ..core.dims import is_symbolic, spelled
+from ..core.handle import is_traced, shape_of, value_of
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
+from ..numpy import indices
+from ..ops import indexing
 from .activations import log_softmax, softplus
 
 REDUCTIONS = ("mean", "sum", "none")
@@ -45,11 +48,15 @@ def reduced(losses: Any, reduction: str) -> Any:
 
 
 def _same_shape(prediction: Any, target: Any, what: str) -> None:
-    given, wanted = np.shape(value_of(prediction)), np.shape(value_of(target))
+    given, wanted = shape_of(prediction), shape_of(target)
     if given != wanted:
+        named = ""
+        if is_symbolic((*given, *wanted)) and len(given) == len(wanted):
+            named = ", or give equal sizes one name"
         raise ShapeError(
-            f"{what}: the prediction has shape {given}, the target {wanted}. Broadcasting them "
-            f"would compare everything with everything: reshape one of them{at(user_line())}."
+            f"{what}: the prediction has shape {spelled(given)}, the target {spelled(wanted)}. "
+            "Broadcasting them would compare everything with everything: reshape one of them"
+            f"{named}{at(user_line())}."
         )
 
 
@@ -146,19 +153,20 @@ def nll_loss(
     >>> round(float(nll_loss(np.log([[0.25, 0.75]]), np.array([0]))), 6)  # log 4
     1.386294
     """
-    shape = np.shape(value_of(log_probabilities))
+    shape = shape_of(log_probabilities)
     axis = axis % len(shape) if shape else axis
     rest = shape[:axis] + shape[axis + 1 :]
-    classes = np.asarray(value_of(target))
+    classes = value_of(target) if is_traced(target) else np.asarray(value_of(target))
     if classes.dtype.kind in "iu":
         if classes.shape != rest:
             raise ShapeError(
-                f"{_what}: logits of shape {shape} with classes on axis {axis} need one class for "
-                f"each sample, shape {rest}, but the target has shape {classes.shape}. Give "
+                f"{_what}: logits of shape {spelled(shape)} with classes on axis {axis} need one "
+                f"class for each sample, shape {spelled(rest)}, but the target has shape "
+                f"{spelled(classes.shape)}. Give "
                 f"axis=, or one probability for each class as floats{at(user_line())}."
             )
         index = _index_of(classes, shape, axis, _what)
-        return reduced(-log_probabilities[index], reduction)
+        return reduced(-indexing.read(log_probabilities, index), reduction)
     if classes.dtype.kind != "f":
         raise DtypeError(
             f"{_what}: a target of {classes.dtype}. Give classes as integers or probabilities as "
@@ -174,12 +182,15 @@ def nll_loss(
 def _index_of(classes: Any, shape: tuple[int, ...], axis: int, what: str) -> tuple[Any, ...]:
     """The index that picks, for each sample, the entry of its class."""
     count = shape[axis]
+    index: list[Any] = list(indices(classes.shape, sparse=True))
+    if is_traced(classes):  # one that does not exist is an error when the graph runs
+        index.insert(axis, np.where(classes < 0, count, classes))
+        return tuple(index)
     if classes.size and (classes.min() < 0 or classes.max() >= count):
         raise ArgumentError(
             f"{what}: the target names classes from {classes.min()} to {classes.max()}, but there "
             f"are {count}, numbered from 0. Renumber them{at(user_line())}."
         )
-    index: list[Any] = list(np.indices(classes.shape, sparse=True))
     index.insert(axis, classes)
     return tuple(index)
 

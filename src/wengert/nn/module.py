@@ -24,6 +24,7 @@ from ..core.handle import Handle, value_of
 from ..errors import ShapeError, StructureError, at, user_line
 from ..tensor import Tensor
 from .parameter import Parameter
+from .tracing import is_traced_call, traced_call
 
 Found = tuple[str, Any]
 
@@ -60,6 +61,8 @@ class Module:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What `forward` computes."""
+        if is_traced_call(args):
+            return traced_call(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
     # ---- what belongs to it --------------------------------------------------------------------

@@ -38,10 +38,17 @@ class Parameter(Tensor):
     Parameter([0.8, 1.6], dtype=float64, requires_grad=True)
     """
 
-    __slots__ = ()
+    __slots__ = ("_frozen",)
 
     def __init__(self, data: Any, requires_grad: bool = True, dtype: Any = None) -> None:
         super().__init__(data, requires_grad, dtype)
+
+    def frozen_leaf(self) -> Any:
+        """Itself as a variable of a graph, where it requires no gradient and so is a constant."""
+        known = getattr(self, "_frozen", None)
+        if known is None or known[0] is not self.node:
+            known = self._frozen = self.node, leaf(self.node.value, self, differentiable=False)
+        return known[1]
 
     def __copy__(self) -> Parameter:
         twin = object.__new__(type(self))

@@ -24,7 +24,15 @@ from ..core.apply import PART
 from ..core.handle import Handle, held, leaf, value_of, wrap
 from ..core.node import NO_PARAMS, RELEASED, Discrete, Node, constant
 from ..core.op import Sweep, lookup
-from ..errors import NotDifferentiableError, NotScalarError, RuleError, ShapeError, at, user_line
+from ..errors import (
+    NotDifferentiableError,
+    NotScalarError,
+    RuleError,
+    ShapeError,
+    TraceError,
+    at,
+    user_line,
+)
 
 _hook_number = itertools.count(1).__next__
 
@@ -52,6 +60,11 @@ class GradFn:
         An operation with several outputs takes a tuple, one cotangent for each.
         """
         node, value = self.node, self.node.value
+        if node.is_traced:
+            raise TraceError(
+                f"{self!r} of a line of a graph, whose operands have no values yet. Take "
+                f"derivatives of functions, wengert.vjp{at(user_line())}."
+            )
         inputs = [a.value if isinstance(a, Node) else a for a in node.args]
         if type(value) is tuple:
             t: Any = tuple(map(_like, gradient, value))
@@ -144,6 +157,12 @@ class Gradients:
             raise NotDifferentiableError(
                 "requires_grad of the result of an operation follows from its operands. Use "
                 f"detach() for a constant{at(user_line())}."
+            )
+        if self.node.is_traced:
+            raise TraceError(
+                f"requires_grad of {self.node.spec} in a graph: an input of floating numbers has "
+                "derivatives, and others have none. Take derivatives of functions, wengert.grad, "
+                f"or of the graph; detach() gives a constant{at(user_line())}."
             )
         value = self.node.value
         if flag and np.asarray(value).dtype.kind not in "fc":
@@ -254,6 +273,12 @@ class Gradients:
         Tensor([2., 4.], dtype=float64)
         """
         node = self.node
+        if node.is_traced:
+            raise TraceError(
+                f"backward() of {node.spec}, whose value is not known while a graph is built. Take "
+                "derivatives of functions, wengert.grad(loss)(w), in the graph too, or of the "
+                f"graph when it is finished, graph.grad(){at(user_line())}."
+            )
         if type(node) is not Node:
             raise NotDifferentiableError(
                 "backward() of a tensor that does not require a gradient: nothing it was computed "

@@ -15,7 +15,7 @@ import numpy as np
 from ..core import recording
 from ..core.handle import Handle, leaf, rebind, register_handle, value_of, wrap
 from ..core.node import Node, constant, is_variable
-from ..errors import ConversionError, DtypeError, TracedBranchError, at, user_line
+from ..errors import ConversionError, DtypeError, TracedBranchError, TraceError, at, user_line
 from .gradients import Gradients
 from .methods import Methods
 from .operands import as_array, is_of_sizes, known, note_read
@@ -91,7 +91,13 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if self.node.is_traced:
-            known(self, "a plain array of it (for table[i] say np.take(table, i))")
+            raise TraceError(
+                f"a plain array was about to be made of {self.node.spec}, whose values are not "
+                "known while a graph is built. For a list of tensors use np.stack or "
+                "wengert.numpy.array; for table[i] of a plain array say np.take(table, i); to "
+                "write into a plain array make it a tensor first, np.zeros_like(x); and use "
+                f"functions that know tensors{at(user_line())}."
+            )
         if type(self.node) is Node and recording.is_recording():
             raise ConversionError(
                 "a recorded tensor was about to become a plain array, which would lose its "
@@ -107,7 +113,12 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
 
     def _number(self, kind: Any) -> Any:
         if self.node.is_traced:
-            known(self, f"{kind.__name__}(x)")
+            raise TraceError(
+                f"{kind.__name__}(x) of {self.node.spec}, whose value is not known while a graph "
+                "is built. Use functions of numpy instead of math (np.exp, not math.exp), and "
+                "choose with np.where; to write into an element of a plain array make that a "
+                f"tensor first, np.zeros_like(x){at(user_line())}."
+            )
         if type(self.node) is Node and recording.is_recording():
             raise ConversionError(
                 f"{kind.__name__}(x) of a recorded tensor loses its derivative. Use functions of "
@@ -180,6 +191,8 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
 
     def __copy__(self) -> Tensor:
         twin = wrap(self.node)
+        if self.node.is_traced:
+            return twin
         if self.requires_grad and self.is_leaf:
             twin.node = leaf(self.node.value, twin)
         elif is_variable(self.node):  # of whole numbers: the copy is a variable of its own

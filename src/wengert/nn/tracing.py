@@ -1,0 +1,88 @@
+"""Models in graphs: what a module does differently while a graph is built.
+
+Its lines stand in a scope named after the module (``Sequential/0``), its parameters are variables
+of the graph with their dotted names, frozen ones too, so that the graph sees whatever they become
+later.
+
+    is_traced_call   whether a graph is being built
+    traced_call      calls `forward` in this way
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+from ..core.handle import Handle
+from ..core.node import Constant, is_variable
+from ..core.recording import _Pauses, session
+from ..core.tracing import scope
+
+
+class Frame(NamedTuple):
+    """The model that is being called: the paths of its modules by identity, and where we are."""
+
+    paths: dict[int, str]
+    path: str
+
+
+_frame: ContextVar[Frame | None] = ContextVar("wengert_module", default=None)
+
+
+def is_building() -> bool:
+    """Whether a function is being traced here."""
+    opened = session()
+    return opened is not None and not opened.watching
+
+
+def is_traced_call(args: tuple[Any, ...]) -> bool:
+    """Whether a module called with these arguments writes lines of a graph."""
+    if _Pauses.count and is_building():
+        return True
+    return bool(args) and isinstance(args[0], Handle) and args[0].node.value is None
+
+
+def traced_call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``module.forward(*args, **kwargs)`` in the scope of the module."""
+    frame = _frame.get()
+    path = None if frame is None else frame.paths.get(id(module))
+    if frame is None or path is None:
+        paths = {id(m): name for name, m in module.named_modules()}
+        with _entered(Frame(paths, ""), type(module).__name__), _as_variables(module):
+            return module.forward(*args, **kwargs)
+    word = path.removeprefix(f"{frame.path}.") if frame.path else path
+    if path == frame.path:
+        word = type(module).__name__
+    with _entered(Frame(frame.paths, path), word):
+        return module.forward(*args, **kwargs)
+
+
+@contextlib.contextmanager
+def _entered(frame: Frame, word: str) -> Iterator[None]:
+    token = _frame.set(frame)
+    try:
+        with scope(word):
+            yield
+    finally:
+        _frame.reset(token)
+
+
+@contextlib.contextmanager
+def _as_variables(module: Any) -> Iterator[None]:
+    """Parameters are variables with names; frozen ones, constants else, for the time being."""
+    frozen = []
+    for name, p in module.named_parameters():
+        node = p.node
+        if type(node) is Constant and not node.args:
+            p.node = p.frozen_leaf()
+            frozen.append((p, node, p.node))
+        if is_variable(p.node) and p.node.name is None:
+            p.node.note("name", name)
+    try:
+        yield
+    finally:
+        for p, node, variable in frozen:
+            if p.node is variable:
+                p.node = node
