@@ -227,16 +227,25 @@ def test_the_graph_of_a_model_is_kept_with_its_parameters_by_name(rng):
     model = nn.Sequential(nn.Linear(3, 4, rng=0), nn.Tanh(), nn.Linear(4, 1, rng=1))
     graph = wg.trace(model)(wg.spec(("n", 3)))
     data = packed({"graph": graph, "model": dict(model.named_parameters())})
-    names = {f"model.{name}" for name in model.state_dict()}
-    assert set(wg.keep.inspect(_file(data)).variables) == names
+    names = wg.keep.inspect(_file(data)).variables
+    assert {n.removeprefix("model.") for n in names} == set(model.state_dict())
     again = unpacked(data)
     x = rng.normal(size=(5, 3))
     np.testing.assert_array_equal(again["graph"](x), graph(x))
     with wg.no_grad():
         again["model"]["2.bias"] += 1.0
     np.testing.assert_array_equal(again["graph"](x), graph(x) + 1.0)
-    bound = unpacked(data, variables={f"model.{n}": p for n, p in model.named_parameters()})
-    assert bound["model"]["2.bias"] is dict(model.named_parameters())["2.bias"]
+    mine = dict(model.named_parameters())
+    bound = unpacked(data, variables={n: mine[n.removeprefix("model.")] for n in names})
+    assert bound["model"]["2.bias"] is mine["2.bias"]
+
+
+def test_tensors_of_one_name_are_named_by_their_place():
+    a, b = wg.variable([1.0], "w"), wg.variable([2.0], "w")
+    data = packed({"first": {"w": a}, "second": {"w": b}, "c": wg.variable([3.0])})
+    assert wg.keep.inspect(_file(data)).variables == ["w", "second.w", "c"]
+    again = unpacked(data)
+    assert again["second"]["w"].node.name == "w" and again["second"]["w"].item() == 2.0
 
 
 def test_parameters_come_back_as_parameters():

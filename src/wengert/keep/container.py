@@ -277,10 +277,9 @@ def _exactly(stream: BinaryIO, count: int) -> bytes:
     return bytes(data)
 
 
-def _fill(stream: BinaryIO, into: memoryview) -> None:
+def _fill(stream: Any, into: memoryview) -> None:
     done = 0
     while done < len(into):
-        piece = stream.read(min(len(into) - done, 1 << 24))
-        need(piece, "it ends too early: it is truncated")
-        into[done : done + len(piece)] = piece
-        done += len(piece)
+        count = stream.readinto(into[done:])
+        need(count, "it ends too early: it is truncated")
+        done += count

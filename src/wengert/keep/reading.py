@@ -95,7 +95,7 @@ class Reader:
             value.dtype.kind in "fc" or x["kind"] != "differentiable",
             f"a tensor of {value.dtype} cannot be differentiable",
         )
-        name = name_in_file(x, self._names)
+        name = name_in_file(x)
         if x["kind"] != "constant":
             self._names.append(name)
         if x["kind"] != "constant" and name in self._bound:
@@ -205,10 +205,10 @@ def _new_tensor(name: Any) -> Any:
     return object.__new__(cls)
 
 
-def name_in_file(x: Any, taken: list[str]) -> str:
-    """The name that a tensor can be bound by: its own, or that of its array if there are two."""
-    stored = x["value"].get("array", "tensor") if type(x["value"]) is dict else "tensor"
-    return x["name"] if x.get("name") and x["name"] not in taken else str(stored)
+def name_in_file(x: Any) -> str:
+    """The name that a tensor can be bound by: that of its array."""
+    stored = x["value"].get("array") if type(x["value"]) is dict else None
+    return str(stored or x.get("name") or "tensor")
 
 
 def _check_bound(name: str, given: Any, value: Any, kind: str) -> None:

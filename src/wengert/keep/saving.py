@@ -12,7 +12,15 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..core.spec import Spec
-from ..errors import ArgumentError, FileError, GraphError, StructureError, at, user_line
+from ..errors import (
+    ArgumentError,
+    FileError,
+    GraphError,
+    RegistryError,
+    StructureError,
+    at,
+    user_line,
+)
 from . import container, files
 from .damage import Damage, need, parsed, written
 from .lists import graph_json
@@ -160,6 +168,8 @@ def load(file: Any, *, variables: Mapping[str, Any] | None = None) -> Any:
             return _object(header, container.checked(header, arrays, sha), variables or {})
         except Damage as damage:
             raise FileError(f"{name}: {damage}{at(user_line())}.") from damage
+        except RegistryError as error:
+            raise RegistryError(f"{name}: {error}") from None
         except RecursionError as error:
             raise FileError(f"{name}: it is nested too deeply{at(user_line())}.") from error
 
@@ -238,9 +248,6 @@ def _contents(header: container.Header) -> Contents:
     if not container.is_ours(header):
         return Contents(specs, [], [], None, header.metadata)
     made = parsed(header.metadata.get("object", ""), "what it holds")
-    named: list[str] = []
-    for x in made["tensors"]:
-        if x["kind"] != "constant":
-            named.append(name_in_file(x, named))
+    named = [name_in_file(x) for x in made["tensors"] if x["kind"] != "constant"]
     ops = sorted({op[0] for graph in made["graphs"] for op in graph["ops"]})
     return Contents(specs, named, ops, int(header.metadata["version"]), {})

@@ -221,11 +221,13 @@ class Writer:
 
     def _new(self, owner: Handle | None, node: Node, name: str) -> int:
         given = node.name
-        name = self._places.get(id(owner), name)
+        place = self._places.get(id(owner), name)
+        # Its own name, unless another tensor has that too.
+        name = given if given and not (place and given in self.arrays) else place
         made = {
             "class": _class_of(owner, (name,)),
             "kind": KINDS.get(type(node), "constant") if is_variable(node) else "constant",
-            "value": self.value(node.value, (given or name or "tensor",)),
+            "value": self.value(node.value, (name or "tensor",)),
         }
         if given is not None:
             made["name"] = str(given)
