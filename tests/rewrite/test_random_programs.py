@@ -60,11 +60,13 @@ def program(seed):
     return run
 
 
-def operands(seed, special):
+def operands(seed, special, improves=False):
     rng = np.random.default_rng(seed + 1000)
     x, y = rng.normal(size=(2, 3, 3))
     if special:
-        odd = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e200]
+        # Where exponentials overflow, what is stable is right and the original not: it is compared
+        # with the truth instead (test_accuracy.py).
+        odd = [0.0, -0.0, np.nan] if improves else [0.0, -0.0, np.inf, -np.inf, np.nan, 1e200]
         x.flat[rng.integers(9, size=3)] = rng.choice(odd, 3)
         y.flat[rng.integers(9, size=2)] = rng.choice(odd, 2)
     return x, y
@@ -100,10 +102,10 @@ def test_values_and_gradients_stay_in_many_programs(passes, special):
 
 
 def check_values(passes, special, seeds):
-    improves = special and ("stabilise" in passes.names or "algebra" in passes.names)
+    improves = special and "stabilise" in passes.names
     applied = 0
     for seed in seeds:
-        f, (x, y) = program(seed), operands(seed, special)
+        f, (x, y) = program(seed), operands(seed, special, improves)
         with np.errstate(all="ignore"):
             for function in (f, wg.value_and_grad(f, (0, 1))):
                 before = wg.trace(function)(x, y)
