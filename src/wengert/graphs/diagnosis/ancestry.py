@@ -15,13 +15,20 @@ from ...core.node import Node, Watched
 _serial = attrgetter("serial")
 
 
-def ancestors(outputs: Iterable[Node]) -> list[Node]:
-    """Everything that leads to some lines and is in the list, in order of creation."""
-    seen = set(outputs)
+def ancestors(outputs: Iterable[Node], smooth: bool = False) -> list[Node]:
+    """Everything that leads to some lines and is in the list, in order of creation.
+
+    Parameters
+    ----------
+    outputs : iterable of Node
+    smooth : bool
+        Only by ways that a derivative passes.
+    """
+    seen = {n for n in outputs if not smooth or type(n) is Node}
     stack = list(seen)
     while stack:
         for a in stack.pop().args:
-            if isinstance(a, Node) and a not in seen:
+            if isinstance(a, Node) and a not in seen and (not smooth or type(a) is Node):
                 seen.add(a)
                 stack.append(a)
     return sorted(seen, key=_serial)

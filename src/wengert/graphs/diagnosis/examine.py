@@ -112,7 +112,11 @@ def _of_target(
     """The causes, and one word for the gradient."""
     node = target.node
     if gradient is None:
-        if back is None and any(n.is_traced for n in outputs) and _leads(outputs, node):
+        if (
+            back is None
+            and any(n.is_traced for n in outputs)
+            and node in ancestors(outputs, smooth=True)
+        ):
             return [], "connected (its values are not known: give some)"
         visited = {} if back is None else back.cotangents
         return disconnected(outputs, node, reads or (), visited), "None: y is not connected to it"
@@ -125,21 +129,6 @@ def _of_target(
     if size == 0 and np.size(gradient):
         return died(back, node), "zero"
     return out_of_scale(back, node), f"finite, of magnitude up to {size:.4g}"
-
-
-def _leads(outputs: Sequence[Node], target: Node) -> bool:
-    """Whether a derivative passes from some outputs to a target, as far as structure says."""
-    stack = [n for n in outputs if type(n) is Node]
-    seen = set(stack)
-    while stack:
-        node = stack.pop()
-        if node is target:
-            return True
-        for a in node.args:
-            if type(a) is Node and a not in seen:
-                seen.add(a)
-                stack.append(a)
-    return False
 
 
 def _values(outputs: Sequence[Node]) -> list[Finding]:

@@ -21,7 +21,7 @@ from typing import Any
 from ...core.graph import Graph
 from ...core.node import Constant, Node
 from ...core.spec import Spec
-from .ancestry import dependent
+from .ancestry import ancestors
 from .connection import reason_of_stop
 from .cost import size_in_bytes
 from .findings import Finding
@@ -179,15 +179,15 @@ LOOKS: Sequence[Callable[[Node, Graph], Iterator[Finding]]] = (
 
 def _inputs(graph: Graph) -> Iterator[Finding]:
     """Inputs that the outputs do not depend on, or not by a way that a derivative passes."""
+    reached = set(ancestors([*graph.outputs, *graph.updates.values(), *graph.effects]))
+    smooth = set(ancestors(graph.outputs, smooth=True))
     for node in graph.inputs:
         if type(node) is not Node:
             continue
-        reached = dependent(graph.nodes, [node])
-        smooth = dependent(graph.nodes, [node], smooth=True)
         name = f"input {node.name or ''} {shown(node.spec)}".replace("  ", " ")
-        if not reached & set(graph.outputs):
+        if node not in reached:
             yield Finding("unused", f"no output depends on {name}", node, None)
-        elif not smooth & set(graph.outputs):
+        elif node not in smooth:
             message = f"outputs depend on {name}, but no derivative leads back to it"
             yield Finding("unused", message, node, None)
 
