@@ -69,8 +69,7 @@ def apply(
                 y = unweakened(y)
         else:
             y = b
-        if x is None or y is None:
-            return record(op, args, params, run is not None)
+        traced = x is None or y is None
         inputs: Any = (a, b)
         values: Any = (x, y)
         recorded = type(a) is Node or type(b) is Node
@@ -79,22 +78,19 @@ def apply(
     elif len(args) == 1:
         a = args[0].node  # the only operand is a handle
         inputs = (a,)
-        if a.value is None:
-            return record(op, args, params, run is not None)
         values = (unweakened(a.value),)
+        traced = values[0] is None
         recorded, derived, arrays = type(a) is Node, not isinstance(a, Constant), False
     else:
         inputs, values, recorded, derived, arrays = _gather(args)
-        if any([v is None for v in values]):
-            return record(op, args, params, run is not None)
-    if run is None:
-        run = op.run
+        traced = any([v is None for v in values])
+    if traced:
+        return record(op, args, params, run is not None)
+    run = op.run if run is None else run
     try:
         value = run(*values, **params) if params else run(*values)
     except (TypeError, ValueError, IndexError) as error:
-        if isinstance(error, TracedBranchError) and sizes_of(params):
-            return record(op, args, params)
-        raise refusal(op, values, error) from error
+        return _refused(op, args, params, values, error)
     if derived and (_Pauses.count == 0 or _enabled.get()):
         if arrays:
             inputs = tuple([keep(a) if type(a) is _Array else a for a in inputs])
@@ -102,12 +98,8 @@ def apply(
         node.op, node.args = op, inputs
     else:
         node = _unrecorded(op, inputs, derived)
-    node.extra = None
-    if op.notes_where or (_Pauses.count and _session.get() is not None):
-        node.extra = noted(inputs)
-    node.params = params
-    node.value = value
-    node.serial = next_serial()
+    node.extra = _notes(op, inputs) if _Pauses.count or op.notes_where else None
+    node.params, node.value, node.serial = params, value, next_serial()
     if type(value) is not _Array:
         if type(value) is tuple:
             return tuple([wrap(part(node, i)) for i in range(len(value))])
@@ -134,6 +126,18 @@ def _gather(args: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any], bool, bool
     types = [type(a) for a in inputs]
     recorded = Node in types
     return inputs, values, recorded, recorded or Discrete in types, _Array in types
+
+
+def _notes(op: Op, inputs: tuple[Any, ...]) -> dict[str, Any] | None:
+    """The user's line, for operations that want it and while something is traced or watched."""
+    return noted(inputs) if op.notes_where or _session.get() is not None else None
+
+
+def _refused(op: Op, args: Any, params: dict[str, Any], values: Any, error: Exception) -> Any:
+    """What becomes of an operation that did not run: a line, where a size is not known yet."""
+    if isinstance(error, TracedBranchError) and sizes_of(params):
+        return record(op, args, params)
+    raise refusal(op, values, error) from error
 
 
 def refusal(op: Op, values: Sequence[Any], error: Exception) -> Exception:
