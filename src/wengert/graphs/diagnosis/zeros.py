@@ -159,7 +159,8 @@ def _slope(edge: Edge, t: Any) -> Cause:
         which = "one of the other operands" if len(factors) > 1 else "the other operand"
         if name == "prod":
             which = "another factor of each product"
-        return "multiplied", f"{named(line)}: {which} is exactly zero where it counts"
+        since = _since(zeros[0]) if zeros else ""
+        return "multiplied", f"{named(line)}: {which} is exactly zero where it counts{since}"
     return (
         "flat",
         f"the slope of {name} at {span} is exactly 0: a stationary point of it, not a fault of "
