@@ -428,3 +428,36 @@ def test_updates_happen_when_a_graph_goes_into_another():
     assert count.item() == 0 and len(outer.updates) == 1
     assert outer(1.0) == 4.0 and count.item() == 2
     assert inner(wg.tensor(1.0, requires_grad=True)).item() == 2.0 and count.item() == 3
+
+
+def test_graphs_traced_inside_traces_see_what_is_outside():
+    def inner(c):
+        return wg.trace(lambda x: x * c * np.sum(c * 2.0))(1.0)(3.0)
+
+    want = inner(2.0)
+    assert wg.trace(inner)(2.0)(2.0) == want == inner(wg.tensor(2.0)).item()
+    assert wg.grad(inner)(2.0) == wg.trace(wg.grad(inner))(2.0)(2.0) == 24.0
+    twice = wg.trace(wg.grad(wg.grad(inner)))(2.0)
+    assert twice(2.0) == wg.grad(wg.grad(inner))(2.0) == 12.0
+    mask = wg.trace(lambda c: wg.trace(lambda x: np.where(c > 0, x, -x))(1.0)(3.0))(2.0)
+    assert mask(1.0) == 3.0 and mask(-1.0) == -3.0
+
+
+def test_a_leaked_tensor_is_never_a_number():
+    leaked = []
+
+    def f(x):
+        leaked.append(x * 2.0)
+        return x
+
+    wg.trace(f)(1.0)
+    graph = wg.trace(lambda y: y + leaked[0])(1.0)
+    assert "captured" in str(graph)
+    for use in (
+        lambda: float(graph(1.0)),
+        lambda: wg.computation(graph(1.0))(),
+        lambda: float(wg.grad(lambda x: x * leaked[0])(1.0)),
+        lambda: float(leaked[0]),
+    ):
+        with pytest.raises(WengertError):
+            use()

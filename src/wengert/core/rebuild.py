@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .graph import AnyGraph
-from .node import NO_PARAMS, Constant, Leaf, Node, Watched, constant, is_variable
+from .node import INPUT, NO_PARAMS, Constant, Leaf, Node, Watched, constant, is_variable
 from .op import Op
 
 CAPTURED = Leaf("captured")  # the value of a line from outside, which is still its derivative's way
@@ -103,12 +103,17 @@ def settled(graph: AnyGraph, since: int = 0) -> AnyGraph:
 
 
 def is_older(node: Node, since: int) -> bool:
-    """Whether a recorded line was there before a trace began, and is not a variable's."""
-    return node.serial < since and type(node) is Node and not node.is_traced and bool(node.args)
+    """Whether a line that depends on something was there before a trace began.
+
+    Lines of variables and sizes are as they are when the graph runs, and not from outside.
+    """
+    if node.serial >= since or isinstance(node, Constant):
+        return False
+    return bool(node.args) or (node.op is INPUT and node.is_traced)
 
 
 def _captured(node: Node) -> Node:
-    return Node(CAPTURED, (), NO_PARAMS, node.value, {"source": node, "spec": node.spec})
+    return type(node)(CAPTURED, (), NO_PARAMS, node.value, {"source": node, "spec": node.spec})
 
 
 def own_variables(nodes: Iterable[Node]) -> list[Any]:

@@ -117,7 +117,7 @@ def derivation(level: int) -> Iterator[Derivation]:
 
 
 @contextmanager
-def scope(name: str, **metadata: Any) -> Iterator[str]:
+def scope(name: str, /, **metadata: Any) -> Iterator[str]:
     """A block whose lines belong together: they bear its name, and what else is said of them.
 
     Parameters

@@ -22,6 +22,7 @@ from ..backends.base import Backend
 from ..backends.base import backend as backend_of
 from ..core import graph as lists
 from ..core.handle import Handle
+from ..core.node import INPUT
 from .again import written_again
 from .calling import Signature, restored
 from .finding import Finding
@@ -90,8 +91,15 @@ class Graph(lists.Graph, Transforming, Parts, Surgery, Finding, Looking):
 
     @functools.cached_property
     def is_open(self) -> bool:
-        """Whether recorded lines from outside take part, so that an outer derivative passes."""
-        return any(n.extra is not None and "source" in n.extra for n in self.nodes)
+        """Whether lines from outside take part: recorded ones, or those of an outer graph.
+
+        Then a call writes the lines down again, so that outer derivatives and graphs see them.
+        """
+        fed = set(self.inputs)
+        return any(
+            (n.op is INPUT and n.is_traced and n not in fed) or "source" in (n.extra or {})
+            for n in self.leaves
+        )
 
     def run(self, *args: Any, backend: str | Backend = "interpret", **kwargs: Any) -> Any:
         """Values of the outputs, by a backend of choice; see `wengert.computation`."""

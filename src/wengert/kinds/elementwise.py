@@ -213,4 +213,5 @@ def elementwise(body: Callable[..., Any] | None = None, **options: Any) -> Any:
     """
     if body is None:
         return lambda f: elementwise(f, **options)
-    return register(Elementwise(body, **options), options.pop("replace", False))
+    replace = options.pop("replace", False)
+    return register(Elementwise(body, **options), replace)
