@@ -53,11 +53,11 @@ def test_all_at_once_is_one_after_the_other(derivative, f, args, monkeypatch):
     calls = []
     swept = unit_rows.over_rows
     monkeypatch.setattr(unit_rows, "over_rows", lambda *a: calls.append(1) or swept(*a))
-    monkeypatch.setattr(matrices, "worth_it", lambda result, count: True)
+    monkeypatch.setattr(matrices, "worth_it", lambda *a, **k: True)
     with np.errstate(all="ignore"):
         got = derivative(f)(*args)
         assert calls
-        monkeypatch.setattr(matrices, "worth_it", lambda result, count: False)
+        monkeypatch.setattr(matrices, "worth_it", lambda *a, **k: False)
         calls.clear()
         want = derivative(f)(*args)
         assert not calls
@@ -116,6 +116,22 @@ def test_hooks_see_each_row():
 
     wg.jacrev(f)(X)
     assert np.array_equal(np.stack(seen), np.eye(20))
+
+
+def test_loops_over_the_elements_of_large_arrays_stay_single(monkeypatch):
+    def running(x):
+        y = np.zeros_like(x)
+        for i in range(20):
+            y[i] = y[i - 1] * 0.5 + x[i] ** 2
+        return y[:20]
+
+    x = np.linspace(0.0, 1.0, 400)
+    want = wg.jacrev(running)(x)
+    monkeypatch.setattr(unit_rows, "over_rows", None)  # not called
+    assert np.array_equal(wg.jacrev(running)(x), want)
+    monkeypatch.undo()
+    monkeypatch.setattr(unit_rows, "PART_OF", (2000, 2000))
+    np.testing.assert_allclose(wg.jacrev(running)(x), want, rtol=1e-13)
 
 
 @pytest.mark.parametrize("derivative", [wg.jacobian, wg.jacfwd, wg.jacrev])

@@ -79,7 +79,8 @@ def vmap(
     each of its operations runs once on all rows. Operations that state no batching rule
     (``@op.batch``) run row by row.
 
-    *Effects.* What `fun` prints, it prints once, of a row without values.
+    *Once.* What does not depend on the arguments is computed once: random numbers that `fun` draws
+    are the same for all rows (pass them in, one for each), and what it prints, it prints once.
 
     Examples
     --------

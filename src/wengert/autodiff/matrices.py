@@ -213,7 +213,7 @@ def _blocks(outs: list[Any], call: Call, result: Result, mode: str, what: str) -
     if mode == "auto":
         mode = "fwd" if holomorphic or _is_no_more(n_in, n_out) else "rev"
     if mode == "fwd":
-        if worth_it(result, n_in):
+        if worth_it(result, n_in, reverse=False):
             blocks = _attempt(_columns_at_once, result, in_specs, out_specs)
             if blocks is not None:
                 return blocks
@@ -230,7 +230,7 @@ def _blocks(outs: list[Any], call: Call, result: Result, mode: str, what: str) -
             f"{what}: complex outputs by complex inputs have no rows of their own, for a cotangent "
             f'gives the conjugate of one. Use mode="fwd"{at(user_line())}.'
         )
-    if worth_it(result, n_out):
+    if worth_it(result, n_out, reverse=True):
         blocks = _attempt(_rows_at_once, result, in_specs, out_specs)
         if blocks is not None:
             return blocks

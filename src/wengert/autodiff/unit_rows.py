@@ -25,16 +25,26 @@ from .result import Result
 from .reverse import gathered, has_nan
 
 FEW = 12  # so many sweeps cost less than writing one down
+# A single sweep touches only what is read or written of an array (`vjp_into`); all at once make
+# arrays of its size for each line.  Above so many elements, forward and reverse, that costs more.
+PART_OF = (2000, 300)
 CHUNK = 1 << 22  # numbers in the largest value of a sweep along all unit vectors at once
 Block = Any  # array or handle with the unit vectors first, or None for zero
 
 
-def worth_it(result: Result, count: Any) -> bool:
+def worth_it(result: Result, count: Any, reverse: bool) -> bool:
     """Whether so many sweeps are faster written down once."""
     if result.tape.traced or not isinstance(count, int):
         return True
-    hooks = any(n.extra is not None and "hooks" in n.extra for n in result.tape.lines)
-    return count > FEW and not hooks
+    if count <= FEW:
+        return False
+    limit, parts = PART_OF[reverse], 0
+    for node in result.tape.lines:
+        if node.extra is not None and "hooks" in node.extra:
+            return False
+        if node.op.vjp_into is not None and node.args:  # type: ignore[union-attr]
+            parts += node.args[0].spec.size > limit
+    return parts <= FEW
 
 
 def columns_of(result: Result, in_specs: Sequence[Spec], factor: Any = 1) -> list[list[Block]]:
