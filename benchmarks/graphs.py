@@ -2,6 +2,7 @@
 
     python benchmarks/graphs.py            measure, print, write results/graphs.json
     python benchmarks/graphs.py --quick    up to 10,000 lines, nothing written
+    python benchmarks/graphs.py --render   write docs/benchmarks-graphs.md from results/graphs.json
 
 Functions of a vector of 8 numbers, each a long chain:
 
@@ -28,9 +29,19 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
-from _harness import machine, machine_line, save, settle, table
+from _harness import (
+    PAGES,
+    RESULTS,
+    load,
+    machine,
+    machine_line,
+    save,
+    settle,
+    table,
+)
 from wengert.rewrite import simplify
 
+PAGE = "benchmarks-graphs.md"  # under docs
 LINES = (1_000, 3_000, 10_000, 30_000, 100_000)
 TARGET = 1.0  # seconds, of 10,000 lines
 WEIGHTS = np.eye(8) * 0.5
@@ -117,15 +128,34 @@ def render(results: dict[str, Any]) -> str:
         "function", "lines", "of the gradient", "simplified", "trace, s", "with gradient, s",
         "simplify, s", "in all, s", "us a line",
     ]  # fmt: skip
-    note = f"Target: a function of 10,000 lines within {TARGET} s in all, and linear."
-    return "\n\n".join([machine_line(results["machine"]), note, table(head, rows)])
+    parts = [
+        "# Benchmarks: building graphs",
+        "Written by `python benchmarks/graphs.py --render` from `benchmarks/results/graphs.json`. "
+        "Read the ratios: times are one machine's.",
+        machine_line(results["machine"]),
+        "Long chains of operations on a vector of 8 numbers: *plain* has nothing to simplify, "
+        "*unstable* has overflowing logarithms of exponentials in every link, *layers* products "
+        "with a matrix. Traced; traced with the gradient; that simplified, every line verified. "
+        "*lines* are those of the function, constants among them. Seconds of the processor, "
+        f"medians. Target: a function of 10,000 lines within {TARGET} s in all, and linear.",
+        table(head, rows),
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, or render."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="few lines, nothing written")
+    parser.add_argument("--render", action="store_true", help=f"write docs/{PAGE}")
     options = parser.parse_args()
+    if options.render:
+        if not (RESULTS / "graphs.json").exists():
+            print("nothing measured yet; `make bench` measures")
+            return
+        (PAGES / PAGE).write_text(render(load("graphs")))
+        print(f"wrote docs/{PAGE}")
+        return
     sizes = [n for n in LINES if n <= 10_000] if options.quick else LINES
     for name in LINKS:
         measure(name, 100)

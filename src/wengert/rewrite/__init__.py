@@ -5,6 +5,7 @@
     pattern.py       functions read as patterns, and compared with lines
     index.py         which rules can apply to a line
     walk.py          one walk in which every line takes its simplest form
+    check.py         whether what a pass returned is a graph of the same function
     history.py       what was done, step by step
 
     the rules        fold.py algebra.py stabilise.py exponentials.py shapes.py derivatives.py

@@ -17,7 +17,7 @@ from ..core.node import Node
 from ..ops import choice
 from ..ops.casts import sum_to
 from ..ops.exponential import sigmoid
-from .rule import Rule, rule
+from .rule import AnyRule, Rule, rule
 
 _X = np.array([[-1.5, -0.25, 0.5], [2.0, -3.0, 0.125]])
 _T = np.array([[0.75, 1.5, -2.0], [1.0, 0.5, -0.5]])
@@ -220,4 +220,4 @@ MOVED = (
     ),
 )
 
-RULES = (*MOVED, *STEPS, share, sum_of_quotients)
+RULES: tuple[AnyRule, ...] = (*MOVED, *STEPS, share, sum_of_quotients)

@@ -21,11 +21,11 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..core.graph import AnyGraph, Graph
-from ..core.node import Leaf, Node
-from ..core.tracing import infer
-from ..errors import ArgumentError, GraphError, RegistryError, at, user_line
+from ..core.graph import AnyGraph
+from ..core.node import Node
+from ..errors import ArgumentError, RegistryError, at, user_line
 from . import algebra, derivatives, exponentials, fold, matrices, shapes, stabilise
+from .check import check
 from .history import History, Step
 from .index import Index
 from .rule import AnyRule, LineRule, Rule
@@ -89,7 +89,7 @@ class Pass:
     def __call__(self, graph: AnyGraph) -> AnyGraph:
         """The graph after this pass; the one given is not changed."""
         made = self.run(graph)[0]
-        _check(self.name, graph, made, True, set())
+        check(self.name, graph, made, True, set())
         return made
 
 
@@ -304,7 +304,7 @@ class Passes:
                 after, applied = _run(p, graph)
                 changed = after is not graph
                 if changed:
-                    _check(p.name, graph, after, verify, trusted)
+                    check(p.name, graph, after, verify, trusted)
                     again = again or not p.settles or walks > 1
                 if history is not None:
                     seconds = time.perf_counter() - start
@@ -323,78 +323,13 @@ def _run(p: Pass, graph: AnyGraph) -> tuple[AnyGraph, tuple[Applied, ...]]:
         raise
 
 
-def _check(name: str, before: Graph, after: Any, verify: bool, trusted: set[Node]) -> None:
-    """Refuse what a pass returned if it is not a graph of the same inputs and outputs.
-
-    Lines never change, so one that has been verified once (`trusted`) need not be again.
-    """
-
-    def broken(what: str) -> GraphError:
-        return GraphError(
-            f"the pass {name!r} returned {what}. A pass takes a graph and returns one with the "
-            f"same inputs, outputs of the same shapes and dtypes, and valid lines{at(user_line())}."
-        )
-
-    if not isinstance(after, Graph):
-        raise broken(f"a {type(after).__name__}")
-    if after.inputs != before.inputs:
-        raise broken("a graph with other inputs")
-    for what, old, new in (
-        ("output", before.outputs, after.outputs),
-        ("effect", before.effects, after.effects),
-        ("update", tuple(before.updates), tuple(after.updates)),
-    ):
-        if len(old) != len(new):
-            raise broken(f"a graph with {len(new)} {what}s in the place of {len(old)}")
-    pairs = [*zip(before.outputs, after.outputs, strict=True)]
-    pairs += [*zip(before.updates.values(), after.updates.values(), strict=True)]
-    for i, (line, made) in enumerate(pairs):
-        if line is not made and line.spec != made.spec:
-            raise broken(f"{made.spec} for output {i}, which was {line.spec}")
-    if verify:
-        wrong = _wrong_line(after, trusted)
-        if wrong is not None:
-            raise broken(f"a graph in which {wrong}")
-
-
-def _wrong_line(graph: Graph, trusted: set[Node]) -> str | None:
-    """What is wrong with the first line that is; None if all are right."""
-    specs: dict[Node, Any] = {}
-    for i, node in enumerate(graph.nodes):
-        extra = node.extra
-        spec = extra["spec"] if extra is not None and "spec" in extra else node.spec
-        specs[node] = spec
-        if node in trusted:
-            continue
-        trusted.add(node)
-        if isinstance(node.op, Leaf):
-            continue
-        try:
-            operands = tuple([specs[a] for a in node.args])
-        except KeyError:
-            return f"line %{i} ({node.op.name}) uses a line that comes later"
-        inferred, _ = infer(node.op, operands, node.params)
-        if inferred is not spec and _bare(inferred) != _bare(spec):
-            return (
-                f"line %{i} ({node.op.name}) holds {spec}, but its operands give "
-                f"{inferred}{at(node.where)}"
-            )
-    return None
-
-
-def _bare(spec: Any) -> Any:
-    if isinstance(spec, tuple):
-        return tuple(map(_bare, spec))
-    return None if spec is None else (spec.shape, spec.dtype)
-
-
 _LIBRARY = (
     Pass("fold", fold.RULES, joins=True),
     Pass("merge", merges=True, joins=True),
     Pass("algebra", algebra.RULES, joins=True),
     Pass("derivatives", derivatives.RULES, joins=True),
     Pass("matrices", matrices.RULES, joins=True),
-    Pass("stabilise", (*stabilise.RULES, *exponentials.RULES), joins=True),
+    Pass("stabilise", [*stabilise.RULES, *exponentials.RULES], joins=True),
     Pass("shapes", shapes.RULES, joins=True),
     Pass("prune", function=_pruned, settles=True),
 )

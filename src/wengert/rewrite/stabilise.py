@@ -26,7 +26,7 @@ from ..core.equality import is_stopped
 from ..core.node import Node
 from ..ops.exponential import log_sigmoid, sigmoid, softplus
 from ..ops.reductions import logsumexp
-from .rule import Match, Rule, rule
+from .rule import AnyRule, Match, Rule, rule
 
 _X = np.array([[-1.5, -0.25, 0.5], [2.0, -3.0, 0.125]])
 _Y = np.array([[0.75, 1.5, -2.0], [1.0, 0.5, -0.5]])
@@ -294,4 +294,4 @@ def log_of_mean(line: Node, new: Any) -> Node | None:
     return new("subtract", new("logsumexp", x, **inner.params), math.log(n))
 
 
-RULES = (*SUMS, log_of_softmax, *NEAR_ZERO, *STEPS, *ROOTS, log_of_mean)
+RULES: tuple[AnyRule, ...] = (*SUMS, log_of_softmax, *NEAR_ZERO, *STEPS, *ROOTS, log_of_mean)

@@ -354,7 +354,9 @@ def _uniform(value: Any) -> Any:
         return value
     if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind not in "biufc":
         return None
-    if isinstance(value, np.generic) or value.ndim == 0:
+    if isinstance(value, np.generic):
+        return value
+    if value.ndim == 0:
         return value[()]
     if value.size == 0 or value.size > _SMALL:
         return None
