@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core import recording, tree
 from ..core.handle import Handle, describe, is_traced, wrap
-from ..core.node import Node, constant
+from ..core.node import Constant, Node, constant
 from ..errors import NotDifferentiableError, StructureError, at, user_line
 from .project import zeros
 from .tape import fresh
@@ -72,7 +72,7 @@ class Variables:
                 return None  # part of a container, and not a number: passed on as it is
             kind, remedy = f"a {type(leaf).__name__}", "Pass an array of floats"
         elif spec.dtype.kind in "fc":
-            return fresh(leaf.node if traced or (is_handle and type(leaf.node) is Node) else value)
+            return fresh(leaf.node if traced or (is_handle and _is_derived(leaf.node)) else value)
         else:
             kind, remedy = f"{spec}", "Cast it first, x.astype(float)"
         place = tree.paths(tree_)[i]
@@ -102,6 +102,13 @@ class Variables:
             wrap_constant(bar) if isinstance(self.leaves[i], Handle) else bar
             for i, bar in zip(self.slots, bars, strict=True)
         ]
+
+
+def _is_derived(node: Node) -> bool:
+    """Whether it is recorded, or, while a graph is built, the value of a variable held fast."""
+    return type(node) is Node or (
+        recording.session() is not None and not isinstance(node, Constant)
+    )
 
 
 def wrap_constant(x: Any) -> Any:

@@ -16,9 +16,9 @@ import numpy as np
 
 from ..core import tree
 from ..core.handle import Handle, describe, wrap
-from ..core.node import Node, constant
+from ..core.node import Constant, Node, constant
 from ..core.policy import chosen
-from ..core.recording import is_recording
+from ..core.recording import is_recording, session
 from ..core.spec import unweakened
 from ..errors import (
     DtypeError,
@@ -79,7 +79,8 @@ class Result:
 
 
 def _stands_for_recorded(node: Node) -> bool:
-    return type(node.args[0]) is Node
+    source = node.args[0]
+    return type(source) is Node or (session() is not None and not isinstance(source, Constant))
 
 
 def _any_recorded(items: dict[Node, Any]) -> bool:
