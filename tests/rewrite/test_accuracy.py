@@ -166,3 +166,47 @@ def test_binary_cross_entropy_of_a_sigmoid_gets_s_minus_y(loss):
 def test_the_derivative_at_the_kink_of_a_root_is_zero():
     norm = simplify(wg.trace(lambda x: np.sum(np.sqrt(x * x)))(np.zeros(3)))
     np.testing.assert_array_equal(wg.grad(norm)(np.array([0.0, -2.0, 3.0])), [0.0, -1.0, 1.0])
+
+
+# ---- derivatives that were taken first ---------------------------------------------------------
+
+FAR = np.array([[1000.0, -1000.0, 3.0], [0.5, 710.0, -746.0], [40.0, -40.0, 0.0]])
+
+
+def softmax_of(x):
+    return F.softmax(x, axis=1)
+
+
+@pytest.mark.parametrize(
+    ("f", "wanted"),
+    [
+        (lambda x: np.log(1 + np.exp(x)), sigmoid),
+        (lambda x: np.log(np.exp(x)), np.ones_like),
+        (lambda x: 1 / (1 + np.exp(-x)), lambda x: sigmoid(x) * sigmoid(-x)),
+        (lambda x: 1 / (1 + np.exp(x)), lambda x: -sigmoid(x) * sigmoid(-x)),
+        (lambda x: np.log(1 / (1 + np.exp(-x))), lambda x: sigmoid(-x)),
+        (lambda x: np.log(np.sum(np.exp(x), axis=1)), softmax_of),
+        (lambda x: np.log(np.sum(np.exp(x), axis=1, keepdims=True)), softmax_of),
+        (lambda x: np.log(np.sum(np.exp(x))), lambda x: F.softmax(x.ravel()).reshape(x.shape)),
+        (lambda x: np.exp(x) - 1, lambda x: np.exp(np.minimum(x, 700))),
+    ],
+)
+def test_gradients_of_what_overflows(f, wanted):
+    x = np.minimum(FAR, 700) if wanted(np.zeros((1, 1)))[0, 0] == 1.0 else FAR
+    gradient = wg.trace(wg.grad(lambda x: np.sum(f(x))))(x)
+    after = simplify(gradient)
+    np.testing.assert_allclose(after(x), wanted(x), rtol=1e-12, atol=1e-300)
+
+
+def test_the_gradient_of_a_cross_entropy_that_was_taken_first():
+    x, y = LOGITS, TARGET
+    gradient = wg.trace(
+        wg.grad(
+            lambda x, y: -np.sum(y * np.log(np.exp(x) / np.sum(np.exp(x), axis=1, keepdims=True)))
+        )
+    )
+    with np.errstate(all="ignore"):
+        assert np.isnan(gradient(x, y)(x, y)).any()
+    easy = x / 400.0
+    after = simplify(gradient(x, y))
+    np.testing.assert_allclose(after(easy, y), F.softmax(easy, axis=1) - y, rtol=1e-12, atol=1e-15)

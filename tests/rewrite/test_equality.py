@@ -102,3 +102,18 @@ def test_of_something_else():
         equals(1, wg.input("x"))
     with pytest.raises(ArgumentError, match="Graph"):
         equals(wg.trace(np.sin)(1.0), wg.input("x"))
+
+
+def test_what_is_called_commutative_is():
+    from wengert.core.op import REGISTRY
+
+    rng = np.random.default_rng(0)
+    special = np.array([0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan])
+    pairs = np.stack(np.meshgrid(special, special)).reshape(2, -1)
+    commutative = [op for op in REGISTRY.values() if op.commutative]
+    assert {"add", "multiply", "maximum", "equal", "logical_and"} <= {op.name for op in commutative}
+    for op in commutative:
+        whole = op.make_examples is not None and op.name.startswith(("bitwise", "gcd", "lcm"))
+        x, y = rng.integers(0, 50, (2, 20)) if whole else pairs
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(op.run(x, y), op.run(y, x), err_msg=op.name)
