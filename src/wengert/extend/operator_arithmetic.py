@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.sizes import broadcast as broadcast_of
 from ..errors import ShapeError, at, user_line
 from .operator_graph import GraphNode, OperatorGraph
 from .operator_library import ConstantValue, maker
@@ -146,7 +147,7 @@ class MatMul(BinaryOperator):
                 "axis of the first equal to the last but one of the second. Transpose or reshape "
                 f"one{at(user_line())}."
             )
-        batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+        batch = broadcast_of(x.shape[:-2], y.shape[:-2])
         super().__init__(graph, x, y, (*batch, x.shape[-2], y.shape[-1]))
 
     def compute(self, x: Any, y: Any) -> Any:

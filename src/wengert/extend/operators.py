@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.sizes import broadcast as broadcast_of
 from ..core.spec import Shape
 from ..errors import NotDifferentiableError, ShapeError, at, user_line
 
@@ -238,7 +239,7 @@ def broadcast(operator: str, *nodes: GraphNode) -> Shape:
         There is none.
     """
     try:
-        return np.broadcast_shapes(*[n.shape for n in nodes])
+        return broadcast_of(*[n.shape for n in nodes])
     except ValueError:
         shapes = " and ".join(str(n.shape) for n in nodes)
         raise ShapeError(
