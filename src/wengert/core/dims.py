@@ -126,6 +126,9 @@ class Dim:
             return reduce(operator.mul, [self] * n, 1)
         return _as_value(self, operator.pow, n)
 
+    def __rpow__(self, other: Any) -> Any:
+        return _as_value(self, lambda a, b: b**a, other)
+
     def __floordiv__(self, other: Any) -> Any:
         if _terms_of(other) is None:
             return _as_value(self, operator.floordiv, other)

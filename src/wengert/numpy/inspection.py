@@ -50,7 +50,7 @@ def _of_values(function: Any, remedy: str) -> Callable[..., Any]:
     return ask
 
 
-_SHOWN = "Show it when the graph runs, with wengert.show_value, or return it"
+_SHOWN = "Show it when the graph runs, with wengert.debug.show, or return it"
 _POSITIONS = "Compute positions with //, % and *"
 for _names, _remedy in (
     ("array2string save savez savez_compressed savetxt min_scalar_type", _SHOWN),

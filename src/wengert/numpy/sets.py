@@ -85,5 +85,5 @@ def _traced_isin(element: Any, others: Any, invert: bool) -> Any:
         found = np.zeros_like(element, bool)
     else:
         places = np.minimum(np.searchsorted(line, element), line.size - 1)
-        found = line[places] == element
+        found = indexing.read(line, places) == element
     return ~found if invert else found

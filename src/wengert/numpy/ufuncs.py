@@ -20,7 +20,7 @@ from ..core.handle import Handle, shape_of, value_of
 from ..core.node import Node
 from ..errors import ConversionError, DtypeError, ShapeError, at, user_line
 from ..kinds.reduction import axes_of
-from ..ops import casts, cumulative, indexing, reductions
+from ..ops import casts, cumulative, indexing, joining, reductions
 from ..ops.choice import where as choose
 from ..ops.shapes import reshape
 from ..tensor.operands import needed
@@ -245,7 +245,7 @@ def at_(ufunc: np.ufunc, x: Any, index: Any, *operands: Any) -> None:
             plain_index = tuple(value_of(part) for part in index)
         ufunc.at(x, plain_index, *[value_of(v) for v in operands])
         return
-    v = as_array(operands[0]) if operands else None
+    v = as_array(joining.stacked(operands[0])) if operands else None
     template, parts = indexing.split_index(index)
     if v is not None and ufunc in (np.add, np.subtract):
         new = _added(ufunc, x, v, template, parts)

@@ -124,7 +124,7 @@ def _(*, start, stop, step, dtype):
         return Spec((len(range(start, stop, step)),), np.dtype(dtype))
     span = stop - start if step > 0 else start - stop
     require_at_least(span, 0, "np.arange from start to stop")
-    return Spec((-(-span // abs(step)),), np.dtype(dtype))
+    return Spec(((span + abs(step) - 1) // abs(step),), np.dtype(dtype))
 
 
 @arange.examples

@@ -72,8 +72,9 @@ def _unknown(x: Any, mask: Any) -> TraceError:
     return TraceError(
         f"an array of shape {spelled(shape_of(x))} was read by a mask of shape "
         f"{spelled(shape_of(mask))}: how many elements that gives depends on values, which are not "
-        "known while a graph is built. Choose with np.where(mask, x, 0), which keeps the shape, or "
-        f"read a fixed number of positions (np.argsort, np.take){at(user_line())}."
+        "known while a graph is built. Choose with np.where(mask, x, 0), which keeps the shape "
+        "(for x[mask] += v: x = np.where(mask, x + v, x)), or read a fixed number of positions "
+        f"(np.argsort, np.take){at(user_line())}."
     )
 
 

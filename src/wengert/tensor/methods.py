@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dims import Dim
 from ..core.handle import dtype_of, shape_of
 from ..errors import ShapeError as _ShapeError
 from ..errors import at, user_line
@@ -105,7 +106,7 @@ class Methods:
     def reshape(self, *shape: Any, order: str = "C") -> Any:
         """The same elements in another shape, given as one tuple or several ints."""
         target = shape[0] if len(shape) == 1 else shape
-        target = (target,) if isinstance(target, int | np.integer) else tuple(target)
+        target = (target,) if isinstance(target, int | np.integer | Dim) else tuple(target)
         return shapes.reshape(self, shape=tuple(map(length, target)), order=order)
 
     def transpose(self, *axes: Any) -> Any:

@@ -53,7 +53,7 @@ def known(x: Any, what: str) -> Any:
         raise TraceError(
             f"{what} needs the value of {x.node.spec}, which is not known while a graph is built. "
             "Keep to functions of tensors; what is to be looked at when the graph runs, show with "
-            f"wengert.show_value, and what does not depend on the inputs compute outside"
+            f"wengert.debug.show, and what does not depend on the inputs compute outside"
             f"{at(user_line())}."
         )
     if _Pauses.count and isinstance(x, Handle):
