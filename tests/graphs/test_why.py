@@ -400,6 +400,100 @@ def test_a_branch_not_taken_is_not_blamed():
     assert found.kinds == ("saturated",) and found[0].line == marked(f)
 
 
+def element_not_read(x):
+    h = 2.0 * x
+    return np.sum(h[:2])  # here
+
+
+def element_masked(x):
+    h = np.where(x > 2.0, 0.1, x)  # here
+    return np.sum(np.sin(h))
+
+
+def element_saturated(x):
+    h = wg.nn.functional.relu(2.0 - x)  # here
+    return np.sum(h * h)
+
+
+def element_not_the_largest(x):
+    return np.max(-x)  # here
+
+
+def element_times_zero(x):
+    return np.sum((x * np.array([1.0, 1.0, 0.0])) ** 3)  # here
+
+
+def element_of_a_product(x):
+    return np.sum(np.array([[1.0, 2.0, 0.0]]) @ x)  # here
+
+
+def element_overwritten(x):
+    h = x * 3.0
+    h[2] = 1.0  # here
+    return np.sum(h)
+
+
+def element_cancelled(x):
+    h = x - x * np.array([2.0, 2.0, 1.0])  # here
+    return np.sum(h)
+
+
+def element_added_and_subtracted(x):
+    return np.sum(np.array([[1.0, 1.0, 1.0], [1.0, 1.0, -1.0]]) @ x)
+
+
+def element_underflow(x):
+    return np.sum(np.exp(-900.0 * (x - 1.0)))  # here
+
+
+@pytest.mark.parametrize(
+    ("f", "kind"),
+    [
+        (element_not_read, "unchosen"),
+        (element_masked, "masked"),
+        (element_saturated, "saturated"),
+        (element_not_the_largest, "unchosen"),
+        (element_times_zero, "multiplied"),
+        (element_of_a_product, "multiplied"),
+        (element_overwritten, "overwritten"),
+        (element_cancelled, "cancelled"),
+        (element_underflow, "underflow"),
+    ],
+)
+def test_why_one_element_is_zero(f, kind):
+    gradient = wg.grad(f)(X)
+    assert gradient[2] == 0 and np.any(gradient)
+    found = wg.why(f, X, index=2)
+    assert found.kinds == (kind,) and found[0].symptom == "zero", str(found)
+    assert found[0].line == marked(f)
+    assert "zero at 2" in found.summary
+    other = int(np.argmax(gradient != 0))
+    assert not wg.why(f, X, index=other) and f" at {other}." in wg.why(f, X, index=other).summary
+
+
+def test_an_element_that_cancels_in_a_sum():
+    found = wg.why(element_added_and_subtracted, X, index=2)
+    assert found.kinds == ("cancelled",)
+
+
+def test_an_element_of_a_table():
+    table = wg.tensor(np.ones((4, 2)), requires_grad=True)
+    with wg.note_lines():
+        y = np.sum(table[np.array([0, 2])])  # read
+    found = wg.why(y, table, index=(3, 0))
+    assert found.kinds == ("unchosen",) and "# read" in found[0].text
+    assert not wg.why(y, table, index=(2, 1))
+
+
+def test_an_index_that_cannot_be():
+    with pytest.raises(wg.WengertError, match=r"shape \(3,\)"):
+        wg.why(element_masked, X, index=7)
+    with pytest.raises(wg.WengertError, match="not one element"):
+        wg.why(element_masked, X, index=slice(2))
+    with pytest.raises(wg.WengertError, match="by 2 arrays"):
+        wg.why(lambda a, b: np.sum(a * b), X, X, argnums=(0, 1), index=0)
+
+
 def test_a_hook_that_makes_zeros():
     x = wg.tensor(X, requires_grad=True)
     h = x * 2.0

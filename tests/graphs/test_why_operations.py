@@ -81,3 +81,23 @@ def check(f, values):
             assert {"nan", "infinite"} & set(found.symptoms)
         elif want.size and not np.any(want):
             assert found
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_an_answer_for_every_element_of_zero(name):
+    op = REGISTRY[name]
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for args, params in list(arguments_of(op, np.random.default_rng(0)))[:2]:
+            chosen = [k for k, a in enumerate(args) if np.asarray(a).dtype.kind in "fc"]
+            for k in chosen:
+                f, x = summed(op, args, params, [k]), np.asarray(args[k])[()]
+                gradient = gradient_or_error(f, [x])
+                if not isinstance(gradient, Exception):
+                    check_elements(f, x, gradient[0])
+
+
+def check_elements(f, x, gradient):
+    for index in list(np.ndindex(*np.shape(gradient)))[:3]:
+        found = wg.why(f, x, index=index)
+        assert bool(found) == (not np.isfinite(gradient[index]) or gradient[index] == 0)

@@ -1,4 +1,7 @@
-"""Watched: a reverse sweep that shows every step, for whoever asks why a derivative is what it is.
+"""Watched: sweeps that show every step, for whoever asks why a derivative is what it is.
+
+    watched     from the outputs back, a step for each line
+    tangents    from a target forward, the tangent of each line
 
 The same walk as in reverse.py, in the plainest form: one step for each line, with the cotangent
 that arrived there and what the operation made of it for each operand.  It is run when somebody
@@ -16,6 +19,7 @@ from ..core.apply import Parts
 from ..core.handle import Handle, value_of
 from ..core.node import Node
 from ..core.op import Sweep
+from .forward import jvp_from_vjp, settle
 from .project import project
 from .reverse import _complete, _through_hooks, vjp_from_jvp
 from .tape import Tape
@@ -72,6 +76,39 @@ def watched(tape: Tape, seeds: Mapping[Node, Any], guarded: bool = False) -> Ite
         for a, bar in zip(node.args, passed, strict=True):
             if bar is not None:
                 bars[a] = bars[a] + bar if a in bars else bar
+
+
+def tangents(tape: Tape, known: Mapping[Node, Any]) -> dict[Node, Any]:
+    """The tangents of the lines between some targets and the outputs, all kept.
+
+    Parameters
+    ----------
+    tape : Tape
+        Of lines whose values are known.
+    known : mapping from Node
+        The tangents of the targets.
+    """
+    found: dict[Node, Any] = dict(known)
+    for node in tape.lines:
+        dots = [found.get(a) if type(a) is Node else None for a in node.args]
+        if node not in found and any(d is not None for d in dots):
+            dot = tangent_of(node, dots)
+            if dot is not None:
+                found[node] = dot
+    return found
+
+
+def tangent_of(node: Node, dots: list[Any]) -> Any:
+    """The tangent of a line from those of its operands, None where they have none.
+
+    Floating-point warnings are the caller's to silence.
+    """
+    inputs = [a.value if isinstance(a, Node) else a for a in node.args]
+    op: Any = node.op
+    rule = op.jvp if op.has_jvp else jvp_from_vjp
+    out = None if op.vjp_into is not None and node.is_outdated else node.value
+    dot = rule(node, dots, out, inputs, Sweep(guarded=True))
+    return None if dot is None else settle(dot, node, False)
 
 
 def given_by(node: Node, t: Any, sweep: Sweep) -> list[Any]:

@@ -23,7 +23,7 @@ from ..errors import ArgumentError, at, user_line
 from .again import written_again
 from .diagnosis.ancestry import ancestors
 from .diagnosis.connection import Reads
-from .diagnosis.examine import Target, examine
+from .diagnosis.examine import How, Target, examine
 from .diagnosis.findings import Findings
 from .graph import Graph
 
@@ -34,6 +34,7 @@ def why(
     *args: Any,
     argnums: Argnums = 0,
     argnames: str | Sequence[str] | None = None,
+    index: Any = None,
     time: bool = False,
     **kwargs: Any,
 ) -> Findings:
@@ -51,6 +52,8 @@ def why(
         x, or the arguments of the function or graph.
     argnums : int or sequence of int, default 0
     argnames : str or sequence of str, optional
+    index : index, optional
+        Ask about one element of the gradient by x, which is then one array: why it is zero.
     time : bool, default False
         Also run every line again and measure it, forward and backward.
 
@@ -74,7 +77,7 @@ def why(
 
     *Thresholds.* A gradient is huge above 1e8 and tiny below 1e-12, for a y whose own cotangent is
     1; what counts as slow is in ``wengert.graphs.diagnosis.slowness``. A gradient with some zero
-    elements is an ordinary one: zero means that all elements are.
+    elements is an ordinary one: zero means that all elements are. Ask for one with ``index=``.
 
     *Cost.* That of the function with lines noted (about twice the time of each operation), one
     backward sweep that keeps every cotangent, and one look at the list.
@@ -95,10 +98,11 @@ def why(
     >>> wg.why(wg.nn.functional.relu(x).sum(), x).kinds
     ('saturated',)
     """
+    how = How(time, index)
     if isinstance(y, lists.Graph):
-        return _of_graph(y, args, kwargs, time)
+        return _of_graph(y, args, kwargs, how)
     if not isinstance(y, Handle) and callable(y):
-        return _of_function(y, args, kwargs, argnums, argnames, time)
+        return _of_function(y, args, kwargs, argnums, argnames, how)
     outputs = [x.node for x in tree.flatten(y)[0] if isinstance(x, Handle)]
     if not outputs or kwargs or len(args) > 1:
         raise ArgumentError(
@@ -111,17 +115,22 @@ def why(
             "y depends on no tensor that requires a gradient: nothing it was computed from has "
             "requires_grad=True, or it was computed under no_grad. Ask why(y, x)."
         )
-    return _examined(outputs, targets, None, time, None)
+    return _examined(outputs, targets, None, how, None)
 
 
 def _examined(
     outputs: Sequence[Node],
     targets: Sequence[Target],
     reads: Reads | None,
-    time: bool,
+    how: How,
     structure: Any,
 ) -> Findings:
-    found = examine(outputs, targets, reads, time)
+    if how.index is not None and len(targets) != 1:
+        raise ArgumentError(
+            f"why(..., index={how.index!r}) by {len(targets)} arrays: an index is of one. Choose "
+            f"it with argnums, or give it as x{at(user_line())}."
+        )
+    found = examine(outputs, targets, reads, how)
     gradients = found.gradients
     whole = structure(gradients) if structure is not None else gradients
     if structure is None and len(gradients) == 1:
@@ -172,7 +181,7 @@ def _leaves(outputs: Sequence[Node]) -> list[Target]:
 
 
 def _of_function(
-    fun: Any, args: Any, kwargs: Any, argnums: Argnums, argnames: Any, time: bool
+    fun: Any, args: Any, kwargs: Any, argnums: Argnums, argnames: Any, how: How
 ) -> Findings:
     call = Call(fun, args, kwargs, argnums, argnames, f"why of {name_of(fun)}")
     with note_lines() as notes, np.errstate(all="ignore"):
@@ -182,7 +191,7 @@ def _of_function(
     outputs = _nodes(out)
     names = _names(fun, call.variables, argnums, argnames)
     targets = [Target(n, node) for n, node in zip(names, call.nodes, strict=True)]
-    return _examined(outputs, targets, reads, time, call.results)
+    return _examined(outputs, targets, reads, how, call.results)
 
 
 def _nodes(out: Any) -> list[Node]:
@@ -206,12 +215,12 @@ def _names(fun: Any, variables: Variables, argnums: Argnums, argnames: Any) -> l
     return [re.sub(r"^\[(\d+)\]", lambda m: chosen[int(m[1])], paths[k]) for k in variables.slots]
 
 
-def _of_graph(graph: Any, args: Any, kwargs: Any, time: bool) -> Findings:
+def _of_graph(graph: Any, args: Any, kwargs: Any, how: How) -> Findings:
     if not args and not kwargs and graph.inputs:
         targets = [
             Target(n.name or f"input {k}", n) for k, n in enumerate(graph.inputs) if type(n) is Node
         ]
-        return _examined(graph.outputs, targets, (), time, None)
+        return _examined(graph.outputs, targets, (), how, None)
     graph = graph if isinstance(graph, Graph) else Graph(*graph.outputs, inputs=graph.inputs)
     values = list(graph.signature.leaves(args, kwargs, f"the graph {graph.name}"))
     floating = [k for k, n in enumerate(graph.inputs) if type(n) is Node]
@@ -224,7 +233,7 @@ def _of_graph(graph: Any, args: Any, kwargs: Any, time: bool) -> Findings:
         Target(graph.inputs[k].name or f"input {k}", node)
         for k, node in zip(floating, variables.nodes, strict=True)
     ]
-    return _examined(outputs, targets, (), time, None)
+    return _examined(outputs, targets, (), how, None)
 
 
 def _handle(x: Any) -> Any:

@@ -5,6 +5,7 @@
     backward.py      the sweep from y to x, kept line by line
     connection.py    no way from y back to x: where it was lost
     zeros.py         a gradient of exact zeros: where the cotangent died, and of what
+    elements.py      one element of zero: where it stopped to count
     values.py        where a NaN or an infinity appeared first, forward
     slopes.py        the same backward: the slope that was singular or too large
     remedies.py      what to write instead

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.node import RELEASED, Node
-from ...errors import DerivativeError, MutatedError
+from ...errors import ArgumentError, DerivativeError, MutatedError, at, user_line
 from .ancestry import ancestors
 from .backward import Backward, magnitude, swept
 from .connection import Reads, disconnected
+from .elements import lost
 from .findings import Finding, unique
 from .growth import out_of_scale
 from .slopes import culprits
@@ -40,6 +41,17 @@ class Target(NamedTuple):
     node: Node
 
 
+class How(NamedTuple):
+    """What else is asked.
+
+    time : whether to measure.
+    index : of one element of the gradient, or None for all of it.
+    """
+
+    time: bool = False
+    index: Any = None
+
+
 class Examined(NamedTuple):
     """What was found.
 
@@ -56,7 +68,7 @@ class Examined(NamedTuple):
 
 
 def examine(
-    outputs: Sequence[Node], targets: Sequence[Target], reads: Reads | None, time: bool
+    outputs: Sequence[Node], targets: Sequence[Target], reads: Reads | None, how: How
 ) -> Examined:
     """Look at the gradient of some outputs by some targets.
 
@@ -66,8 +78,7 @@ def examine(
         The lines of y, and of what the derivative is taken by.
     reads : list or None
         What became plain numbers (`core.recording.Session`); None where lines were not noted.
-    time : bool
-        Whether to measure.
+    how : How
     """
     live = [n for n in outputs if type(n) is Node]
     nodes = [t.node for t in targets]
@@ -88,13 +99,13 @@ def examine(
         if back is None and found:
             words.append("cannot be taken")
             continue
-        of_this, word = _of_target(outputs, target, gradient, back, reads)
+        of_this, word = _of_target(outputs, target, gradient, back, reads, how.index)
         if gradient is None or not bad:
             causes += [(target, f) for f in of_this]
         words.append(word)
     found += _addressed(causes, len(targets))
     found += slow(outputs)
-    if time:
+    if how.time:
         found += timed(outputs, {} if back is None else back.cotangents)
     findings = unique(found)
     unknown = reads is None and any(f.where is None for f in findings)
@@ -108,6 +119,7 @@ def _of_target(
     gradient: Any,
     back: Backward | None,
     reads: Reads | None,
+    index: Any,
 ) -> tuple[list[Finding], str]:
     """The causes, and one word for the gradient."""
     node = target.node
@@ -121,6 +133,12 @@ def _of_target(
         visited = {} if back is None else back.cotangents
         return disconnected(outputs, node, reads or (), visited), "None: y is not connected to it"
     assert back is not None
+    if index is not None:
+        element = _element(gradient, index)
+        if element == 0:
+            return lost(outputs, node, index), f"zero at {index}"
+        if np.isfinite(element):
+            return [], f"{element:.4g} at {index}"
     size = magnitude(gradient)
     if not np.isfinite(size):
         symptom = "nan" if np.isnan(size) else "infinite"
@@ -129,6 +147,23 @@ def _of_target(
     if size == 0 and np.size(gradient):
         return died(back, node), "zero"
     return out_of_scale(back, node), f"finite, of magnitude up to {size:.4g}"
+
+
+def _element(gradient: Any, index: Any) -> Any:
+    array = np.asarray(gradient)
+    try:
+        element = array[index]
+    except IndexError as error:
+        raise ArgumentError(
+            f"why(..., index={index!r}): {error}. The gradient has shape {array.shape}"
+            f"{at(user_line())}."
+        ) from error
+    if np.shape(element) != ():
+        raise ArgumentError(
+            f"why(..., index={index!r}) of a gradient of shape {array.shape} is not one element. "
+            f"Give a number for each axis{at(user_line())}."
+        )
+    return element
 
 
 def _values(outputs: Sequence[Node]) -> list[Finding]:

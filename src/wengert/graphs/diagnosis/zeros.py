@@ -13,6 +13,7 @@ import numpy as np
 
 from ...autodiff.watched import given_by
 from ...core.node import Node
+from ...core.op import Sweep
 from .ancestry import plain
 from .backward import Backward, Edge, magnitude
 from .findings import Finding
@@ -81,7 +82,7 @@ def _death(edge: Edge, back: Backward) -> Finding:
         overflowed = _overflowed(edge, t)
         if overflowed is not None:
             return overflowed
-        kind, message = _cause(edge, t, back)
+        kind, message = cause(edge, t, back.sweep)
     return Finding(kind, message, line, line.where, "zero")
 
 
@@ -102,7 +103,8 @@ def _overflowed(edge: Edge, t: Any) -> Finding | None:
     return None
 
 
-def _cause(edge: Edge, t: Any, back: Backward) -> Cause:
+def cause(edge: Edge, t: Any, sweep: Sweep) -> Cause:
+    """Why nothing passes an edge at which `t` arrives."""
     name = edge.line.op.name
     spec = edge.operand.spec
     if not isinstance(spec, tuple) and spec.size == 0:
@@ -120,7 +122,7 @@ def _cause(edge: Edge, t: Any, back: Backward) -> Cause:
             f"of the result of {named(edge.line)} only elements are used afterwards that do not "
             f"come from its operand {edge.position}",
         )
-    if _vanishes(edge, t, back):
+    if _vanishes(edge, t, sweep):
         return (
             "vanished",
             f"what arrives at {named(edge.line)} is at most {magnitude(t):.3g}, and times the "
@@ -315,14 +317,14 @@ def _is_far(values: Any) -> bool:
     return values is not None and bool(np.size(values)) and bool(np.all(np.abs(values) > 2))
 
 
-def _vanishes(edge: Edge, t: Any, back: Backward) -> bool:
+def _vanishes(edge: Edge, t: Any, sweep: Sweep) -> bool:
     """Whether a larger cotangent would get through."""
     size = magnitude(t)
     if isinstance(t, tuple) or not 0 < size < 1e-3:
         return False
     with np.errstate(all="ignore"):
         larger = np.asarray(t / np.asarray(t).dtype.type(size))[()]
-        return magnitude(given_by(edge.line, larger, back.sweep)[edge.position]) > 0
+        return magnitude(given_by(edge.line, larger, sweep)[edge.position]) > 0
 
 
 def _wider(edge: Edge) -> str:
