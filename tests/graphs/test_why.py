@@ -515,6 +515,16 @@ def test_second_order_zero():
     assert found.gradient is None and found.kinds == ("unused",)
 
 
+def test_lines_of_a_forward_derivative():
+    def f(x):
+        h = np.sqrt(x)  # here
+        return np.sum(h)
+
+    found = wg.why(lambda x: wg.jvp(f, (x,), (np.ones(2),))[1], np.array([0.0, 1.0]))
+    assert found.kinds == ("operation",) and found[0].line == marked(f)
+    assert found[0].node.level == 1
+
+
 def test_second_order_line():
     def f(x):
         h = np.sin(x)  # here

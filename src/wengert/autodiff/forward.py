@@ -14,6 +14,7 @@ import numpy as np
 from ..core.handle import Handle, is_traced, wrap
 from ..core.node import Node
 from ..core.op import Sweep, lookup
+from ..core.recording import Session, noting
 from ..core.tracing import Derivation, derivation
 from .buffers import Tangents
 from .project import cast, expand, project
@@ -56,7 +57,7 @@ def pushforward(
     for guarded in (False, True):
         sweep = Sweep(tape.wanted, recorded, guarded)
         with np.errstate(all="ignore"):
-            dots = _sweep(tape, tangents, sweep, outputs)
+            dots = _eager_sweep(tape, tangents, sweep, outputs)
             result = [dots.get(n) for n in outputs]
             if not any(has_nan(d) for d in result):
                 break
@@ -73,13 +74,28 @@ def _traced_sweep(tape: Tape, tangents: Mapping[Node, Any], outputs: Sequence[No
     return [dots.get(n) for n in outputs]
 
 
+def _eager_sweep(
+    tape: Tape, tangents: Mapping[Node, Any], sweep: Sweep, outputs: Sequence[Node]
+) -> dict[Node, Any]:
+    """The sweep where values are known; its lines note the user's, if somebody wants them."""
+    stem = noting() if sweep.recorded else None
+    if stem is None:
+        return _sweep(tape, tangents, sweep, outputs)
+    outside = stem.where, stem.level
+    stem.level = 1 + max((n.level for n in outputs), default=0)
+    try:
+        return _sweep(tape, tangents, sweep, outputs, stem=stem)
+    finally:
+        stem.where, stem.level = outside
+
+
 def _sweep(
     tape: Tape,
     tangents: Mapping[Node, Any],
     sweep: Sweep,
     outputs: Sequence[Node],
     plan: Traced | None = None,
-    stem: Derivation | None = None,
+    stem: Derivation | Session | None = None,
 ) -> dict[Node, Any]:
     recorded = sweep.recorded
     known = {n: as_handle(t) if recorded else t for n, t in tangents.items()}
@@ -94,8 +110,9 @@ def _sweep(
         if any(type(a) is Node and a.serial >= node.serial for a in args):
             raise cycle(node)
         op: Any = node.op
-        if plan is not None and stem is not None:
+        if stem is not None:
             stem.enter(node)
+        if plan is not None:
             sweep = plan.sweep_at(node, node.args_as_nodes(), (node,))
             if op.kind == "indexing" and any(d is None for d in dots):
                 plan.masked.add(node)  # zeros beside the tangents: a join with a constant
