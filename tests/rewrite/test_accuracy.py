@@ -198,6 +198,13 @@ def test_gradients_of_what_overflows(f, wanted):
     np.testing.assert_allclose(after(x), wanted(x), rtol=1e-12, atol=1e-300)
 
 
+def test_the_gradient_of_a_binary_cross_entropy_that_was_taken_first():
+    x, y = np.array([800.0, -800.0, 40.0, 0.5]), np.array([0.0, 1.0, 1.0, 0.25])
+    after = simplify(wg.trace(wg.grad(binary))(x, y))
+    gradient = (1 - y) * sigmoid(x) - y * sigmoid(-x)
+    np.testing.assert_allclose(after(x, y), gradient, rtol=1e-13)
+
+
 def test_the_gradient_of_a_cross_entropy_that_was_taken_first():
     x, y = LOGITS, TARGET
     gradient = wg.trace(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert import debug
 from wengert.core.equality import equals
 from wengert.rewrite import assume, simplify
 
@@ -208,6 +209,27 @@ def test_effects_are_neither_merged_nor_dropped():
         assert sorted(heard) == [3.0, 3.0, 4.0]
     finally:
         del REGISTRY[op.name]
+
+
+def test_effects_stay_in_order(capsys):
+    def f(x):
+        debug.show(x * 1.0, "first")
+        debug.show(x, "second")
+        debug.show(np.log(1 + x), "third")
+        debug.show(x, "fourth")
+        return np.sum(x)
+
+    graph = wg.trace(f)(wg.spec(2))
+    labels = [n.params["label"] for n in graph.effects]
+    after = simplify(graph)
+    assert after is not graph
+    order = [n.params["label"] for n in after if n in after.effects]
+    assert order == labels == ["first", "second", "third", "fourth"]
+    after(np.ones(2))
+    lines = capsys.readouterr()
+    text = lines.out + lines.err
+    places = [text.index(label) for label in labels]
+    assert places == sorted(places)
 
 
 def test_updates_run_after_simplification():

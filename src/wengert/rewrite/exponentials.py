@@ -17,7 +17,7 @@ from ..core.node import Node
 from ..ops import choice
 from ..ops.casts import sum_to
 from ..ops.exponential import sigmoid
-from .rule import AnyRule, Rule, rule
+from .rule import AnyRule, Match, Rule, rule
 
 _X = np.array([[-1.5, -0.25, 0.5], [2.0, -3.0, 0.125]])
 _T = np.array([[0.75, 1.5, -2.0], [1.0, 0.5, -0.5]])
@@ -199,17 +199,36 @@ def sum_of_quotients(line: Node, new: Any) -> Node | None:
 # ---- what stands between the factors ------------------------------------------------------------
 
 
+def _is_shallow(match: Match) -> bool:
+    g = match["g"]
+    return g.op.name != "strong_zero" or g.args[1].op.name != "strong_zero"
+
+
 _S, _G = np.array([0.0, 2.0, 0.0]), np.array([np.nan, 3.0, 0.0])
 MOVED = (
-    # Of a product with an exponential only, and never into another one: in a long chain they would
-    # all meet at its end.
+    # Of a product with an exponential only, and not of many inside each other: in a long chain they
+    # would all meet at its end.
     Rule(
         "strong_zero(s, g) exp(x)",
         lambda s, g, x: choice.strong_zero(s, g) * np.exp(x),
         lambda s, g, x: choice.strong_zero(s, g * np.exp(x)),
         reason="the sweep is linear: where the cotangent is zero, so is all that is made of it",
-        condition=lambda m: m["g"].op.name != "strong_zero",
+        condition=_is_shallow,
         example=(_S, _G, _S),
+    ),
+    Rule(
+        "strong_zero(s, t / sigmoid(x)) square(sigmoid(x))",
+        lambda s, t, x: choice.strong_zero(s, t / sigmoid(x)) * np.square(sigmoid(x)),
+        lambda s, t, x: choice.strong_zero(s, t * sigmoid(x)),
+        reason="0 / 0 for x < -745",
+        example=(_T, _T, _X),
+    ),
+    Rule(
+        "strong_zero(s, t / sigmoid(x)) (sigmoid(x) y)",
+        lambda s, t, x, y: choice.strong_zero(s, t / sigmoid(x)) * (sigmoid(x) * y),
+        lambda s, t, x, y: choice.strong_zero(s, t * y),
+        reason="0 / 0 for x < -745",
+        example=(_T, _T, _X, _T),
     ),
     Rule(
         "strong_zero(s, -g)",
@@ -220,4 +239,32 @@ MOVED = (
     ),
 )
 
-RULES: tuple[AnyRule, ...] = (*MOVED, *STEPS, share, sum_of_quotients)
+# The gradient of a binary cross entropy of a sigmoid, y log(s) + (1 - y) log(1 - s).
+LOGISTIC = (
+    Rule(
+        "(t / sigmoid(-x) - w / sigmoid(x)) sigmoid(x) sigmoid(-x)",
+        lambda s, t, r, w, x: (
+            (choice.strong_zero(s, t / sigmoid(-x)) - choice.strong_zero(r, w / sigmoid(x)))
+            * (sigmoid(x) * sigmoid(-x))
+        ),
+        lambda s, t, r, w, x: (
+            choice.strong_zero(s, t * sigmoid(x)) - choice.strong_zero(r, w * sigmoid(-x))
+        ),
+        reason="0 / 0 for large x and for small x",
+        example=(_T, _T, _T, _T, _X),
+    ),
+    Rule(
+        "(t / sigmoid(x) - w / sigmoid(-x)) sigmoid(x) sigmoid(-x)",
+        lambda s, t, r, w, x: (
+            (choice.strong_zero(s, t / sigmoid(x)) - choice.strong_zero(r, w / sigmoid(-x)))
+            * (sigmoid(x) * sigmoid(-x))
+        ),
+        lambda s, t, r, w, x: (
+            choice.strong_zero(s, t * sigmoid(-x)) - choice.strong_zero(r, w * sigmoid(x))
+        ),
+        reason="0 / 0 for large x and for small x",
+        example=(_T, _T, _T, _T, _X),
+    ),
+)
+
+RULES: tuple[AnyRule, ...] = (*LOGISTIC, *MOVED, *STEPS, share, sum_of_quotients)

@@ -74,15 +74,18 @@ class Walk:
 
     def run(self, graph: AnyGraph) -> AnyGraph:
         """The graph in its simplest form; itself if nothing changes."""
-        place = self._place
+        place, reordered = self._place, False
         for node in graph.nodes:
             op, args = node.op, node.args
             if isinstance(op, Leaf):
                 place[node] = self._leaf(node)
                 continue
             new = tuple([place[a] for a in args])
-            line = node if new == args else _moved(node, new)
-            place[node] = line if op.effect else self.simplest(line)
+            if op.effect:  # in their order, so all after one that has been written anew
+                reordered = reordered or new != args
+                place[node] = _moved(node, new) if reordered else node
+                continue
+            place[node] = self.simplest(node if new == args else _moved(node, new))
         changed = {old: new for old, new in place.items() if old is not new}
         return graph.with_lines(changed) if changed else graph
 
