@@ -130,14 +130,12 @@ class Dim:
         return _as_value(self, lambda a, b: b**a, other)
 
     def __floordiv__(self, other: Any) -> Any:
-        if _terms_of(other) is None:
-            return _as_value(self, operator.floordiv, other)
-        return _quotient(self, other)
+        whole = _terms_of(other) is not None
+        return _quotient(self, other) if whole else _as_value(self, operator.floordiv, other)
 
     def __rfloordiv__(self, other: Any) -> Any:
-        if _terms_of(other) is None:
-            return _as_value(self, lambda a, b: b // a, other)
-        return _quotient(other, self)
+        whole = _terms_of(other) is not None
+        return _quotient(other, self) if whole else _as_value(self, lambda a, b: b // a, other)
 
     def __mod__(self, other: Any) -> Any:
         if _terms_of(other) is None:
@@ -157,9 +155,8 @@ class Dim:
         return _as_value(self, lambda a, b: b / a, other)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if _Values.make is None:
-            return NotImplemented
-        values = [_Values.make(x) if isinstance(x, Dim) else x for x in inputs]
+        make: Any = _Values.make
+        values = [make(x) if isinstance(x, Dim) else x for x in inputs]
         return getattr(ufunc, method)(*values, **kwargs)
 
     # ---- comparisons ---------------------------------------------------------------------------

@@ -14,6 +14,7 @@ orders need no rules here.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -166,7 +167,8 @@ def nll_loss(
                 f"axis=, or one probability for each class as floats{at(user_line())}."
             )
         index = _index_of(classes, shape, axis, _what)
-        return reduced(-indexing.read(log_probabilities, index), reduction)
+        read = indexing.read if is_traced(classes) else operator.getitem
+        return reduced(-read(log_probabilities, index), reduction)
     if classes.dtype.kind != "f":
         raise DtypeError(
             f"{_what}: a target of {classes.dtype}. Give classes as integers or probabilities as "
@@ -182,7 +184,8 @@ def nll_loss(
 def _index_of(classes: Any, shape: tuple[int, ...], axis: int, what: str) -> tuple[Any, ...]:
     """The index that picks, for each sample, the entry of its class."""
     count = shape[axis]
-    index: list[Any] = list(indices(classes.shape, sparse=True))
+    make = indices if is_symbolic(classes.shape) else np.indices
+    index: list[Any] = list(make(classes.shape, sparse=True))
     if is_traced(classes):  # one that does not exist is an error when the graph runs
         index.insert(axis, np.where(classes < 0, count, classes))
         return tuple(index)

@@ -115,7 +115,7 @@ def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
     """`asarray`, refusing NaN and infinity."""
     a = asarray(a, dtype, order)
     found = needed(
-        a, "np.asarray_chkfinite", "whether it is refused", "Say wengert.guard_value for that"
+        a, "np.asarray_chkfinite", "whether it is refused", "Say wengert.debug.guard for that"
     )
     if a.dtype.kind in "fc" and not np.isfinite(plain(found)).all():
         raise ValueError("array must not contain infs or NaNs")
@@ -131,19 +131,19 @@ def _like(function: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
     `ours` is what is done for sizes with a name, with the same arguments.
     """
 
-    def constant_tensor(*args: Any, **kwargs: Any) -> Any:
-        if sizes_of(args) or sizes_of(kwargs):
-            return ours(*args, **kwargs)
-        return _constant(function(*args, **kwargs))
-
-    FUNCTIONS[function] = constant_tensor
-
     @functools.wraps(function)
     def create(*args: Any, like: Any = None, **kwargs: Any) -> Any:
-        if sizes_of(args) or sizes_of(kwargs):
-            return ours(*args, **kwargs)
-        made = function(*args, **kwargs)
+        try:
+            made = function(*args, **kwargs)
+        except TypeError:  # NumPy wants numbers
+            if sizes_of(args) or sizes_of(kwargs):
+                return ours(*args, **kwargs)
+            raise
         return _constant(made) if isinstance(like, Handle) else made
+
+    FUNCTIONS[function] = lambda *args, **kwargs: as_array(
+        create(*args, **kwargs, like=_constant(0.0))
+    )
 
     return create
 
@@ -180,7 +180,8 @@ identity = _like(
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     """For each axis the position along it, as `numpy.indices`; of sizes with a name a tensor."""
     if not sizes_of(tuple(dimensions)):
-        return np.indices(dimensions, dtype, sparse)
+        make: Any = np.indices
+        return make(dimensions, dtype, sparse)
     shape = lengths(dimensions)
     n = len(shape)
     rows = [

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from ..core.dims import Dim, is_symbolic
-from ..core.handle import possibly, shape_of, value_of
+from ..core.handle import is_traced, possibly, shape_of, value_of
 from ..errors import ShapeError, at, user_line
 from ..ops import casts, cumulative, indexing, reductions, sorting
 from ..ops.choice import where as choose
 from ..ops.shapes import reshape
-from .dispatch import as_array, counterpart, spread, values
+from .dispatch import as_array, as_tensor, counterpart, spread, values
 from .options import NOTHING, given
 
 __all__ = [
@@ -307,14 +307,15 @@ def interp(
         found = np.searchsorted(points, wanted, side="right") - 1
         j = np.minimum(np.maximum(found, 0), count - 2)  # -1 for a single point, which is it
         outside = below | above
-        read = indexing.read  # a plain array does not take positions that are not known yet
-        start, value = read(xp, j), read(fp, j)
-        length = read(xp, j + 1) - start
+        if is_traced(j):  # which plain arrays do not take as positions
+            xp, fp = as_tensor(xp), as_tensor(fp)
+        start, value = xp[j], fp[j]
+        length = xp[j + 1] - start
         moved = choose(outside, 0.0, x - start) if possibly(outside) else x - start
         flat = value_of(length) == 0
         if possibly(flat):
             length = choose(flat, 1.0, length)
-        inside = value + moved * ((read(fp, j + 1) - value) / length)
+        inside = value + moved * ((fp[j + 1] - value) / length)
     else:
         inside = indexing.read(fp, spread(np.zeros((), int), shape_of(wanted)))
     result = choose(below, fp[0] if left is None else left, inside)

@@ -63,6 +63,11 @@ def as_array(x: Any) -> Any:
     return x if isinstance(x, Handle) else np.asarray(x)
 
 
+def as_tensor(x: Any) -> Any:
+    """`x` if it is a tensor, else a constant one."""
+    return x if isinstance(x, Handle) else wrap(constant(np.asarray(x)))
+
+
 def plain(x: Any) -> Any:
     """The plain array behind `x`, of which there has to be one."""
     return np.asarray(value_of(x))
@@ -115,7 +120,7 @@ def spread(array: Any, shape: tuple[Any, ...]) -> Any:
     if shape_of(array) == shape:
         return array
     if is_symbolic(shape) and not isinstance(array, Handle):
-        array = wrap(constant(np.asarray(array)))
+        array = as_tensor(array)
     if isinstance(array, Handle):
         return broadcast_to(array, shape=shape)
     return np.broadcast_to(array, shape)

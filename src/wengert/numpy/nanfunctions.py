@@ -93,7 +93,7 @@ def nanmean(
     a = typed(a, dtype)
     mask = _present(a, where)
     n = count(a, axis, mask)
-    if not _surely(n > 0):
+    if not _surely(n):
         warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=2)
     m = _average(reductions.sum(masked(a, mask, 0), axis=axis, keepdims=True), n)
     return given(unkept(m, axis, keepdims), out)

@@ -120,7 +120,7 @@ def _ends(start: Any, stop: Any) -> tuple[Any, Any]:
     )
 
 
-def _weighted(start: Any, stop: Any, num: int, endpoint: bool) -> Any:
+def _weighted(start: Any, stop: Any, num: Any, endpoint: bool) -> Any:
     """``start + i * step`` along a new first axis, ending exactly at stop."""
     n = num - 1 if endpoint else num
     shape = (num,) + (1,) * start.ndim

@@ -86,7 +86,10 @@ def _refused(operands: Sequence[Any], arrays: Sequence[Any], error: Exception) -
     shapes = ", ".join(spelled(shape_of(x)) for x in arrays)
     try:
         if not any(map(is_traced, arrays)):
-            np.einsum(*[x if isinstance(x, str | list | tuple) else value_of(x) for x in operands])
+            plain: list[Any] = [
+                x if isinstance(x, str | list | tuple) else value_of(x) for x in operands
+            ]
+            np.einsum(*plain)
         why = str(error)
     except (ValueError, TypeError) as complaint:
         why = str(complaint)
