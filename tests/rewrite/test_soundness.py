@@ -282,3 +282,16 @@ def test_the_same_graph_is_given_back_if_there_is_nothing_to_do():
     graph = wg.trace(lambda x: np.sin(x))(SPEC)
     assert simplify(graph) is graph
     assert equals(simplify(graph, history=True), graph)
+
+
+def test_a_parameter_is_the_same_wherever_its_name_stands():
+    def f(x):
+        return np.mean(np.square(x), axis=0) - np.square(np.mean(x, axis=1))
+
+    square = wg.spec((3, 3))
+    assert "var" not in names(simplify(wg.trace(f)(square)))
+    assert "var" in names(
+        simplify(wg.trace(lambda x: np.mean(x**2, axis=1) - np.mean(x, axis=1) ** 2)(square))
+    )
+    x = np.arange(9.0).reshape(3, 3)
+    np.testing.assert_allclose(simplify(wg.trace(f)(square))(x), f(x), rtol=1e-15)
