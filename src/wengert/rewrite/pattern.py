@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import Context
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -144,10 +145,12 @@ def traced(
         holes = dict(zip(nodes, places, strict=True))
         return _tree(out.node if isinstance(out, Handle) else out, holes, fun)
 
+    # In a context of its own: whatever policy, scope or trace is open has nothing to do with it.
+    alone = Context().run
     first = {p: samples[p][0] for p in params}
-    found = tree(first)
+    found = alone(tree, first)
     for p in params:
-        other = tree({**first, p: samples[p][1]})
+        other = alone(tree, {**first, p: samples[p][1]})
         found = _generalised(found, other, p, samples[p], fun)
     return found
 

@@ -230,10 +230,10 @@ class Walk:
             return None
         if isinstance(made, Handle):
             made = made.node
-        return self._absorbed(made) if isinstance(made, Node) else self.constant(made)
+        return self._absorbed(made, line) if isinstance(made, Node) else self.constant(made)
 
-    def _absorbed(self, made: Node) -> Node:
-        """A line that a user's rule wrote past us, in its simplest form."""
+    def _absorbed(self, made: Node, like: Node) -> Node:
+        """A line that a user's rule wrote past us, with NumPy, in its simplest form."""
         waiting, place = [made], self._place
         while waiting:
             node = waiting[-1]
@@ -244,8 +244,8 @@ class Walk:
             if later:
                 waiting += later
                 continue
-            new = tuple([place.get(a, a) for a in node.args])
-            place[node] = self.simplest(node if new == node.args else _moved(node, new))
+            args = [place.get(a, a) for a in node.args]
+            place[node] = self.line(node.op, args, node.params, like)  # type: ignore[arg-type]
             waiting.pop()
         return place.get(made, made)
 
