@@ -350,6 +350,33 @@ def test_programs_that_write_in_place(f, rng):
     check_traced(lambda x: f(x * 1.0), [x], sizes=False)
 
 
+def test_a_reshaped_array_of_which_the_original_was_written_to():
+    def used(x):
+        flat = x.T.ravel()
+        x[0] = 7.0
+        return flat
+
+    def used_by_way_of_another(x):
+        part = x.reshape(-1)[1:]
+        x *= 2.0
+        return part + 1.0
+
+    for f in (used, used_by_way_of_another, lambda x: np.isnan(used(x))):
+        with pytest.raises(TraceError, match=r"x\.reshape\(\.\.\.\)\.copy\(\)"):
+            wg.trace(f)(np.ones((2, 3)))
+
+    def unused(x):
+        flat, before = x.reshape(-1), x.reshape(-1).copy()
+        total, column = flat.sum(), x.reshape(2, 1, 3)
+        x *= 2.0
+        column[0] = -1.0
+        return total, before, column, x
+
+    x = np.arange(6.0).reshape(2, 3)
+    for got, want in zip(wg.trace(unused)(x)(x), unused(x.copy()), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
 def test_in_place_with_sizes():
     def f(xp, x):
         y = xp.zeros((x.shape[0] + 1, x.shape[1]))

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ReadOnlyError, TraceError, at, user_line
-from .node import INPUT, NO_PARAMS, Discrete, Node, is_variable
+from .node import INPUT, NO_PARAMS, Discrete, Leaf, Node, is_variable
 from .op import lookup
 from .recording import enable_grad, is_recording, session
 from .spec import spec_of
@@ -70,6 +70,7 @@ def value_of(x: Any) -> Any:
 
 def held(node: Node) -> Any:
     """A traced node as a handle that no derivative passes."""
+    refuse_ambiguous(node)
     if type(node) is not Node:
         return wrap(node)
     extra = {**(node.extra or {}), "held": True}
@@ -132,7 +133,7 @@ def link(view: Handle, base: Handle, take: Take, put: Put | None, shares: bool =
     """
     value = view.node.value
     if value is None:
-        put = put if shares or is_shared_view(view.node) else _unknown_layout
+        put = put if shares or is_shared_view(view.node, base.node) else _unknown_layout
     elif type(value) is not np.ndarray or not (
         shares or np.may_share_memory(value, base.node.value)
     ):
@@ -147,9 +148,14 @@ def link(view: Handle, base: Handle, take: Take, put: Put | None, shares: bool =
     views.append(weakref.ref(view))
 
 
-def is_shared_view(node: Node) -> bool:
-    """Whether a traced view shares memory with its base whatever the layout; a reshape may not."""
-    return node.op.name != "reshape"
+def is_shared_view(node: Node, base: Node) -> bool:
+    """Whether a traced view shares memory with its base whatever the layout; a reshape may not.
+
+    One that only adds or takes away axes of length one always does.
+    """
+    if node.op.name != "reshape":
+        return True
+    return [n for n in node.spec.shape if n != 1] == [n for n in base.spec.shape if n != 1]
 
 
 def _unknown_layout(base: Any, view: Any) -> Any:
@@ -238,8 +244,35 @@ def _refresh_views(base: Handle) -> None:
         for ref in getattr(source, "_views", None) or ():
             view = ref()
             if view is not None:
-                _, take, _ = view._link
+                _, take, put = view._link
+                if put is _unknown_layout and view.node.value is None:
+                    _make_ambiguous(view)
+                    continue
                 recorded = type(view.node) is Node
                 with enable_grad() if recorded else contextlib.nullcontext():
                     view.node = take(wrap(source.node)).node
                 stack.append(view)
+
+
+AMBIGUOUS = Leaf("ambiguous")
+
+
+def _make_ambiguous(view: Handle) -> None:
+    """A reshaped array of which the original has been written to: an error if it is used."""
+    extra = {"spec": view.node.spec, "where": user_line()}
+    view.node = Discrete(AMBIGUOUS, (), NO_PARAMS, None, extra)
+    for ref in getattr(view, "_views", None) or ():
+        inner = ref()
+        if inner is not None:
+            _make_ambiguous(inner)
+
+
+def refuse_ambiguous(node: Node) -> None:
+    """Raise TraceError if it is not known what a traced array holds (`_make_ambiguous`)."""
+    if node.op is AMBIGUOUS:
+        raise TraceError(
+            f"a reshaped array {node.spec} is used after the array that it was made of was written "
+            f"to{at(node.where)}: whether it shows that depends on how that array lay in memory, "
+            "which is not known while a graph is built. Copy it first, x.reshape(...).copy()"
+            f"{at(user_line())}."
+        )

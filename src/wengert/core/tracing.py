@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import DtypeError, OperandError, ShapeError, WengertError, at, user_line
 from .dims import Dim, bounds, register_value
-from .handle import Handle, wrap
+from .handle import AMBIGUOUS, Handle, refuse_ambiguous, wrap
 from .node import INPUT, NO_PARAMS, Constant, Discrete, Leaf, Node, keep
 from .op import Op
 from .params import frozen, normalised, sizes_of
@@ -298,6 +298,8 @@ def _argument(a: Any, op: Op) -> Any:
     if isinstance(a, Handle):
         a = a.node
     if isinstance(a, Node):
+        if a.op is AMBIGUOUS:
+            refuse_ambiguous(a)
         # A comparison of something held is a comparison of the thing itself.
         return a.args[0] if op.discrete and a.extra is not None and "held" in a.extra else a
     if type(a) is Dim:

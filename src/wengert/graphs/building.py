@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from ..autodiff.arguments import name_of
 from ..core import tree
 from ..core.graph import Graph
-from ..core.handle import Handle, describe, wrap
+from ..core.handle import Handle, describe, refuse_ambiguous, wrap
 from ..core.node import Node, next_serial
 from ..core.rebuild import settled
 from ..core.recording import Session, enable_grad, tracing
@@ -117,6 +117,8 @@ def _is_output(x: Any, what: str) -> bool:
             f"{what} returned a {type(x).__name__}, which cannot be the output of a graph. Return "
             f"arrays, numbers, None and containers of them{at(user_line())}."
         )
+    if isinstance(x, Handle):
+        refuse_ambiguous(x.node)
     return True
 
 

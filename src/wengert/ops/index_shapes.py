@@ -71,6 +71,8 @@ def _full(parts: Sequence[Any], ndim: int) -> list[Any]:
     for part in parts:
         if isinstance(part, Spec) and part.dtype.kind == "b":
             raise mask_error()
+    if sum(p is Ellipsis for p in parts) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
     used = sum(p is not None and p is not Ellipsis for p in parts)
     if used > ndim:
         raise IndexError(
