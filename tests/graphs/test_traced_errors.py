@@ -45,8 +45,11 @@ OUT = {
     "strides": (lambda x: x.strides, "strides"),
     "asarray": (np.asarray, r"plain array.*np\.stack"),
     "list of tensors": (lambda x: np.array([x[0], x[1]]), r"np\.stack"),
-    "table": (lambda x: TABLE[x[0].astype(int)], r"np\.take\(table, i\)"),
-    "element of a table": (lambda x: TABLE[x[0, 0].astype(int)], r"np\.take\(table, i\)"),
+    "table": (lambda x: TABLE[x[0].astype(int)], r"wengert\.numpy\.take\(table, i\)"),
+    "element of a table": (
+        lambda x: TABLE[x[0, 0].astype(int)],
+        r"wengert\.numpy\.take\(table, i\)",
+    ),
     "tensor": (lambda x: wg.tensor(x), r"Tensor\(x\)"),
     "pickle": (lambda x: pickle.dumps(x), "pickling"),
     "range": (lambda x: range(x[0, 0].astype(int)), "range"),
@@ -142,6 +145,8 @@ SIZES = {
     "concatenate": (lambda x: np.concatenate(x), "size n was needed"),
     "apply_along_axis": (lambda x: np.apply_along_axis(np.sum, 1, x), "size n was needed"),
     "reduce": (lambda x: np.hypot.reduce(x), "size n was needed"),
+    "tril_indices_from": (lambda x: np.tril_indices_from(x), r"np\.tri\(n, like=x\)"),
+    "shares_memory": (lambda x: np.shares_memory(x, x[0]), "lengths as numbers"),
     "split": (lambda x: np.split(x, 2), r"Name the length '2\*m'"),
 }
 

@@ -127,26 +127,29 @@ def _same_shape(a: Any, b: Any) -> bool:
 # ---- shape only --------------------------------------------------------------------------------
 
 
-def _numbered(x: Any, what: str) -> tuple[int, ...]:
+def _numbered(x: Any, what: str, remedy: str) -> tuple[int, ...]:
     """The shape, which has to be of numbers."""
     shape = shape_of(x)
     if is_symbolic(shape):
         raise TraceError(
-            f"{what} of {x.node.spec}: how many positions there are depends on the sizes. Choose "
-            f"with a mask, np.where(np.tri(n, like=x), x, 0){at(user_line())}."
+            f"{what} of {x.node.spec}: the answer depends on the sizes, which are not known while "
+            f"a graph is built. {remedy}{at(user_line())}."
         )
     return shape
 
 
+_MASK = "Choose with a mask, np.where(np.tri(n, like=x), x, 0)"
+
+
 @counterpart(np.tril_indices_from)
 def _tril_indices_from(arr: Any, k: int = 0) -> Any:
-    rows, columns = _numbered(arr, "np.tril_indices_from")
+    rows, columns = _numbered(arr, "np.tril_indices_from", _MASK)
     return np.tril_indices(rows, k, columns)
 
 
 @counterpart(np.triu_indices_from)
 def _triu_indices_from(arr: Any, k: int = 0) -> Any:
-    rows, columns = _numbered(arr, "np.triu_indices_from")
+    rows, columns = _numbered(arr, "np.triu_indices_from", _MASK)
     return np.triu_indices(rows, k, columns)
 
 
@@ -188,7 +191,7 @@ def _elements(x: Any) -> Any:
     while getattr(x, "_link", None) is not None:
         x, take, _ = x._link
         views.append(take)
-    shape = _numbered(x, "np.shares_memory")
+    shape = _numbered(x, "np.shares_memory", "Give the lengths as numbers")
     found = wrap(constant(np.arange(math.prod(shape)).reshape(shape)))
     for take in reversed(views):
         found = take(found)

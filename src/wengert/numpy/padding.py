@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import Dim
+from ..core.dims import Dim, is_symbolic
+from ..core.params import sizes_of
 from ..core.tracing import size_value
+from ..errors import ShapeError, at, user_line
 from ..ops import casts, indexing, joining, shapes
-from ..tensor.operands import needed
+from ..tensor.operands import length, needed
 from .dispatch import as_array, counterpart, numbers, spread
 from .ranges import linspace
 from .shapes import own_copy
@@ -87,6 +89,8 @@ def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
             pair = (width, width) if np.ndim(width) == 0 else tuple(width)
             full[axis] = pair
         pad_width = full
+    if sizes_of(pad_width):
+        return _widths_of_sizes(pad_width, ndim)
     remedy = "Give widths as numbers"
     given = np.asarray(needed(pad_width, "np.pad", "the shape of the result", remedy))
     if given.dtype.kind not in "iu":
@@ -94,6 +98,24 @@ def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
     if given.size and given.min() < 0:
         raise ValueError("index can't contain negative values")
     return [(int(a), int(b)) for a, b in np.broadcast_to(given, (ndim, 2)).tolist()]
+
+
+def _widths_of_sizes(pad_width: Any, ndim: int) -> list[tuple[Any, Any]]:
+    """The same where a width is a size with a name."""
+    if isinstance(pad_width, Dim):
+        return [(pad_width, pad_width)] * ndim
+    given = list(pad_width)
+    if len(given) == 2 and not isinstance(given[0], list | tuple):
+        return [(length(given[0]), length(given[1]))] * ndim
+    pairs = [tuple(map(length, w)) if isinstance(w, list | tuple) else (w, w) for w in given]
+    if len(pairs) == 1:
+        pairs = pairs * ndim
+    if len(pairs) != ndim or any(len(pair) != 2 for pair in pairs):
+        raise ShapeError(
+            f"np.pad of {ndim} axes with the widths {pad_width}: give one pair for each axis, or "
+            f"one for all{at(user_line())}."
+        )
+    return pairs  # type: ignore[return-value]
 
 
 def _pair(values: Any, axis: int, ndim: int) -> tuple[Any, Any]:
@@ -166,7 +188,7 @@ def _statistics(array: Any, axis: int, mode: str, length: Any) -> tuple[Any, Any
 
 def _gathered(array: Any, axis: int, before: int, after: int, mode: Any) -> Any:
     n = array.shape[axis]
-    if isinstance(n, Dim):
+    if is_symbolic((n, before, after)):
         source = _sources(n, before, after, mode)
     else:
         source = np.pad(np.arange(n), (before, after), mode)

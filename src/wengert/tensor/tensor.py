@@ -94,7 +94,8 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
             raise TraceError(
                 f"a plain array was about to be made of {self.node.spec}, whose values are not "
                 "known while a graph is built. For a list of tensors use np.stack or "
-                "wengert.numpy.array; for table[i] of a plain array say np.take(table, i); to "
+                "wengert.numpy.array; for table[i] of a plain array say "
+                "wengert.numpy.take(table, i); to "
                 "write into a plain array make it a tensor first, np.zeros_like(x); and use "
                 f"functions that know tensors{at(user_line())}."
             )
@@ -138,7 +139,9 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
         return self._number(complex)
 
     def __index__(self) -> int:
-        return operator.index(known(self, "a range, or an index (say np.take(table, i) for that)"))
+        return operator.index(
+            known(self, "a range, or an index (for that wengert.numpy.take(table, i))")
+        )
 
     def __bool__(self) -> bool:
         if self.node.is_traced:
