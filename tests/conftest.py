@@ -6,6 +6,7 @@ overflow that NumPy would only warn of fails the test; a test that means to make
 fails in company, and the same commit always runs the same cases.
 
     rng          a generator seeded by the name of the test
+    operations   on the configuration: the library's own, as test modules may register others
     fast, wide   hypothesis profiles: `pytest --hypothesis-profile=wide` searches afresh, and longer
 """
 
@@ -18,6 +19,9 @@ import hypothesis
 import numpy as np
 import pytest
 
+import wengert as wg
+from wengert.core.op import REGISTRY
+
 os.environ["MPLBACKEND"] = "Agg"  # a page or test that draws needs no screen
 
 hypothesis.settings.register_profile(
@@ -25,6 +29,12 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.register_profile("wide", max_examples=2000, deadline=None, print_blob=True)
 hypothesis.settings.load_profile("fast")
+
+
+def pytest_configure(config):
+    for name in wg.SUBMODULES:  # they may register operations of their own
+        getattr(wg, name)
+    config.operations = dict(REGISTRY)
 
 
 def pytest_report_header():

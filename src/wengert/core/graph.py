@@ -30,6 +30,7 @@ from .handle import Handle
 from .node import CONSTANT, INPUT, Constant, Leaf, Node, constant, is_variable
 from .params import spelled
 from .sizes import Requirement
+from .tracing import infer
 
 _serial = attrgetter("serial")
 AnyGraph = TypeVar("AnyGraph", bound="Graph")
@@ -205,7 +206,7 @@ class Graph:
             seen.add(node)
             if isinstance(node.op, Leaf) or not node.args:
                 continue
-            inferred = node.op.infer([a.spec for a in node.inputs], node.params)
+            inferred, _ = infer(node.op, tuple([a.spec for a in node.inputs]), node.params)
             if _bare(inferred) != _bare(node.spec):
                 raise GraphError(
                     f"line %{i} ({node.op.name}) holds {_show(node.spec)}, but its operands "
