@@ -14,6 +14,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 BENCH := .venv-bench/bin
 
+# Small products gain nothing from threads, and lose much where the cores are busy.
+test test-all: export OPENBLAS_NUM_THREADS ?= 1
+
 .DEFAULT_GOAL := test
 .NOTPARALLEL:
 .PHONY: demo test test-all bench docs lint format layers types clean

@@ -453,8 +453,55 @@ def test_9_4_a_norm_at_zero():
     assert wg.hessian(lambda x: np.sum(x * x))(zero).tolist() == [[2, 0], [0, 2]]
 
 
+def test_10_1_branches_not_taken_in_a_graph():
+    def f(x):
+        return np.sum(np.where(x > 0, np.sqrt(x) * np.exp(-x), x))
+
+    x = np.array([0.0, 4.0])
+    np.testing.assert_allclose(wg.trace(wg.grad(f))(x)(x), wg.grad(f)(x))
+
+    def fed(t, x):
+        return wg.vjp(np.exp, x)[1](t)[0]
+
+    assert fed(0.0, 1000.0) == 0.0
+    assert np.isnan(wg.trace(fed)(1.0, 1.0)(0.0, 1000.0))
+
+
+def test_10_2_eigenvalues_in_a_graph():
+    a = np.diag([1.0, 2.0])
+    for f in (np.linalg.eigvals, lambda a: np.linalg.eig(a)[0], lambda a: np.roots(a[0] + 1.0)):
+        assert f(a).dtype == float
+        out = wg.trace(f)(a)(a)
+        assert out.dtype == complex
+        np.testing.assert_allclose(np.sort(out), np.sort(f(a)))
+
+
+def test_10_3_errors_of_values_in_a_graph():
+    x, nothing = np.ones(3), np.full(3, nan)
+    quantile = wg.trace(np.quantile)(x, 0.5)
+    assert np.isnan(quantile(x, 2.0)) and quantile(x, 0.5) == 1.0
+    average = wg.trace(lambda x, w: np.average(x, weights=w))(x, x)
+    assert np.isnan(average(x, np.zeros(3))) and average(x, x) == 1.0
+    last = wg.trace(np.nanargmax)(x)
+    assert last(nothing) == -1 and last(x) == 0
+    for f, args in [(np.quantile, (x, 2.0)), (np.nanargmax, (nothing,))]:
+        with pytest.raises(ValueError):
+            f(*args)
+
+
+def test_10_4_zeros_in_front_in_a_graph():
+    a, b = np.array([0.0, 1.0]), np.array([1.0, 1.0])
+    np.testing.assert_array_equal(np.polymul(a, b), [1.0, 1.0])
+    np.testing.assert_array_equal(wg.trace(np.polymul)(a, b)(a, b), [0.0, 1.0, 1.0])
+
+
+def test_10_5_no_warnings_in_a_graph(recwarn):
+    graph = wg.trace(lambda x: np.log(x) + 1.0 / x)(1.0)
+    assert np.isnan(graph(0.0)) and not recwarn.list
+
+
 def test_every_statement_has_a_test():
-    stated = set(re.findall(r"^\*\*(\d\.\d)\*\*", PAGE.read_text(), re.M))
+    stated = set(re.findall(r"^\*\*(\d+\.\d)\*\*", PAGE.read_text(), re.M))
     names = " ".join(name for name in globals() if name.startswith("test_"))
-    tested = {f"{a}.{b}" for a, b in re.findall(r"(\d)_(\d)", names)}
+    tested = {f"{a}.{b}" for a, b in re.findall(r"test_(\d+)_(\d)", names)}
     assert stated == tested
