@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log10
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from ..core.dims import names_in
 from ..core.graph import Graph
 from ..core.node import Leaf, is_variable
+from ..core.places import short
 from ..errors import ArgumentError, ShapeError, at, user_line
 from .costs import flops_of
 from .liveness import bytes_of, in_place, live_bytes, shares_memory, specs_at
@@ -154,7 +154,7 @@ class Report:
         if not shown:
             return []
         cells = [
-            (f"%{c.index} {c.name}", str(c.spec), _memory(c.written), _short(c.where), _into(c))
+            (f"%{c.index} {c.name}", str(c.spec), _memory(c.written), short(c.where), _into(c))
             for c in shown
         ]
         widths = [max(len(row[k]) for row in cells) for k in range(4)]
@@ -170,12 +170,8 @@ def _counted(counts: Counter[str]) -> str:
     return ", ".join(f"{name} {n}" for name, n in counts.most_common())
 
 
-def _short(where: str) -> str:
-    return Path(where.split(",")[0]).name
-
-
 def _at(line: LineCost) -> str:
-    return f" ({_short(line.where)})" if line.where else ""
+    return f" ({short(line.where)})" if line.where else ""
 
 
 def _memory(n: float) -> str:

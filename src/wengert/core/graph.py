@@ -19,7 +19,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,7 +28,9 @@ from . import tree
 from .handle import Handle
 from .node import CONSTANT, INPUT, Constant, Leaf, Node, constant, is_variable
 from .params import spelled
+from .places import short
 from .sizes import Requirement
+from .spec import bare, shown
 from .tracing import infer
 
 _serial = attrgetter("serial")
@@ -207,10 +208,10 @@ class Graph:
             if isinstance(node.op, Leaf) or not node.args:
                 continue
             inferred, _ = infer(node.op, tuple([a.spec for a in node.inputs]), node.params)
-            if _bare(inferred) != _bare(node.spec):
+            if bare(inferred) != bare(node.spec):
                 raise GraphError(
-                    f"line %{i} ({node.op.name}) holds {_show(node.spec)}, but its operands "
-                    f"{', '.join(_show(a.spec) for a in node.inputs)} give {_show(inferred)}"
+                    f"line %{i} ({node.op.name}) holds {shown(node.spec)}, but its operands "
+                    f"{', '.join(shown(a.spec) for a in node.inputs)} give {shown(inferred)}"
                     f"{at(node.where)}."
                 )
         return self
@@ -242,12 +243,12 @@ class Graph:
         if chosen:
             words.append(f" [{', '.join(f'{k}={spelled(v)}' for k, v in chosen.items())}]")
         level = f"d{node.level}" if node.level else ""
-        return " ".join(words), _show(node.spec), level, f"# {_short(node)}" if node.where else ""
-
-
-def _short(node: Node) -> str:
-    """The user's file and line, without folders and function."""
-    return Path((node.where or "").split(",")[0]).name
+        return (
+            " ".join(words),
+            shown(node.spec),
+            level,
+            f"# {short(node.where)}" if node.where else "",
+        )
 
 
 def _node(x: Any) -> Node:
@@ -307,16 +308,6 @@ def _acting_in_order(nodes: list[Node], effects: Sequence[Node]) -> list[Node]:
         ordered.update(dict.fromkeys(sorted(before, key=place.__getitem__)))
     ordered.update(dict.fromkeys(nodes))
     return list(ordered)
-
-
-def _bare(spec: Any) -> Any:
-    if isinstance(spec, tuple):
-        return tuple(map(_bare, spec))
-    return None if spec is None else (spec.shape, spec.dtype)
-
-
-def _show(spec: Any) -> str:
-    return f"({', '.join(map(_show, spec))})" if isinstance(spec, tuple) else str(spec or "?")
 
 
 def _brief(value: Any) -> str:

@@ -118,6 +118,20 @@ def example_of(spec: Any) -> Any:
     return np.ones(spec.shape, spec.dtype)
 
 
+def bare(spec: Any) -> Any:
+    """Shape and dtype, whether they are a Python number's or not; of several outputs all."""
+    if isinstance(spec, tuple):
+        return tuple(map(bare, spec))
+    return None if spec is None else (spec.shape, spec.dtype)
+
+
+def shown(spec: Any) -> str:
+    """``float64[n,3]``; of several outputs all of them; ``?`` where it is not known."""
+    if isinstance(spec, tuple):
+        return f"({', '.join(map(shown, spec))})"
+    return "?" if spec is None else str(spec)
+
+
 def is_inexact(dtype: np.dtype[Any]) -> bool:
     """Whether a derivative by a value of this dtype makes sense (floating or complex)."""
     return dtype.kind in "fc"

@@ -178,10 +178,3 @@ def _extent(x: Any, limit: int) -> int:
         if total > limit:
             break
     return total
-
-
-def bare(spec: Any) -> Any:
-    """Shape and dtype alone, to compare."""
-    if isinstance(spec, tuple):
-        return tuple(map(bare, spec))
-    return None if spec is None else (spec.shape, spec.dtype)

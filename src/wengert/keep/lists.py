@@ -16,16 +16,17 @@ numbers of earlier lines.  Operations are named, and found in the registry of th
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from ..core.apply import PART
 from ..core.graph import Graph
 from ..core.node import CONSTANT, INPUT, Constant, Discrete, Leaf, Node, is_variable
 from ..core.op import REGISTRY, Op
+from ..core.places import place_of
+from ..core.spec import bare, shown
 from ..core.tracing import SIZE
 from ..errors import GraphError, RegistryError, StructureError, at, user_line
-from .checks import Budget, bare
+from .checks import Budget
 from .lengths import fits, spelled
 from .writing import Path, Writer, spec_json
 
@@ -33,7 +34,6 @@ LETTERS: dict[type, str] = {Node: "N", Discrete: "D", Constant: "C"}
 # What a line has of its own in the file, and what is made anew or belongs to the program.
 OWN = ("spec", "name", "where", "scope", "level", "requires", "params", "value", "tensor")
 ANEW = ("owner", "holder", "hooks", "unchecked", "source", "probed")
-_PLACE = re.compile(r"^(.*?)(:\d+(?:, in .*)?)$", re.DOTALL)
 
 
 def graph_json(writer: Writer, graph: Graph, path: Path) -> Any:
@@ -141,8 +141,8 @@ class _Lines:
             raise GraphError(f"line %{i} ({op.name}): {error}{at(node.where)}.") from error
         if found is not None and bare(found[0]) != bare(node.spec):
             raise GraphError(
-                f"line %{i} ({op.name}) holds {text_of(node.spec)}, but whatever its operands are "
-                f"it is {text_of(found[0])} in a graph: its shape or dtype depends on their "
+                f"line %{i} ({op.name}) holds {shown(node.spec)}, but whatever its operands are "
+                f"it is {shown(found[0])} in a graph: its shape or dtype depends on their "
                 f"values. Trace the function instead, wengert.trace(f)(...){at(node.where)}."
             )
 
@@ -172,10 +172,10 @@ def shortened(where: str | None, mode: str | None) -> str | None:
     """What is kept of the user's file and line."""
     if where is None or mode == "full":
         return where
-    found = _PLACE.match(where)
-    if mode is None or found is None:
+    place = place_of(where)
+    if mode is None or place is None:
         return None
-    return re.split(r"[\\/]", found[1])[-1] + found[2]
+    return f"{place.short}, in {place.function}" if place.function else place.short
 
 
 def _spec_json(spec: Any) -> Any:
@@ -187,8 +187,3 @@ def _spec_json(spec: Any) -> Any:
 def _module(op: Op) -> str:
     thing = getattr(op, "function", None) or op.run
     return getattr(thing, "__module__", None) or type(op).__module__
-
-
-def text_of(spec: Any) -> str:
-    """A spec, or the specs of several outputs, as messages have them."""
-    return f"({', '.join(map(text_of, spec))})" if isinstance(spec, tuple) else str(spec)

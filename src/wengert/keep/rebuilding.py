@@ -18,14 +18,14 @@ from ..core.graph import Graph
 from ..core.node import CONSTANT, INPUT, NO_PARAMS, Node, is_variable
 from ..core.op import REGISTRY, lookup
 from ..core.sizes import Requirement
-from ..core.spec import is_inexact, spec_of
+from ..core.spec import bare, is_inexact, shown, spec_of
 from ..core.tracing import SIZE
 from ..errors import RegistryError, at, user_line
 from . import lengths
-from .checks import Budget, bare
+from .checks import Budget
 from .classes import graph_class
 from .damage import Damage, brief, index, need
-from .lists import ANEW, LETTERS, OWN, text_of
+from .lists import ANEW, LETTERS, OWN
 from .reading import Reader, read_spec
 
 _KEYS = {
@@ -201,8 +201,8 @@ class _Lines:
         spec, needs = found
         if bare(spec) != bare(extra["spec"]):
             raise Damage(
-                f"{op.name} of its operands gives {text_of(spec)}, and the file says "
-                f"{text_of(extra['spec'])}"
+                f"{op.name} of its operands gives {shown(spec)}, and the file says "
+                f"{shown(extra['spec'])}"
             )
         if not needs.needs and not needs.probed:
             return

@@ -25,6 +25,7 @@ from ..core.apply import Example, Operation, apply
 from ..core.handle import Handle, is_traced, shape_of, value_of
 from ..core.node import Node
 from ..core.op import Sweep, lookup, register
+from ..core.places import short
 from ..core.recording import session
 from ..core.spec import spec_of
 from ..errors import GuardError, RegistryError, at, user_line
@@ -185,7 +186,7 @@ def after(x: Any, *others: Any) -> Any:
 def show(x: Any, where: str, *, label: Any = None, file: Any = None, logger: Any = None) -> None:
     """Print a value with its label."""
     array = np.asarray(x)
-    start = f"{label or _short(where) or 'value'}: {spec_of(x)} "
+    start = f"{label or short(where) or 'value'}: {spec_of(x)} "
     several = array.ndim > 0
     line = start + (np.array2string(array, prefix=start, threshold=40) if several else str(x))
     if logger is not None:
@@ -333,8 +334,3 @@ def retrieve(x: Any, where: str, *, label: str, keep: int = 1) -> None:
 @retrieve.examples
 def _retrieve_examples(rng: np.random.Generator) -> Iterator[Example]:
     yield (rng.normal(size=(2, 3)),), {"label": "an example of the tests"}
-
-
-def _short(where: str) -> str:
-    """The file and line, without folders and function."""
-    return where.split(",")[0].replace("\\", "/").rsplit("/", 1)[-1]

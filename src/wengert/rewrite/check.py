@@ -10,6 +10,7 @@ from typing import Any
 
 from ..core.graph import Graph
 from ..core.node import Leaf, Node
+from ..core.spec import bare
 from ..core.tracing import infer
 from ..errors import GraphError, at, user_line
 
@@ -65,15 +66,9 @@ def _wrong_line(graph: Graph, trusted: set[Node]) -> str | None:
         except KeyError:
             return f"line %{i} ({node.op.name}) uses a line that comes later"
         inferred, _ = infer(node.op, operands, node.params)
-        if inferred is not spec and _bare(inferred) != _bare(spec):
+        if inferred is not spec and bare(inferred) != bare(spec):
             return (
                 f"line %{i} ({node.op.name}) holds {spec}, but its operands give "
                 f"{inferred}{at(node.where)}"
             )
     return None
-
-
-def _bare(spec: Any) -> Any:
-    if isinstance(spec, tuple):
-        return tuple(map(_bare, spec))
-    return None if spec is None else (spec.shape, spec.dtype)

@@ -22,7 +22,7 @@ from ..autodiff.directional import jvp, vjp
 from ..autodiff.transforms import grad
 from ..core.handle import value_of
 from ..core.node import Constant, Node
-from ..core.spec import spec_of
+from ..core.spec import bare, spec_of
 from ..errors import CheckError, TraceError
 from ..graphs.graph import Graph
 from ..graphs.trace import trace
@@ -87,7 +87,7 @@ def _check_lines(op: Any, graph: Graph, args: Sequence[Any]) -> None:
     every = Graph(*graph.nodes, inputs=graph.inputs, structure=None)
     values = every(*args) if len(every.outputs) > 1 else (every(*args),)
     for node, value in zip(graph.nodes, values, strict=True):
-        if _bare(spec_of(value)) != _bare(node.spec):
+        if bare(spec_of(value)) != bare(node.spec):
             raise CheckError(
                 f"{op.name}: a line {node.op.name} says it is {node.spec}, but its value is "
                 f"{spec_of(value)}."
@@ -98,12 +98,6 @@ def _check_lines(op: Any, graph: Graph, args: Sequence[Any]) -> None:
                 f"{op.name}: a line {node.op.name} of level {node.level} uses one of level "
                 f"{below[0].level}."
             )
-
-
-def _bare(spec: Any) -> Any:
-    if isinstance(spec, tuple):
-        return tuple(map(_bare, spec))
-    return None if spec is None else (spec.shape, spec.dtype)
 
 
 def _flat(x: Any) -> list[Any]:

@@ -15,7 +15,7 @@
     notes.py         what is worth knowing about the lines of a graph
     cost.py          operations and bytes of a line
     explanation.py   Explanation: a function, line by line of its program
-    source.py        where a line stands in the user's program
+    words.py         how lines are called in a sentence
 
 `wengert.why` and `wengert.explain` (one floor up, in graphs/) are made of these.
 """

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from ...core.node import RELEASED, Constant, Node, is_variable
+from ...core.spec import shown
 from .ancestry import ancestors, dependent, plain
 from .findings import Finding
-from .source import named, shown
+from .words import called, named
 
 Reads = Sequence[tuple[Node, str, str]]
 
@@ -251,4 +252,4 @@ def _unused(outputs: Sequence[Node], target: Node, lines: Sequence[Node]) -> Fin
 
 def _leaf(node: Node) -> str:
     kind = "parameter" if is_variable(node) else "variable"
-    return f"{kind} {node.name or ''} {shown(node.spec)}".replace("  ", " ")
+    return called(kind, node)

@@ -17,7 +17,7 @@ from ...core.node import Node
 from ...core.op import Sweep
 from .backward import Edge, magnitude
 from .findings import Finding
-from .source import named
+from .words import named
 from .zeros import cause
 
 

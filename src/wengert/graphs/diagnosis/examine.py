@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.node import RELEASED, Node
+from ...core.spec import shown
 from ...errors import ArgumentError, DerivativeError, MutatedError, at, user_line
 from .ancestry import ancestors
 from .backward import Backward, magnitude, swept
@@ -23,7 +24,6 @@ from .findings import Finding, unique
 from .growth import out_of_scale
 from .slopes import culprits
 from .slowness import slow, timed
-from .source import shown
 from .values import bad_index, origin, spoken
 from .zeros import died
 

@@ -13,9 +13,10 @@ from typing import Any
 
 from ...core.graph import Graph
 from ...core.node import Constant, Leaf, Node
+from ...core.places import place_of
+from ...core.spec import shown
 from .cost import is_view, operations, size_in_bytes
 from .findings import Finding
-from .source import place_of, shown
 
 USUAL = 100  # what a size with a name counts as, where lines are compared
 

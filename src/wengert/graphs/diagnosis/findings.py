@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.node import Node
-from .source import place_of
+from ...core.places import place_of
 
 
 @dataclass(frozen=True)

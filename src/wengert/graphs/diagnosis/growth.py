@@ -11,7 +11,7 @@ from math import exp, log, log10
 from ...core.node import Node
 from .backward import Backward, Edge, magnitude
 from .findings import Finding
-from .source import named
+from .words import named
 
 HUGE = 1e8  # largest element of the gradient, in units of the seed (1): above it is reported
 TINY = 1e-12  # ... and below it

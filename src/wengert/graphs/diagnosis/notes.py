@@ -20,12 +20,12 @@ from typing import Any
 
 from ...core.graph import Graph
 from ...core.node import Constant, Node
-from ...core.spec import Spec
+from ...core.spec import Spec, shown
 from .ancestry import ancestors
 from .connection import reason_of_stop
 from .cost import size_in_bytes
 from .findings import Finding
-from .source import named, shown
+from .words import called, named
 
 HELD = 1 << 20  # bytes of a constant that is worth a note
 
@@ -184,7 +184,7 @@ def _inputs(graph: Graph) -> Iterator[Finding]:
     for node in graph.inputs:
         if type(node) is not Node:
             continue
-        name = f"input {node.name or ''} {shown(node.spec)}".replace("  ", " ")
+        name = called("input", node)
         if node not in reached:
             yield Finding("unused", f"no output depends on {name}", node, None)
         elif node not in smooth:

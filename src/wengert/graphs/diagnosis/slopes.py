@@ -17,8 +17,8 @@ from .ancestry import plain
 from .backward import Backward, Edge, magnitude
 from .findings import Finding
 from .remedies import OVERFLOW, SINGULAR, remedy
-from .source import named
 from .values import Index, bad_index, operands_at, origin, spoken
+from .words import named
 
 
 def culprits(back: Backward, target: Node, symptom: str) -> list[Finding]:

@@ -21,7 +21,7 @@ from ...core.op import Op, Sweep
 from ...core.params import frozen
 from .ancestry import ancestors, plain
 from .findings import Finding
-from .source import named
+from .words import named
 
 LOOP = 300  # operations on small arrays at one line of the program
 SMALL = 64  # elements

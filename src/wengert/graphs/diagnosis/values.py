@@ -15,7 +15,7 @@ from ...core.node import Constant, Node
 from .ancestry import plain
 from .findings import Finding
 from .remedies import OUTSIDE, OVERFLOW, remedy
-from .source import named, shown
+from .words import called, named
 
 Index = tuple[int, ...]
 
@@ -158,8 +158,7 @@ def _given(bad: Bad, turned: Bad | None, symptom: str) -> Finding:
         )
         return Finding("operation", message, turned.line, turned.line.where, symptom)
     if is_input:
-        name = f" {line.name}" if line.name else ""
-        what = f"the input{name} {shown(line.spec)}"
+        what = called("the input", line)
     else:
         what = f"a constant that comes into {named(line)}"
     message = f"{what} is {element} itself{at_element}. Look where it comes from"

@@ -17,8 +17,8 @@ from ...core.op import Sweep
 from .ancestry import plain
 from .backward import Backward, Edge, magnitude
 from .findings import Finding
-from .source import named
 from .values import origin, spoken
+from .words import named
 
 Cause = tuple[str, str]  # kind and message
 

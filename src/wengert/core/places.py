@@ -1,0 +1,49 @@
+"""Places: where a line of the list stands in the user's program.
+
+`errors.user_line` writes it down as text, ``file.py:12, in f``, because text is quick to make, to
+keep in a file and to put at the end of a message.  Whoever needs the parts takes it apart here.
+
+    Place      file, line and function; what stands there is read when it is asked for
+    place_of   the text taken apart
+    short      file and line without folders, ``file.py:12``
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+from typing import NamedTuple
+
+_WHERE = re.compile(r"(?P<file>.*):(?P<line>\d+)(?:, in (?P<function>.*))?", re.DOTALL)
+_FOLDERS = re.compile(r".*[\\/]", re.DOTALL)  # of any system: a graph may come from another one
+
+
+class Place(NamedTuple):
+    """A line of the user's program."""
+
+    file: str
+    line: int
+    function: str
+
+    @property
+    def text(self) -> str:
+        """What stands there, without indentation; empty where it cannot be read."""
+        return linecache.getline(self.file, self.line).strip()
+
+    @property
+    def short(self) -> str:
+        """File and line without folders: ``model.py:12``."""
+        name = self.file if self.file.startswith("<") else _FOLDERS.sub("", self.file)
+        return f"{name}:{self.line}"
+
+
+def place_of(where: str | None) -> Place | None:
+    """``file.py:12, in f`` taken apart; None where it is not known."""
+    found = _WHERE.fullmatch(where) if where else None
+    return Place(found["file"], int(found["line"]), found["function"] or "") if found else None
+
+
+def short(where: str | None) -> str:
+    """File and line without folders; empty where they are not known."""
+    place = place_of(where)
+    return (where or "") if place is None else place.short
