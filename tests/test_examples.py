@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import wengert as wg
+
 ROOT = Path(__file__).resolve().parents[1]
 NEEDS = "needs the extra `demo`"
 
@@ -36,6 +38,9 @@ def read_digits(out, *arguments):
     assert re.search(r"training +\d+/\d+ +loss 0\.\d+ .* s left", progress)
     assert figure(text, r"largest deviation of 24 entries: (\S+) ") < 1e-7
     assert (out / "digits.png").stat().st_size > 20_000
+    assert figure(text, r"simplified (\d+)") < figure(text, r"gradient are (\d+) lines")
+    assert "matmul" in (out / "graph.html").read_text(encoding="utf-8")
+    assert len(wg.load(out / "reader.safetensors").variables) == 6
     words = [t.text for t in ET.parse(out / "graph.svg").getroot().iter() if t.text]
     assert {"pixels", "body.0.weight", "relu", "log_softmax"} <= set(words)
     assert (out / "graph.dot").read_text(encoding="utf-8").startswith("digraph")
