@@ -7,7 +7,7 @@ interpret.py     "interpret": NumPy, line by line; the meaning of a graph
 reuse.py         memory that has become free during a run
 null.py          "null": runs nothing
 liveness.py      when each value is needed for the last time, and what that saves
-costs.py, report.py    operations, bytes and peak memory, counted without running
+report.py        operations, bytes and peak memory, counted without running
 transformed.py   the transformers of style 004 as backends
 """
 

@@ -39,8 +39,9 @@ from ..errors import (
     WengertError,
     at,
 )
+from ..ops.costs import bytes_of
 from .base import Backend, Run, register_backend
-from .liveness import bytes_of, last_uses, specs_at, writes_anywhere
+from .liveness import last_uses, specs_at, writes_anywhere
 from .reuse import LIMIT, into_free_memory, set_aside
 
 Step = tuple[Callable[..., Any], Any, int, int]

@@ -2,7 +2,6 @@
 
 last_uses    for each line which values can be let go once it has run
 specs_at     the specs of all lines, with numbers for sizes
-bytes_of     memory of a value
 live_bytes   how much is held while each line runs
 in_place     which lines could write into the memory of an operand that dies there
 """
@@ -20,6 +19,7 @@ from ..core.node import Leaf, Node
 from ..core.params import substituted
 from ..core.spec import Spec
 from ..errors import ArgumentError, at, user_line
+from ..ops.costs import bytes_of, shares_memory
 
 
 def last_uses(graph: Graph) -> list[tuple[int, ...]]:
@@ -71,24 +71,6 @@ def at_sizes(spec: Any, sizes: Mapping[str, int]) -> Any:
     if spec is None or not sizes:
         return spec
     return Spec(substituted(spec.shape, sizes), spec.dtype, spec.weak)
-
-
-def bytes_of(spec: Any) -> int:
-    """The memory that a value takes."""
-    if type(spec) is tuple:
-        return sum(map(bytes_of, spec))
-    return 0 if spec is None else int(spec.size) * int(spec.dtype.itemsize)
-
-
-def shares_memory(node: Node) -> bool:
-    """Whether the value of a line takes no memory of its own: a view, a part, an identity.
-
-    An estimate: a reshape copies where the memory does not lie in order.
-    """
-    op: Any = node.op
-    if op.name in ("full", "broadcast_to", "part", "stop_gradient", "after") or op.effect:
-        return True
-    return bool(getattr(op, "view", False))
 
 
 def live_bytes(graph: Graph, specs: Sequence[Any], planned: Mapping[int, int]) -> list[int]:

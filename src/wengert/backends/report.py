@@ -19,8 +19,8 @@ from ..core.graph import Graph
 from ..core.node import Leaf, is_variable
 from ..core.places import short
 from ..errors import ArgumentError, ShapeError, at, user_line
-from .costs import flops_of
-from .liveness import bytes_of, in_place, live_bytes, shares_memory, specs_at
+from ..ops.costs import bytes_of, flops_of, shares_memory
+from .liveness import in_place, live_bytes, specs_at
 
 SHOWN = 10  # lines in the table
 
@@ -286,12 +286,13 @@ def _line_costs(graph: Graph, specs: Sequence[Any], planned: Any, live: Any) -> 
         places = graph.operands(i)
         operands = [specs[k] for k in places]
         own = shares_memory(node)
+        flops = flops_of(node, operands, specs[i])
         yield LineCost(
             i,
             node.op.name,
             node.op.kind,
             specs[i],
-            flops_of(node, operands, specs[i]),
+            None if flops is None else float(flops),
             0 if own else sum(bytes_of(specs[k]) for k in dict.fromkeys(places)),
             0 if own else bytes_of(specs[i]),
             live[i],

@@ -64,7 +64,7 @@ def explain(
 
     Notes
     -----
-    Operations and bytes are estimates (`wengert.graphs.diagnosis.cost`). The cost of explaining is
+    Operations and bytes are estimates (`wengert.ops.costs`). The cost of explaining is
     that of a trace.
 
     See Also

@@ -13,7 +13,6 @@
     slowness.py      loops of small operations, repetitions, copies
     examine.py       all of these questions, asked of one y and some x
     notes.py         what is worth knowing about the lines of a graph
-    cost.py          operations and bytes of a line
     explanation.py   Explanation: a function, line by line of its program
     words.py         how lines are called in a sentence
 

@@ -15,7 +15,7 @@ from ...core.graph import Graph
 from ...core.node import Constant, Leaf, Node
 from ...core.places import place_of
 from ...core.spec import shown
-from .cost import is_view, operations, size_in_bytes
+from ...ops.costs import bytes_of, flops_of, shares_memory
 from .findings import Finding
 
 USUAL = 100  # what a size with a name counts as, where lines are compared
@@ -60,12 +60,12 @@ class UserLine:
     @property
     def flops(self) -> Any:
         """Floating-point operations, as far as known: a number, or an expression in sizes."""
-        return sum(operations(n) or 0 for n in self.nodes)
+        return sum(_flops(n) for n in self.nodes)
 
     @property
     def bytes(self) -> Any:
         """Bytes of all values that are made here."""
-        return sum(size_in_bytes(n.spec) for n in self.nodes if not is_view(n))
+        return sum(bytes_of(n.spec) for n in self.nodes if not shares_memory(n))
 
     def words(self, level: int) -> str:
         """The operations of a level with the specs of their results, equal ones counted."""
@@ -142,12 +142,12 @@ class Explanation:
         """Bytes of the constants that are held."""
         held = [n for n in self.graph.nodes if isinstance(n, Constant) and isinstance(n.op, Leaf)]
         read = {a for n in self.operations for a in n.inputs}
-        return sum(size_in_bytes(n.spec) for n in held if n in read and n.value is not None)
+        return sum(bytes_of(n.spec) for n in held if n in read and n.value is not None)
 
     def largest(self, count: int = 3) -> list[Node]:
         """The lines whose values take most memory; sizes with names count as 100."""
-        own = [n for n in self.operations if not is_view(n)]
-        return sorted(own, key=lambda n: -_number(size_in_bytes(n.spec)))[:count]
+        own = [n for n in self.operations if not shares_memory(n)]
+        return sorted(own, key=lambda n: -_number(bytes_of(n.spec)))[:count]
 
     def note(self, kind: str) -> list[Finding]:
         """The notes of a kind."""
@@ -226,6 +226,12 @@ def _age(line: UserLine) -> tuple[bool, int]:
 def _at(f: Finding) -> str:
     place = place_of(f.where)
     return "" if place is None else f" ({place.short})"
+
+
+def _flops(node: Node) -> Any:
+    """A whole number, which can be added to an expression in sizes; 0 if it is not known."""
+    found = flops_of(node, [a.spec for a in node.inputs], node.spec)
+    return round(found) if isinstance(found, float) else found or 0
 
 
 def _amount(n: Any) -> str:

@@ -21,9 +21,9 @@ from typing import Any
 from ...core.graph import Graph
 from ...core.node import Constant, Node
 from ...core.spec import Spec, shown
+from ...ops.costs import bytes_of
 from .ancestry import ancestors
 from .connection import reason_of_stop
-from .cost import size_in_bytes
 from .findings import Finding
 from .words import called, named
 
@@ -147,7 +147,7 @@ def _is_singular(node: Node) -> bool:
 
 def _held(node: Node, graph: Graph) -> Iterator[Finding]:
     if isinstance(node, Constant) and not node.args and node.value is not None:
-        size = size_in_bytes(node.spec)
+        size = bytes_of(node.spec)
         if isinstance(size, int) and size >= HELD:
             users = [graph[k] for k in graph.consumers(graph.index(node))]
             where = next((n.where for n in users if n.where), None)

@@ -1,0 +1,116 @@
+"""Costs: what one line of a list costs, by its operation and the specs of its operands.
+
+The counts are estimates of the usual kind: one floating-point operation for each element of an
+elementwise line, two for each product of a contraction, the textbook terms of highest order for
+factorizations of matrices.  What moves or looks up elements counts none.  What cannot be known (an
+operation of a user) is None, and a report says so.
+
+    flops_of        floating-point operations of a line
+    bytes_of        the memory that a value takes
+    shares_memory   whether the value of a line takes none of its own
+
+Where sizes have names a count is an expression in them; that of a factorization is then not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from ..core.dims import names_in
+from ..core.node import Leaf, Node
+
+# Multiples of n**3 for a square matrix of n rows: Golub and Van Loan, "Matrix Computations",
+# 4th ed., tables of chapters 3, 4, 5, 7 and 8.
+CUBES = {
+    "solve": 2 / 3,
+    "inv": 2.0,
+    "det": 2 / 3,
+    "slogdet": 2 / 3,
+    "cholesky": 1 / 3,
+    "qr": 4 / 3,
+    "eigh": 9.0,
+    "eig": 25.0,
+    "svd": 21.0,
+    "pinv": 21.0,
+    "matrix_rank": 4 / 3,
+    "expm": 20.0,
+}
+STILL = frozenset({"view", "indexing", "creation", "effect"})
+# Opaque to the engine, but one pass over their elements.
+PASSES = frozenset({"cumprod", "running", "recurrence", "modf", "frexp", "cumsum"})
+NOTHING = frozenset({"after", "slide", "stop_gradient"})
+WITHOUT_MEMORY = frozenset({"full", "broadcast_to", "part", "stop_gradient", "after"})
+
+
+def flops_of(node: Node, operands: Sequence[Any], spec: Any) -> Any:
+    """How many floating-point operations a line takes.
+
+    Parameters
+    ----------
+    node : Node
+    operands : sequence of Spec
+        Specs of the operands, with names or with numbers for sizes.
+    spec : Spec, or tuple of Spec
+        Of the result.
+
+    Returns
+    -------
+    number, Dim or None
+        None if it cannot be known.
+    """
+    op = node.op
+    if isinstance(op, Leaf) or op.effect or op.name in NOTHING or op.kind in STILL:
+        return 0
+    if op.name in PASSES or op.kind == "reduction":
+        return operands[0].size
+    if op.name in CUBES:
+        return _matrix(CUBES[op.name], operands)
+    if op.name == "solve_triangular":
+        return _matrix(0.0, operands)
+    if op.name == "convolve":
+        return 2 * operands[0].size * operands[1].size
+    if op.kind == "elementwise":
+        return spec.size
+    return _contraction(node, operands) if op.kind == "contraction" else None
+
+
+def _contraction(node: Node, operands: Sequence[Any]) -> Any:
+    op: Any = node.op
+    *words, _ = op.letters(*[s.ndim for s in operands], **node.params)
+    lengths: dict[str, Any] = {}
+    for word, s in zip(words, operands, strict=True):
+        for letter, n in zip(word, s.shape, strict=True):
+            if lengths.get(letter, 1) == 1:  # an axis of length one meets a longer one
+                lengths[letter] = n
+    # More than two operands are taken in pairs, in an order found later: an upper bound.
+    return max(1, 2 * (len(words) - 1)) * prod(lengths.values())
+
+
+def _matrix(cubes: float, operands: Sequence[Any]) -> float | None:
+    """For a stack of matrices; two right-hand-side passes for each column of a second operand."""
+    if names_in([n for s in operands for n in s.shape]):
+        return None
+    *stack, m, n = operands[0].shape
+    total = cubes * max(m, n) * min(m, n) ** 2
+    if len(operands) > 1 and operands[1].shape:
+        second = operands[1].shape
+        columns = second[-1] if len(second) > 1 else 1
+        total += 2.0 * n * n * columns
+    return float(prod(stack) * total)
+
+
+def bytes_of(spec: Any) -> Any:
+    """The memory that a value takes; of several outputs that of all."""
+    if type(spec) is tuple:
+        return sum(map(bytes_of, spec))
+    return 0 if spec is None else spec.size * spec.dtype.itemsize
+
+
+def shares_memory(node: Node) -> bool:
+    """Whether the value of a line takes no memory of its own: a view, a part, an identity.
+
+    An estimate: a reshape copies where the memory does not lie in order.
+    """
+    return node.op.name in WITHOUT_MEMORY or node.op.effect or getattr(node.op, "view", False)
