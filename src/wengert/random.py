@@ -10,6 +10,7 @@ new numbers, and the same as the function would have drawn eagerly.
 
 from __future__ import annotations
 
+import operator
 import threading
 from typing import Any
 
@@ -64,9 +65,12 @@ class Stream:
 
     def __init__(self, seed: Any, name: str = "random") -> None:
         try:
-            key = np.random.SeedSequence(seed).generate_state(2, np.uint64)
+            key = np.random.SeedSequence(_entropy(seed)).generate_state(2, np.uint64)
         except (TypeError, ValueError) as error:
-            raise ArgumentError(f"seed={seed!r}: {error}{at(user_line())}.") from error
+            raise ArgumentError(
+                f"seed={seed!r}: {error}. Give a whole number of at least zero, or several"
+                f"{at(user_line())}."
+            ) from error
         self.state = variable(np.array([*key, 0], np.uint64), name)
         self._drawn = 0  # eagerly
         self._lock = threading.Lock()
@@ -166,6 +170,13 @@ class Stream:
         if not is_variable(self.state.node):  # pickled
             self.state = variable(np.array(self.state), "random")
         self._lock = threading.Lock()
+
+
+def _entropy(seed: Any) -> Any:
+    """A seed as whole numbers of Python: of others NumPy wraps, rounds or crashes."""
+    if isinstance(seed, list | tuple | np.ndarray):
+        return [operator.index(n) for n in np.asarray(seed, dtype=object).ravel()]
+    return operator.index(seed)
 
 
 def _floating(dtype: Any) -> np.dtype[Any]:

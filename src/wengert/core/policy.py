@@ -12,13 +12,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, PolicyError, at, user_level, user_line
+from .blocks import Block, Blocks
 from .op import lookup
 from .spec import Spec
 
@@ -58,7 +58,7 @@ class Policy:
         return handle if narrow == spec.dtype else handle.astype(narrow)
 
 
-_chosen: ContextVar[Policy | None] = ContextVar("wengert_policy", default=None)
+_chosen: Blocks[Policy | None] = Blocks("wengert_policy", None)
 chosen: Callable[[], Policy | None] = _chosen.get
 
 
@@ -103,7 +103,7 @@ def policy(
         ("cast", cast, CHOICES),
         ("independent", independent, (None, "zero", "quiet", "warn", "raise")),
     ]:
-        if value not in allowed:
+        if not (value is None or isinstance(value, str)) or value not in allowed:
             raise ArgumentError(f"{name}={value!r} is not one of {allowed}{at(user_line())}.")
     made = Policy(
         broadcast,
@@ -112,17 +112,21 @@ def policy(
         _cap(max_float, "f", "max_float"),
         _cap(max_int, "iu", "max_int"),
     )
-    token = _chosen.set(made)
+    block: Block[Policy | None] = Block(made)
     try:
+        _chosen.open(block)
         yield made
     finally:
-        _chosen.reset(token)
+        _chosen.close(block)
 
 
 def _cap(dtype: Any, kinds: str, name: str) -> np.dtype[Any] | None:
     if dtype is None:
         return None
-    found: np.dtype[Any] = np.dtype(dtype)
+    try:
+        found: np.dtype[Any] = np.dtype(dtype)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{name}={dtype!r} is no dtype{at(user_line())}.") from error
     if found.kind not in kinds:
         raise ArgumentError(f"{name}={dtype!r} is not of that kind{at(user_line())}.")
     return found

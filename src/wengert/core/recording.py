@@ -11,13 +11,14 @@ import functools
 import inspect
 from collections.abc import Generator, Iterator
 from contextlib import ContextDecorator, contextmanager
-from contextvars import ContextVar
+from itertools import repeat
 from threading import Lock
 from typing import Any
 
+from .blocks import Block, Blocks
 from .node import next_serial
 
-_enabled: ContextVar[bool] = ContextVar("wengert_recording", default=True)
+_enabled: Blocks[bool] = Blocks("wengert_recording", True)
 _lock = Lock()
 
 
@@ -25,6 +26,18 @@ class _Pauses:
     """How many recording switches are open in any thread."""
 
     count = 0
+
+
+@contextmanager
+def _paused() -> Iterator[None]:
+    """A block in which `apply` looks at the state."""
+    with _lock:
+        _Pauses.count += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _Pauses.count -= 1
 
 
 def is_recording() -> bool:
@@ -68,7 +81,7 @@ class Session:
         self.where = node.where
 
 
-_session: ContextVar[Session | None] = ContextVar("wengert_session", default=None)
+_session: Blocks[Session | None] = Blocks("wengert_session", None)
 
 
 def session() -> Session | None:
@@ -86,17 +99,15 @@ def noting() -> Session | None:
 def tracing(watching: bool = False) -> Iterator[Session]:
     """A block that is traced; what it writes to is put back at its end."""
     opened = Session(watching)
-    token = _session.set(opened)
-    with _lock:
-        _Pauses.count += 1
-    try:
-        yield opened
-    finally:
-        _session.reset(token)
-        with _lock:
-            _Pauses.count -= 1
-        for handle, node in opened.written.items():
-            handle.node = node
+    block: Block[Session | None] = Block(opened)
+    with _paused():
+        try:
+            _session.open(block)
+            yield opened
+        finally:
+            # One call into C: Ctrl-C cannot come between, and leave some without a value.
+            list(map(setattr, opened.written, repeat("node"), opened.written.values()))
+            _session.close(block)
 
 
 @contextmanager
@@ -135,20 +146,34 @@ class _Switch(ContextDecorator):
     enabled: bool
 
     def __init__(self) -> None:
-        self._previous: list[bool] = []
+        self._opened: list[Block[bool]] = []
 
     def __enter__(self) -> _Switch:
-        self._previous.append(_enabled.get())
+        block = Block(self.enabled)
         with _lock:
             _Pauses.count += 1
-        _enabled.set(self.enabled)
+        self._opened.append(block)
+        try:
+            _enabled.open(block)
+        except BaseException:  # Ctrl-C: nobody will call __exit__
+            self._close(block)
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Not Token.reset: a generator may be closed in another context than it was started in.
-        _enabled.set(self._previous.pop())
+        # One switch may be used in several threads: each closes its own block.
+        here = _enabled.innermost()
+        self._close(here if here in self._opened else self._opened[-1])
+
+    def _close(self, block: Block[bool]) -> None:
+        _enabled.close(block)
+        self._opened.remove(block)
         with _lock:
             _Pauses.count -= 1
+
+    def __del__(self) -> None:
+        for block in self._opened.copy():  # Ctrl-C came at the very end of the block
+            self._close(block)
 
     def _recreate_cm(self) -> _Switch:
         return type(self)()

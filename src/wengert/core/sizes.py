@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from ..errors import ShapeError, at, user_line
+from .blocks import Block, Blocks
 from .dims import Dim, Quotient, bounds, names_in, spelled, valued
 
 
@@ -82,18 +82,19 @@ class Demands:
         self.probed = False
 
 
-_sink: ContextVar[Demands | None] = ContextVar("wengert_demands", default=None)
+_sink: Blocks[Demands | None] = Blocks("wengert_demands", None)
 
 
 @contextmanager
 def demands() -> Iterator[Demands]:
     """Collect what shape rules inside demand of sizes."""
     found = Demands()
-    token = _sink.set(found)
+    block: Block[Demands | None] = Block(found)
     try:
+        _sink.open(block)
         yield found
     finally:
-        _sink.reset(token)
+        _sink.close(block)
 
 
 def require_at_least(length: Any, least: Any, reason: str) -> None:

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
-from ..errors import DtypeError, OperandError, ShapeError, WengertError, at, user_line
+from ..errors import ArgumentError, DtypeError, OperandError, ShapeError, WengertError, at, user_line
+from .blocks import Block, Blocks
 from .dims import Dim, bounds, register_value
 from .handle import AMBIGUOUS, Handle, refuse_ambiguous, wrap
 from .node import INPUT, NO_PARAMS, Constant, Discrete, Leaf, Node, keep
@@ -89,9 +89,9 @@ class Derivation:
             self.where, self.scope = extra.get("where"), extra.get("scope", "")
 
 
-_derivation: ContextVar[Derivation | None] = ContextVar("wengert_derivation", default=None)
-_scope: ContextVar[str] = ContextVar("wengert_scope", default="")
-_metadata: ContextVar[dict[str, Any]] = ContextVar("wengert_metadata", default=NO_PARAMS)
+_derivation: Blocks[Derivation | None] = Blocks("wengert_derivation", None)
+_scope: Blocks[str] = Blocks("wengert_scope", "")
+_metadata: Blocks[dict[str, Any]] = Blocks("wengert_metadata", NO_PARAMS)
 
 
 def is_deriving() -> bool:
@@ -109,11 +109,12 @@ def deriving_level() -> int | None:
 def derivation(level: int) -> Iterator[Derivation]:
     """A block that writes lines of a derivative of that order."""
     opened = Derivation(level)
-    token = _derivation.set(opened)
+    block: Block[Derivation | None] = Block(opened)
     try:
+        _derivation.open(block)
         yield opened
     finally:
-        _derivation.reset(token)
+        _derivation.close(block)
 
 
 @contextmanager
@@ -136,15 +137,20 @@ def scope(name: str, /, **metadata: Any) -> Iterator[str]:
     >>> wg.trace(f)(np.ones(3)).select(scope="model")[0].op.name
     'sin'
     """
-    path = f"{_scope.get()}/{name}" if _scope.get() else name
-    token = _scope.set(path)
-    other = _metadata.set({**_metadata.get(), **metadata}) if metadata else None
+    if not isinstance(name, str) or not name:
+        raise ArgumentError(f"scope({name!r}): the name of a scope is a word{at(user_line())}.")
+    outer = _scope.get()
+    path = Block(f"{outer}/{name}" if outer else name)
+    said = Block({**_metadata.get(), **metadata}) if metadata else None
     try:
-        yield path
+        _scope.open(path)
+        if said is not None:
+            _metadata.open(said)
+        yield path.value
     finally:
-        _scope.reset(token)
-        if other is not None:
-            _metadata.reset(other)
+        _scope.close(path)
+        if said is not None:
+            _metadata.close(said)
 
 
 def noted(inputs: Sequence[Any], where: str | None = None) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from contextvars import ContextVar
 from typing import Any, NamedTuple
 
+from ..core.blocks import Block, Blocks
 from ..core.handle import Handle
 from ..core.node import Constant, is_variable
 from ..core.recording import _Pauses, session
@@ -28,7 +28,7 @@ class Frame(NamedTuple):
     path: str
 
 
-_frame: ContextVar[Frame | None] = ContextVar("wengert_module", default=None)
+_frame: Blocks[Frame | None] = Blocks("wengert_module", None)
 
 
 def is_building() -> bool:
@@ -61,12 +61,13 @@ def traced_call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 
 @contextlib.contextmanager
 def _entered(frame: Frame, word: str) -> Iterator[None]:
-    token = _frame.set(frame)
+    block: Block[Frame | None] = Block(frame)
     try:
+        _frame.open(block)
         with scope(word):
             yield
     finally:
-        _frame.reset(token)
+        _frame.close(block)
 
 
 @contextlib.contextmanager
