@@ -17,6 +17,7 @@ import os
 from typing import Any
 
 from .core.handle import describe
+from .core.params import stated
 from .errors import ArgumentError, at, user_line
 from .ops import effects
 from .ops.effects import Retrieved, retrieved
@@ -186,8 +187,7 @@ def guard(
 
 
 def _given(**params: Any) -> dict[str, Any]:
-    """Parameters without those that nobody chose."""
-    return {k: v for k, v in params.items() if v is not None and v is not False}
+    return stated(params)
 
 
 def _word(label: Any) -> str | None:

@@ -27,7 +27,7 @@ from ..errors import CycleError, GraphError, at
 from . import tree
 from .handle import Handle
 from .node import CONSTANT, INPUT, Constant, Leaf, Node, constant, is_variable
-from .params import spelled
+from .params import listed
 from .places import short
 from .sizes import Requirement
 from .spec import bare, shown
@@ -238,10 +238,9 @@ class Graph:
         elif node.op is CONSTANT and isinstance(node, Constant):
             words.append(_brief(node.value))
         words += [f"%{k}" for k in self.operands(i)]
-        # None and False are what nobody chose: left out, so that a choice is seen.
-        chosen = {k: v for k, v in node.params.items() if v is not None and v is not False}
-        if chosen:
-            words.append(f" [{', '.join(f'{k}={spelled(v)}' for k, v in chosen.items())}]")
+        options = listed(node.params)
+        if options:
+            words.append(f" [{options}]")
         level = f"d{node.level}" if node.level else ""
         return (
             " ".join(words),

@@ -8,6 +8,8 @@ dtypes, slices, sizes, tuples of these, small arrays, and for some operations a 
     substituted  the same parameters with sizes put in
     sizes_of     the named sizes that occur in them
     spelled      as text, to be read aloud
+    stated       those of a line that say something
+    listed       the same as text: ``axis=0, keepdims=True``
 """
 
 from __future__ import annotations
@@ -106,3 +108,13 @@ def spelled(x: Any) -> str:
     if isinstance(x, np.ndarray | np.generic):
         return np.array2string(np.asarray(x), separator=", ", threshold=8).replace("\n", "")
     return getattr(x, "__name__", None) or repr(x)
+
+
+def stated(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that say something: None and False are what nobody chose."""
+    return {k: v for k, v in params.items() if v is not None and v is not False}
+
+
+def listed(params: Mapping[str, Any]) -> str:
+    """What was chosen, in one line: ``axis=0, keepdims=True``."""
+    return ", ".join(f"{k}={spelled(v)}" for k, v in stated(params).items())

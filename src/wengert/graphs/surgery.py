@@ -15,6 +15,7 @@ from ..core.graph import Graph as Lines
 from ..core.handle import Handle, wrap
 from ..core.node import CONSTANT, Constant, Leaf, Node, constant
 from ..core.op import Op, lookup
+from ..core.params import stated
 from ..core.rebuild import rebuilt
 from ..core.spec import Spec
 from ..core.tracing import derivation, placeholder, record
@@ -128,7 +129,7 @@ def _accepted(op: Op, params: Mapping[str, Any]) -> dict[str, Any]:
     known: Mapping[str, Any] = {}
     with contextlib.suppress(TypeError, ValueError):  # a ufunc has none
         known = inspect.signature(op.run).parameters
-    unknown = [k for k, v in params.items() if k not in known and v is not None and v is not False]
+    unknown = [k for k in stated(params) if k not in known]
     if unknown:
         raise ArgumentError(
             f"{op.name} has no parameter {unknown[0]}. State its parameters{at(user_line())}."

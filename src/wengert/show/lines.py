@@ -15,15 +15,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.dims import Dim
 from ..core.graph import Graph
 from ..core.handle import Handle
 from ..core.node import Constant, Discrete, Leaf, Node
-from ..core.spec import spec_of
+from ..core.params import listed
+from ..core.spec import shown, spec_of
 from ..errors import ArgumentError, at, user_line
 
 Names = Mapping[str, Any]
 ORDER = "after"  # the operation that is its first operand, once the others are computed
+LIMIT = 200  # characters of parameters
 KINDS = "elementwise reduction view contraction indexing control opaque collective".split()
 
 
@@ -50,7 +51,7 @@ class Line(NamedTuple):
         operands = " ".join(f"%{k}" for k in self.inputs)
         text = f"%{self.number} = {self.node.op.name} {operands}".rstrip()
         if self.node.params:
-            text += f" [{params_of(self.node)}]"
+            text += f" [{options_of(self.node)}]"
         text += f", {self.detail}"
         return f"{text} (at {self.node.where})" if self.node.where else text
 
@@ -102,38 +103,13 @@ def _line(index: int, node: Node, graph: Graph, titles: Mapping[Node, str], outp
         op = node.op.name.strip("_")
         title = f"{name} = {op}" if name else op
         kind = getattr(node.op, "kind", "")
-    return Line(index, node, role, kind, title, shape_of(node.spec), graph.operands(index), output)
+    return Line(index, node, role, kind, title, shown(node.spec), graph.operands(index), output)
 
 
-def params_of(node: Node, limit: int = 200) -> str:
-    """The chosen parameters of a line: ``axis=0, keepdims=True``; None and False are left out."""
-    chosen = {k: v for k, v in node.params.items() if v is not None and v is not False}
-    text = ", ".join(f"{k}={_param(v)}" for k, v in chosen.items())
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def _param(value: Any) -> str:
-    if isinstance(value, tuple):
-        inner = ", ".join(map(_param, value))
-        return f"({inner},)" if len(value) == 1 else f"({inner})"
-    if isinstance(value, Graph):
-        return f"<graph of {len(value)} lines>"
-    if isinstance(value, Dim | np.dtype):
-        return str(value)
-    if isinstance(value, slice):
-        parts = (value.start, value.stop, value.step)
-        words = ["" if part is None else _param(part) for part in parts]
-        return ":".join(words if words[2] else words[:2])
-    if isinstance(value, np.ndarray):
-        return brief(value)
-    return getattr(value, "__name__", None) or repr(value)
-
-
-def shape_of(spec: Any) -> str:
-    """``float64[3,4]``; for several outputs, all of them."""
-    if isinstance(spec, tuple):
-        return "(" + ", ".join(map(shape_of, spec)) + ")"
-    return str(spec) if spec is not None else "?"
+def options_of(node: Node) -> str:
+    """The chosen parameters of a line, ``axis=0, keepdims=True``, cut where they are long."""
+    text = listed(node.params)
+    return text if len(text) <= LIMIT else text[: LIMIT - 1] + "…"
 
 
 def brief(value: Any) -> str:

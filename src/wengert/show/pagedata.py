@@ -20,9 +20,10 @@ import numpy as np
 
 from ..core.graph import Graph
 from ..core.node import CONSTANT, Constant, Leaf, Node, is_variable
+from ..core.spec import shown
 from .grouping import grouping_of, level_name
 from .history import Step, change
-from .lines import ORDER, Line, brief, lines_of, params_of, shape_of
+from .lines import ORDER, Line, brief, lines_of, options_of
 from .sources import source_of
 from .style import legend_name
 from .values import statistics
@@ -100,7 +101,7 @@ class Page:
             "name": self._text(_name(line)),
             "spec": self._text(line.detail),
             "kind": self._text(node.kind),
-            "params": self._text(params_of(node)),
+            "params": self._text(options_of(node)),
             "place": self._place(node.where),
             "scope": self._text(node.scope),
             "level": node.level,
@@ -150,7 +151,7 @@ def _inline(line: Line) -> str:
     if isinstance(node, Constant) and node.op is CONSTANT and not node.args:
         value = node.value
         return (node.name or brief(value)) if np.size(value) == 1 else ""
-    if node.op.name == "full" and not node.args and shape_of(node.spec).endswith("[]"):
+    if node.op.name == "full" and not node.args and shown(node.spec).endswith("[]"):
         return brief(node.params.get("value"))
     return ""
 

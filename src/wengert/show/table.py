@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.params import spelled, stated
 from .lines import Names, brief, graph_of, lines_of
 
 HEADINGS = ("line", "operation", "operands", "shape", "value", "kind")
@@ -44,8 +45,7 @@ def table(outputs: Any, names: Names | None = None, values: bool = True) -> str:
     """
     rows = [HEADINGS]
     for line in lines_of(graph_of(outputs), names):
-        params = {k: v for k, v in line.node.params.items() if v is not None and v is not False}
-        options = "".join(f" {k}={v}" for k, v in params.items())
+        options = "".join(f" {k}={spelled(v)}" for k, v in stated(line.node.params).items())
         operands = " ".join(f"%{k}" for k in line.inputs)
         value = brief(line.node.value) if values else ""
         unnamed = line.role == "constant" and line.title == value
