@@ -35,6 +35,7 @@ that a NumPy user would expect (ValueError, TypeError, ...), so that existing ha
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from types import FrameType
@@ -43,8 +44,13 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 _PACKAGES = Path(np.__file__).parents[1]
-# A user's line is not in here, nor where NumPy and SciPy call us back.
-_INSIDE = (str(Path(__file__).parent), str(_PACKAGES / "numpy"), str(_PACKAGES / "scipy"))
+# A user's line is not in here, nor where NumPy, SciPy and context managers call us back.
+_INSIDE = (
+    str(Path(__file__).parent),
+    str(_PACKAGES / "numpy"),
+    str(_PACKAGES / "scipy"),
+    contextlib.__file__,
+)
 
 
 class WengertError(Exception):

@@ -9,20 +9,21 @@ writes to is put back when it returns, and becomes updates of the graph.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from ..autodiff.arguments import name_of
 from ..core import tree
 from ..core.graph import Graph
 from ..core.handle import Handle, describe, refuse_ambiguous, wrap
-from ..core.node import Node, next_serial
+from ..core.node import INPUT, Node, next_serial
 from ..core.rebuild import settled
 from ..core.recording import Session, enable_grad, tracing
 from ..core.spec import Spec
 from ..core.tracing import placeholder
-from ..errors import StructureError, at, user_line
-from .calling import Results, Signature
+from ..errors import GraphError, StructureError, at, user_line
+from .calling import Results, Signature, Static
 
 AnyGraph = TypeVar("AnyGraph", bound=Graph)
 
@@ -60,7 +61,7 @@ def built(
     full = [inputs.take(a, words[i], i in positions) for i, a in enumerate(args)]
     more = {k: inputs.take(v, k, k in static) for k, v in kwargs.items()}
     signature = inputs.signature(words, full, more)
-    with tracing() as session, enable_grad():
+    with inputs.belonging_to(what), tracing() as session, enable_grad():
         out = fun(*full, **more)
         updates = _updates(session)
     leaves, structure = tree.flatten(out)
@@ -73,15 +74,17 @@ def built(
         structure=(signature, Results(structure, live)),
         name=what,
     )
+    _refuse_inputs_of_others(graph, what)
     return settled(graph, since)
 
 
 class _Inputs:
-    """The inputs made so far, and for each leaf of the arguments whether it became one."""
+    """The inputs made so far, and for each leaf of the arguments whether it became one, or what."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.fed: list[bool] = []
+        self.passed: list[str] = []
 
     def take(self, argument: Any, name: str, static: bool) -> Any:
         """An argument with tensors to be fed in the place of specs, arrays and numbers."""
@@ -92,16 +95,40 @@ class _Inputs:
             spec = x if isinstance(x, Spec) else describe(x)
             is_fed = isinstance(spec, Spec) and not static and not _is_foreign(x)
             self.fed.append(is_fed)
+            self.passed.append("" if is_fed or isinstance(x, Handle) else str(Static.of(x)))
             if is_fed:
                 self.nodes.append(placeholder(spec, name + path))
                 x = wrap(self.nodes[-1])
             made.append(x)
         return tree.unflatten(structure, made)
 
+    @contextmanager
+    def belonging_to(self, what: str) -> Iterator[None]:
+        """A block after which the inputs are known to be those of a trace that has ended."""
+        try:
+            yield
+        finally:
+            for node in self.nodes:
+                node.note("trace", what)
+
     def signature(self, words: Sequence[str], args: Any, kwargs: Any) -> Signature:
         """How the graph will be called."""
         structure = tree.flatten((tuple(args), kwargs))[1]
-        return Signature(tuple(words[: len(args)]), structure, tuple(self.fed))
+        words = words[: len(args)]
+        return Signature(tuple(words), structure, tuple(self.fed), tuple(self.passed))
+
+
+def _refuse_inputs_of_others(graph: Graph, what: str) -> None:
+    """Raise GraphError if a tensor was kept from a trace that has ended, and used in this one."""
+    own = set(graph.inputs)
+    for node in graph.nodes:
+        if node.op is INPUT and node not in own and "trace" in (node.extra or {}):
+            raise GraphError(
+                f"{what} uses a tensor that was kept while {node.extra['trace']} was traced: it is "  # type: ignore[index]
+                f"computed from {node.name or 'an input'}, {node.spec}, an input of that graph and "
+                "not of this one. Return it from the traced function, or pass it as an argument"
+                f"{at(user_line())}."
+            )
 
 
 def _is_foreign(x: Any) -> bool:

@@ -10,6 +10,8 @@ import inspect
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..core import tree
 from ..errors import StructureError, at, user_line
 
@@ -20,17 +22,21 @@ class Signature(NamedTuple):
     names : the arguments by position.
     structure : of ``(args, kwargs)``, as containers.
     fed : for each leaf of the structure whether it is fed, or was passed on while tracing.
+    passed : for each leaf what was passed on, spelled (`Static`); empty where that is not known.
     """
 
     names: tuple[str, ...]
     structure: Any
     fed: tuple[bool, ...]
+    passed: tuple[str, ...]
 
     @classmethod
     def flat(cls, names: Sequence[str]) -> Signature:
         """One argument for each input."""
         args = tuple(range(len(names)))
-        return cls(tuple(names), tree.flatten((args, {}))[1], (True,) * len(args))
+        return cls(
+            tuple(names), tree.flatten((args, {}))[1], (True,) * len(args), ("",) * len(args)
+        )
 
     def inspected(self) -> inspect.Signature:
         """For `inspect.signature`, so that arguments can be chosen by name."""
@@ -43,7 +49,8 @@ class Signature(NamedTuple):
         Raises
         ------
         StructureError
-            The arguments are others, or nested otherwise, than the graph was built for.
+            The arguments are others, or nested otherwise, than the graph was built for; or one
+            that was part of the program while tracing has another value now.
         """
         _, given = leaves_given = tree.flatten((args, kwargs))
         if given != self.structure:
@@ -57,6 +64,13 @@ class Signature(NamedTuple):
                 raise self._refusal(given, len(leaves_given[0]), what) from None
             if not all(map(_is_array_like, leaves)):
                 raise self._refusal(given, len(leaves_given[0]), what)
+        for x, word in zip(leaves, self.passed, strict=True):
+            if word and word != (now := Static.of(x)):
+                raise StructureError(
+                    f"{what} was built with {word} where it is called with "
+                    f"{now or f'a {type(x).__name__}'}: what is no array, and what is static, was "
+                    f"part of the program while it was traced. Trace again{at(user_line())}."
+                )
         return [x for x, is_fed in zip(leaves, self.fed, strict=True) if is_fed]
 
     def _refusal(self, given: Any, count: int, what: str) -> StructureError:
@@ -67,9 +81,13 @@ class Signature(NamedTuple):
         )
 
     def arguments(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Arguments to call with, from one value for each input; None where nothing is fed."""
+        """Arguments to call with, from one value for each input; `Static` where nothing is fed."""
         rest = iter(values)
-        made = tree.unflatten(self.structure, [next(rest) if f else None for f in self.fed])
+        leaves = [
+            next(rest) if is_fed else Static(word)
+            for is_fed, word in zip(self.fed, self.passed, strict=True)
+        ]
+        made = tree.unflatten(self.structure, leaves)
         return made  # type: ignore[no-any-return]
 
     def _by_position(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
@@ -80,6 +98,28 @@ class Signature(NamedTuple):
                 break
             full.append(more.pop(name))
         return tuple(full), more
+
+
+class Static(str):
+    """What an argument was that the program had as it is, while a graph was built: as a word.
+
+    A graph knows its inputs, and not what else it was built from: a mode, a number of layers. The
+    word is enough to notice that it is called with another.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, x: Any) -> Static:
+        """For a value; the word is empty if it is no plain value and has no name of its own."""
+        if isinstance(x, cls):
+            return x
+        if isinstance(x, np.generic):
+            x = x.item()
+        if x is None or isinstance(x, bool | int | float | complex | str | bytes | np.dtype):
+            return cls(repr(x))
+        name = getattr(x, "__qualname__", "<")
+        return cls("" if "<" in name else f"{getattr(x, '__module__', None)}.{name}")
 
 
 def _is_array_like(x: Any) -> bool:

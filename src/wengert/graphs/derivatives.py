@@ -6,6 +6,7 @@ graph, and what comes back are tensors on them.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from ..autodiff.project import uniform, zeros
@@ -14,6 +15,7 @@ from ..autodiff.tape import tape_between
 from ..core import tree
 from ..core.handle import Handle, describe, wrap
 from ..core.node import Node, constant
+from ..core.policy import chosen
 from ..core.spec import Spec, is_inexact
 from ..errors import (
     ArgumentError,
@@ -21,7 +23,9 @@ from ..errors import (
     NotScalarError,
     ShapeError,
     UnconnectedError,
+    UnconnectedWarning,
     at,
+    user_level,
     user_line,
 )
 
@@ -39,8 +43,9 @@ def gradients(
         Inputs, variables, leaves that require a gradient, or any value on the way.
     seed : array or Tensor of the shape of `y`, optional
         The cotangent to start from; 1 for a single real number.
-    unconnected : {"zero", "none", "raise"}
-        What to give where y does not depend on an x.
+    unconnected : {"zero", "none", "warn", "raise"}
+        What to give where y does not depend on an x; "warn" gives zeros and says so. In place of
+        "zero", the default, a policy may ask for another (`wengert.policy`).
     create_graph : bool, default True
         Whether gradients of tensors with values can be differentiated again; those of a graph
         always can.
@@ -72,10 +77,14 @@ def gradients(
     >>> wg.computation([force, stiffness], x)(np.array([1.0, 2.0]))
     [array([ 3., 12.]), array([ 6., 12.])]
     """
-    if unconnected not in ("zero", "none", "raise"):
+    if unconnected not in ("zero", "none", "warn", "raise"):
         raise ArgumentError(
-            f"unconnected={unconnected!r} is not 'zero', 'none' or 'raise'{at(user_line())}."
+            f"unconnected={unconnected!r} is not 'zero', 'none', 'warn' or 'raise'"
+            f"{at(user_line())}."
         )
+    rules = chosen()
+    if rules is not None and rules.independent is not None and unconnected == "zero":
+        unconnected = rules.independent
     leaves, structure = tree.flatten(xs)
     targets = [_target(x) for x in leaves]
     bars: list[Any] = [None] * len(targets)
@@ -85,15 +94,22 @@ def gradients(
         tape = tape_between([node], set(targets))
         bars = pullback(seeds, targets, create_graph or None, tape)
     for i, (target, bar) in enumerate(zip(targets, bars, strict=True)):
-        if bar is None and unconnected == "raise":
-            raise UnconnectedError(
-                f"gradients: the tensor does not depend on {target.name or target!r}. Look for a "
-                f"comparison, an integer cast or detach on the way{at(user_line())}."
-            )
-        if bar is None and unconnected == "zero":
+        if bar is None and unconnected != "none":
+            if unconnected != "zero":
+                _complain(target, unconnected)
             bar = zeros(target.spec)
         bars[i] = bar if bar is None or isinstance(bar, Handle) else wrap(constant(bar))
     return tree.unflatten(structure, bars)
+
+
+def _complain(target: Node, choice: str) -> None:
+    message = (
+        f"gradients: the tensor does not depend on {target.name or target!r}. Look for a "
+        f"comparison, an integer cast or detach on the way{at(user_line())}."
+    )
+    if choice == "raise":
+        raise UnconnectedError(message)
+    warnings.warn(message, UnconnectedWarning, stacklevel=user_level())
 
 
 def _target(x: Any) -> Node:

@@ -16,7 +16,7 @@ from ..core.dims import Dim, dim
 from ..core.spec import Spec
 from ..errors import ShapeError, at, user_line
 from .building import built
-from .calling import restored
+from .calling import Static, restored
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -108,7 +108,8 @@ class Transforming:
             return directional.jvp(cast(Any, self), args, tangents)
 
         specs = self._argument_specs()
-        return self._built(pushed, (specs, specs), {}, "jvp")
+        directions = tree.tree_map(lambda x: None if isinstance(x, Static) else x, specs)
+        return self._built(pushed, (specs, directions), {}, "jvp")
 
     def vmap(
         self, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | str | Dim = "rows"
