@@ -141,7 +141,7 @@ class _Program:
 
     def _is_known(self, node: Node, i: int) -> bool:
         """Whether the value is the same at each run, and takes little memory."""
-        if node.inputs or getattr(node.op, "kind", "") != "creation":
+        if node.inputs or node.op.kind != "creation":
             return False
         return node.op.name == "full" or bytes_of(self._specs[i]) < LIMIT
 

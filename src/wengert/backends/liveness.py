@@ -144,7 +144,7 @@ def in_place(graph: Graph, specs: Sequence[Any]) -> dict[int, int]:
         node = graph.nodes[i]
         if node.op.name == "constant" or not writes_anywhere(node) or specs[i].shape == ():
             continue
-        if getattr(node.op, "kind", "") != "elementwise":
+        if node.op.kind != "elementwise":
             continue
         for k in gone:
             fits = k != i and specs[k] == specs[i] and writes_anywhere(graph.nodes[k])

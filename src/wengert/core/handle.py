@@ -149,11 +149,11 @@ def link(view: Handle, base: Handle, take: Take, put: Put | None, shares: bool =
 
 
 def is_shared_view(node: Node, base: Node) -> bool:
-    """Whether a traced view shares memory with its base whatever the layout; a reshape may not.
+    """Whether a traced view shares memory with its base whatever the layout.
 
-    One that only adds or takes away axes of length one always does.
+    A reshape may not; but one that only adds or takes away axes of length one always does.
     """
-    if node.op.name != "reshape":
+    if isinstance(node.op, Leaf) or not node.op.may_copy:
         return True
     return [n for n in node.spec.shape if n != 1] == [n for n in base.spec.shape if n != 1]
 
@@ -238,6 +238,7 @@ def _laid_out(value: Any, old: np.ndarray[Any, Any]) -> Any:
 
 
 def _refresh_views(base: Handle) -> None:
+    open_session = session()
     stack = [base]
     while stack:
         source = stack.pop()
@@ -245,6 +246,8 @@ def _refresh_views(base: Handle) -> None:
             view = ref()
             if view is not None:
                 _, take, put = view._link
+                if open_session is not None and view.node.value is not None:
+                    open_session.views.setdefault(view, view.node)
                 if put is _unknown_layout and view.node.value is None:
                     _make_ambiguous(view)
                     continue

@@ -35,11 +35,16 @@ NO_PARAMS: dict[str, Any] = {}
 
 
 class Leaf:
-    """What stands in the place of an operation where a line has none."""
+    """What stands in the place of an operation where a line has none.
+
+    What may be asked of any line's operation without looking what it is, it answers as an
+    operation with nothing special (core/op.py).
+    """
 
     __slots__ = ("name",)
+    kind = ""
     pulls = None
-    effect = False
+    alias = discrete = effect = masks = singular = view = False
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -69,7 +74,21 @@ class Node:
     serial : int
         Order of creation; larger than the serial of every argument.
     extra : dict or None
-        What few nodes have: name, where (the user's line), owner, hooks, spec.
+        What few nodes have, by these keys:
+
+        * ``spec``: of a traced line.
+        * ``name``: given by the user.
+        * ``where``: the user's line, ``file.py:12, in f``.
+        * ``scope``, ``metadata``: of the scopes it was traced in.
+        * ``level``: the order of the derivative that it belongs to, where that is not 0.
+        * ``owner``: of a variable, a weak reference to the tensor whose value it is; ``holder``
+          keeps that tensor alive where nobody else does (a graph read from a file).
+        * ``hooks``: of `register_hook`, by number.
+        * ``source``: of a captured line, the line outside that it stands for.
+        * ``held``: it is the value of its operand, which no derivative passes (core/handle.py).
+        * ``requires``: what its shape rule demands of sizes (core/sizes.py).
+        * ``probed``: its shape was found by probing, and is checked at each run; ``unchecked``
+          says of a line read from a file that this is so because it could not be asked.
     version : State or None
         For a large array that was written to in place (versions.py).
     """

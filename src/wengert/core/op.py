@@ -68,6 +68,10 @@ class Op:
         Whether recording it also notes the user's file and line.
     commutative : bool
         Its two operands may change places.
+    view : bool
+        Its value may share memory with its first operand, as NumPy's does.
+    may_copy : bool
+        A view that is a copy where the memory of its operand does not lie in order.
     alias : bool
         It stands for its operand while something is going on, and in no finished graph.
     effect : bool
@@ -83,12 +87,16 @@ class Op:
     singular : bool or callable
         Its derivative is infinite, or not a number, at some finite operands; a callable says so
         of a line.
+    sized_by_values : bool
+        The shape of the result may depend on values, and not on shapes alone (nonzero, x[mask]).
     """
 
     kind = "opaque"
     discrete = False
     differentiable = True
     commutative = False
+    view = False
+    may_copy = False
     alias = False
     effect = False
     kept = True
@@ -107,7 +115,7 @@ class Op:
     jvp_into: Callable[..., Any] | None = None  # `jvp_into(node, dots, tangents)`, the same forward
     # `spec_rule(*specs, **params)`: the spec of the result, where it is stated and not asked for.
     spec_rule: Callable[..., Any] | None = None
-    sized_by_values = False  # the shape of the result may depend on values: nonzero, x[mask]
+    sized_by_values = False
     batch_rule: Callable[..., Any] | None = None
 
     def __init__(self, name: str, doc: str | None = None) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .graph import AnyGraph
-from .node import INPUT, NO_PARAMS, Constant, Leaf, Node, Watched, constant, is_variable
+from .node import INPUT, NO_PARAMS, Constant, Leaf, Node, Watched, constant
 from .op import Op
 
 CAPTURED = Leaf("captured")  # the value of a line from outside, which is still its derivative's way
@@ -114,8 +114,3 @@ def is_older(node: Node, since: int) -> bool:
 
 def _captured(node: Node) -> Node:
     return type(node)(CAPTURED, (), NO_PARAMS, node.value, {"source": node, "spec": node.spec})
-
-
-def own_variables(nodes: Iterable[Node]) -> list[Any]:
-    """The tensors whose values a list reads, held so that they live as long as the list."""
-    return [n.extra["owner"]() for n in nodes if is_variable(n) and n.extra is not None]

@@ -134,7 +134,7 @@ def _run(fun: Any, args: Any, kwargs: Any) -> Graph:
     with note_lines(), enable_grad(), np.errstate(all="ignore"):
         out = fun(*bound.args, **bound.kwargs)
     outputs = [x for x in tree.flatten(out)[0] if describe(x) is not None]
-    inputs = [x.node for x in items if isinstance(x, Handle) and getattr(x.node.op, "alias", False)]
+    inputs = [x.node for x in items if isinstance(x, Handle) and x.node.op.alias]
     return Graph(*outputs, inputs=inputs, name=name_of(fun))
 
 

@@ -27,10 +27,17 @@ class Linear(Operation):
 
     kind = "view"
 
-    def __init__(self, run: Callable[..., Any], *, view: bool = False, oracle: Any = None) -> None:
+    def __init__(
+        self,
+        run: Callable[..., Any],
+        *,
+        view: bool = False,
+        may_copy: bool = False,
+        oracle: Any = None,
+    ) -> None:
         super().__init__(run.__name__, inspect.getdoc(run))
         self.run = run
-        self.view = view
+        self.view, self.may_copy = view, may_copy
         self.oracle = oracle
         self.differentiable = False
         self._transpose: Callable[..., Any] | None = None
@@ -99,6 +106,8 @@ def linear(run: Callable[..., Any] | None = None, **options: Any) -> Any:
         ``run(x, *others, **params)`` on plain values.
     view : bool
         Whether NumPy's result may share memory with `x`.
+    may_copy : bool
+        Whether such a result is a copy where the memory of `x` does not lie in order.
     oracle : callable, optional
         An independent way to the same value, for the tests.
     """

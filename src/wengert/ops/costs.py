@@ -113,4 +113,4 @@ def shares_memory(node: Node) -> bool:
 
     An estimate: a reshape copies where the memory does not lie in order.
     """
-    return node.op.name in WITHOUT_MEMORY or node.op.effect or getattr(node.op, "view", False)
+    return node.op.name in WITHOUT_MEMORY or node.op.effect or node.op.view

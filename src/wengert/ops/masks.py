@@ -20,8 +20,6 @@ from ..errors import ShapeError, TraceError, at, user_line
 from .casts import astype, broadcast_to
 from .choice import where
 
-Template = Any
-
 
 def has_masks(operands: Any) -> bool:
     """Whether one of the arrays of an index is a mask."""

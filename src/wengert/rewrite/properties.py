@@ -144,8 +144,6 @@ class Facts:
             facts |= {"finite", "integer"} | ({"nonnegative"} if spec.dtype.kind != "i" else set())
         if line.op is CONSTANT:
             facts |= facts_of_value(line.value)
-        if line.extra is not None and "facts" in line.extra:
-            facts |= line.extra["facts"]
         if rule is not None and not isinstance(line.op, Leaf):
             operands = [self._known[a] for a in line.args]
             facts |= rule(operands, line, self._walk)

@@ -102,7 +102,7 @@ def _line(index: int, node: Node, graph: Graph, titles: Mapping[Node, str], outp
         role = "discrete" if isinstance(node, Discrete) else "operation"
         op = node.op.name.strip("_")
         title = f"{name} = {op}" if name else op
-        kind = getattr(node.op, "kind", "")
+        kind = node.op.kind
     return Line(index, node, role, kind, title, shown(node.spec), graph.operands(index), output)
 
 

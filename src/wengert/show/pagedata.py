@@ -160,7 +160,7 @@ def _described(op: Any) -> Data:
     row: Data = {"name": op.name}
     if isinstance(op, Leaf):
         return row
-    row["kind"] = getattr(op, "kind", "")
+    row["kind"] = op.kind
     if op.name == ORDER:
         row["waits"] = 1
     formula = getattr(op, "formula", None)

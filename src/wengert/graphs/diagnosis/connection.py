@@ -109,7 +109,7 @@ def _stop(node: Node) -> Finding:
 def reason_of_stop(node: Node) -> tuple[str, str]:
     """Why no derivative passes a line: the kind of finding, and a sentence."""
     name = node.op.name
-    if not getattr(node.op, "discrete", False):
+    if not node.op.discrete:
         return "no_grad", f"{named(node)}: {_NO_GRAD}"
     if name in STOPS:
         return STOPS[name]
@@ -192,7 +192,7 @@ def _copies(target: Node, lines: Sequence[Node]) -> list[Finding]:
         return []
     found = []
     for node in lines:
-        for a in () if getattr(node.op, "alias", False) else node.args:
+        for a in () if node.op.alias else node.args:
             if isinstance(a, Node) and (a.is_outdated or (a.args and type(a) is not Constant)):
                 continue
             other = plain(a)
@@ -227,11 +227,7 @@ def _equal(other: Any, value: Any) -> bool:
 
 
 def _unused(outputs: Sequence[Node], target: Node, lines: Sequence[Node]) -> Finding:
-    leaves = [
-        n
-        for n in lines
-        if getattr(n.op, "alias", False) or (not n.args and not isinstance(n, Constant))
-    ]
+    leaves = [n for n in lines if n.op.alias or (not n.args and not isinstance(n, Constant))]
     if leaves:
         names = ", ".join(_leaf(n) for n in leaves[:6])
         more = f" and {len(leaves) - 6} more" if len(leaves) > 6 else ""

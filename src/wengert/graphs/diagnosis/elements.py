@@ -89,7 +89,7 @@ def _weighted(dot: Any) -> Any:
 
 
 def _reason(line: Node, position: int, dot: Any) -> tuple[str, str]:
-    kind = getattr(line.op, "kind", "")
+    kind = line.op.kind
     if kind in ("view", "indexing") and line.op.name != "setitem":
         return "unchosen", f"{named(line)} leaves it out: only other elements go on"
     if line.op.name in ("max", "min"):

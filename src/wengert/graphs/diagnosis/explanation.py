@@ -110,17 +110,13 @@ class Explanation:
         self.lines = tuple(sorted(lines, key=_age))
         self.kinds: dict[int, Counter[str]] = defaultdict(Counter)
         for node in self.operations:
-            self.kinds[node.level][getattr(node.op, "kind", "opaque")] += 1
+            self.kinds[node.level][node.op.kind] += 1
         self.scopes = Counter(n.scope for n in self.operations if n.scope)
 
     @property
     def operations(self) -> list[Node]:
         """The lines that an operation makes."""
-        return [
-            n
-            for n in self.graph.nodes
-            if not isinstance(n.op, Leaf) and not getattr(n.op, "alias", False)
-        ]
+        return [n for n in self.graph.nodes if not isinstance(n.op, Leaf) and not n.op.alias]
 
     @property
     def inputs(self) -> list[Node]:

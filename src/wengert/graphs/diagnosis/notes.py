@@ -45,7 +45,7 @@ def _note(kind: str, message: str, node: Node) -> Finding:
 
 def _opaque(node: Node, graph: Graph) -> Iterator[Finding]:
     op: Any = node.op
-    if getattr(op, "kind", "") != "opaque" or op.name in ("part", "stop_gradient"):
+    if op.kind != "opaque" or op.name in ("part", "stop_gradient"):
         return
     whose = "a library" if getattr(op, "trusted", False) else "the user"
     yield _note(
@@ -63,11 +63,11 @@ def _operands(node: Node) -> list[tuple[Node, Spec]]:
 
 
 def _combines(node: Node) -> bool:
-    return getattr(node.op, "kind", "") in ("elementwise", "contraction") and node.level == 0
+    return node.op.kind in ("elementwise", "contraction") and node.level == 0
 
 
 def _broadcast(node: Node, graph: Graph) -> Iterator[Finding]:
-    if not _combines(node) or getattr(node.op, "kind", "") != "elementwise":
+    if not _combines(node) or node.op.kind != "elementwise":
         return
     shapes = {spec.shape for _, spec in _operands(node) if spec.shape != ()}
     if len(shapes) > 1:
@@ -141,7 +141,7 @@ def _guarded(node: Node, graph: Graph) -> Iterator[Finding]:
 
 
 def _is_singular(node: Node) -> bool:
-    singular = getattr(node.op, "singular", False)
+    singular = node.op.singular
     return bool(singular(node)) if callable(singular) else bool(singular)
 
 

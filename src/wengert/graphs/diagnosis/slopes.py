@@ -87,7 +87,7 @@ def _bad_operand(line: Node, index: Index | None, symptom: str) -> Finding | Non
 
 
 def _meets(line: Node, value: Any, index: Index) -> bool:
-    if getattr(line.op, "kind", "") != "elementwise":
+    if line.op.kind != "elementwise":
         return True
     array = np.asarray(value)
     tail = index[len(index) - array.ndim :]

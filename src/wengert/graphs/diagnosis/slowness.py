@@ -75,7 +75,7 @@ def _repeated(lines: Sequence[Node], least: int) -> list[Finding]:
     """The same operation on the same operands, more than once."""
     groups: dict[Any, list[Node]] = defaultdict(list)
     for node in lines:
-        views = node.op.name in ("stop_gradient", "part") or getattr(node.op, "view", False)
+        views = node.op.name in ("stop_gradient", "part") or node.op.view
         if views or node.level:  # what a derivative repeats is not the user's to change
             continue
         operands = tuple(id(a) if isinstance(a, Node | np.ndarray) else repr(a) for a in node.args)
@@ -97,7 +97,7 @@ def _repeated(lines: Sequence[Node], least: int) -> list[Finding]:
 def _spread(lines: Sequence[Node]) -> list[Finding]:
     found = []
     for node in lines:
-        if getattr(node.op, "kind", "") != "elementwise" or _bytes(node) < SPREAD:
+        if node.op.kind != "elementwise" or _bytes(node) < SPREAD:
             continue
         largest = max((_operand_size(a) for a in node.args), default=0)
         if _size(node) >= SPREAD_BY * max(largest, 1):

@@ -65,7 +65,7 @@ def origin(line: Node, index: Index | None = None) -> tuple[Bad, Bad | None]:
 def _before(here: Bad) -> Bad | None:
     """A bad operand that the bad element was computed from, NaN before infinity."""
     line = here.line
-    if getattr(line.op, "alias", False):
+    if line.op.alias:
         return None
     found = []
     for i, a in enumerate(line.args):
@@ -92,7 +92,7 @@ def _index_in(line: Node, value: Any, index: Index | None) -> Index | None:
     """Where an operand is bad; for an elementwise operation only at the same element."""
     if isinstance(value, tuple):
         return next((k for k in map(bad_index, value) if k is not None), None)
-    if getattr(line.op, "kind", "") != "elementwise" or index is None:
+    if line.op.kind != "elementwise" or index is None:
         return bad_index(value)
     own = at_index(value, index)
     return own if own is not None and not np.isfinite(np.asarray(value)[own]) else None
@@ -130,7 +130,7 @@ def spoken(bad: Bad, turned: Bad | None, symptom: str) -> Finding:
     """What happened at the origin of a bad element."""
     line, element = bad.line, _element(bad)
     at_element = f" (element {bad.at})" if bad.at else ""
-    if bad.operand is not None or not line.args or getattr(line.op, "alias", False):
+    if bad.operand is not None or not line.args or line.op.alias:
         return _given(bad, turned, symptom)
     operands = operands_at(line, bad.at)
     over = overflows(line, element)
@@ -175,7 +175,7 @@ def operands_at(line: Node, index: Index | None) -> str:
     for a in line.args:
         value = plain(a)
         own = None
-        if index is not None and getattr(line.op, "kind", "") == "elementwise":
+        if index is not None and line.op.kind == "elementwise":
             own = at_index(value, index)
         if own is not None:
             words.append(f"{np.asarray(value)[own]:.6g}")

@@ -114,7 +114,7 @@ def cause(edge: Edge, t: Any, sweep: Sweep) -> Cause:
         found = known(edge, t)
         if found is not None:
             return found
-    if getattr(edge.line.op, "masks", False):
+    if edge.line.op.masks:
         return "unchosen", f"{name} chose its other operand{_count(edge, t)}"
     if name in JOINING:
         return (
@@ -157,7 +157,7 @@ def _slope(edge: Edge, t: Any) -> Cause:
         )
     factors = [a for i, a in enumerate(line.args) if i != edge.position]
     zeros = [a for a in factors if not np.any(plain(a))]
-    if zeros or getattr(line.op, "kind", "") == "contraction" or name == "prod":
+    if zeros or line.op.kind == "contraction" or name == "prod":
         which = "one of the other operands" if len(factors) > 1 else "the other operand"
         if name == "prod":
             which = "another factor of each product"
@@ -216,7 +216,7 @@ def _multiply(edge: Edge, t: Any) -> Cause | None:
 def _since(zero: Any) -> str:
     """Where a value of zeros became so, if an operation made it of others."""
     made = None
-    while isinstance(zero, Node) and zero.args and not getattr(zero.op, "alias", False):
+    while isinstance(zero, Node) and zero.args and not zero.op.alias:
         if np.any(plain(zero)):
             break
         made = zero
@@ -291,7 +291,7 @@ def operand_where(edge: Edge, t: Any) -> Any:
     value = edge.operand.value
     if isinstance(value, tuple):
         return None
-    if getattr(edge.line.op, "kind", "") != "elementwise":
+    if edge.line.op.kind != "elementwise":
         return np.asarray(value)
     return _where_alive(value, t)
 
