@@ -15,6 +15,7 @@ from ..core.dims import is_symbolic
 from ..core.handle import Handle
 from ..core.node import Node
 from ..core.op import lookup
+from ..core.sizes import repeated_axes
 from ..core.spec import Spec
 from ..core.tracing import is_deriving
 from ..errors import RuleError, at
@@ -61,14 +62,10 @@ def expand(x: Any, shape: tuple[int, ...]) -> Any:
 
 def sum_to(x: Any, shape: tuple[int, ...]) -> Any:
     """The plain adjoint of broadcasting from `shape`, up to axes that are still to be expanded."""
-    extra = x.ndim - len(shape)
-    axes = tuple(range(extra)) + tuple(
-        i + extra for i, n in enumerate(shape) if n == 1 and x.shape[i + extra] != 1
-    )
+    axes = repeated_axes(x.shape, shape)
     if axes:
-        x = np.add.reduce(x, axis=axes, keepdims=True).reshape(
-            tuple(1 if i + extra in axes else x.shape[i + extra] for i in range(len(shape)))
-        )
+        x = np.add.reduce(x, axis=axes, keepdims=True)
+        x = x.reshape(x.shape[x.ndim - len(shape) :])
     return x if x.shape == shape else expand(x, shape)
 
 

@@ -1,6 +1,7 @@
 """Sizes: what holds of many lengths together when some are not known yet.
 
     broadcast                          the shape that shapes broadcast to
+    repeated_axes                      the axes along which broadcasting repeats an array
     require_at_least, require_equal    what a shape rule demands of sizes; checked when known
     solve                              the sizes, from the shapes of what a graph is called with
 
@@ -49,6 +50,13 @@ def broadcast(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(out)
 
 
+def repeated_axes(shape: tuple[Any, ...], small: tuple[Any, ...]) -> tuple[int, ...]:
+    """The axes of `shape` along which an array of shape `small` is repeated to fill it."""
+    missing = len(shape) - len(small)
+    stretched = [i for i, n in enumerate(small, missing) if n == 1 and shape[i] != 1]
+    return (*range(missing), *stretched)
+
+
 # ---- what a graph needs of its sizes -----------------------------------------------------------
 
 
@@ -94,7 +102,8 @@ def demands() -> Iterator[Demands]:
         _sink.open(block)
         yield found
     finally:
-        _sink.close(block)
+        block.is_open = False
+        _sink.forget()
 
 
 def require_at_least(length: Any, least: Any, reason: str) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from ..core.apply import Operation, apply
 from ..core.handle import Handle, dtype_of, shape_of
 from ..core.op import lookup, register
+from ..core.sizes import repeated_axes
 from ..kinds.batching import alike, deepened, ndim_of
 from ..kinds.linear import linear
 
@@ -130,10 +131,7 @@ def _sum_to_oracle(x, *, shape):
 def sum_to(x, *, shape):
     """The sum over what `broadcast_to` would have repeated: its transpose."""
     x = np.asarray(x)
-    extra = x.ndim - len(shape)
-    axes = tuple(range(extra)) + tuple(
-        i + extra for i, n in enumerate(shape) if n == 1 and x.shape[i + extra] != 1
-    )
+    axes = repeated_axes(x.shape, shape)
     return np.add.reduce(x, axis=axes, keepdims=True).reshape(shape)[()] if axes else x
 
 

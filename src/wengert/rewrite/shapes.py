@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..core.node import Node
-from ..core.sizes import broadcast
+from ..core.sizes import broadcast, repeated_axes
 from ..core.tracing import size_node
 from ..kinds.reduction import axes_of
 from ..ops.casts import sum_to
@@ -315,10 +315,7 @@ def _summed(line: Node, shape: Any, wanted: Any) -> tuple[int, ...] | None:
     """The axes that a line sums over."""
     if line.op.name == "sum":
         return axes_of(line.params.get("axis"), len(shape))
-    extra = len(shape) - len(wanted)
-    return tuple(range(extra)) + tuple(
-        k + extra for k, n in enumerate(wanted) if n == 1 and shape[k + extra] != 1
-    )
+    return repeated_axes(shape, wanted)
 
 
 @rule(
