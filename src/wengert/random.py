@@ -11,12 +11,12 @@ new numbers, and the same as the function would have drawn eagerly.
 from __future__ import annotations
 
 import operator
-import threading
 from typing import Any
 
 import numpy as np
 
 from .core.handle import Handle
+from .core.locks import lock
 from .core.node import is_variable
 from .core.recording import session
 from .errors import ArgumentError, DtypeError, at, user_line
@@ -73,7 +73,7 @@ class Stream:
             ) from error
         self.state = variable(np.array([*key, 0], np.uint64), name)
         self._drawn = 0  # eagerly
-        self._lock = threading.Lock()
+        self._lock = lock()
 
     def uniform(
         self, shape: Any = (), low: Any = 0.0, high: Any = 1.0, dtype: Any = "float64"
@@ -169,7 +169,7 @@ class Stream:
         self.__dict__.update(state)
         if not is_variable(self.state.node):  # pickled
             self.state = variable(np.array(self.state), "random")
-        self._lock = threading.Lock()
+        self._lock = lock()
 
 
 def _entropy(seed: Any) -> Any:

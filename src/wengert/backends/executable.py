@@ -7,20 +7,21 @@ updates of variables, all or none (updates.py).
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..core.dims import names_in
 from ..core.graph import Graph
+from ..core.locks import lock
 from ..core.sizes import solve
 from ..errors import ShapeError, at, user_line
 from .base import Backend, Run
 from .feeding import fitted
 from .owned import own
-from .updates import Exclusive, owners_of, values_of, write
+from .updates import exclusively, locks_of, owners_of, values_of, write
 
 _PROGRAMS = 64  # compiled for that many sets of sizes, the oldest forgotten first
 
@@ -51,13 +52,13 @@ class Executable:
         self.owners = owners_of(variables)
         places = {v: k for k, v in enumerate(variables)}
         self._written = [self.owners[places[v]] for v in graph.updates]
-        self._exclusive = Exclusive(self._written) if self._written else None
+        self._exclusive = locks_of(self._written)
         self._inputs = [(n.spec, n.name or f"input {i}") for i, n in enumerate(graph.inputs)]
         self._lengths = [d for s, _ in self._inputs for d in s.shape]
         self._symbolic = bool(names_in(self._lengths))
         self._requirements = graph.requirements
         self._programs: dict[Any, Run] = {}
-        self._lock = threading.Lock()
+        self._lock = lock()
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """Values of the outputs, for values of the inputs in order.
@@ -69,12 +70,14 @@ class Executable:
         """
         fed = [fitted(v, s, name) for v, (s, name) in zip(values, self._inputs, strict=True)]
         run = self._program(fed)
-        if self._exclusive is None:
+        if not self._written:
             return own(run([*fed, *values_of(self.owners)]))
-        with self._exclusive:
-            found = own(run([*fed, *values_of(self.owners)]))
-            count = len(self.graph.outputs)
-            write(self._written, found[count:])
+        return exclusively(self._exclusive, partial(self._updating, run, fed))
+
+    def _updating(self, run: Run, fed: Sequence[Any]) -> list[Any]:
+        found = own(run([*fed, *values_of(self.owners)]))
+        count = len(self.graph.outputs)
+        write(self._written, found[count:])
         return found[:count]
 
     def __deepcopy__(self, memo: Any) -> Executable:

@@ -1,9 +1,9 @@
 """Updates: variables are read together and written together.
 
-    owners_of   the tensors that variables of a graph belong to
-    values_of   the values of several variables at one moment
-    write       new values for several variables: all of them or none
-    Exclusive   nobody else writes to these variables between reading and writing
+    owners_of     the tensors that variables of a graph belong to
+    values_of     the values of several variables at one moment
+    write         new values for several variables: all of them or none
+    exclusively   nobody else writes to some variables between reading and writing
 
 Python acts on Ctrl-C between two of its own instructions.  The values are therefore exchanged in a
 single call into C: it happens or it does not.
@@ -11,21 +11,21 @@ single call into C: it happens or it does not.
 
 from __future__ import annotations
 
-import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import repeat
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from typing import Any
 
 import numpy as np
 
 from ..core.handle import Handle, _refresh_views, leaf, wrap
+from ..core.locks import lock
 from ..core.node import Node, is_variable
 from ..errors import ShapeError, at, user_line
 
 _value = attrgetter("node.value")
-_exchange = threading.RLock()
+_exchange = lock()
 _locks: dict[int, tuple[Any, Any]] = {}
 
 
@@ -105,33 +105,28 @@ def _lock_of(owner: Any) -> Any:
     with _exchange:
         if key not in _locks:
             forget = weakref.ref(owner, lambda _: _locks.pop(key, None))
-            _locks[key] = forget, threading.RLock()
+            _locks[key] = forget, lock()
         return _locks[key][1]
 
 
-class Exclusive:
-    """A block in which no other run writes to these variables: updates are not lost.
+def locks_of(owners: Sequence[Any]) -> list[Any]:
+    """The locks of some variables, in one order for all, so that nobody waits in a ring."""
+    return [_lock_of(o) for _, o in sorted({id(o): o for o in owners}.items())]
 
-    Parameters
-    ----------
-    owners : sequence of Tensor
+
+_acquire, _release = methodcaller("acquire"), methodcaller("release")
+
+
+def exclusively(locks: Sequence[Any], run: Callable[[], Any]) -> Any:
+    """What `run` returns, while no other run writes to the variables of these locks.
+
+    Taking them, noting that they are taken, and giving them back are each one call into C, so that
+    Ctrl-C cannot leave one of them taken.
     """
-
-    def __init__(self, owners: Sequence[Any]) -> None:
-        # In one order for all, so that nobody waits in a ring.
-        self.locks = [_lock_of(o) for _, o in sorted({id(o): o for o in owners}.items())]
-
-    def __enter__(self) -> None:
-        taken = []
-        try:
-            for lock in self.locks:
-                lock.acquire()
-                taken.append(lock)
-        except BaseException:
-            for lock in taken:
-                lock.release()
-            raise
-
-    def __exit__(self, *_: object) -> None:
-        for lock in reversed(self.locks):
-            lock.release()
+    taken: list[Any] = []
+    giving_back = map(_release, taken)
+    try:
+        taken.extend(filter(_acquire, locks))
+        return run()
+    finally:
+        list(giving_back)

@@ -18,7 +18,11 @@ T = TypeVar("T")
 
 
 class Block(Generic[T]):
-    """A block that holds a value while it is open."""
+    """A block that holds a value while it is open.
+
+    Whoever ends it says ``block.is_open = False`` first of all: no call, so Ctrl-C cannot prevent
+    it. `Blocks.forget` then lets go of its value.
+    """
 
     __slots__ = ("is_open", "outer", "value")
 
@@ -45,10 +49,10 @@ class Blocks(Generic[T]):
     >>> red, blue = Block("red"), Block("blue")
     >>> colours.open(red)
     >>> colours.open(blue)
-    >>> colours.close(red)
+    >>> red.is_open = False
     >>> colours.get()
     'blue'
-    >>> colours.close(blue)
+    >>> blue.is_open = False
     >>> colours.get()
     'none'
     """
@@ -82,7 +86,6 @@ class Blocks(Generic[T]):
         block.outer = self.innermost()
         self._innermost.set(block)
 
-    def close(self, block: Block[T]) -> None:
-        """End a block, wherever that happens."""
-        block.is_open = False
+    def forget(self) -> None:
+        """Let go of blocks that have ended."""
         self._innermost.set(self.innermost())

@@ -117,7 +117,8 @@ def policy(
         _chosen.open(block)
         yield made
     finally:
-        _chosen.close(block)
+        block.is_open = False
+        _chosen.forget()
 
 
 def _cap(dtype: Any, kinds: str, name: str) -> np.dtype[Any] | None:

@@ -11,15 +11,14 @@ import functools
 import inspect
 from collections.abc import Generator, Iterator
 from contextlib import ContextDecorator, contextmanager
-from itertools import repeat
-from threading import Lock
 from typing import Any
 
 from .blocks import Block, Blocks
+from .locks import lock
 from .node import next_serial
 
 _enabled: Blocks[bool] = Blocks("wengert_recording", True)
-_lock = Lock()
+_lock = lock()
 
 
 class _Pauses:
@@ -54,6 +53,8 @@ class Session:
         Lines that are to run although nothing needs their value: prints, guards.
     written : dict
         Handles that were there before and have been written to, with the node they had.
+    views : dict
+        Handles that share memory with these, and have followed, with the node they had.
     reads : list of (Node, str, str)
         Values that became plain numbers: the line, by what (``"item()"``), and the user's line.
     since : int
@@ -74,11 +75,17 @@ class Session:
         self.level = 0
         self.effects: list[Any] = []
         self.written: dict[Any, Any] = {}
+        self.views: dict[Any, Any] = {}
         self.reads: list[tuple[Any, str, str]] = []
 
     def enter(self, node: Any) -> None:
         """The lines to come stem from this one."""
         self.where = node.where
+
+    def put_back(self) -> None:
+        """Give what has been written to the nodes that it had."""
+        for handle, node in (self.views | self.written).items():
+            handle.node = node
 
 
 _session: Blocks[Session | None] = Blocks("wengert_session", None)
@@ -105,9 +112,13 @@ def tracing(watching: bool = False) -> Iterator[Session]:
             _session.open(block)
             yield opened
         finally:
-            # One call into C: Ctrl-C cannot come between, and leave some without a value.
-            list(map(setattr, opened.written, repeat("node"), opened.written.values()))
-            _session.close(block)
+            block.is_open = False
+            try:
+                opened.put_back()
+            except BaseException:  # Ctrl-C: whatever else, nothing is left without its value
+                opened.put_back()
+                raise
+            _session.forget()
 
 
 @contextmanager
@@ -166,7 +177,8 @@ class _Switch(ContextDecorator):
         self._close(here if here in self._opened else self._opened[-1])
 
     def _close(self, block: Block[bool]) -> None:
-        _enabled.close(block)
+        block.is_open = False
+        _enabled.forget()
         self._opened.remove(block)
         with _lock:
             _Pauses.count -= 1

@@ -18,7 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DtypeError, OperandError, ShapeError, WengertError, at, user_line
+from ..errors import (
+    ArgumentError,
+    DtypeError,
+    OperandError,
+    ShapeError,
+    WengertError,
+    at,
+    user_line,
+)
 from .blocks import Block, Blocks
 from .dims import Dim, bounds, register_value
 from .handle import AMBIGUOUS, Handle, refuse_ambiguous, wrap
@@ -72,26 +80,41 @@ class Derivation:
     where : str or None
         The user's line that is being differentiated.
     scope : str
+    metadata : dict or None
     """
 
-    __slots__ = ("level", "scope", "where")
+    __slots__ = ("level", "metadata", "scope", "where")
 
     def __init__(self, level: int) -> None:
         self.level = level
         self.where: str | None = None
         self.scope = ""
+        self.metadata: dict[str, Any] | None = None
 
     def enter(self, node: Node) -> None:
         """The lines to come stem from this one."""
         extra = node.extra
-        self.where, self.scope = None, ""
+        self.where, self.scope, self.metadata = None, "", None
         if extra is not None:
             self.where, self.scope = extra.get("where"), extra.get("scope", "")
+            self.metadata = extra.get("metadata")
+
+    def put_inside(self, path: str, metadata: dict[str, Any]) -> None:
+        """The lines to come are in a scope, too, and what is said of it holds for them."""
+        if path:
+            self.scope = f"{path}/{self.scope}" if self.scope else path
+        if metadata:
+            self.metadata = {**metadata, **(self.metadata or {})}
 
 
 _derivation: Blocks[Derivation | None] = Blocks("wengert_derivation", None)
 _scope: Blocks[str] = Blocks("wengert_scope", "")
 _metadata: Blocks[dict[str, Any]] = Blocks("wengert_metadata", NO_PARAMS)
+
+
+def scope_here() -> tuple[str, dict[str, Any]]:
+    """The path of the scopes that are open, and what is said of them."""
+    return _scope.get(), _metadata.get()
 
 
 def is_deriving() -> bool:
@@ -114,7 +137,8 @@ def derivation(level: int) -> Iterator[Derivation]:
         _derivation.open(block)
         yield opened
     finally:
-        _derivation.close(block)
+        block.is_open = False
+        _derivation.forget()
 
 
 @contextmanager
@@ -148,9 +172,11 @@ def scope(name: str, /, **metadata: Any) -> Iterator[str]:
             _metadata.open(said)
         yield path.value
     finally:
-        _scope.close(path)
+        path.is_open = False
         if said is not None:
-            _metadata.close(said)
+            said.is_open = False
+            _metadata.forget()
+        _scope.forget()
 
 
 def noted(inputs: Sequence[Any], where: str | None = None) -> dict[str, Any]:
@@ -170,14 +196,14 @@ def _placed(spec: Any, inputs: Sequence[Any]) -> dict[str, Any]:
     stem = _derivation.get()
     if stem is not None:
         level = stem.level
-        extra["where"], path = stem.where or user_line(), stem.scope
+        extra["where"], path, said = stem.where or user_line(), stem.scope, stem.metadata
     else:
         level = 0
-        extra["where"], path = user_line(), _scope.get()
-        if _metadata.get():
-            extra["metadata"] = _metadata.get()
+        extra["where"], path, said = user_line(), _scope.get(), _metadata.get()
     if path:
         extra["scope"] = path
+    if said:
+        extra["metadata"] = said
     for a in inputs:
         if isinstance(a, Node) and a.extra is not None:
             below = a.extra.get("level", 0)

@@ -67,7 +67,8 @@ def _entered(frame: Frame, word: str) -> Iterator[None]:
         with scope(word):
             yield
     finally:
-        _frame.close(block)
+        block.is_open = False
+        _frame.forget()
 
 
 @contextlib.contextmanager

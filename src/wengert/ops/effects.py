@@ -16,13 +16,13 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from ..core.apply import Example, Operation, apply
 from ..core.handle import Handle, is_traced, shape_of, value_of
+from ..core.locks import lock
 from ..core.node import Node
 from ..core.op import Sweep, lookup, register
 from ..core.places import short
@@ -271,7 +271,7 @@ class Retrieved:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, deque[Any]] = OrderedDict()
-        self._lock = Lock()
+        self._lock = lock()
 
     def put(self, name: str, value: Any, count: int = 1) -> None:
         """Keep a value under a name, the last `count` of them."""
