@@ -182,7 +182,7 @@ class Named:
         return bool(self.values)
 
 
-def together(function: Callable[..., Any], *operands: Any) -> Any:
+def together(function: Callable[..., Any], *operands: Any) -> Named:
     """A function of elements, of operands whose axes are matched by name."""
     held = [x for x in operands if isinstance(x, Named)]
     order = tuple(union([(x.axes, x.values) for x in held]))

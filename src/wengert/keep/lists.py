@@ -30,7 +30,7 @@ from .checks import Budget
 from .lengths import fits, spelled
 from .writing import Path, Writer, spec_json
 
-LETTERS: dict[type, str] = {Node: "N", Discrete: "D", Constant: "C"}
+LETTERS: dict[type[Node], str] = {Node: "N", Discrete: "D", Constant: "C"}
 # What a line has of its own in the file, and what is made anew or belongs to the program.
 OWN = ("spec", "name", "where", "scope", "level", "requires", "params", "value", "tensor")
 ANEW = ("owner", "holder", "hooks", "unchecked", "source", "probed")

@@ -31,7 +31,7 @@ from .reading import Reader, read_spec
 _KEYS = {
     "name", "ops", "specs", "texts", "lines", "inputs", "outputs", "updates", "effects", "structure"
 }  # fmt: skip
-_CLASS_OF = {letter: cls for cls, letter in LETTERS.items()}
+_CLASS_OF: dict[str, type[Node]] = {letter: cls for cls, letter in LETTERS.items()}
 _NOTES = {
     "name": str, "where": int, "scope": str, "level": int, "requires": list, "probed": bool,
     "params": object, "value": object, "tensor": int, "more": object,

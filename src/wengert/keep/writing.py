@@ -18,7 +18,7 @@ What is none of these is refused, and the message says where it stands.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from optree import PyTreeSpec
@@ -37,6 +37,7 @@ from .container import dtype_name
 from .lengths import spelled
 
 Path = tuple[str, ...]
+Label = TypeVar("Label", str, int)  # arrays are stored by name, tensors by number
 DEPTH = 100  # containers inside containers
 # What a tensor is by its leaf: with requires_grad, a variable without derivative, plain.
 KINDS: dict[type, str] = {Node: "differentiable", Discrete: "discrete", Constant: "constant"}
@@ -149,12 +150,13 @@ class Writer:
 
     # ---- what is stored once -------------------------------------------------------------------
 
-    def _once(self, kind: str, x: Any, make: Callable[[], Any]) -> Any:
+    def _once(self, kind: str, x: Any, make: Callable[[], Label]) -> Label:
         key = (kind, id(x))
         if key not in self._seen:
             self._seen[key] = make()
             self._alive.append(x)
-        return self._seen[key]
+        stored: Label = self._seen[key]
+        return stored
 
     def _array(self, x: np.ndarray[Any, Any], path: Path) -> str:
         # A graph's own arrays are not shared with what the user holds.
@@ -289,6 +291,8 @@ def refused(x: Any, path: Path) -> StructureError:
     remedy = "Keep arrays, numbers, strings, tensors, graphs and containers of them"
     if hasattr(x, "state_dict"):
         remedy = "Save its state, x.state_dict(), and load that into a new one"
+    elif isinstance(getattr(x, "graph", None), Graph):
+        remedy = "Save its graph, x.graph, and make it again from that"
     elif callable(x):
         remedy = (
             "A file holds no code. Register it as an operation, which is kept by name "

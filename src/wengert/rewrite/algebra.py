@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..core.node import Node
-from .rule import Match, Rule, rule
+from .rule import Match, Rule, Writer, rule
 
 _X = np.array([-2.0, -0.0, 0.5, 3.0])
 _Y = np.array([1.5, -0.5, 0.0, -3.0])
@@ -89,7 +89,16 @@ NEUTRAL = (
 )
 
 SIGNS = (
-    Rule("x * -1", lambda x: x * -1, lambda x: -x, exact=True, kinds="fi", example=(_X,)),
+    Rule(
+        "x * -1",
+        lambda x: x * -1,
+        lambda x: -x,
+        reason="but of truth values, which have no sign",
+        condition=lambda m: m.spec("x").dtype.kind != "b",
+        exact=True,
+        kinds="fi",
+        example=(_X,),
+    ),
     Rule(
         "--x",
         lambda x: np.negative(np.negative(x)),
@@ -297,7 +306,7 @@ CHOICES = (
     exact=True,
     example=(lambda x: x / 4.0, _X),
 )
-def by_power_of_two(line: Node, new: Any) -> Node | None:
+def by_power_of_two(line: Node, new: Writer) -> Node | None:
     """The product with an exact reciprocal."""
     x, y = line.args
     value, spec = new.walk.number(y), new.walk.spec(y)
@@ -331,7 +340,7 @@ def _has(dtype: np.dtype[Any], value: Any) -> bool:
     exact=True,
     example=(lambda x: x + 3 + 4, np.arange(3)),
 )
-def grouped(line: Node, new: Any) -> Node | None:
+def grouped(line: Node, new: Writer) -> Node | None:
     """x + (a + b) for (x + a) + b."""
     walk = new.walk
     dtype = walk.spec(line).dtype

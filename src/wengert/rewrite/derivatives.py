@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.node import Node
 from ..ops import choice, products
-from .rule import rule
+from .rule import Writer, rule
 
 _DEPTH = 8  # operations between t and g that are looked through
 
@@ -25,9 +25,9 @@ _DEPTH = 8  # operations between t and g that are looked through
     exact=True,
     example=(lambda x: choice.strong_zero(np.ones(3), x), np.array([1.0, np.nan, np.inf])),
 )
-def strong_zero(line: Node, new: Any) -> Node | None:
+def strong_zero(line: Node, new: Writer) -> Node | None:
     """The second operand."""
-    t, g = line.args
+    t, g = line.inputs
     walk = new.walk
     if walk.spec(g) != walk.spec(line):
         return None
@@ -67,7 +67,7 @@ def _vanishes(t: Node, g: Node, walk: Any, depth: int) -> bool:
     exact=True,
     example=(lambda x: choice.strong_zero(x, choice.strong_zero(x, 1.0 / x)), np.zeros(2)),
 )
-def strong_zero_twice(line: Node, new: Any) -> Node | None:
+def strong_zero_twice(line: Node, new: Writer) -> Node | None:
     """The inner one, if it guards against the same."""
     t, g = line.args
     same = g.op is line.op and g.args[0] is t and new.walk.spec(g) == new.walk.spec(line)
@@ -84,7 +84,7 @@ def strong_zero_twice(line: Node, new: Any) -> Node | None:
         np.ones((2, 2)),
     ),
 )
-def strong_contraction(line: Node, new: Any) -> Node | None:
+def strong_contraction(line: Node, new: Writer) -> Node | None:
     """The plain contraction."""
     t, *others = line.args
     walk = new.walk

@@ -17,7 +17,7 @@ from ..core.node import Node
 from ..ops import choice
 from ..ops.casts import sum_to
 from ..ops.exponential import sigmoid
-from .rule import AnyRule, Match, Rule, rule
+from .rule import AnyRule, Match, Rule, Writer, rule
 
 _X = np.array([[-1.5, -0.25, 0.5], [2.0, -3.0, 0.125]])
 _T = np.array([[0.75, 1.5, -2.0], [1.0, 0.5, -0.5]])
@@ -127,7 +127,7 @@ _SPREADS = ("reshape", "expand_dims", "broadcast_to")
     reason="0 * inf where a sum of exponentials overflows",
     example=(lambda x, t: _quotient(np.exp(x), t), _X, _T[:, :1]),
 )
-def share(line: Node, new: Any) -> Node | None:
+def share(line: Node, new: Writer) -> Node | None:
     """t times the share of exp(x) in the sum, shifted."""
     for quotient, e in (line.args, line.args[::-1]):
         if e.op.name != "exp" or new.walk.spec(e).dtype.kind != "f":
@@ -151,7 +151,7 @@ def share(line: Node, new: Any) -> Node | None:
     return None
 
 
-def _whole_axes(total: Node, way: list[Node], e: Node, new: Any) -> bool:
+def _whole_axes(total: Node, way: list[Node], e: Node, new: Writer) -> bool:
     """Whether the sum meets what was summed: it has kept its axes, or has got them back."""
     shape = new.walk.spec(e).shape
     axis = total.params.get("axis")
@@ -161,7 +161,7 @@ def _whole_axes(total: Node, way: list[Node], e: Node, new: Any) -> bool:
     return kept in shapes or (axis is None and () in shapes)
 
 
-def _shifted_share(x: Node, axis: Any, new: Any) -> Node:
+def _shifted_share(x: Node, axis: Any, new: Writer) -> Node:
     top = new("stop_gradient", new("max", x, axis=axis, keepdims=True))
     e = new("exp", new("subtract", x, top))
     return new("divide", e, new("sum", e, axis=axis, dtype=None, keepdims=True))
@@ -174,7 +174,7 @@ def _shifted_share(x: Node, axis: Any, new: Any) -> Node:
     reason="divided once, after the sum",
     example=(lambda x, t: sum_to(x * (t / np.sum(t, 1, keepdims=True)), shape=(2, 1)), _X, _X),
 )
-def sum_of_quotients(line: Node, new: Any) -> Node | None:
+def sum_of_quotients(line: Node, new: Writer) -> Node | None:
     """The quotient of the sum, where the divisor is the same for all that is summed."""
     inner, shape = line.args[0], new.walk.spec(line).shape
     factor, quotient = None, inner

@@ -17,7 +17,7 @@ from ..core.op import Op
 from ..core.params import sizes_of
 from ..core.spec import Spec, spec_of
 from ..errors import WengertError
-from .rule import Descriptor, LineRule, rule
+from .rule import Descriptor, LineRule, Writer, rule
 
 LIMIT = 1 << 16  # bytes of a result that is kept as a constant
 _MOVES = (
@@ -32,7 +32,7 @@ def _all_constant(op: Op, operands: tuple[Descriptor, ...]) -> bool:
     return bool(operands) and all(map(is_constant, operands))
 
 
-def _computed(line: Node, new: Any) -> Node | None:
+def _computed(line: Node, new: Writer) -> Node | None:
     """The value of a line, from those of its operands."""
     spec = new.walk.spec(line)
     if type(spec) is not Spec or is_symbolic(spec.shape) or sizes_of(line.params):
@@ -83,7 +83,7 @@ def _all_uniform(op: Op, operands: tuple[Descriptor, ...]) -> bool:
     return op.kind == "elementwise" and strings and any(d[:4] == "full" for d in operands)
 
 
-def _computed_once(line: Node, new: Any) -> Node | None:
+def _computed_once(line: Node, new: Writer) -> Node | None:
     """An elementwise operation on arrays of one number, computed on the numbers."""
     walk = new.walk
     spec = walk.spec(line)
@@ -99,7 +99,7 @@ def _computed_once(line: Node, new: Any) -> Node | None:
     return None if one is None else _full(new, spec, one)
 
 
-def _full(new: Any, spec: Spec, value: Any) -> Node:
+def _full(new: Writer, spec: Spec, value: Any) -> Node:
     number = value.item() if isinstance(value, np.generic) else value
     return new("full", shape=spec.shape, value=number, dtype=spec.dtype)
 
@@ -114,7 +114,7 @@ uniform = LineRule(
 )
 
 
-def _moved_uniform(line: Node, new: Any) -> Node | None:
+def _moved_uniform(line: Node, new: Writer) -> Node | None:
     spec = new.walk.spec(line)
     value = new.walk.number(line.args[0])
     is_number = new.walk.spec(line.args[0]).shape == ()
@@ -147,7 +147,7 @@ uniform_moved = rule(
     exact=True,
     example=(lambda x: x + np.full_like(x, 2.0).astype("float32"), np.ones((4, 5))),
 )
-def uniform_cast(line: Node, new: Any) -> Node | None:
+def uniform_cast(line: Node, new: Writer) -> Node | None:
     """The cast of an array of one number."""
     spec = new.walk.spec(line)
     with np.errstate(all="ignore"):

@@ -148,7 +148,7 @@ def traced(
     # In a context of its own: whatever policy, scope or trace is open has nothing to do with it.
     alone = Context().run
     first = {p: samples[p][0] for p in params}
-    found = alone(tree, first)
+    found: Tree = alone(tree, first)
     for p in params:
         other = alone(tree, {**first, p: samples[p][1]})
         found = _generalised(found, other, p, samples[p], fun)
@@ -242,7 +242,7 @@ def matches(tree: Any, node: Node, found: Found, number: Callable[[Node], str | 
             return True
         return have is node
     if kind is Number:
-        return number(node) == tree.key
+        return bool(number(node) == tree.key)
     if node.op is not tree.op or len(node.args) != len(tree.args):
         return False
     if (node.params or tree.params) and not _params_match(tree.params, node.params, found):

@@ -1,8 +1,9 @@
 """Rules as data: what is replaced by what, why, and on which example.
 
     Rule        a pattern and what takes its place, two Python functions of NumPy
-    LineRule    a function of one line, for what a pattern cannot say; made by `rule`
     Match       what a condition may look at
+    LineRule    a function of one line, for what a pattern cannot say; made by `rule`
+    Writer      what such a function writes lines with
 
 A rule never changes a line: it names another one for its place.  The walk (walk.py) sees to it that
 the other has the same shape and dtype, lets through no derivative that was stopped, and bears the
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..core.node import Node
-from ..core.op import Op
+from ..core.op import Op, lookup
 from ..core.spec import Spec
 from ..errors import ArgumentError, at, user_line
 from .pattern import SAMPLES, Found, Line, Number, matches, signature, traced, variants
@@ -169,12 +170,10 @@ class Rule:
             operands = dict(zip(self.operands, found.operands, strict=True))
             if not self.condition(Match(line, operands, found.params, walk)):
                 return None
-        tree = self.trees[1]
-        return (
-            walk.filled(tree.value, line)
-            if type(tree) is Number
-            else (walk.built(tree, found, line))
-        )
+        replacement = self.trees[1]
+        if type(replacement) is Number:
+            return walk.filled(replacement.value, line)
+        return walk.built(replacement, found, line)
 
     def _fits(self, line: Node, found: Found, walk: Walk) -> bool:
         """Whether the dtypes are of the kinds that the rule holds for."""
@@ -194,6 +193,27 @@ class Rule:
         return len(dtypes) == 1 and (root.dtype in dtypes or root.dtype.kind == "b")
 
 
+class Writer:
+    """What the function of a `LineRule` writes lines with, and asks about those that are there.
+
+    Attributes
+    ----------
+    walk : Walk
+        Knows specs, numbers and facts of lines.
+    """
+
+    __slots__ = ("_like", "walk")
+
+    def __init__(self, walk: Walk, like: Node) -> None:
+        self.walk = walk
+        self._like = like
+
+    def __call__(self, op: Any, *operands: Any, **params: Any) -> Node:
+        """A line of an operation, or of the one of that name, in its simplest form."""
+        made: Op = lookup(op) if isinstance(op, str) else op
+        return self.walk.line(made, operands, params, self._like)
+
+
 class LineRule:
     """A function of one line, for what a pattern cannot say; made by `rule`.
 
@@ -201,8 +221,8 @@ class LineRule:
     ----------
     function : callable
         ``function(line, new)`` returns what takes the place of `line`, or None.
-        ``new(op, *operands, **params)`` writes a line: `op` an operation or its name, operands
-        lines or plain numbers.
+        ``new(op, *operands, **params)`` writes a line (`Writer`): `op` an operation or its name,
+        operands lines or plain numbers.
     """
 
     def __init__(

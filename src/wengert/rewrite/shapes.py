@@ -22,7 +22,7 @@ from ..core.sizes import broadcast, repeated_axes
 from ..core.tracing import size_node
 from ..kinds.reduction import axes_of
 from ..ops.casts import sum_to
-from .rule import rule
+from .rule import Writer, rule
 from .walk import holds
 
 _A = np.arange(6.0).reshape(2, 3)
@@ -39,9 +39,9 @@ SAME_ORDER = ("reshape", "expand_dims", "squeeze")
     exact=True,
     example=(lambda x: np.broadcast_to(np.reshape(x, (2, 3)).sum(0), (3,)), _A),
 )
-def nothing(line: Node, new: Any) -> Node | None:
+def nothing(line: Node, new: Writer) -> Node | None:
     """The operand itself."""
-    x = line.args[0]
+    x = line.inputs[0]
     if new.walk.spec(x).shape != new.walk.spec(line).shape or line.params.get("order", "C") != "C":
         return None
     if line.op.name == "transpose" and not _is_identity(_axes(line, new)):
@@ -49,7 +49,7 @@ def nothing(line: Node, new: Any) -> Node | None:
     return x
 
 
-def _axes(line: Node, new: Any) -> tuple[int, ...]:
+def _axes(line: Node, new: Writer) -> tuple[int, ...]:
     ndim = len(new.walk.spec(line).shape)
     axes = line.params.get("axes")
     return tuple(range(ndim))[::-1] if axes is None else tuple(a % ndim for a in axes)
@@ -67,14 +67,14 @@ def _is_identity(axes: tuple[int, ...]) -> bool:
     exact=True,
     example=(lambda x: np.transpose(x[None], (2, 0, 1)).transpose(1, 0, 2), _A),
 )
-def transposes(line: Node, new: Any) -> Node | None:
+def transposes(line: Node, new: Writer) -> Node | None:
     """One transpose, or none."""
     inner = line.args[0]
     first, second = _axes(inner, new), _axes(line, new)
     return _transposed(inner.args[0], tuple(first[a] for a in second), new)
 
 
-def _transposed(x: Node, axes: tuple[int, ...], new: Any) -> Node:
+def _transposed(x: Node, axes: tuple[int, ...], new: Writer) -> Node:
     if _is_identity(axes):
         return x
     backwards = axes == tuple(range(len(axes)))[::-1]
@@ -89,7 +89,7 @@ def _transposed(x: Node, axes: tuple[int, ...], new: Any) -> Node:
     exact=True,
     example=(lambda x: np.squeeze(np.expand_dims(np.reshape(x, (3, 2)), 1)), _A),
 )
-def reshapes(line: Node, new: Any) -> Node | None:
+def reshapes(line: Node, new: Writer) -> Node | None:
     """One reshape, or none."""
     inner = line.args[0]
     if any(n.params.get("order", "C") != "C" for n in (line, inner)):
@@ -106,7 +106,7 @@ def reshapes(line: Node, new: Any) -> Node | None:
     exact=True,
     example=(lambda x: np.broadcast_to(np.broadcast_to(x, (1, 2, 3)), (4, 2, 3)), _A),
 )
-def broadcasts(line: Node, new: Any) -> Node | None:
+def broadcasts(line: Node, new: Writer) -> Node | None:
     """One broadcast."""
     return new("broadcast_to", line.args[0].args[0], **line.params)
 
@@ -119,7 +119,7 @@ def broadcasts(line: Node, new: Any) -> Node | None:
     exact=True,
     example=(lambda x: np.broadcast_to(np.reshape(x, (1, 1, 2, 3)), (5, 4, 2, 3)), _A),
 )
-def broadcast_of_new_axes(line: Node, new: Any) -> Node | None:
+def broadcast_of_new_axes(line: Node, new: Writer) -> Node | None:
     """The broadcast of what had fewer axes."""
     inner = line.args[0]
     x = inner.args[0]
@@ -138,10 +138,10 @@ def broadcast_of_new_axes(line: Node, new: Any) -> Node | None:
     exact=True,
     example=(lambda x: x.astype("float32").astype("float64").astype("float32"), _A),
 )
-def casts(line: Node, new: Any) -> Node | None:
+def casts(line: Node, new: Writer) -> Node | None:
     """One cast, or none."""
-    inner = line.args[0]
-    x = inner.args[0]
+    inner = line.inputs[0]
+    x = inner.inputs[0]
     given, between = new.walk.spec(x), new.walk.spec(inner).dtype
     if given.weak or not holds(between, given.dtype):
         return None
@@ -157,7 +157,7 @@ def casts(line: Node, new: Any) -> Node | None:
     exact=True,
     example=(lambda x: x.astype("float32").astype("float32"), _A),
 )
-def same_cast(line: Node, new: Any) -> Node | None:
+def same_cast(line: Node, new: Writer) -> Node | None:
     """The operand itself."""
     spec = new.walk.spec(line.args[0])
     return line.args[0] if spec.dtype == line.params["dtype"] and not spec.weak else None
@@ -174,7 +174,7 @@ def same_cast(line: Node, new: Any) -> Node | None:
     exact=True,
     example=(lambda x: np.exp(np.broadcast_to(x, (4, 2, 3))) + _A, _A),
 )
-def elementwise_broadcasts(line: Node, new: Any) -> Node | None:
+def elementwise_broadcasts(line: Node, new: Writer) -> Node | None:
     """The operation on what was broadcast, broadcast again if it has to be."""
     walk = new.walk
     bare = [_bare(a, walk) for a in line.args]
@@ -212,7 +212,7 @@ def _is_less(shape: tuple[Any, ...], wanted: tuple[Any, ...]) -> bool:
     exact=True,
     example=(lambda x, y: np.exp(x.T) * y.T + 1.0, _A, _A),
 )
-def elementwise_transposes(line: Node, new: Any) -> Node | None:
+def elementwise_transposes(line: Node, new: Writer) -> Node | None:
     """The transpose of the operation."""
     walk, axes = new.walk, None
     operands = []
@@ -237,7 +237,7 @@ def elementwise_transposes(line: Node, new: Any) -> Node | None:
     reason="the index letters say in which order axes are read",
     example=(lambda x, y: np.einsum("ij,jk->ik", x.T, y), _A, _A),
 )
-def einsum_transposes(line: Node, new: Any) -> Node | None:
+def einsum_transposes(line: Node, new: Writer) -> Node | None:
     """The contraction with the letters of an operand in the order before the transpose."""
     *words, result = line.params["letters"]
     operands = []
@@ -258,7 +258,7 @@ def einsum_transposes(line: Node, new: Any) -> Node | None:
     reason="the index letters say in which order axes are written",
     example=(lambda x, y: np.einsum("ij,kj->ik", x, y).T, _A, _A),
 )
-def einsum_transposed(line: Node, new: Any) -> Node | None:
+def einsum_transposed(line: Node, new: Writer) -> Node | None:
     """The contraction with the letters of the result in the order after the transpose."""
     inner = line.args[0]
     *words, result = inner.params["letters"]
@@ -276,7 +276,7 @@ def einsum_transposed(line: Node, new: Any) -> Node | None:
     reason="n equal numbers sum to n times the number, with one rounding",
     example=(lambda x: np.sum(np.broadcast_to(x, (4, 2, 3)), axis=0), _A),
 )
-def sum_of_broadcast(line: Node, new: Any) -> Node | None:
+def sum_of_broadcast(line: Node, new: Writer) -> Node | None:
     """The number of repetitions times what was repeated, if no more than that is summed."""
     walk, inner = new.walk, line.args[0]
     have, wanted = walk.spec(inner), walk.spec(line)
@@ -325,7 +325,7 @@ def _summed(line: Node, shape: Any, wanted: Any) -> tuple[int, ...] | None:
     reason="summed once",
     example=(lambda x: sum_to(sum_to(x, shape=(1, 3)), shape=()), _A),
 )
-def sums(line: Node, new: Any) -> Node | None:
+def sums(line: Node, new: Writer) -> Node | None:
     """One sum."""
     return new("sum_to", line.args[0].args[0], **line.params)
 

@@ -26,7 +26,7 @@ from ..core.equality import is_stopped
 from ..core.node import Node
 from ..ops.exponential import log_sigmoid, sigmoid, softplus
 from ..ops.reductions import logsumexp
-from .rule import AnyRule, Match, Rule, rule
+from .rule import AnyRule, Match, Rule, Writer, rule
 
 _X = np.array([[-1.5, -0.25, 0.5], [2.0, -3.0, 0.125]])
 _Y = np.array([[0.75, 1.5, -2.0], [1.0, 0.5, -0.5]])
@@ -96,7 +96,7 @@ SUMS = (
     reason="a small share underflows to 0, and log(0) is -inf",
     example=(),
 )
-def log_of_softmax(line: Node, new: Any) -> Node | None:
+def log_of_softmax(line: Node, new: Writer) -> Node | None:
     """The logarithm of the operation softmax (wengert.nn)."""
     inner = line.args[0]
     return new("log_softmax", inner.args[0], **inner.params)
@@ -277,7 +277,7 @@ ROOTS = (
     reason="exp(x) overflows for x > 709 and underflows for x < -745",
     example=(lambda x: np.log(np.mean(np.exp(x), axis=0)), _X),
 )
-def log_of_mean(line: Node, new: Any) -> Node | None:
+def log_of_mean(line: Node, new: Writer) -> Node | None:
     """logsumexp less the logarithm of the number of elements."""
     inner = line.args[0]
     exponential = inner.args[0]

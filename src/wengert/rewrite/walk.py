@@ -29,7 +29,7 @@ from ..errors import GraphError, OperandError, at
 from .index import Index
 from .pattern import Found, Hole, Line, Slot, number_key
 from .properties import Facts
-from .rule import LineRule
+from .rule import LineRule, Writer
 
 _DEPTH = 50  # rules at work inside each other: each replaces what another has just written
 _SMALL = 1 << 14  # bytes; larger constants are compared by identity
@@ -220,12 +220,7 @@ class Walk:
     def _by_function(self, rule: LineRule, line: Node) -> Node | None:
         if type(line) is Node and any(map(is_stopped, line.args)):
             return None  # the rule may look through it, and what it writes would not stop
-
-        def new(op: Op | str, *operands: Any, **params: Any) -> Node:
-            return self.line(lookup(op) if isinstance(op, str) else op, operands, params, line)
-
-        new.walk = self  # type: ignore[attr-defined]
-        made = rule.function(line, new)
+        made = rule.function(line, Writer(self, line))
         if made is None:
             return None
         if isinstance(made, Handle):

@@ -89,7 +89,7 @@ def _death(edge: Edge, back: Backward) -> Finding:
 def _overflowed(edge: Edge, t: Any) -> Finding | None:
     """An operand that became infinite before, so that the operation is flat here."""
     line = edge.line
-    if line.op.kind != "elementwise" or isinstance(t, tuple):  # type: ignore[union-attr]
+    if line.op.kind != "elementwise" or isinstance(t, tuple):
         return None
     for a in line.args_as_nodes():
         values = _where_alive(a.value, t)
