@@ -4,10 +4,16 @@ grad, value_and_grad, vjp, jvp, linearize      derivatives of functions
 jacobian, jacfwd, jacrev, hessian, hvp         matrices of derivatives
 checkpoint, stop_gradient, no_grad             what is remembered, what is passed
 Tensor, tensor                                 arrays that remember how they were computed
+vmap                                           many rows at once
 trace, input, variable, spec, dim              graphs from functions, and by hand
 Graph, computation, gradients                  what is built, run and derived
-scope, policy                                  names for its lines, rules while it is built
-numpy, nn, optim, data, extend, show, testing  submodules
+scope, policy, after, assume                   names for its lines, rules, order, known facts
+explain, why                                   what runs where; why a gradient is what it is
+save, load                                     graphs, parameters and arrays in files
+named                                          arrays whose axes have names
+numpy, nn, optim, data, extend, testing        submodules: operations, models, your own operations,
+graphs, rewrite, backends, show, keep, axes    checks; what graphs are built, simplified, run, drawn
+debug, random                                  and kept by; values on their way, random numbers
 """
 
 import importlib
@@ -27,9 +33,14 @@ from .errors import WengertError
 from .tensor import Tensor, tensor
 
 # Imported at first use.
-SUBMODULES = "nn optim data extend debug random show testing graphs backends rewrite keep axes".split()
+SUBMODULES = (
+    "nn optim data extend debug random show testing graphs backends rewrite keep axes errors"
+).split()
+    "nn optim data extend debug random show testing graphs backends rewrite keep axes".split()
+)
 ELSEWHERE = {
     "after": "ops.effects",
+    "assume": "rewrite",
     "primitive": "extend",
     "named": "axes",
     "check_grads": "testing",
@@ -41,13 +52,20 @@ ELSEWHERE = {
 
 __version__ = "0.1.0.dev0"
 
+# Without `input`, which would hide Python's own; the lazy names are in it too.
 __all__ = [
+    "Graph",
     "Tensor",
     "WengertError",
+    "after",
+    "assume",
     "checkpoint",
+    "computation",
     "dim",
     "enable_grad",
+    "explain",
     "grad",
+    "gradients",
     "hessian",
     "hvp",
     "is_recording",
@@ -56,17 +74,24 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "load",
+    "named",
     "no_grad",
     "note_lines",
     "numpy",
     "ops",
     "policy",
+    "save",
     "scope",
+    "spec",
     "stop_gradient",
     "tensor",
+    "trace",
     "value_and_grad",
+    "variable",
     "vjp",
     "vmap",
+    "why",
 ]
 
 

@@ -9,12 +9,12 @@ import pytest
 
 import wengert as wg
 from wengert.backends import Interpreter, interpret, reuse
-from wengert.backends.interpret import _Program
+from wengert.backends.interpret import Program
 from wengert.errors import MatrixError, ShapeError
 
 
 def program(graph, sizes=()):
-    return _Program(Interpreter(), graph, dict(sizes))
+    return Program(Interpreter(), graph, dict(sizes))
 
 
 def mixed(x):

@@ -222,3 +222,62 @@ def test_verify_finds_what_is_wrong(graph):
     with pytest.raises(GraphError, match="sin"):
         graph.verify()
     node.extra["spec"] = spec
+
+
+def _nested(x):
+    with wg.scope("encoder", device="gpu"):
+        with wg.scope("layer1"):
+            h = np.tanh(x)
+        with wg.scope("layer2", part=2):
+            h = np.tanh(h)
+    with wg.scope("head"):
+        return np.sum(h)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("encoder/*", ["encoder/layer1/tanh", "encoder/layer2/tanh"]),
+        ("tanh", ["encoder/layer1/tanh", "encoder/layer2/tanh"]),
+        ("encoder layer2 *", ["encoder/layer2/tanh"]),
+        ("layer2 encoder *", []),
+        ("layer? t[a-b]nh", ["encoder/layer1/tanh", "encoder/layer2/tanh"]),
+        ("*[op=su*]", ["head/sum"]),
+        ("[device=gpu][part=2]", ["encoder/layer2/tanh"]),
+        ("[kind=INPUT]", ["x"]),
+        ("encoder *[level=1]", []),
+    ],
+)
+def test_lines_are_selected_by_scopes_names_and_conditions(pattern, names):
+    graph = wg.trace(_nested)(wg.spec(3))
+    assert [graph.name_of(n) for n in graph.select(pattern)] == names
+
+
+@pytest.mark.parametrize("pattern", ["", "*[op=tanh", "encoder[device=gpu] *"])
+def test_a_pattern_that_cannot_be_read_is_refused(pattern):
+    with pytest.raises(ArgumentError, match="cannot be read"):
+        wg.trace(_nested)(wg.spec(3)).select(pattern)
+
+
+def test_a_line_is_found_by_its_name():
+    graph = wg.trace(_nested)(wg.spec(3))
+    assert graph["head/sum"] is graph[-1] is graph.outputs[0]
+    with pytest.raises(GraphError, match=r"Did you mean head/sum"):
+        graph["head/sun"]
+
+
+def test_metadata_and_scopes_stay_with_what_is_made_of_a_graph(tmp_path):
+    graph = wg.trace(_nested)(wg.spec(3))
+    wg.save(graph, tmp_path / "graph")
+    for made in (graph.simplify(), graph.vmap(), graph.copy(), wg.load(tmp_path / "graph")):
+        assert len(made.select("[part=2]")) == 1
+    assert graph.grad().select("encoder *[part=2][level=1][device=gpu]")
+
+    def outer(x):
+        with wg.scope("outer", device="cpu", seen=True):
+            return graph(x)
+
+    inside = wg.trace(outer)(wg.spec(3))
+    assert "outer/encoder/layer1/tanh" in inside.names
+    assert len(inside.select("outer *[seen=True]")) == 3
+    assert [inside.name_of(n) for n in inside.select(device="cpu")] == ["outer/head/sum"]

@@ -7,6 +7,7 @@ interpret.py     "interpret": NumPy, line by line; the meaning of a graph
 reuse.py         memory that has become free during a run
 null.py          "null": runs nothing
 liveness.py      when each value is needed for the last time, and what that saves
+profile.py       how long each line takes, seen by a clock
 report.py        operations, bytes and peak memory, counted without running
 transformed.py   the transformers of style 004 as backends
 """
@@ -15,6 +16,7 @@ from .base import Backend, backend, backends, register_backend
 from .executable import Executable
 from .interpret import Interpreter
 from .null import Null
+from .profile import Profile, profile
 from .report import Report, report
 from .transformed import Transformed
 
@@ -23,10 +25,12 @@ __all__ = [
     "Executable",
     "Interpreter",
     "Null",
+    "Profile",
     "Report",
     "Transformed",
     "backend",
     "backends",
+    "profile",
     "register_backend",
     "report",
 ]

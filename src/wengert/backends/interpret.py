@@ -11,7 +11,7 @@ each 4 KiB).  Whether memory is free is asked of the interpreter itself (referen
 nothing that anybody can still see is ever overwritten.
 
     Interpreter   the backend; derive from it for others that go line by line
-    _Program      one graph at given sizes
+    Program      one graph at given sizes
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ class Interpreter(Backend):
 
     def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:
         """Steps to walk along."""
-        return _Program(self, graph, sizes).run
+        return Program(self, graph, sizes).run
 
 
-class _Program:
+class Program:
     """The steps of one graph at given sizes.
 
     Attributes

@@ -93,6 +93,9 @@ class Report:
     peak_in_place: int
     peak_line: LineCost | None
 
+    def __repr__(self) -> str:
+        return f"<Report of {self.name}: {len(self.lines)} operations, peak {_memory(self.peak)}>"
+
     @property
     def operations(self) -> Counter[str]:
         """How many lines of each operation there are."""

@@ -31,7 +31,7 @@ from .blocks import Block, Blocks
 from .dims import Dim, bounds, register_value
 from .handle import AMBIGUOUS, Handle, refuse_ambiguous, wrap
 from .node import INPUT, NO_PARAMS, Constant, Discrete, Leaf, Node, keep
-from .op import Op
+from .op import Op, lookup
 from .params import frozen, normalised, sizes_of
 from .policy import check_cast, chosen
 from .recording import is_recording, noting
@@ -296,6 +296,8 @@ def record(
     """
     inputs = tuple([_argument(a, op) for a in args])
     specs = tuple([_spec(a) for a in inputs])
+    if weak and op.name in _COUNTING and all([s == _TRUTH for s in specs]):
+        return record(op, [_as_integer(a) for a in inputs], params, weak)
     if None in specs:
         odd = next(type(a).__name__ for a, s in zip(inputs, specs, strict=True) if s is None)
         raise DtypeError(f"{op.name} of a {odd}, which is no number{at(user_line())}.")
@@ -324,6 +326,20 @@ def record(
         return tuple([wrap(part_of(node, i)) for i in range(len(spec))])
     handle = wrap(node)
     return handle if policy is None else policy.capped(handle)
+
+
+# Python's operators take truth values of Python as the integers 0 and 1, NumPy's do not.
+_COUNTING = frozenset(
+    "add subtract multiply power floor_divide remainder left_shift right_shift negative positive "
+    "absolute".split()
+)
+_TRUTH = Spec((), np.dtype(np.bool_), weak=True)
+
+
+def _as_integer(a: Any) -> Any:
+    if not isinstance(a, Node):
+        return int(a)
+    return record(lookup("cast"), [a], {"dtype": _INTEGER.dtype}, weak=True)
 
 
 def _argument(a: Any, op: Op) -> Any:

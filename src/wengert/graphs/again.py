@@ -21,7 +21,7 @@ from ..core.params import substituted
 from ..core.recording import no_grad, session
 from ..core.sizes import solve
 from ..core.spec import Spec
-from ..core.tracing import derivation, record, size_value
+from ..core.tracing import derivation, record, scope_here, size_value
 from ..errors import ShapeError, at, user_line
 
 
@@ -47,6 +47,7 @@ def written_again(graph: Graph, values: Sequence[Any]) -> list[Any]:
     sizes = _sizes(graph, values)
     known = session() is None and not any(map(is_traced, values))
     place: dict[Node, Any] = dict(zip(graph.inputs, values, strict=True))
+    outer = scope_here()
     with derivation(0) as stem:
         for node in graph.nodes:
             if node in place:
@@ -55,6 +56,7 @@ def written_again(graph: Graph, values: Sequence[Any]) -> list[Any]:
                 place[node] = _leaf(node, sizes)
                 continue
             stem.enter(node)
+            stem.put_inside(*outer)
             stem.level = node.level
             params = substituted(node.params, sizes) if sizes else node.params
             args = [place[a] if isinstance(a, Node) else a for a in node.args]

@@ -140,6 +140,9 @@ class Computation:
         graph = self.graph.with_lines(rebuilt(self.graph.nodes, place)) if place else self.graph
         return Computation(graph, self.backend, self._handles)
 
+    def __reduce__(self) -> Any:
+        return type(self), (self.graph, self.backend)
+
     def __repr__(self) -> str:
         outputs = len(self.graph.outputs)
         return (
@@ -310,7 +313,13 @@ def _is_output(x: Any) -> bool:
     return True
 
 
-def _updates_of(updates: Mapping[Any, Any], listed: Sequence[Node]) -> dict[Node, Node]:
+def _updates_of(updates: Any, listed: Sequence[Node]) -> dict[Node, Node]:
+    if not isinstance(updates, Mapping):
+        hint = "Call it" if callable(updates) else "Give {variable: its next value}"
+        raise ArgumentError(
+            f"updates is a {type(updates).__name__}, not a dict of variables. {hint}"
+            f"{at(user_line())}."
+        )
     found: dict[Node, Node] = {}
     for variable, value in updates.items():
         node = _line(variable, "what is to be updated")

@@ -7,7 +7,6 @@ scope, with a number where several would be called the same: ``encoder/matmul_2`
 from __future__ import annotations
 
 import difflib
-import fnmatch
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..core.handle import Handle
 from ..core.node import Node
 from ..errors import GraphError, at, user_line
+from .selectors import holds, selector
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -93,7 +93,9 @@ class Finding:
         Parameters
         ----------
         pattern : str or callable, default "*"
-            For names, with the wildcards ``*``, ``?`` and ``[...]``; or a predicate of nodes.
+            For names or their last part, with the wildcards ``*``, ``?`` and ``[...]``, after the
+            scopes that they are in, and before conditions: ``"encoder layer* tanh[level=1]"``. Or a
+            predicate of nodes.
         op : str, optional
             The operation's name, with wildcards.
         scope : str, optional
@@ -119,20 +121,16 @@ class Finding:
         ['sin', 'cos']
         >>> graph.select("mult*")[0].spec
         Spec((3,), float64)
+        >>> [graph.name_of(n) for n in graph.grad().select("*[op=cos][level=1]")]
+        ['cos']
         """
         graph = cast("Graph", self)
 
-        def fits(name: str, node: Node) -> bool:
-            noted = (node.extra or {}).get("metadata", {})
-            return (
-                (pattern(node) if callable(pattern) else fnmatch.fnmatchcase(name, pattern))
-                and (op is None or fnmatch.fnmatchcase(node.op.name, op))
-                and (scope is None or f"{node.scope}/".startswith(f"{scope}/"))
-                and (level is None or node.level == level)
-                and (kind is None or node.kind == kind)
-                and (where is None or where in (node.where or ""))
-                and all(k in noted and noted[k] == v for k, v in metadata.items())
-            )
-
-        pairs = zip(self.names, graph.nodes, strict=True)
-        return tuple(node for name, node in pairs if fits(name, node))
+        given = {"op": op, "scope": scope, "level": level, "kind": kind, "where": where}
+        wanted = {k: v for k, v in given.items() if v is not None} | metadata
+        fits = (lambda _, node: pattern(node)) if callable(pattern) else selector(pattern)
+        return tuple(
+            node
+            for name, node in zip(self.names, graph.nodes, strict=True)
+            if fits(name, node) and all(holds(node, k, v) for k, v in wanted.items())
+        )

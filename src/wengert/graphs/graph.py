@@ -3,11 +3,11 @@
 A graph is itself a function: called with arrays it runs, called with tensors its lines are written
 down again.  So transforming a graph is tracing the transformed function, and there is one engine.
 
-    calling       here: run (calling.py: arguments and results; again.py: on tensors)
+    calling       here: run, profile (calling.py: arguments, results; again.py: on tensors)
     transforming  transforming.py: grad, vjp, jvp, vmap, jacobian, hessian
     parts         parts.py: ancestors, descendants, the flow between, sub-graphs
     changing      surgery.py: substitute, with_operation, copy
-    finding       finding.py: unique names, select
+    finding       finding.py: unique names, select (selectors.py: what a pattern means)
     looking       looking.py: simplify, equals, show, to_dot, report, save
 """
 
@@ -17,12 +17,12 @@ import functools
 import inspect
 from typing import Any
 
-from ..backends import Executable
+from ..backends import Executable, Profile, profile
 from ..backends.base import Backend
 from ..backends.base import backend as backend_of
 from ..core import graph as lists
 from ..core.handle import Handle
-from ..core.node import INPUT
+from ..core.node import INPUT, Node
 from .again import written_again
 from .calling import Signature, restored
 from .finding import Finding
@@ -80,6 +80,10 @@ class Graph(lists.Graph, Transforming, Parts, Surgery, Finding, Looking):
     def __name__(self) -> str:
         return self.name
 
+    def __getitem__(self, item: Any) -> Node:
+        """A line by index or by name; `line` takes tensors and nodes too."""
+        return self.line(item) if isinstance(item, str) else super().__getitem__(item)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Values of the outputs: run on plain arrays, written down again on tensors."""
         values = self.signature.leaves(args, kwargs, f"the graph {self.name}")
@@ -105,3 +109,23 @@ class Graph(lists.Graph, Transforming, Parts, Surgery, Finding, Looking):
         """Values of the outputs, by a backend of choice; see `wengert.computation`."""
         values = self.signature.leaves(args, kwargs, f"the graph {self.name}")
         return restored(self.structure[1], Executable(self, backend_of(backend))(values))
+
+    def profile(self, *args: Any, repeat: int = 5, **kwargs: Any) -> Profile:
+        """How long each line takes for these arguments; ``print`` it.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            As when it is called; plain arrays.
+        repeat : int, default 5
+            How many times it runs, updates included; the least time of each line counts.
+
+        Examples
+        --------
+        >>> import numpy as np, wengert as wg
+        >>> graph = wg.trace(lambda x: np.sum(np.exp(x)))(wg.spec("n"))
+        >>> seen = graph.profile(np.ones(1000))
+        >>> sorted(line.name for line in seen.lines), seen.seconds > 0.0
+        (['exp', 'sum'], True)
+        """
+        return profile(self, self.signature.leaves(args, kwargs, f"the graph {self.name}"), repeat)

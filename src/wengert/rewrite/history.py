@@ -74,6 +74,9 @@ class History:
     def __str__(self) -> str:
         return "\n".join(map(str, self.steps)) if self.steps else "nothing was done"
 
+    def __repr__(self) -> str:
+        return f"<History of {len(self)} steps: {', '.join(s.name for s in self.steps) or 'none'}>"
+
     def applications(self) -> str:
         """Every application of a rule on a line of its own, with the user's line."""
         return "\n".join(_spelled(a) for step in self.steps for a in step.applied)
