@@ -33,11 +33,10 @@ from .errors import WengertError
 from .tensor import Tensor, tensor
 
 # Imported at first use.
-SUBMODULES = (
-    "nn optim data extend debug random show testing graphs backends rewrite keep axes errors"
-).split()
-    "nn optim data extend debug random show testing graphs backends rewrite keep axes".split()
-)
+SUBMODULES = [
+    *"axes backends data debug errors extend graphs keep".split(),
+    *"nn optim random rewrite show testing".split(),
+]
 ELSEWHERE = {
     "after": "ops.effects",
     "assume": "rewrite",
