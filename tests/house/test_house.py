@@ -1,7 +1,7 @@
 """The rules of the house that no linter knows.
 
     maps        every module opens with a docstring that says what it holds: 3 lines or more,
-                one or more in an __init__.py
+                one or more in an __init__.py; that of a folder names every module in it
     sizes       a file has at most 450 lines, a function at most 60 beside its docstring
     promises    no note to do something later: do it, or write it down where users can read it
     neutrality  no file names a host of a package index or a path of the machine it was written on,
@@ -84,6 +84,16 @@ def test_module_opens_with_a_map(path):
     assert docstring, "no docstring: say what the module holds, why, and where to begin"
     lines = [line for line in docstring.splitlines() if line.strip()]
     assert path.name == "__init__.py" or len(lines) >= MAP_LIMIT, f"a map of {len(lines)} line(s)"
+
+
+FOLDER_MAPS = [path for path in MODULES if path.name == "__init__.py" and path.parent != PACKAGE]
+
+
+@pytest.mark.parametrize("path", FOLDER_MAPS, ids=relative)
+def test_the_map_of_a_folder_names_every_module(path):
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    modules = {module.stem for module in path.parent.glob("*.py")} - {"__init__"}
+    assert modules - set(re.findall(r"\w+", docstring)) == set()
 
 
 @pytest.mark.parametrize("path", MODULES, ids=relative)

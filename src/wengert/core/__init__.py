@@ -1,1 +1,14 @@
-"""The ground floor: specs, nodes and graphs, operations and the one door, recording state."""
+"""The ground floor: specs, nodes and graphs, operations and the one door, recording state.
+
+Begin with node.py, op.py, apply.py, graph.py.
+
+a line         node.py what it is; op.py what made it; params.py, spec.py what it says of itself;
+               places.py where it stands in the user's program
+the one door   apply.py where values are known, tracing.py where they are not; recording.py whether
+               and policy.py what may happen implicitly there; scalar.py the language of bodies
+what is held   handle.py the mutable reference; versions.py large arrays written to in place
+the list       graph.py in order; equality.py whether two say the same; rebuild.py copied, changed
+sizes          dims.py lengths with names (polynomials.py their algebra); sizes.py what holds of
+               many; probing.py shapes found by trying
+beside them    tree.py containers; blocks.py what holds in a block; locks.py across a fork
+"""

@@ -7,6 +7,14 @@
     ops.py          Op: adjoints, and transformers that run them                deriv
     native          elementwise, linear, reduction, contraction, opaque         kinds/
 
+adapter.py is what the five have in common, operations.py recognises what was written in any.  The
+graphs of the first two and the transformers of the fifth, and what is ready to use in each:
+
+    behaviour_graph.py, behaviour_library.py
+    operator_graph.py, operator_lines.py, operator_library.py, operator_arithmetic.py,
+    operator_shapes.py
+    transformers.py, op_library.py
+
 An operation in any style is used in expressions with all others, and differentiates to any order
 when its rule is written in differentiable operations.  docs/extend.md compares them.
 """

@@ -5,6 +5,7 @@ parameter.py     Parameter
 layers.py        Linear, Sequential, activations, Dropout, losses as modules
 functional.py    the functions behind them
 init.py          where parameters start
+tracing.py       what a module does differently while a graph is built
 progress.py      a progress bar (imported on its own: ``from wengert.nn.progress import ...``)
 """
 

@@ -8,8 +8,13 @@
     creation     array, zeros, eye, zeros_like ...
     ranges       arange, linspace, geomspace, vander ...
     inspection   what is asked of an array and not computed from it: shape, allclose, printing
-    sets, polynomials, and the modules beside them: sums and products, sorting, statistics, ...
+    elements     elementwise; methods of ufuncs in ufuncs
+    numbers      reductions, extremes, norms, nanfunctions, quantiles, statistics, cumulative
+    products     products (subscripts: those of einsum)
+    order        sorting, sets
+    polynomials  by their coefficients
     linalg       a module of its own, as in NumPy
+    dispatch     how a function here meets NumPy's of the same name; options: what reductions take
 
 Each function takes plain arrays and gives plain arrays, exactly NumPy's; with a tensor among the
 arguments it gives a tensor.  Every module here states its public names in `__all__`, and they are

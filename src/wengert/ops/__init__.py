@@ -1,4 +1,14 @@
-"""Families of operations; importing this package registers them all."""
+"""Families of operations; importing this package registers them all.
+
+elements     arithmetic exponential circular hyperbolic special rounding complexes choice logic
+reductions   reductions cumulative sorting
+arrays       creation shapes joining casts; indexing, with indices masks index_shapes indexing_rows
+matrices     products linalg factorizations determinants spectral
+other        effects (summaries: what a log says), random
+
+What is said of many of them beside their entries: result_shapes, the specs of results; costs, what
+a line takes of time and memory.
+"""
 
 from . import (
     arithmetic,

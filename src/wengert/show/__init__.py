@@ -1,9 +1,9 @@
 """Looking at graphs and at training.
 
 table(y)       the Wengert list as text, with values
-to_dot(y)      the graph in the DOT language, for graphviz and its relatives
-to_svg(y)      a picture of the graph; nothing has to be installed
-explore(y)     the graph as one HTML page to walk through, offline
+to_dot(y)      the graph in the DOT language, for graphviz and its relatives (dot.py)
+to_svg(y)      a picture of the graph; nothing has to be installed (svg.py)
+explore(y)     the graph as one HTML page to walk through, offline (explorer.py)
 show_graph(y)  that page in the browser or the notebook; repr_html(y) for a notebook's cell
 
 lines.py       what all of them say about a line: title, shape, role

@@ -1,9 +1,10 @@
-"""Tensor: the handle that users hold, in five short files.
+"""Tensor: the handle that users hold, in short files.
 
 protocols.py   NumPy's protocols: which function of ours stands for which of NumPy's
 operators.py   + - * / @ ** == < ..., in-place and reflected forms, x[i], x[i] = v
 methods.py     NumPy's methods and attributes
 gradients.py   .grad, .backward(), hooks, leaves: PyTorch's names
+operands.py    what may stand beside a tensor, and as what it is taken
 tensor.py      the class made of these, conversion, printing, copying, pickling
 """
 

@@ -1,16 +1,19 @@
 """Checks anyone can use: derivatives of a function, all laws of an operation.
 
-differences.py   numerical derivatives of the forward function, by extrapolation
-grads.py         check_grads: both modes, any order, of any function
-laws.py          one function for each law that an operation must keep
-ops.py           check_op: all laws of one operation
-traced.py        check_traced: a function and its graph
-whole_range.py   more of them, for elementwise operations: tails, complex numbers, dtypes
-batching_laws.py  one more: many rows at once are what a loop gives
-traced_laws.py   more of them, for graphs: values, both modes of derivative, levels
-symbolic_laws.py  one more: sizes with names
-singular_laws.py  and more: singular points, and what was not chosen
-oracles.py       mpmath as an outside witness of elementwise values
+differences.py     numerical derivatives of the forward function, by extrapolation
+grads.py           check_grads: both modes, any order, of any function
+ops.py             check_op: all laws of one operation
+traced.py          check_traced: a function and its graph
+oracles.py         mpmath as an outside witness of elementwise values
+
+The laws, one function for each that an operation must keep:
+
+laws.py            values, specs, both modes of derivative, special values
+whole_range.py     of elementwise operations: tails, complex numbers, dtypes
+batching_laws.py   many rows at once are what a loop gives
+traced_laws.py     of graphs: values, both modes of derivative, levels
+symbolic_laws.py   of graphs for sizes with names
+singular_laws.py   of singular points, and what was not chosen
 """
 
 from . import batching_laws as _batching_laws  # enters its law  # noqa: F401
