@@ -188,3 +188,12 @@ def test_nothing_is_left_of_a_failed_trace():
         wg.trace(f)(wg.spec())
     np.testing.assert_array_equal(w.numpy(), [1.0, 1.0])
     assert float(wg.grad(lambda x: np.sin(x))(0.0)) == 1.0
+
+
+def test_a_message_with_a_traced_number_in_it_says_what_it_is(capsys):
+    def f(x):
+        print(f"x = {x:.3f} {x:>9}")
+        return x * 2.0
+
+    assert wg.trace(f)(1.5)(2.0) == 4.0
+    assert "x = Tensor(float64[], 'x' input, traced)" in capsys.readouterr().out

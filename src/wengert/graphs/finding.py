@@ -121,7 +121,7 @@ class Finding:
         ['sin', 'cos']
         >>> graph.select("mult*")[0].spec
         Spec((3,), float64)
-        >>> [graph.name_of(n) for n in graph.grad().select("*[op=cos][level=1]")]
+        >>> [n.op.name for n in graph.grad().select("*[op=cos][level=1]")]
         ['cos']
         """
         graph = cast("Graph", self)

@@ -188,9 +188,12 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
 
     def __format__(self, spec: str) -> str:
         if self.node.is_traced:
-            return format(repr(self), spec)
+            try:
+                return format(repr(self), spec)
+            except ValueError:  # a format of numbers; there is none yet
+                return repr(self)
         value = value_of(self)
-        return format(value.item() if np.size(value) == 1 else value, spec)
+        return format(np.asarray(value).item() if np.size(value) == 1 else value, spec)
 
     def __copy__(self) -> Tensor:
         twin = wrap(self.node)
@@ -215,12 +218,24 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
             np.asarray(known(self, "pickling")),
             self.requires_grad,
             self.grad,
+            is_variable(self.node),
+            self.node.name,
         )
 
 
-def _restore(cls: type, value: Any, requires_grad: bool, grad: Any) -> Any:
+def _restore(
+    cls: type,
+    value: Any,
+    requires_grad: bool,
+    grad: Any,
+    variable: bool = False,
+    name: str | None = None,
+) -> Any:
     made: Any = object.__new__(cls)
-    made.node = leaf(value, made) if requires_grad else constant(value)
+    is_leaf = requires_grad or variable
+    made.node = leaf(value, made, requires_grad) if is_leaf else constant(value)
+    if name is not None:
+        made.node.note("name", name)
     if grad is not None:
         made._grad = grad
     return made
