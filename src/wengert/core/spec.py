@@ -35,7 +35,7 @@ class WeakComplex(np.complex128):
 
 
 WEAK: dict[type, type] = {WeakFloat: float, WeakComplex: complex}
-_WEAKENED: dict[type, type] = {float: WeakFloat, complex: WeakComplex, bool: np.bool_}
+_WEAKENED: dict[type, type] = {float: WeakFloat, complex: WeakComplex}
 
 
 def weakened(x: Any) -> Any:

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import shape_of
+from ..core.handle import dtype_of, shape_of
 from ..errors import ShapeError, at, user_line
 from ..kinds.reduction import Axis, count_along
 from ..ops import reductions
 from .dispatch import counterpart
-from .options import NOTHING, given, kept, masked
+from .options import NOTHING, cast_initial, given, kept, masked
 
 __all__ = ["max", "min", "amax", "amin", "ptp", "argmax", "argmin", "any", "all", "count_nonzero"]
 
@@ -29,6 +29,7 @@ def _extreme(op: Any, a: Any, axis: Axis, keepdims: Any, initial: Any, where: An
                 f"too, for example {'-' if op is reductions.max else ''}np.inf{at(user_line())}."
             )
         return op(a, axis=axis, keepdims=kept(keepdims))
+    initial = cast_initial(initial, dtype_of(a))
     a = masked(a, where, initial)
     shape = shape_of(a)
     if count_along(shape, axis):

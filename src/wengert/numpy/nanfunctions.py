@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import is_traced, possibly, value_of
+from ..core.handle import dtype_of, is_traced, possibly, value_of
 from ..kinds.reduction import Axis
 from ..ops import reductions
 from ..ops.choice import where as choose
@@ -37,6 +37,8 @@ __all__ = [
 
 def _filled(a: Any, fill: Any) -> Any:
     """`a` with its NaNs replaced; `a` itself if it has none."""
+    if dtype_of(a).kind not in "fc":
+        return a
     holes = np.isnan(value_of(a))
     return masked(a, ~holes, fill) if possibly(holes) else a
 
@@ -154,8 +156,8 @@ def nanstd(
 
 
 def _nan_extreme(name: str, a: Any, axis: Axis, options: dict[str, Any]) -> Any:
-    holes = np.isnan(value_of(a))
     pick = getattr(extremes, name)
+    holes = np.isnan(value_of(a)) if dtype_of(a).kind in "fc" else False
     if not possibly(holes):
         return pick(a, axis, **options)
     found = pick(masked(a, ~holes, -np.inf if name == "max" else np.inf), axis, **options)

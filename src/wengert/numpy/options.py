@@ -40,7 +40,16 @@ def typed(a: Any, dtype: Any) -> Any:
 
 def started(x: Any, initial: Any, combine: Any) -> Any:
     """A result combined with `initial=`."""
-    return x if initial is None or initial is NOTHING else combine(x, initial)
+    if initial is None or initial is NOTHING:
+        return x
+    return combine(x, cast_initial(initial, dtype_of(x)))
+
+
+def cast_initial(initial: Any, dtype: np.dtype[Any]) -> Any:
+    """What a reduction starts with: NumPy casts it, so that the result keeps its dtype."""
+    if not isinstance(initial, Handle):
+        return dtype.type(initial)
+    return initial if dtype_of(initial) == dtype else casts.astype(initial, dtype)
 
 
 def kept(keepdims: Any) -> bool:

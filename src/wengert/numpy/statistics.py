@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dims import Dim
-from ..core.handle import Handle, is_traced, value_of
+from ..core.handle import Handle, dtype_of, is_traced, value_of
 from ..core.tracing import size_value
 from ..errors import ShapeError, at, user_line
 from ..kinds.reduction import Axis, axes_of, count_along
@@ -51,6 +51,9 @@ def average(
     weights = as_array(weights)
     if weights.shape != a.shape:
         weights = _weights_along(weights, a, axis)
+    whole = [np.dtype(float)] if dtype_of(a).kind in "biu" else []
+    dtype = np.result_type(dtype_of(a), dtype_of(weights), *whole)
+    a, weights = _of_dtype(a, dtype), _of_dtype(weights, dtype)
     total = reductions.sum(weights, **keys)
     none = value_of(total) == 0
     if not is_traced(none) and np.any(none):
@@ -59,6 +62,10 @@ def average(
     if not returned:
         return mean
     return mean, broadcast_to(total, shape=mean.shape) if total.shape != mean.shape else total
+
+
+def _of_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
+    return x if dtype_of(x) == dtype else casts.astype(x, dtype)
 
 
 def _weights_along(weights: Any, a: Any, axis: Axis) -> Any:

@@ -108,9 +108,12 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """Write an array into another; see `numpy.copyto`."""
     src = as_array(joining.stacked(src))
-    if not np.can_cast(dtype_of(src), dst.dtype, casting):
+    given = dtype_of(src)
+    if not isinstance(given, np.dtype):  # a Python number takes the width of what it is written to
+        given = np.result_type(given, dst.dtype)
+    if not np.can_cast(given, dst.dtype, casting):
         raise TypeError(
-            f"Cannot cast array data from {src.dtype!r} to {dst.dtype!r} according to the rule "
+            f"Cannot cast array data from {given!r} to {dst.dtype!r} according to the rule "
             f"{casting!r}"
         )
     if where is True:

@@ -48,7 +48,7 @@ def chosen_shape(shape: Shape, parts: Sequence[Any]) -> Shape:
             out.append(1)
         elif isinstance(part, slice):
             out.append(slice_length(part, next(lengths)))
-        else:
+        elif part is not Ellipsis:
             if isinstance(part, Spec):
                 next(lengths)
             else:
@@ -67,7 +67,10 @@ def chosen_shape(shape: Shape, parts: Sequence[Any]) -> Shape:
 
 
 def _full(parts: Sequence[Any], ndim: int) -> list[Any]:
-    """The parts with slices in the place of the ellipsis, one part for each axis."""
+    """The parts with slices after the ellipsis, one part for each axis.
+
+    It stays, as it stands between index arrays even if there are no axes in its place.
+    """
     for part in parts:
         if isinstance(part, Spec) and part.dtype.kind == "b":
             raise mask_error()
@@ -82,7 +85,7 @@ def _full(parts: Sequence[Any], ndim: int) -> list[Any]:
     missing = [slice(None)] * (ndim - used)
     for i, part in enumerate(parts):
         if part is Ellipsis:
-            return [*parts[:i], *missing, *parts[i + 1 :]]
+            return [*parts[: i + 1], *missing, *parts[i + 1 :]]
     return [*parts, *missing]
 
 

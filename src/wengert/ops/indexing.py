@@ -358,7 +358,10 @@ def _part(x: Handle, params: dict[str, Any]) -> Any:
     """A basic index of a handle, not linked."""
     out = apply(getitem, (x,), params)
     part = out.node.value
-    if type(part) is np.ndarray and part.nbytes * 4 <= x.node.value.nbytes > versions.LIMIT:
+    whole = x.node.value
+    if type(part) is not np.ndarray or type(whole) is not np.ndarray:
+        return out
+    if part.nbytes * 4 <= whole.nbytes > versions.LIMIT:
         out.node.value = _detached(part)
     return out
 

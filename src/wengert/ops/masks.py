@@ -54,7 +54,8 @@ def expanded(x: Any, template: Any, operands: Any, hole: Any) -> tuple[Any, tupl
             raise _unknown(x, operand)
         mask = np.asarray(value_of(operand))
         if mask.ndim == 0:
-            if not (single and mask):
+            # Beside a number it is an index array, which moves the axes.
+            if not (single and mask) or any(isinstance(p, int) for p in parts):
                 raise _unknown(x, operand)
             made.append(None)
             continue

@@ -61,6 +61,11 @@ def _is_mutable(x: Handle) -> bool:
     return type(node.value) is np.ndarray
 
 
+def _inverted(x: Any) -> Any:
+    """NumPy's ~x, also of a Python truth value: what is asked is never the integer -1 or -2."""
+    return not x if type(x) is bool else operator.invert(x)
+
+
 def unary(name: str, run: Method) -> Method:
     """The form -x of an operation."""
     op: Any = lookup(name)
@@ -91,6 +96,7 @@ COMPARISONS = {
     "ne": "not_equal",
 }
 UNARY = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
+RUNS = {"invert": _inverted}
 
 
 class Operators:
@@ -179,5 +185,5 @@ def install(cls: type) -> type:
     for dunder, name in COMPARISONS.items():
         setattr(cls, f"__{dunder}__", binary(name, getattr(operator, dunder))[0])
     for dunder, name in UNARY.items():
-        setattr(cls, f"__{dunder}__", unary(name, getattr(operator, dunder)))
+        setattr(cls, f"__{dunder}__", unary(name, RUNS.get(dunder) or getattr(operator, dunder)))
     return cls

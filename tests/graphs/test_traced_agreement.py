@@ -1,0 +1,152 @@
+"""Traced programs that once gave another value, shape or dtype than NumPy: each as a case.
+
+They were found by random programs, run plainly, on tensors, as graphs, simplified, as rows.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import wengert as wg
+
+
+def assert_same(found, wanted):
+    if isinstance(found, wg.Tensor):
+        found = found.numpy()
+    assert np.asarray(found).dtype == np.asarray(wanted).dtype
+    assert np.shape(found) == np.shape(wanted)
+    assert np.array_equal(found, wanted, equal_nan=np.asarray(wanted).dtype.kind in "fc")
+
+
+# ---- truth values of Python --------------------------------------------------------------------
+
+COUNTED = {
+    "add": lambda x: (x > 0) + (x > 0),
+    "negative": lambda x: -(x > 0),
+    "subtract": lambda x: (x > 0) - (x > 1),
+    "times True": lambda x: (x > 0) * True,
+    "power": lambda x: (x > 0) ** (x > 1),
+    "absolute": lambda x: abs(x > 0),
+    "shift": lambda x: (x > 0) << (x > 0),
+    "beside an array": lambda x: ((x > 0) + (x > 0)) * np.ones(2, np.float32),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize("x", [3.0, -2.0, 2])
+def test_truth_values_of_python_numbers_count_as_in_python(name, x):
+    f = COUNTED[name]
+    graph = wg.trace(f)(x)
+    assert_same(graph(x), f(x))
+    assert_same(graph.simplify()(x), f(x))
+    assert_same(wg.trace(lambda y: graph(y))(x)(x), f(x))
+    if isinstance(x, float):
+        seen = []
+        wg.grad(lambda y: (seen.append(f(y)), y)[1])(x)
+        assert_same(seen[0], f(x))
+
+
+def test_a_python_truth_value_as_an_argument_counts():
+    def f(x, flag):
+        return x * (flag + flag) - x * -flag
+
+    assert_same(wg.trace(f)(2.0, True)(2.0, True), f(2.0, True))
+    assert wg.trace(f)(2.0, True)(2.0, False) == 0.0
+
+
+def test_the_inverse_of_a_truth_value_is_a_truth_value():
+    def f(x):
+        return np.where(~(x > 0), 0.0, x)
+
+    assert wg.grad(f)(3.0) == 1.0
+    assert wg.trace(f)(3.0)(3.0) == 3.0
+
+
+# ---- indices -----------------------------------------------------------------------------------
+
+PARTS = [0, -1, np.array(1), slice(1, 3), slice(None, None, -1), Ellipsis, None, [0, 1],
+         np.array([[0, 1], [1, 0]]), np.array([True, False, True])]  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_every_index_has_the_shape_that_numpy_gives_it(count):
+    x = np.arange(60.0).reshape(5, 4, 3)
+    tried = 0
+    for index in itertools.product(PARTS, repeat=count):
+        try:
+            wanted = x[index]
+        except IndexError:
+            continue
+        tried += 1
+        graph = wg.trace(lambda x, index=index: x[index])(x)
+        assert graph.outputs[0].spec.shape == wanted.shape, index
+        assert_same(graph(x), wanted)
+    assert tried > 5
+
+
+@pytest.mark.parametrize("rows", [2, 4])
+@pytest.mark.parametrize("index", [(1, ..., [0, 1]), ([0, 1], ..., 0), (..., [0, 1]), (1, ..., 0)])
+def test_an_ellipsis_without_axes_separates_index_arrays_of_rows_too(rows, index):
+    x = np.random.default_rng(0).normal(size=(rows, 3, 3))
+    wanted = np.stack([row[index] for row in x])
+    assert_same(wg.vmap(lambda row: row[index])(x), wanted)
+    assert_same(wg.trace(wg.vmap(lambda row: row[index]))(x)(x), wanted)
+
+
+def test_true_beside_a_number_is_refused():
+    x = np.ones((5, 4, 3))
+    assert_same(wg.trace(lambda x: x[True])(x)(x), x[True])
+    with pytest.raises(wg.errors.TraceError, match="mask of shape"):
+        wg.trace(lambda x: x[0, :, True])(x)
+
+
+# ---- reductions --------------------------------------------------------------------------------
+
+I, F, B = np.array([1, -2, 3]), np.array([1, 2, 3], np.float32), np.array([True, False])
+REDUCED = {
+    "max from": lambda x: np.max(x, initial=1.5),
+    "min from": lambda x: np.min(x, initial=-0.5),
+    "max where": lambda x: np.max(x, initial=-3.0, where=x > 1),
+    "sum from": lambda x: np.sum(x, initial=1.5),
+    "sum from a wide number": lambda x: np.sum(x, initial=np.float64(1.5)),
+    "product from": lambda x: np.prod(x, initial=2.5),
+    "nanmax": np.nanmax,
+    "nanmin along": lambda x: np.nanmin(x, axis=0),
+    "nanargmax": np.nanargmax,
+    "average": lambda x: np.average(x, weights=np.ones(np.shape(x), np.float16)),
+    "weights": lambda x: np.average(np.ones(np.shape(x), np.float16), weights=x),
+}
+
+
+@pytest.mark.parametrize("name", REDUCED)
+@pytest.mark.parametrize("x", [I, F, B, np.float32(2.0), 2.5, 3], ids=str)
+def test_reductions_keep_the_dtypes_of_numpy(name, x):
+    f = REDUCED[name]
+    assert_same(wg.trace(f)(x)(x), f(x))
+    if isinstance(x, np.ndarray):
+        assert_same(f(wg.tensor(x)), f(x))
+
+
+def test_copyto_writes_python_numbers():
+    def f(x, flag):
+        y = x * 1.0
+        np.copyto(y, flag, where=x > 1)
+        return y
+
+    x = np.array([1.0, 2.0, 3.0], np.float32)
+    assert_same(wg.trace(f)(x, True)(x, True), f(x, True))
+    assert_same(wg.trace(f)(x, 0.5)(x, 0.5), f(x, 0.5))
+    with pytest.raises(TypeError, match="Cannot cast"):
+        wg.trace(lambda x, v: np.copyto(x + 0, v))(np.arange(3), 0.5)
+
+
+# ---- rewriting ---------------------------------------------------------------------------------
+
+
+def test_a_mask_times_minus_one_is_simplified_to_no_negative_of_truth_values():
+    def f(x):
+        return (x > 0) * -1.0 + (x > 1) * -1
+
+    x = np.array([-1.0, 0.5, 2.0])
+    assert_same(wg.trace(f)(x).simplify()(x), f(x))
