@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from .core.dims import Dim
 from .core.handle import Handle
 from .core.locks import lock
 from .core.node import is_variable
 from .core.recording import session
-from .errors import ArgumentError, DtypeError, at, user_line
+from .errors import ArgumentError, DtypeError, ShapeError, at, user_line
 from .graphs.inputs import variable
 from .ops import random as ops
 
@@ -92,6 +93,7 @@ class Stream:
         -------
         Tensor
         """
+        low, high = _number(low, "low"), _number(high, "high")
         unit = self._draw(ops.uniform, shape, _floating(dtype))
         return unit if _is(low, 0.0) and _is(high, 1.0) else low + (high - low) * unit
 
@@ -110,6 +112,7 @@ class Stream:
         -------
         Tensor
         """
+        mean, deviation = _number(mean, "mean"), _number(deviation, "deviation")
         unit = self._draw(ops.normal, shape, _floating(dtype))
         return unit if _is(mean, 0.0) and _is(deviation, 1.0) else mean + deviation * unit
 
@@ -126,14 +129,15 @@ class Stream:
         -------
         Tensor
         """
-        kind = np.dtype(dtype)
+        kind = _dtype(dtype)
+        low, high = _whole(low, "low"), _whole(high, "high")
         if kind.kind not in "iu":
             raise DtypeError(f"dtype={dtype!r} has no whole numbers only{at(user_line())}.")
         if not low < high:
             raise ArgumentError(
                 f"there is no whole number from {low} to before {high}{at(user_line())}."
             )
-        return self._draw(ops.integers, shape, kind, low=int(low), high=int(high))
+        return self._draw(ops.integers, shape, kind, low=low, high=high)
 
     def updates(self) -> dict[Any, Any]:
         """What moves the stream along at each run of a computation that is built by hand.
@@ -179,8 +183,35 @@ def _entropy(seed: Any) -> Any:
     return operator.index(seed)
 
 
+def _dtype(dtype: Any) -> np.dtype[Any]:
+    try:
+        return np.dtype(dtype)
+    except (TypeError, ValueError) as error:
+        raise DtypeError(f"dtype={dtype!r} is no dtype{at(user_line())}.") from error
+
+
+def _whole(number: Any, what: str) -> int:
+    try:
+        return operator.index(number)
+    except TypeError as error:
+        raise ArgumentError(f"{what}={number!r} is no whole number{at(user_line())}.") from error
+
+
+def _number(x: Any, what: str) -> Any:
+    """A number, array, tensor or size, as it is."""
+    if isinstance(x, Handle | Dim):
+        return x
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise ShapeError(f"{what}={x!r}: {error}{at(user_line())}.") from error
+    if array.dtype.kind not in "biufc":
+        raise DtypeError(f"{what}={x!r} is no number{at(user_line())}.")
+    return x if isinstance(x, int | float) else array
+
+
 def _floating(dtype: Any) -> np.dtype[Any]:
-    kind = np.dtype(dtype)
+    kind = _dtype(dtype)
     if kind not in (np.float64, np.float32):
         raise DtypeError(f"dtype={dtype!r}: float64 or float32{at(user_line())}.")
     return kind

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core import recording, tree
+from ..core.given import whole_numbers, words
 from ..core.handle import Handle, describe, is_traced, wrap
 from ..core.node import Constant, Node, constant
 from ..errors import NotDifferentiableError, StructureError, at, user_line
@@ -157,10 +158,10 @@ class Call:
 def _positions(
     fun: Any, args: Any, kwargs: Any, argnums: Argnums, argnames: Any, what: str
 ) -> tuple[list[int], list[str]]:
-    names = [argnames] if isinstance(argnames, str) else list(argnames or ())
+    names = words(argnames, f"{what}: argnames")
     numbers: list[int] = []
-    if argnames is None or argnums != 0:
-        numbers = [argnums] if isinstance(argnums, int | np.integer) else list(argnums)
+    if argnames is None or not isinstance(argnums, int) or argnums != 0:
+        numbers = whole_numbers(argnums, f"{what}: argnums")
     positions = []
     for n in numbers:
         if not -len(args) <= n < len(args):

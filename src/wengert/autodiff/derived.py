@@ -13,6 +13,8 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
+from ..core.given import function
+
 
 class Derived(functools.partial[Any]):
     """``run(*first, ...)``, under the name of a function `fun` that it was made of."""
@@ -34,6 +36,7 @@ class Derived(functools.partial[Any]):
 
 def derived(fun: Callable[..., Any], run: Callable[..., Any], *first: Any) -> Callable[..., Any]:
     """`run` with its first arguments given, as a function made of `fun`."""
+    function(fun, run.__name__.strip("_"))
     return functools.update_wrapper(Derived(run, *first), fun, updated=())
 
 

@@ -18,10 +18,11 @@ from ..core.node import constant
 from ..core.op import lookup
 from ..core.spec import Spec
 from ..errors import (
+    ArgumentError,
     NotDifferentiableError,
     StructureError,
-    TracedBranchError,
     TraceError,
+    TracedBranchError,
     at,
     user_line,
 )
@@ -77,8 +78,8 @@ def jacobian(
     array([[4., 0.],
            [3., 2.]])
     """
-    if mode not in MODES:
-        raise ValueError(f"mode={mode!r} is not one of {MODES}")
+    if not isinstance(mode, str) or mode not in MODES:
+        raise ArgumentError(f"mode={mode!r} is not one of {MODES}{at(user_line())}.")
     return derived(fun, _jacobian, fun, argnums, argnames, mode)
 
 

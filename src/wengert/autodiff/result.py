@@ -21,6 +21,7 @@ from ..core.policy import chosen
 from ..core.recording import is_recording, session
 from ..core.spec import unweakened
 from ..errors import (
+    ArgumentError,
     DtypeError,
     NotScalarError,
     ShapeError,
@@ -91,8 +92,10 @@ def _any_recorded(items: dict[Node, Any]) -> bool:
 
 def check_policy(unconnected: str) -> None:
     """Refuse an unknown policy."""
-    if unconnected not in POLICIES:
-        raise ValueError(f"unconnected={unconnected!r} is not one of {POLICIES}")
+    if not isinstance(unconnected, str) or unconnected not in POLICIES:
+        raise ArgumentError(
+            f"unconnected={unconnected!r} is not one of {POLICIES}{at(user_line())}."
+        )
 
 
 def check_scalar(out: Any, what: str) -> None:

@@ -271,7 +271,7 @@ def dim(text: str) -> Any:
     try:
         tree = ast.parse(text, mode="eval").body
         return _read(tree)
-    except (SyntaxError, ValueError, RecursionError, MemoryError, ZeroDivisionError) as error:
+    except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError, ZeroDivisionError) as error:
         raise ShapeError(
             f"{text!r} is not a size: names, whole numbers, + - * // and ** make one, as in 'n' or "
             f"'2*n + 1'{at(user_line())}."

@@ -17,13 +17,14 @@ of the same name above (wengert/graphs), which is a Graph like this one.
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ..errors import CycleError, GraphError, at
+from ..errors import CycleError, GraphError, at, user_line
 from . import tree
 from .handle import Handle
 from .node import CONSTANT, INPUT, Constant, Leaf, Node, constant, is_variable
@@ -91,9 +92,10 @@ class Graph:
     ) -> None:
         leaves, out_tree = tree.flatten(outputs)
         self.outputs = tuple(_node(x) for x in leaves)
-        self.updates = dict(updates or {})
-        self.effects = tuple(effects)
+        self.updates = _checked_updates(updates)
+        self.effects = tuple(_lines(effects, "effects"))
         self.name = name
+        inputs = None if inputs is None else _lines(inputs, "inputs")
         roots = (*self.outputs, *self.updates, *self.updates.values(), *self.effects)
         self.nodes = tuple(_acting_in_order(_in_order((*roots, *(inputs or ()))), self.effects))
         self._index = {n: i for i, n in enumerate(self.nodes)}
@@ -130,7 +132,8 @@ class Graph:
         return self.nodes[index]
 
     def __contains__(self, item: object) -> bool:
-        return (item.node if isinstance(item, Handle) else item) in self._index
+        node = item.node if isinstance(item, Handle) else item
+        return isinstance(node, Node) and node in self._index
 
     def index(self, item: Any) -> int:
         """The index of a node, or of the node of a tensor.
@@ -143,12 +146,13 @@ class Graph:
         node = item.node if isinstance(item, Handle) else item
         try:
             return self._index[node]
-        except KeyError:
-            raise GraphError(f"{node!r} is not a line of this graph.") from None
+        except (KeyError, TypeError):
+            what = repr(node) if isinstance(node, Node) else f"a {type(node).__name__}"
+            raise GraphError(f"{what} is not a line of this graph{at(user_line())}.") from None
 
     def operands(self, index: int) -> tuple[int, ...]:
         """The lines that a line uses, in order."""
-        return tuple(self._index[a] for a in self.nodes[index].inputs)
+        return tuple([self._index[a] for a in self._at(index).inputs])
 
     def consumers(self, index: int) -> tuple[int, ...]:
         """The lines that use a line."""
@@ -157,15 +161,25 @@ class Graph:
             for i, node in enumerate(self.nodes):
                 for a in dict.fromkeys(node.inputs):
                     self._consumers[self._index[a]].append(i)
+        self._at(index)
         return tuple(self._consumers[index])
+
+    def _at(self, index: int) -> Node:
+        try:
+            return self.nodes[operator.index(index)]
+        except (TypeError, IndexError):
+            raise GraphError(
+                f"{index!r} is no index of a line: this graph has {len(self)} lines"
+                f"{at(user_line())}."
+            ) from None
 
     def parents(self, index: int) -> tuple[int, ...]:
         """The operands of a line with a derivative."""
-        return tuple(self._index[a] for a in self.nodes[index].inputs if type(a) is Node)
+        return tuple(self._index[a] for a in self._at(index).inputs if type(a) is Node)
 
     def arguments(self, index: int) -> tuple[int, ...]:
         """The operands of a line without derivative."""
-        return tuple(self._index[a] for a in self.nodes[index].inputs if type(a) is not Node)
+        return tuple(self._index[a] for a in self._at(index).inputs if type(a) is not Node)
 
     @property
     def leaves(self) -> tuple[Node, ...]:
@@ -254,6 +268,31 @@ def _node(x: Any) -> Node:
     if isinstance(x, Handle):
         return x.node
     return x if isinstance(x, Node) else constant(x)
+
+
+def _lines(items: Any, what: str) -> list[Node]:
+    """Lines, given as such or as tensors."""
+    several = not isinstance(items, Handle | str) and isinstance(items, Iterable)
+    lines = [x.node if isinstance(x, Handle) else x for x in items] if several else [items]
+    if not several or not all(isinstance(x, Node) for x in lines):
+        odd = items if not several else next(x for x in lines if not isinstance(x, Node))
+        raise GraphError(
+            f"the {what} of a graph are a sequence of its lines or tensors, and not "
+            f"a {type(odd).__name__}{at(user_line())}."
+        )
+    return lines
+
+
+def _checked_updates(updates: Any) -> dict[Node, Node]:
+    if updates is None:
+        return {}
+    if not isinstance(updates, Mapping):
+        raise GraphError(
+            f"the updates of a graph are a mapping from variables to their next values, and not a "
+            f"{type(updates).__name__}{at(user_line())}."
+        )
+    variables = _lines(updates, "updates")
+    return dict(zip(variables, _lines(updates.values(), "updates"), strict=True))
 
 
 def _in_order(outputs: Iterable[Node]) -> list[Node]:

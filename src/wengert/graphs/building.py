@@ -56,7 +56,7 @@ def built(
     """
     what = name or name_of(fun)
     since = next_serial()
-    words = list(names) if names is not None else _words(fun, len(args))
+    words = list(names) if names is not None else parameter_names(fun, len(args))
     inputs = _Inputs()
     full = [inputs.take(a, words[i], i in positions) for i, a in enumerate(args)]
     more = {k: inputs.take(v, k, k in static) for k, v in kwargs.items()}
@@ -154,7 +154,7 @@ def _updates(session: Session) -> dict[Node, Node]:
     return {old: handle.node for handle, old in session.written.items()}
 
 
-def _words(fun: Any, count: int) -> list[str]:
+def parameter_names(fun: Any, count: int) -> list[str]:
     """What the function calls its positional arguments."""
     names: list[str] = []
     try:

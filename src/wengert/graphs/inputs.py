@@ -8,16 +8,18 @@ variable   a tensor whose value persists, and which graphs read and update
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core.dims import Dim, dim
+from ..core.given import spelled, word
 from ..core.handle import Handle, leaf, wrap
 from ..core.spec import Spec, is_inexact
 from ..core.tracing import placeholder
-from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
+from ..errors import DtypeError, ShapeError, at, user_line
+from ..tensor.operands import known
 
 Lengths = int | str | Dim | Sequence[int | str | Dim]
 
@@ -55,8 +57,8 @@ def spec(shape: Lengths = (), dtype: Any = "float64") -> Spec:
         raise DtypeError(f"dtype={dtype!r}: {error}{at(user_line())}.") from error
     if kind.kind not in "biufc":
         raise DtypeError(f"dtype={dtype!r}: its elements must be numbers{at(user_line())}.")
-    lengths = (shape,) if isinstance(shape, int | str | Dim | np.integer) else shape
-    return Spec(tuple(map(_length, lengths)), kind)
+    single = isinstance(shape, int | str | Dim | np.integer) or not isinstance(shape, Iterable)
+    return Spec(tuple(map(_length, (shape,) if single else shape)), kind)
 
 
 def _length(n: Any) -> Any:
@@ -98,9 +100,7 @@ def input(name: str, shape: Lengths = (), dtype: Any = "float64") -> Any:
     >>> float(f(np.array([1.0, 2.0]))), float(f(np.ones(5)))
     (5.0, 5.0)
     """
-    if not isinstance(name, str) or not name:
-        raise ArgumentError(f"the name of an input is {name!r}. Give it a word{at(user_line())}.")
-    return wrap(placeholder(spec(shape, dtype), name))
+    return wrap(placeholder(spec(shape, dtype), word(name, "the name of an input")))
 
 
 def variable(value: Any, name: str | None = None, *, differentiable: bool | None = None) -> Any:
@@ -122,7 +122,15 @@ def variable(value: Any, name: str | None = None, *, differentiable: bool | None
     >>> [int(step()) for _ in range(3)], int(count)
     ([0, 1, 2], 3)
     """
-    array = np.array(value.node.value if isinstance(value, Handle) else value)
+    if isinstance(value, Handle):
+        value = known(value, "a variable")
+    try:
+        array = np.array(value)
+    except ValueError as error:
+        raise ShapeError(
+            f"a variable of {spelled(value)}: {str(error).rstrip('.')}. Give it numbers in rows of "
+            f"equal length{at(user_line())}."
+        ) from error
     if array.dtype.kind not in "biufc":
         raise DtypeError(
             f"a variable of {array.dtype}: its elements must be numbers{at(user_line())}."
@@ -132,7 +140,7 @@ def variable(value: Any, name: str | None = None, *, differentiable: bool | None
     made: Any = object.__new__(_handle_class())
     made.node = leaf(array, made, differentiable)
     if name is not None:
-        made.node.note("name", name)
+        made.node.note("name", word(name, "the name of a variable"))
     return made
 
 

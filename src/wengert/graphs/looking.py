@@ -14,6 +14,7 @@ from .. import keep, rewrite, show
 from ..backends import Report, report
 from ..core import equality
 from ..core import graph as lists
+from .pickling import reduced
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -70,6 +71,9 @@ class Looking:
     def save(self, file: Any, *, where: str | None = "name") -> None:
         """Write the graph to a file; see `wengert.save`. `wengert.load` reads it."""
         keep.save(self, file, where=where)
+
+    def __reduce__(self) -> Any:
+        return reduced(cast("Graph", self))
 
     def _with_history(self, options: dict[str, Any]) -> dict[str, Any]:
         history = getattr(self, "history", None)

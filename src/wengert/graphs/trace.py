@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .building import built
+from ..autodiff.derived import derived
+from ..core.given import whole_numbers, words
+from .building import built, parameter_names
 from .graph import Graph
 
 
@@ -51,12 +53,17 @@ def trace(
     >>> graph.inputs[0].spec.shape, float(graph(np.ones(4)))
     ((Dim('n'),), 4.0)
     """
-    numbers = {static_argnums} if isinstance(static_argnums, int) else set(static_argnums)
-    names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
+    numbers = whole_numbers(static_argnums, "static_argnums")
+    names = words(static_argnames, "static_argnames")
+    return derived(fun, _trace, fun, numbers, names)
 
-    def build(*args: Any, **kwargs: Any) -> Graph:
-        """The graph of the function for these arguments."""
-        positions = {n % len(args) for n in numbers if args}
-        return built(Graph, fun, args, kwargs, positions=positions, static=names)
 
-    return build
+def _trace(
+    fun: Callable[..., Any], numbers: list[int], names: list[str], /, *args: Any, **kwargs: Any
+) -> Graph:
+    """The graph of the function for these arguments."""
+    positions = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
+    parameters = parameter_names(fun, 0)
+    by_keyword = [parameters[n] for n in numbers if len(args) <= n < len(parameters)]
+    static = {*names, *by_keyword}
+    return built(Graph, fun, args, kwargs, positions=positions, static=static)
