@@ -150,10 +150,7 @@ class Lines:
             if not args and (self.inside_trace or sizes_of(node.params)):
                 return wrap(node), False
             return plainly(op, args, node.params), False
-        if op.batch_rule is not None:
-            out = op.batch_rule(args, flags, self.size, **node.params)
-        else:
-            out = op.batched(args, flags, self.size, node.params)
+        out = op.batched(args, flags, self.size, node.params)
         if out is NotImplemented:
             out = one_by_one(node, args, flags, self.size)
         self._check(node, out)

@@ -178,10 +178,19 @@ class Op:
     def batched(
         self, args: Sequence[Any], batched: Sequence[bool], size: Any, params: dict[str, Any]
     ) -> Any:
-        """The result of many rows at once; NotImplemented if no rule says how."""
-        if self.batch_rule is None:
-            return NotImplemented
-        return self.batch_rule(args, batched, size, **params)
+        """The result of many rows at once, by the rule stated, else by that of the kind.
+
+        NotImplemented if neither says how.
+        """
+        if self.batch_rule is not None:
+            out = self.batch_rule(args, batched, size, **params)
+            if out is not NotImplemented:
+                return out
+        return self.batched_as_kind(args, batched, size, params)
+
+    def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+        """How all operations of the kind treat many rows; NotImplemented where they differ."""
+        return NotImplemented
 
     def no_rule(self, node: Node) -> NotDifferentiableError:
         """The error for an operation without a derivative."""

@@ -1,10 +1,11 @@
 """Batching: what the kinds have in common when many rows are treated at once.
 
 `vmap` (autodiff/batch.py) evaluates a list that was written down for one row with operands that
-have all rows in their first axis.  An operation says how it treats such operands by its method
-`batched`, or by a rule stated with `@op.batch`; here is what such rules are made of.
+have all rows in their first axis.  How it treats such operands an operation says by a rule stated
+with `@op.batch`, or its kind for all of its operations by `batched_as_kind`.  Here is what such
+rules are made of:
 
-    ndim_of, fronted, deepened   axes of one operand
+    ndim_of, row_ranks, fronted, deepened   axes of operands
     aligned      all operands with as many axes, to be broadcast: elementwise operations
     reduced      a reduction along axes of the rows
     contracted   a contraction with one letter more
@@ -36,6 +37,11 @@ def ndim_of(x: Any) -> int:
         return len(shape_of(x))
 
 
+def row_ranks(args: Sequence[Any], batched: Sequence[bool]) -> list[int]:
+    """The number of axes that each operand has in one row."""
+    return [ndim_of(x) - b for x, b in zip(args, batched, strict=True)]
+
+
 def row_axis(axis: int, ndim: int) -> int:
     """Where an axis of a row is in an array of rows, whose rows have `ndim` axes."""
     return axis % ndim + 1 if ndim else axis
@@ -59,7 +65,7 @@ def aligned(args: Sequence[Any], batched: Sequence[bool]) -> list[Any]:
     """Operands that broadcast row by row."""
     if len(args) == 1:
         return [args[0]]
-    ranks = [ndim_of(x) - b for x, b in zip(args, batched, strict=True)]
+    ranks = row_ranks(args, batched)
     most = max(ranks)
     if min(ranks) == most:
         return list(args)
@@ -109,7 +115,7 @@ def on_last_axes(op: Any, core: int) -> Rule:
     """
 
     def rule(args: Any, batched: Any, size: Any, **params: Any) -> Any:
-        most = max(ndim_of(x) - b for x, b in zip(args, batched, strict=True))
+        most = max(row_ranks(args, batched))
         if most < core:
             return NotImplemented  # not what the operation is for: it will say so
         rows = [deepened(x, most) if b else x for x, b in zip(args, batched, strict=True)]
@@ -144,19 +150,8 @@ def reduced(op: Any, x: Any, size: Any, **params: Any) -> Any:
 
 def contracted(op: Any, args: Sequence[Any], batched: Sequence[bool], **params: Any) -> Any:
     """A contraction with a letter for the rows, in front of the operands that have them."""
-    ranks = [ndim_of(x) - b for x, b in zip(args, batched, strict=True)]
-    if op.name in ("matmul", "dot") and _is_matrices(ranks, batched, op.name):
-        return lookup("matmul")(*args)
-    letters = op.letters(*ranks, **params)
+    letters = op.letters(*row_ranks(args, batched), **params)
     new = next(c for c in ascii_letters if not any(c in word for word in letters))
     words = [new + w if b else w for w, b in zip(letters[:-1], batched, strict=True)]
     run = op if "letters" in params else lookup("einsum")
     return run(*args, letters=(*words, new + letters[-1]))
-
-
-def _is_matrices(ranks: Sequence[int], batched: Sequence[bool], name: str) -> bool:
-    """Whether np.matmul, asked as it is, does the same and as fast as can be."""
-    m, n = ranks
-    if all(batched):
-        return m == n and (m == 2 or (m > 2 and name == "matmul"))
-    return batched[0] and m == 1 and n in (1, 2)

@@ -74,7 +74,7 @@ class Contraction(Operation):
         dtype = spec_of(self.run(*small, **params)).dtype
         return Spec(tuple(lengths[c] for c in result), dtype)
 
-    def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+    def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The same contraction with one letter more."""
         return contracted(self, args, batched, **params)
 

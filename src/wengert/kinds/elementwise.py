@@ -109,7 +109,7 @@ class Elementwise(Operation):
             one = spec_of(self.run(*[example_of(s) for s in small], **params))
         return Spec(shape, one.dtype)
 
-    def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+    def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The operation itself, the rows lined up."""
         return self(*aligned(args, batched), **params)
 

@@ -91,7 +91,7 @@ class Reduction(Operation):
             return Spec(kept_shape(shape, params.get("axis")), one.dtype)
         return Spec(tuple(n for i, n in enumerate(shape) if i not in gone), one.dtype)
 
-    def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+    def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The same axes of each row."""
         return reduced(self, args[0], size, **params)
 

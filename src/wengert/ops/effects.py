@@ -107,7 +107,7 @@ class Effect(Operation):
         """The tangent itself."""
         return dots[0]
 
-    def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+    def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """Once for all rows together."""
         return self(args[0], **params)
 
@@ -294,7 +294,7 @@ class Retrieved:
             There is none; the message lists the names there are.
         """
         with self._lock:
-            if name in self._kept:
+            if isinstance(name, str) and name in self._kept:
                 return list(self._kept[name])
             known = ", ".join(self._kept) or "nothing yet"
         raise RegistryError(
@@ -304,7 +304,7 @@ class Retrieved:
 
     def __contains__(self, name: object) -> bool:
         with self._lock:
-            return name in self._kept
+            return isinstance(name, str) and name in self._kept
 
     def __iter__(self) -> Iterator[str]:
         with self._lock:

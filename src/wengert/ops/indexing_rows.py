@@ -23,7 +23,7 @@ from ..core.apply import apply
 from ..core.handle import Handle, dtype_of, shape_of
 from ..core.op import lookup
 from ..errors import ShapeError, at, user_line
-from ..kinds.batching import deepened, fronted, ndim_of
+from ..kinds.batching import deepened, fronted, ndim_of, row_ranks
 from .casts import astype
 from .choice import where
 from .indexing import Hole, getitem, scatter, setitem
@@ -114,7 +114,7 @@ def index_of_rows(
             "and no array holds rows of different lengths. Choose with np.where(mask, x, 0)"
             f"{at(user_line())}."
         )
-    depths = [ndim_of(o) - b for o, b in zip(operands, batched, strict=True)]
+    depths = row_ranks(operands, batched)
     place = place_of(parts, depths, masks, x_ndim)
     k, p, ndim = place
     deep = [deepened(o, k) if b else o for o, b in zip(operands, batched, strict=True)]

@@ -22,7 +22,7 @@ from numpy.linalg import LinAlgError
 from ..core.op import register
 from ..core.spec import example_of, spec_of
 from ..errors import MatrixError, at, user_line
-from ..kinds.batching import deepened, ndim_of, on_last_axes
+from ..kinds.batching import deepened, ndim_of, on_last_axes, row_ranks
 from ..kinds.opaque import Opaque
 from .shapes import reshape, transpose
 
@@ -104,11 +104,12 @@ def solving(op: Any) -> Any:
 
     def rule(args: Any, batched: Any, size: Any, **params: Any) -> Any:
         a, b = args
-        vector = ndim_of(b) - batched[1] == 1
-        if not batched[0] and ndim_of(a) == 2 and ndim_of(b) - batched[1] <= 2:
+        rank_of_a, rank_of_b = row_ranks(args, batched)
+        vector = rank_of_b == 1
+        if not batched[0] and rank_of_a == 2 and rank_of_b <= 2:
             return _with_one_matrix(op, a, b, vector, size, **params)
         b = b[..., None] if vector else b
-        most = max(ndim_of(a) - batched[0], ndim_of(b) - batched[1])
+        most = max(rank_of_a, rank_of_b + vector)
         a, b = (deepened(x, most) if rows else x for x, rows in zip((a, b), batched, strict=True))
         out = op(a, b, **params)
         return out[..., 0] if vector else out

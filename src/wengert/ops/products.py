@@ -10,6 +10,7 @@ from string import ascii_letters
 
 import numpy as np
 
+from ..kinds.batching import row_ranks
 from ..kinds.contracting import contract
 from ..kinds.contraction import contraction, strong_contract
 
@@ -24,6 +25,18 @@ def _matmul_letters(m, n):
 @contraction(_matmul_letters, ufunc=np.matmul, oracle="numpy", strict=True)
 def matmul(x, y):
     """The matrix product over the last two axes, earlier ones broadcast."""
+
+
+@matmul.batch
+def _matmul_rows(args, batched, size):
+    m, n = row_ranks(args, batched)
+    fits = m == n >= 2 if all(batched) else _is_stack_of_rows(m, n, batched)
+    return matmul(*args) if fits else NotImplemented
+
+
+def _is_stack_of_rows(m, n, batched):
+    """Whether the rows on the left, side by side, are a matrix: one product for all of them."""
+    return batched[0] and m == 1 and n in (1, 2)
 
 
 @matmul.examples
@@ -49,6 +62,13 @@ def _dot_letters(m, n):
 def dot(x, y):
     """numpy.dot: the last axis of x with the last but one of y."""
     return np.dot(x, y)
+
+
+@dot.batch
+def _dot_rows(args, batched, size):
+    m, n = row_ranks(args, batched)
+    fits = m == n == 2 if all(batched) else _is_stack_of_rows(m, n, batched)
+    return matmul(*args) if fits else NotImplemented
 
 
 @dot.examples

@@ -78,7 +78,7 @@ class Draw(Operation):
             raise ValueError(f"the state of random numbers is uint64[3], not {state}")
         return Spec((*state.shape[:-1], *params["shape"]), np.dtype(params["dtype"]))
 
-    def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+    def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The states of all rows together."""
         return self(args[0], **params)
 
