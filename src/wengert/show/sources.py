@@ -6,9 +6,10 @@ Nothing but the one line that a node points to is read.
 
 from __future__ import annotations
 
-import linecache
 from pathlib import Path
 from typing import NamedTuple
+
+from ..core.places import place_of
 
 LIMIT = 200  # characters
 
@@ -24,17 +25,13 @@ class Source(NamedTuple):
 
 def source_of(where: str | None) -> Source | None:
     """The line that ``node.where`` names: ``"file.py:12, in f"``."""
-    if not where:
-        return None
-    place, _, function = where.partition(", in ")
-    path, _, number = place.rpartition(":")
-    if not number.isdigit():
-        return Source(place, 0, function, "")
-    text = linecache.getline(path, int(number)).strip()
-    return Source(_short(path), int(number), function, text[:LIMIT])
+    place = place_of(where)
+    if place is None:
+        return Source(where, 0, "", "") if where else None
+    return Source(_relative(place.file), place.line, place.function, place.text[:LIMIT])
 
 
-def _short(path: str) -> str:
+def _relative(path: str) -> str:
     try:
         return Path(path).relative_to(Path.cwd()).as_posix()
     except (ValueError, OSError):

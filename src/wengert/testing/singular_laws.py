@@ -57,11 +57,7 @@ def singular_is_declared(op: Any, rng: np.random.Generator) -> None:
     """Where a value is a number or infinite, zero times a partial is zero, or the entry says so."""
     if not _applies(op):
         return
-    for constants in _constants(op):
-        operands = [c if c is not None else x for c, x in zip(constants, _points(op), strict=True)]
-        slots = [k for k in _slots(op) if constants[k] is None]
-        if not slots:
-            continue
+    for _, operands, slots in _cases(op):
         graph = trace(lambda *xs, s=slots, o=operands: _applied(op, xs, s, o))(
             *[operands[k] for k in slots]
         )
@@ -93,6 +89,15 @@ def _constants(op: Any) -> Iterator[tuple[Any, ...]]:
                 yield None, number
 
 
+def _cases(op: Any) -> Iterator[tuple[tuple[Any, ...], list[Any], list[int]]]:
+    """Numbers of the program, operands with these among them, and where one differentiates."""
+    for constants in _constants(op):
+        operands = [c if c is not None else x for c, x in zip(constants, _points(op), strict=True)]
+        slots = [k for k in _slots(op) if constants[k] is None]
+        if slots:
+            yield constants, operands, slots
+
+
 def _applied(op: Any, xs: Any, slots: list[int], operands: list[Any]) -> Any:
     full = list(operands)
     for k, x in zip(slots, xs, strict=True):
@@ -105,11 +110,7 @@ def strong_zeros_agree(op: Any, rng: np.random.Generator) -> None:
     """At singular points both modes of a graph give what eager execution gives."""
     if not _applies(op):
         return
-    for constants in _constants(op):
-        operands = [c if c is not None else x for c, x in zip(constants, _points(op), strict=True)]
-        slots = [k for k in _slots(op) if constants[k] is None]
-        if not slots:
-            continue
+    for constants, operands, slots in _cases(op):
         point = tuple(operands[k] for k in slots)
         for name, f in _programs(lambda *xs, s=slots, o=operands: _applied(op, xs, s, o)):
             derivative = grad(f, tuple(range(len(point))))
