@@ -81,12 +81,8 @@ def _eager_sweep(
     stem = noting() if sweep.recorded else None
     if stem is None:
         return _sweep(tape, tangents, sweep, outputs)
-    outside = stem.where, stem.level
-    stem.level = 1 + max((n.level for n in outputs), default=0)
-    try:
+    with stem.deriving(1 + max((n.level for n in outputs), default=0)):
         return _sweep(tape, tangents, sweep, outputs, stem=stem)
-    finally:
-        stem.where, stem.level = outside
 
 
 def _sweep(

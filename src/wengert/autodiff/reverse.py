@@ -152,20 +152,17 @@ class _State:
         self.own = Buffers(self.bars, self.buffers, sweep.wanted, chosen)
         self.chosen, self.sweep, self.ends = chosen, sweep, tape.ends
         self.plan = None
-        self.stem = noting() if sweep.recorded else None  # for the user's lines, if noted
+        self.stem = None
 
 
 def _sweep(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Sweep) -> Bars:
     state = _State(tape, seeds, chosen, sweep)
-    stem = state.stem
+    stem = noting() if sweep.recorded else None  # for the user's lines, if noted
     if stem is None:
         return _walk(tape, state)
-    outside = stem.where, stem.level
-    stem.level = 1 + max((n.level for n in seeds), default=0)
-    try:
+    state.stem = stem
+    with stem.deriving(1 + max((n.level for n in seeds), default=0)):
         return _walk(tape, state)
-    finally:
-        stem.where, stem.level = outside
 
 
 def _walk(tape: Tape, state: _State) -> Bars:

@@ -82,6 +82,16 @@ class Session:
         """The lines to come stem from this one."""
         self.where = node.where
 
+    @contextmanager
+    def deriving(self, level: int) -> Iterator[Session]:
+        """A block that records a derivative of that order of lines that are noted."""
+        outside = self.where, self.level
+        self.level = level
+        try:
+            yield self
+        finally:
+            self.where, self.level = outside
+
     def put_back(self) -> None:
         """Give what has been written to the nodes that it had."""
         for handle, node in (self.views | self.written).items():
