@@ -193,6 +193,11 @@ class Node:
         """INPUT, INPUT_DERIVED, INPUT_DERIVED_NON_DIFF, CONSTANT or CONSTANT_DERIVED."""
         return "INPUT_DERIVED" if self.args else "INPUT"
 
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What was said of the scopes it was traced in (`wengert.scope`)."""
+        return dict((self.extra or {}).get("metadata", NO_PARAMS))
+
     def note(self, key: str, item: Any) -> None:
         """Attach something that few nodes have."""
         if self.extra is None:
@@ -289,6 +294,12 @@ def keep(array: np.ndarray[Any, Any]) -> Any:
 def is_variable(node: Node) -> bool:
     """Whether it is a leaf whose value belongs to a tensor: a parameter, a variable."""
     return not node.args and node.extra is not None and "owner" in node.extra
+
+
+def owner_of(node: Node) -> Any:
+    """The tensor that a value belongs to, and its gradient goes to; None if none, or none now."""
+    owner = node.extra.get("owner") if node.extra is not None else None
+    return None if owner is None else owner()
 
 
 def constant(value: Any, name: str | None = None) -> Constant:
