@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle, _refresh_views, leaf, wrap
+from ..core.handle import Handle, leaf, refresh_views, wrap
 from ..core.locks import lock
-from ..core.node import Node, is_variable
+from ..core.node import Node, is_variable, owner_of
 from ..errors import ShapeError, at, user_line
 
 _value = attrgetter("node.value")
@@ -33,11 +33,10 @@ def owners_of(variables: Sequence[Node]) -> list[Any]:
     """The tensors that variables belong to; one whose tensor is gone gets another."""
     owners = []
     for node in variables:
-        extra: Any = node.extra
-        owner = extra["owner"]()
+        owner = owner_of(node)
         if owner is None:
             owner = wrap(node)
-            extra["owner"] = weakref.ref(owner)
+            node.note("owner", weakref.ref(owner))
         owners.append(owner)
     return owners
 
@@ -79,7 +78,7 @@ def write(owners: Sequence[Any], values: Sequence[Any]) -> None:
 def _let_views_follow(owners: Sequence[Any]) -> None:
     for owner in owners:
         if getattr(owner, "_views", None):
-            _refresh_views(owner)
+            refresh_views(owner)
 
 
 def _new_leaf(owner: Any, value: Any) -> Node:

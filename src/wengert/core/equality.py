@@ -25,7 +25,7 @@ import numpy as np
 from ..errors import ArgumentError, at, user_line
 from .graph import Graph
 from .handle import Handle
-from .node import CONSTANT, Leaf, Node, is_variable
+from .node import CONSTANT, Leaf, Node, is_variable, owner_of
 from .params import frozen
 from .spec import WEAK
 
@@ -143,8 +143,8 @@ class _Numbers:
         if node.op is CONSTANT:
             known = key_of_value(node.value)
             return node if known is None else known
-        if is_variable(node) and node.extra is not None:
-            owner = node.extra["owner"]()
+        if is_variable(node):
+            owner = owner_of(node)
             self._held.append(owner)
             return node if owner is None else ("variable", id(owner))
         if node.extra is not None and "source" in node.extra:

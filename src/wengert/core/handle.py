@@ -186,7 +186,7 @@ def rebind(handle: Handle, node: Node) -> None:
     if node.value is None or _is_state(handle, old):
         _note_written(handle, old)
         handle.node = node
-        _refresh_views(handle)
+        refresh_views(handle)
         return
     if not old.is_outdated and type(old.value) is np.ndarray:
         node.value = _laid_out(node.value, old.value)
@@ -195,7 +195,7 @@ def rebind(handle: Handle, node: Node) -> None:
         # A name and hooks belong to the leaf, whatever its value.
         node.extra = {**(old.extra or {}), **(node.extra or {})}
     handle.node = node
-    _refresh_views(handle)
+    refresh_views(handle)
 
 
 def _is_state(handle: Handle, old: Node) -> bool:
@@ -237,7 +237,8 @@ def _laid_out(value: Any, old: np.ndarray[Any, Any]) -> Any:
     return new
 
 
-def _refresh_views(base: Handle) -> None:
+def refresh_views(base: Handle) -> None:
+    """Let all views of a tensor show what it holds now."""
     open_session = session()
     stack = [base]
     while stack:

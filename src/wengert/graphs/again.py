@@ -16,7 +16,7 @@ from ..core.dims import Dim
 from ..core.equality import is_stopped
 from ..core.graph import Graph
 from ..core.handle import Handle, describe, is_traced, rebind, shape_of, wrap
-from ..core.node import CONSTANT, Constant, Leaf, Node, constant
+from ..core.node import CONSTANT, Constant, Leaf, Node, constant, owner_of
 from ..core.params import substituted
 from ..core.recording import no_grad, session
 from ..core.sizes import solve
@@ -62,7 +62,7 @@ def written_again(graph: Graph, values: Sequence[Any]) -> list[Any]:
             args = [place[a] if isinstance(a, Node) else a for a in node.args]
             place[node] = again(node, args, params, known)
     for variable, new in graph.updates.items():
-        owner = variable.extra["owner"]()  # type: ignore[index]
+        owner = owner_of(variable)
         with no_grad():
             rebind(owner, _node(place[new]))
     return [place[n] for n in graph.outputs]
@@ -117,10 +117,10 @@ def _leaf(node: Node, sizes: Mapping[str, Any]) -> Any:
         return size_value(size) if isinstance(size, Dim) else size
     if node.op is CONSTANT and isinstance(node, Constant):
         return node.value  # plain, as the rules of operations knew it
-    extra = node.extra or {}
-    if "owner" in extra and extra["owner"]() is not None:  # a variable: as it is now
-        return wrap(extra["owner"]().node)
-    return wrap(extra.get("source", node))
+    owner = owner_of(node)
+    if owner is not None:  # a variable: as it is now
+        return wrap(owner.node)
+    return wrap((node.extra or {}).get("source", node))
 
 
 def _node(x: Any) -> Node:

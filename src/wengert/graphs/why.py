@@ -17,7 +17,7 @@ from ..autodiff.arguments import Argnums, Call, Variables, name_of
 from ..core import graph as lists
 from ..core import tree
 from ..core.handle import Handle, wrap
-from ..core.node import Node, constant, is_variable
+from ..core.node import Node, constant, is_variable, owner_of
 from ..core.recording import note_lines
 from ..errors import ArgumentError, at, user_line
 from .again import written_again
@@ -164,7 +164,7 @@ def _as_known_to(lines: dict[Node, None], x: Handle) -> Node:
     if x.node in lines:
         return x.node
     for node in lines:
-        if is_variable(node) and node.extra is not None and node.extra["owner"]() is x:
+        if is_variable(node) and owner_of(node) is x:
             return node
     return x.node
 

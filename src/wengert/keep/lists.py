@@ -20,7 +20,7 @@ from typing import Any
 
 from ..core.apply import PART
 from ..core.graph import Graph
-from ..core.node import CONSTANT, INPUT, Constant, Discrete, Leaf, Node, is_variable
+from ..core.node import CONSTANT, INPUT, Constant, Discrete, Leaf, Node, is_variable, owner_of
 from ..core.op import REGISTRY, Op
 from ..core.places import place_of
 from ..core.spec import bare, shown
@@ -88,7 +88,7 @@ class _Lines:
         if node.op is INPUT and is_variable(node):
             name = node.name or ".".join((*self.path, f"variable.{len(self.writer.tensors)}"))
             notes["tensor"] = self.writer.variable(node, name)
-            owner = node.extra["owner"]() if node.extra else None
+            owner = owner_of(node)
             if owner is not None and bare(owner.node.spec) != bare(node.spec):
                 raise GraphError(
                     f"{path[-1]} is a variable of {node.spec}, which has become "

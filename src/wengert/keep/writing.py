@@ -27,7 +27,7 @@ from ..core import tree
 from ..core.dims import Dim
 from ..core.graph import Graph
 from ..core.handle import Handle
-from ..core.node import Constant, Discrete, Node, is_variable
+from ..core.node import Constant, Discrete, Node, is_variable, owner_of
 from ..core.spec import WEAK, Spec
 from ..errors import ConversionError, StructureError, TraceError, at, user_line
 from ..ops.indexing import Hole
@@ -202,8 +202,7 @@ class Writer:
 
     def variable(self, node: Node, name: str) -> int:
         """The number of the tensor that a leaf belongs to."""
-        assert node.extra is not None
-        owner = node.extra["owner"]()
+        owner = owner_of(node)
         if owner is None:  # nobody holds it any more, but the list knows its value
             return self._once("tensor", node, lambda: self._new(None, node, name))
         return self._once("tensor", owner, lambda: self._new(owner, owner.node, name))
@@ -214,8 +213,8 @@ class Writer:
         stack: list[tuple[Any, Path]] = [(x, ())]
         while stack:
             item, path = stack.pop()
-            if isinstance(item, Handle) and is_variable(item.node) and item.node.extra is not None:
-                self._places.setdefault(id(item.node.extra["owner"]()), ".".join(path))
+            if isinstance(item, Handle) and is_variable(item.node):
+                self._places.setdefault(id(owner_of(item.node)), ".".join(path))
             elif type(item) in (list, tuple, dict) and id(item) not in seen:
                 seen.add(id(item))
                 inside = item.items() if type(item) is dict else enumerate(item)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from ..core.graph import Graph
 from ..core.node import Node
+from ..core.places import short
 from .walk import Applied
 
 
@@ -84,7 +84,7 @@ class History:
 
 def _spelled(applied: Applied) -> str:
     where = applied.line.where
-    place = f"   # {Path(where.split(',')[0]).name}" if where else ""
+    place = f"   # {short(where)}" if where else ""
     return f"{applied.rule}: {_brief(applied.line)} -> {_brief(applied.replacement)}{place}"
 
 

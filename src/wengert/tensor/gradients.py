@@ -22,7 +22,7 @@ from ..autodiff.tape import tape_between, tape_to_owners
 from ..core import recording, tree
 from ..core.apply import PART
 from ..core.handle import Handle, held, leaf, value_of, wrap
-from ..core.node import NO_PARAMS, RELEASED, Discrete, Node, constant
+from ..core.node import NO_PARAMS, RELEASED, Discrete, Node, constant, owner_of
 from ..core.op import Sweep, lookup
 from ..errors import (
     NotDifferentiableError,
@@ -339,5 +339,5 @@ def _is_cut_off(node: Node) -> bool:
 
 
 def _handle(node: Node) -> Any:
-    owner = node.extra["owner"]() if node.extra and "owner" in node.extra else None
+    owner = owner_of(node)
     return wrap(node) if owner is None else owner
