@@ -255,7 +255,7 @@ def test_lines_are_selected_by_scopes_names_and_conditions(pattern, names):
 
 @pytest.mark.parametrize("pattern", ["", "*[op=tanh", "encoder[device=gpu] *"])
 def test_a_pattern_that_cannot_be_read_is_refused(pattern):
-    with pytest.raises(ArgumentError, match="cannot be read"):
+    with pytest.raises(ArgumentError, match="pattern"):
         wg.trace(_nested)(wg.spec(3)).select(pattern)
 
 
