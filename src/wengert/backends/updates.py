@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from itertools import repeat
 from operator import attrgetter, methodcaller
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from ..core.locks import lock
 from ..core.node import Node, is_variable, owner_of
 from ..errors import ShapeError, at, user_line
 
+Result = TypeVar("Result")
 _value = attrgetter("node.value")
 _exchange = lock()
 _locks: dict[int, tuple[Any, Any]] = {}
@@ -116,7 +117,7 @@ def locks_of(owners: Sequence[Any]) -> list[Any]:
 _acquire, _release = methodcaller("acquire"), methodcaller("release")
 
 
-def exclusively(locks: Sequence[Any], run: Callable[[], Any]) -> Any:
+def exclusively(locks: Sequence[Any], run: Callable[[], Result]) -> Result:
     """What `run` returns, while no other run writes to the variables of these locks.
 
     Taking them, noting that they are taken, and giving them back are each one call into C, so that

@@ -58,7 +58,8 @@ def spec(shape: Lengths = (), dtype: Any = "float64") -> Spec:
     if kind.kind not in "biufc":
         raise DtypeError(f"dtype={dtype!r}: its elements must be numbers{at(user_line())}.")
     single = isinstance(shape, int | str | Dim | np.integer) or not isinstance(shape, Iterable)
-    return Spec(tuple(map(_length, (shape,) if single else shape)), kind)
+    lengths: Any = (shape,) if single else shape
+    return Spec(tuple(map(_length, lengths)), kind)
 
 
 def _length(n: Any) -> Any:
