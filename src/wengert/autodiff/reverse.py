@@ -226,9 +226,9 @@ def _visit(node: Node, t: Any, state: _State) -> None:
     if state.plan is not None and node.args:
         sweep = state.plan.sweep_at(node, (node,), node.args_as_nodes())
     if type(t) is Parts:
-        t = _complete(t, node, recorded)
+        t = complete(t, node, recorded)
     if node.extra is not None and "hooks" in node.extra:
-        t = _through_hooks(node, t)
+        t = through_hooks(node, t)
     if node in state.chosen:
         state.done[node] = t
         if state.ends:
@@ -295,7 +295,7 @@ def as_handle(x: Any) -> Any:
     return x if isinstance(x, Handle | Parts) else wrap(constant(x))
 
 
-def _complete(parts: Parts, node: Node, recorded: bool) -> tuple[Any, ...]:
+def complete(parts: Parts, node: Node, recorded: bool) -> tuple[Any, ...]:
     """One cotangent for each output; zeros where none arrived, None where there can be none."""
     full: list[Any] = []
     for i, spec in enumerate(node.spec):
@@ -309,7 +309,8 @@ def _complete(parts: Parts, node: Node, recorded: bool) -> tuple[Any, ...]:
     return tuple(full)
 
 
-def _through_hooks(node: Node, t: Any) -> Any:
+def through_hooks(node: Node, t: Any) -> Any:
+    """A cotangent as the hooks of its line leave it."""
     assert node.extra is not None
     for hook in list(node.extra["hooks"].values()):
         handle = as_handle(t)

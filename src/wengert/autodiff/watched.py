@@ -21,7 +21,7 @@ from ..core.node import Node
 from ..core.op import Sweep
 from .forward import jvp_from_vjp, settle
 from .project import project
-from .reverse import _complete, _through_hooks, vjp_from_jvp
+from .reverse import complete, through_hooks, vjp_from_jvp
 from .tape import Tape
 
 
@@ -63,10 +63,10 @@ def watched(tape: Tape, seeds: Mapping[Node, Any], guarded: bool = False) -> Ite
         if arrived is None:
             continue
         if type(arrived) is Parts:
-            arrived = _complete(arrived, node, False)
+            arrived = complete(arrived, node, False)
         t = arrived
         if node.extra is not None and "hooks" in node.extra:
-            t = _plain(_through_hooks(node, t))
+            t = _plain(through_hooks(node, t))
         given = given_by(node, t, sweep)
         passed = [
             _plain(project(bar, a)) if bar is not None and sweep.wants(a) else None

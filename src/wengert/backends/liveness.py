@@ -16,8 +16,7 @@ import numpy as np
 from ..core.dims import names_in
 from ..core.graph import Graph
 from ..core.node import Leaf, Node
-from ..core.params import substituted
-from ..core.spec import Spec
+from ..core.spec import at_sizes, lengths_of
 from ..errors import ArgumentError, at, user_line
 from ..ops.costs import bytes_of, shares_memory
 
@@ -51,26 +50,11 @@ def specs_at(graph: Graph, sizes: Mapping[str, int]) -> list[Any]:
         A size has no number; the message names it.
     """
     found = [at_sizes(n.spec, sizes) for n in graph.nodes]
-    unknown = names_in([d for spec in found for d in _lengths(spec)])
+    unknown = names_in([d for spec in found for d in lengths_of(spec)])
     if unknown:
         name = min(unknown)
         raise ArgumentError(f"the size {name} has no number. Give it one{at(user_line())}.")
     return found
-
-
-def _lengths(spec: Any) -> list[Any]:
-    if type(spec) is tuple:
-        return [d for s in spec for d in _lengths(s)]
-    return [] if spec is None else list(spec.shape)
-
-
-def at_sizes(spec: Any, sizes: Mapping[str, int]) -> Any:
-    """A spec with numbers in the place of named sizes."""
-    if type(spec) is tuple:
-        return tuple(at_sizes(s, sizes) for s in spec)
-    if spec is None or not sizes:
-        return spec
-    return Spec(substituted(spec.shape, sizes), spec.dtype, spec.weak)
 
 
 def live_bytes(graph: Graph, specs: Sequence[Any], planned: Mapping[int, int]) -> list[int]:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..core.graph import Graph
+from ..core.spec import at_sizes
 from .base import Backend, Run, register_backend
-from .liveness import at_sizes
 from .report import Report, report
 
 

@@ -15,9 +15,12 @@ from typing import Any
 import numpy as np
 
 from ..core.dims import names_in
+from ..core.given import graph as check_graph
+from ..core.given import spelled
 from ..core.graph import Graph
 from ..core.node import Leaf, is_variable
 from ..core.places import short
+from ..core.spec import lengths_of
 from ..errors import ArgumentError, ShapeError, at, user_line
 from ..ops.costs import bytes_of, flops_of, shares_memory
 from .liveness import in_place, live_bytes, specs_at
@@ -222,6 +225,12 @@ def report(graph: Graph, sizes: Mapping[str, int] | None = None, **more: int) ->
     >>> wg.backends.report(graph, n=10).peak_in_place
     328
     """
+    check_graph(graph, "report")
+    if sizes is not None and not isinstance(sizes, Mapping):
+        raise ArgumentError(
+            f"report: sizes is {spelled(sizes)}. Give a number for each name, {{'n': 100}}"
+            f"{at(user_line())}."
+        )
     chosen = _sizes(graph, {**(sizes or {}), **more})
     specs = specs_at(graph, chosen)
     planned = in_place(graph, specs)
@@ -242,7 +251,7 @@ def report(graph: Graph, sizes: Mapping[str, int] | None = None, **more: int) ->
 
 
 def _sizes(graph: Graph, given: dict[str, Any]) -> dict[str, int]:
-    names = names_in([d for n in graph.nodes for s in _flat(n.spec) for d in s.shape])
+    names = names_in([d for n in graph.nodes for d in lengths_of(n.spec)])
     for name in (*sorted(names - given.keys()), *sorted(given.keys() - names)):
         has = "has no number" if name in names else "is not in this graph"
         raise ArgumentError(
@@ -261,12 +270,6 @@ def _sizes(graph: Graph, given: dict[str, Any]) -> dict[str, int]:
                 f"the graph does not serve these sizes: {requirement.reason}{at(user_line())}."
             )
     return chosen
-
-
-def _flat(spec: Any) -> tuple[Any, ...]:
-    if type(spec) is tuple:
-        return tuple(part for s in spec for part in _flat(s))
-    return () if spec is None else (spec,)
 
 
 def _is_input(node: Any) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 from .dims import Dim, is_symbolic, names_in, valued
 from .params import sizes_of, substituted
 from .sizes import note_probed
-from .spec import Spec, spec_of
+from .spec import Spec, at_sizes, lengths_of, spec_of
 
 # Distinct for each name and probe, with all remainders by 2 and 3 among them.
 _PROBES = ((11, 13, 17, 19), (16, 21, 24, 27), (12, 20, 26, 31), (23, 28, 33, 39))
@@ -40,7 +40,7 @@ def probed(op: Any, specs: Sequence[Any], params: Mapping[str, Any]) -> Any:
     probes = [dict(zip(names, sizes, strict=False)) for sizes in _PROBES]
     results = []
     for sizes in probes:
-        examples = [op.example(concrete(s, sizes)) for s in specs]
+        examples = [op.example(at_sizes(s, sizes)) for s in specs]
         with np.errstate(all="ignore"):
             results.append(spec_of(op.run(*examples, **substituted(dict(params), sizes))))
     if isinstance(results[0], tuple):
@@ -54,28 +54,16 @@ def has_sizes(specs: Sequence[Any], params: Mapping[str, Any]) -> bool:
     """Whether a size with a name occurs in the operands or the parameters."""
     if params and sizes_of(params if type(params) is dict else dict(params)):
         return True
-    for spec in specs:
-        for one in spec if isinstance(spec, tuple) else (spec,):
-            if one is not None and is_symbolic(one.shape):
-                return True
-    return False
+    return any(is_symbolic(lengths_of(spec)) for spec in specs)
 
 
 def _dims_of(specs: Sequence[Any], params: Mapping[str, Any]) -> list[Dim]:
     found: dict[Any, None] = {}
     for spec in specs:
-        for one in spec if isinstance(spec, tuple) else (spec,):
-            found.update(dict.fromkeys(n for n in one.shape if isinstance(n, Dim)))
+        found.update(dict.fromkeys(n for n in lengths_of(spec) if isinstance(n, Dim)))
     for name in sizes_of(dict(params)):
         found[Dim({((name, 1),): 1})] = None
     return list(found)
-
-
-def concrete(spec: Any, sizes: Mapping[str, int]) -> Any:
-    """A spec with sizes put in."""
-    if isinstance(spec, tuple):
-        return tuple(concrete(s, sizes) for s in spec)
-    return Spec(tuple(valued(n, sizes) for n in spec.shape), spec.dtype, spec.weak)
 
 
 def _general(results: list[Spec], dims: list[Dim], probes: list[dict[str, int]]) -> Spec:

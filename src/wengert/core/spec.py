@@ -11,11 +11,12 @@ only asks it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from .dims import Length
+from .dims import Length, replaced
 
 Shape = tuple[Any, ...]  # of Length: a length may be a size with a name
 _PYTHON_DTYPE = {
@@ -116,6 +117,22 @@ def example_of(spec: Any) -> Any:
     if spec.weak:
         return spec.dtype.type(1).item()
     return np.ones(spec.shape, spec.dtype)
+
+
+def lengths_of(spec: Any) -> tuple[Length, ...]:
+    """The lengths of all axes; of several outputs those of all."""
+    if isinstance(spec, tuple):
+        return tuple(n for s in spec for n in lengths_of(s))
+    return () if spec is None else spec.shape
+
+
+def at_sizes(spec: Any, sizes: Mapping[str, Any]) -> Any:
+    """The same spec with numbers in the place of named sizes."""
+    if isinstance(spec, tuple):
+        return tuple(at_sizes(s, sizes) for s in spec)
+    if spec is None or not sizes:
+        return spec
+    return Spec(tuple(replaced(n, sizes) for n in spec.shape), spec.dtype, spec.weak)
 
 
 def bare(spec: Any) -> Any:

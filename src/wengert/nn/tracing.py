@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ..core.blocks import Block, Blocks
 from ..core.handle import Handle
 from ..core.node import Constant, is_variable
-from ..core.recording import _Pauses, session
+from ..core.recording import session
 from ..core.tracing import scope
 
 
@@ -31,15 +31,9 @@ class Frame(NamedTuple):
 _frame: Blocks[Frame | None] = Blocks("wengert_module", None)
 
 
-def is_building() -> bool:
-    """Whether a function is being traced here."""
-    opened = session()
-    return opened is not None and not opened.watching
-
-
 def is_traced_call(args: tuple[Any, ...]) -> bool:
     """Whether a module called with these arguments writes lines of a graph."""
-    if _Pauses.count and is_building():
+    if session() is not None:
         return True
     return bool(args) and isinstance(args[0], Handle) and args[0].node.value is None
 
