@@ -14,11 +14,15 @@ name it in ``computation(..., effects=[...])``.
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
-from .core.handle import describe
+import numpy as np
+
+from .core.given import spelled
+from .core.handle import Handle, describe
 from .core.params import stated
-from .errors import ArgumentError, at, user_line
+from .errors import ArgumentError, DtypeError, ShapeError, at, user_line
 from .ops import effects
 from .ops.effects import Retrieved, retrieved
 
@@ -66,8 +70,12 @@ def show(
     x: float64[] 1.0
     2.0
     """
+    if file is not None and not hasattr(file, "write"):
+        raise ArgumentError(f"file={file!r} is not open for writing{at(user_line())}.")
+    if logger is not None and not hasattr(logger, "info"):
+        raise ArgumentError(f"logger={logger!r} is no logger{at(user_line())}.")
     return effects.show(
-        x, **_given(label=_word(label), file=file, logger=logger, gradient=gradient)
+        _value(x), **_given(label=_word(label), file=file, logger=logger, gradient=gradient)
     )
 
 
@@ -91,11 +99,11 @@ def retrieve(x: Any, name: str, *, keep: int = 1, gradient: bool = False) -> Any
     >>> wg.debug.retrieved["sine"]
     array([0., 0.])
     """
-    if not isinstance(keep, int) or keep < 1:
+    if not isinstance(keep, int) or not 1 <= keep <= sys.maxsize:
         raise ArgumentError(f"keep={keep!r}: keep at least one value{at(user_line())}.")
     if not isinstance(name, str):
         raise ArgumentError(f"the name {name!r} is not a word{at(user_line())}.")
-    return effects.retrieve(x, **_given(label=name, keep=keep, gradient=gradient))
+    return effects.retrieve(_value(x), **_given(label=name, keep=keep, gradient=gradient))
 
 
 def log(x: Any, to: Any, label: str | None = None, *, gradient: bool = False) -> Any:
@@ -130,7 +138,9 @@ def log(x: Any, to: Any, label: str | None = None, *, gradient: bool = False) ->
             raise ArgumentError(
                 f"to={to!r}: give the path of a file, or a logger{at(user_line())}."
             ) from error
-    return effects.log(x, to=to, **_given(label=_word(label), gradient=gradient))
+    return effects.log(
+        _value(x, numeric=True), to=to, **_given(label=_word(label), gradient=gradient)
+    )
 
 
 def guard(
@@ -176,6 +186,7 @@ def guard(
     for word, bound in (("low", low), ("high", high)):
         if bound is not None and not isinstance(bound, int | float):
             raise ArgumentError(f"{word}={bound!r} is not a number{at(user_line())}.")
+    x = _value(x, numeric=True)
     spec = describe(x)
     if (low is not None or high is not None) and spec is not None and spec.dtype.kind == "c":
         raise ArgumentError(
@@ -188,6 +199,24 @@ def guard(
 
 def _given(**params: Any) -> dict[str, Any]:
     return stated(params)
+
+
+def _value(x: Any, numeric: bool = False) -> Any:
+    """A value that there is something to say of."""
+    if isinstance(x, Handle):
+        return x
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise ShapeError(
+            f"{spelled(x)}: {str(error).rstrip('.')}. Give it numbers in rows of equal length"
+            f"{at(user_line())}."
+        ) from error
+    if numeric and array.dtype.kind not in "biufc":
+        raise DtypeError(
+            f"{spelled(x)} is no number and no array of numbers. Give one{at(user_line())}."
+        )
+    return x if isinstance(x, np.ndarray | np.generic | float | int | complex) else array
 
 
 def _word(label: Any) -> str | None:

@@ -18,6 +18,7 @@ import numpy as np
 import optree
 
 from ..core import tree
+from ..core.dims import Dim
 from ..core.handle import Handle, describe, shape_of, wrap
 from ..core.node import Node, constant
 from ..core.op import lookup
@@ -326,6 +327,8 @@ def _result(value: Any, batched: bool, axis: Any, size: Any, what: str) -> Any:
             f"{what}: out_axes={axis}, but a result with its rows has {ndim} axes{at(user_line())}."
         )
     if not batched:
+        if isinstance(size, Dim) and not isinstance(value, Handle):
+            value = wrap(constant(value))  # NumPy knows no sizes with names
         value = lookup("broadcast_to")(value, shape=(size, *spec.shape))
     return _moved(value, 0, axis % ndim)
 

@@ -40,7 +40,10 @@ class Named:
     def __init__(self, values: Any, axes: str | Iterable[str]) -> None:
         if isinstance(values, Named):
             values = values.values
-        self.values = values if isinstance(values, Handle) else np.asarray(values)
+        try:
+            self.values = values if isinstance(values, Handle) else np.asarray(values)
+        except ValueError as error:
+            raise ShapeError(f"named: {str(error).rstrip('.')}{at(user_line())}.") from error
         self.axes = names_of(axes)
         if len(shape_of(self.values)) != len(self.axes):
             raise ShapeError(

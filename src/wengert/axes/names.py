@@ -24,6 +24,11 @@ def names_of(axes: str | Iterable[str]) -> Names:
     ShapeError
         One comes twice, or is no word.
     """
+    if not isinstance(axes, Iterable):
+        raise ShapeError(
+            f"the names of axes are {axes!r}. Give one text, 'batch feature', or a sequence of "
+            f"words{at(user_line())}."
+        )
     names = tuple(axes.replace(",", " ").split()) if isinstance(axes, str) else tuple(axes)
     for name in names:
         if not isinstance(name, str) or not name.isidentifier():

@@ -16,10 +16,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Any
 
+from ..core.given import graph as check_graph
+from ..core.given import word
 from ..core.graph import Graph
 from ..core.node import Leaf
 from ..core.op import Op
-from ..errors import BackendError, RegistryError, at, user_line
+from ..errors import ArgumentError, BackendError, RegistryError, at, user_line
 
 Run = Callable[[Sequence[Any]], list[Any]]
 GROUP = "wengert.backends"
@@ -83,6 +85,7 @@ class Backend(ABC):
         BackendError
             The message names operation, backend and the user's line.
         """
+        check_graph(graph, f"the backend {self.name}")
         for node in graph.nodes:
             if not isinstance(node.op, Leaf) and self.lacks(node.op):
                 raise BackendError(
@@ -103,10 +106,16 @@ def register_backend(made: Backend, replace: bool = False) -> Backend:
     RegistryError
         The name is taken, and `replace` is False.
     """
+    if not isinstance(made, Backend):
+        raise ArgumentError(
+            f"a {type(made).__name__} is no backend. Derive from wengert.backends.Backend, and "
+            f"register an instance{at(user_line())}."
+        )
+    word(getattr(made, "name", None), "the name of a backend")
     if made.name in _REGISTRY and not replace:
         raise RegistryError(
             f"a backend named {made.name!r} is registered already. Choose another name, or pass "
-            "replace=True."
+            f"replace=True{at(user_line())}."
         )
     _REGISTRY[made.name] = made
     return made
@@ -150,6 +159,7 @@ def backend(name: str | Backend) -> Backend:
     """
     if isinstance(name, Backend):
         return name
+    word(name, "the name of a backend")
     if name not in _REGISTRY:
         for entry in _found():
             if entry.name == name:

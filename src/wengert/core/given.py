@@ -1,10 +1,10 @@
 """Given: checks of arguments that are of one kind only, with messages of one form.
 
-    function       something that can be called
-    word           a text that is not empty
-    words          one or several
-    whole_numbers  one or several
-    graph          a Wengert list
+function       something that can be called
+word           a text that is not empty
+words          one or several
+whole_numbers  one or several
+graph          a Wengert list
 """
 
 from __future__ import annotations

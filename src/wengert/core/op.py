@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..errors import NotDifferentiableError, RegistryError, at
+from ..errors import NotDifferentiableError, RegistryError, at, user_line
 from .node import Node
 from .probing import has_sizes, probed
 from .spec import example_of, spec_of
@@ -218,7 +218,7 @@ def register(op: AnyOp, replace: bool = False) -> AnyOp:
     if op.name in REGISTRY and not replace:
         raise RegistryError(
             f"An operation named {op.name!r} is registered already. Choose another name, or pass "
-            "replace=True."
+            f"replace=True{at(user_line())}."
         )
     REGISTRY[op.name] = op
     return op
@@ -239,4 +239,6 @@ def lookup(name: str) -> Any:
         hint = "Import the module that defines it."
         if near:
             hint = f"Did you mean {', '.join(near)}?"
-        raise RegistryError(f"No operation named {name!r} is registered. {hint}") from None
+        raise RegistryError(
+            f"No operation named {name!r} is registered. {hint}{at(user_line())}"
+        ) from None

@@ -237,7 +237,7 @@ def infer(op: Op, specs: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, 
                 found = op.infer(specs, params), needs
         except WengertError:
             raise
-        except (TypeError, ValueError, IndexError) as error:
+        except (TypeError, ValueError, IndexError, OverflowError) as error:
             raise refused(op, specs, error) from error
         if len(_inferred) > _LIMIT:
             _inferred.clear()

@@ -19,6 +19,7 @@ from ..backends.base import Backend
 from ..backends.base import backend as backend_of
 from ..core import graph as lists
 from ..core import tree
+from ..core.given import spelled, word
 from ..core.handle import Handle, describe, leaf
 from ..core.node import INPUT, Node, constant, is_variable
 from ..core.rebuild import rebuilt, settled
@@ -238,6 +239,8 @@ def computation(
     (5.0, Tensor([ 0.8, -1.6], dtype=float64, requires_grad=True))
     """
     runner = backend_of(backend)
+    if name is not None:
+        word(name, "the name of a computation")
     if isinstance(outputs, lists.Graph):
         if inputs or updates or effects:
             raise ArgumentError(
@@ -246,7 +249,11 @@ def computation(
             )
         return Computation(_as_graph(outputs, name), runner)
     listed = _inputs_of(inputs)
-    written = _updates_of(updates or {}, listed)
+    written = _updates_of({} if updates is None else updates, listed)
+    if isinstance(effects, Handle | Node | str) or not isinstance(effects, Iterable):
+        raise ArgumentError(
+            f"effects are {spelled(effects)}. Give a list of tensors{at(user_line())}."
+        )
     leaves, structure = tree.flatten(outputs)
     live = tuple(_is_output(x) for x in leaves)
     graph = Graph(
@@ -321,6 +328,11 @@ def _updates_of(updates: Any, listed: Sequence[Node]) -> dict[Node, Node]:
             f"{at(user_line())}."
         )
     found: dict[Node, Node] = {}
+    if not isinstance(updates, Mapping):
+        raise ArgumentError(
+            f"updates are {spelled(updates)}. Give a dictionary from variables to their next values"
+            f"{at(user_line())}."
+        )
     for variable, value in updates.items():
         node = _line(variable, "what is to be updated")
         name = node.name or "a tensor"
@@ -334,7 +346,7 @@ def _updates_of(updates: Any, listed: Sequence[Node]) -> dict[Node, Node]:
                 f"the variable {name} is fed as an input, so it cannot be updated{at(user_line())}."
             )
         new = value.node if isinstance(value, Handle) else value
-        new = new if isinstance(new, Node) else constant(np.asarray(new))
+        new = new if isinstance(new, Node) else constant(_array(new, name))
         if new.spec.shape != node.spec.shape:
             raise ShapeError(
                 f"the update of {name}, {node.spec}, is {new.spec}. A variable keeps its shape"
@@ -347,6 +359,16 @@ def _updates_of(updates: Any, listed: Sequence[Node]) -> dict[Node, Node]:
             )
         found[node] = new
     return found
+
+
+def _array(value: Any, name: str) -> Any:
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise ShapeError(
+            f"the update of {name}: {str(error).rstrip('.')}. Give it numbers in rows of equal "
+            f"length{at(user_line())}."
+        ) from error
 
 
 def _fed_anywhere(graph: Graph) -> Graph:

@@ -126,7 +126,7 @@ def _rewrites(graph: lists.Graph) -> list[Finding]:
 
 def _run(fun: Any, args: Any, kwargs: Any) -> Graph:
     """The list that one run of a function leaves behind."""
-    bound = inspect.signature(fun).bind(*args, **kwargs)
+    bound = _signature(fun).bind(*args, **kwargs)
     leaves, structure = tree.flatten(dict(bound.arguments))
     paths = tree.paths(dict(bound.arguments))
     items = [_variable(x, path) for x, path in zip(leaves, paths, strict=True)]
@@ -136,6 +136,13 @@ def _run(fun: Any, args: Any, kwargs: Any) -> Graph:
     outputs = [x for x in tree.flatten(out)[0] if describe(x) is not None]
     inputs = [x.node for x in items if isinstance(x, Handle) and x.node.op.alias]
     return Graph(*outputs, inputs=inputs, name=name_of(fun))
+
+
+def _signature(fun: Any) -> inspect.Signature:
+    try:
+        return inspect.signature(fun)
+    except ValueError:  # a type or function of C that does not say
+        return inspect.signature(lambda *args, **kwargs: None)
 
 
 def _variable(x: Any, path: str) -> Any:

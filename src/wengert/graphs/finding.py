@@ -7,13 +7,15 @@ scope, with a number where several would be called the same: ``encoder/matmul_2`
 from __future__ import annotations
 
 import difflib
+import operator
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
+from ..core.given import spelled, word
 from ..core.handle import Handle
 from ..core.node import Node
-from ..errors import GraphError, at, user_line
+from ..errors import ArgumentError, GraphError, at, user_line
 from .selectors import holds, selector
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ class Finding:
             hint = f" Did you mean {', '.join(near)}?" if near else ""
             raise GraphError(f"no line of this graph is named {item!r}.{hint}{at(user_line())}")
         try:
-            return graph.nodes[item]
+            return graph.nodes[operator.index(item)]
         except (IndexError, TypeError) as error:
             raise GraphError(
                 f"{item!r} is no line of this graph, which has {len(graph)}. Give an index, a "
@@ -126,6 +128,13 @@ class Finding:
         """
         graph = cast("Graph", self)
 
+        if not callable(pattern):
+            word(pattern, "the pattern of select")
+        for name, value in {"op": op, "scope": scope, "kind": kind, "where": where}.items():
+            if value is not None and not isinstance(value, str):
+                raise ArgumentError(
+                    f"select: {name} is {spelled(value)}. Give it a word{at(user_line())}."
+                )
         given = {"op": op, "scope": scope, "level": level, "kind": kind, "where": where}
         wanted = {k: v for k, v in given.items() if v is not None} | metadata
         fits = (lambda _, node: pattern(node)) if callable(pattern) else selector(pattern)

@@ -1,7 +1,7 @@
 """Parts: what a line depends on, what depends on it, what lies between, and these as graphs.
 
-    ancestors, descendants, between   lines, in the order of the graph
-    subgraph                          some lines computed from some others, as a graph
+ancestors, descendants, between   lines, in the order of the graph
+subgraph                          some lines computed from some others, as a graph
 """
 
 from __future__ import annotations
@@ -123,5 +123,5 @@ class Parts:
 
 
 def _several(items: Any) -> Iterable[Any]:
-    single = isinstance(items, str | int | Node | Handle)
-    return (items,) if single else items
+    several = isinstance(items, Iterable) and not isinstance(items, str | Node | Handle)
+    return items if several else (items,)

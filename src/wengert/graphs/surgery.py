@@ -11,8 +11,9 @@ import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from ..core.given import spelled
 from ..core.graph import Graph as Lines
-from ..core.handle import Handle, wrap
+from ..core.handle import Handle, describe, wrap
 from ..core.node import CONSTANT, Constant, Leaf, Node, constant
 from ..core.op import Op, lookup
 from ..core.params import stated
@@ -56,6 +57,11 @@ class Surgery:
         30.0
         """
         graph = cast("Graph", self)
+        if not isinstance(replacements, Mapping):
+            raise ArgumentError(
+                f"substitute: {spelled(replacements)} does not say what to replace. Give a "
+                f"dictionary from lines to what takes their place{at(user_line())}."
+            )
         new = {graph.line(item): _line(x) for item, x in replacements.items()}
         return self._with(new)
 
@@ -85,6 +91,11 @@ class Surgery:
                 f"substitute{at(user_line())}."
             )
         chosen = lookup(op) if isinstance(op, str) else op
+        if not isinstance(chosen, Op):
+            raise ArgumentError(
+                f"with_operation: {spelled(op)} is no operation. Give one, or the name of one"
+                f"{at(user_line())}."
+            )
         with derivation(node.level) as stem:
             stem.enter(node)
             args = [_handle(a) for a in node.inputs]
@@ -161,4 +172,11 @@ def _handle(node: Node) -> Any:
 def _line(x: Any) -> Node:
     if isinstance(x, Handle):
         return x.node
-    return x if isinstance(x, Node) else constant(x)
+    if isinstance(x, Node):
+        return x
+    if not isinstance(describe(x), Spec):
+        raise ArgumentError(
+            f"{spelled(x)} cannot stand in a graph. Give a tensor, an array or a number"
+            f"{at(user_line())}."
+        )
+    return constant(x)

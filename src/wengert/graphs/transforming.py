@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from ..autodiff import directional, matrices, transforms
 from ..autodiff.batch import axes_of_arguments, vmap
 from ..core import tree
@@ -135,7 +137,7 @@ class Transforming:
         args, kwargs = graph.signature.arguments([n.spec for n in graph.inputs])
         leaves, structure = tree.flatten((args, kwargs))
         axes = axes_of_arguments(in_axes, args, kwargs, len(leaves), what)
-        size = dim(axis_size) if isinstance(axis_size, str) else axis_size
+        size = _rows(axis_size, what)
         wide = [_widened(s, axis, size, what) for s, axis in zip(leaves, axes, strict=True)]
         args, kwargs = tree.unflatten(structure, wide)
         made = vmap(graph, in_axes, out_axes)
@@ -159,6 +161,17 @@ class Transforming:
     def _output_specs(self) -> Any:
         graph = cast("Graph", self)
         return restored(graph.structure[1], [n.spec for n in graph.outputs])
+
+
+def _rows(size: Any, what: str) -> Any:
+    if isinstance(size, str):
+        return dim(size)
+    if isinstance(size, Dim) or (isinstance(size, int | np.integer) and size >= 0):
+        return size if isinstance(size, Dim) else int(size)
+    raise ShapeError(
+        f"{what}: axis_size={size!r} is no number of rows: a whole number, or a name"
+        f"{at(user_line())}."
+    )
 
 
 def _widened(spec: Any, axis: int | None, size: Any, what: str) -> Any:

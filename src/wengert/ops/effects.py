@@ -49,6 +49,7 @@ class Effect(Operation):
     """
 
     effect = True
+    view = True
     notes_where = True
     oracle = staticmethod(_same)
 
@@ -120,6 +121,8 @@ def effect(act: Act) -> Effect:
 class _After(Operation):
     """The first operand, once the others have been computed."""
 
+    kind = "view"
+    view = True
     oracle = staticmethod(_same)
     run = staticmethod(_same)
 

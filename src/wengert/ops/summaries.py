@@ -41,12 +41,20 @@ def summary(x: Any) -> dict[str, Any]:
     with np.errstate(over="ignore"):
         mean = float(np.mean(fine, dtype=np.float64))
     return {
-        "min": fine.min().item(),
-        "max": fine.max().item(),
+        "min": _plain(fine.min()),
+        "max": _plain(fine.max()),
         "mean": mean if np.isfinite(mean) else None,
         "nan": nans,
         "inf": infinite,
     }
+
+
+def _plain(x: Any) -> Any:
+    """A number as JSON knows it; beyond a double's range there is none."""
+    number = x.item()
+    if isinstance(number, int | float):
+        return number
+    return float(number) if np.isfinite(float(number)) else None
 
 
 def entry(x: Any, label: str | None, where: str) -> dict[str, Any]:

@@ -21,7 +21,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ..core.given import graph as check_graph
 from ..core.graph import AnyGraph
+from ..core.handle import Handle
 from ..core.node import Node
 from ..errors import ArgumentError, RegistryError, at, user_line
 from . import algebra, derivatives, exponentials, fold, matrices, shapes, stabilise
@@ -379,6 +381,7 @@ def simplify(
     >>> [line.op.name for line in simplify(graph)]
     ['input', 'logsumexp']
     """
+    check_graph(graph, "simplify")
     chosen = passes if isinstance(passes, Passes) else Passes(_listed(passes))
     if not history:
         return chosen(graph, verify=verify)
@@ -391,4 +394,5 @@ def simplify(
 
 
 def _listed(passes: Any) -> list[Any]:
-    return [passes] if isinstance(passes, str | Pass) else list(passes)
+    several = isinstance(passes, Iterable) and not isinstance(passes, str | Pass | Handle)
+    return list(passes) if several else [passes]

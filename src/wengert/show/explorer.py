@@ -25,6 +25,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from ..errors import ArgumentError, at, user_line
 from .history import steps_of
 from .lines import Names, graph_of
 from .pagedata import Page
@@ -93,7 +94,13 @@ def explore(
     known.update(values_of(graph, values))
     text = _document(Page(names, known).data(steps, title or graph.name))
     if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
+        try:
+            place = Path(path)
+        except TypeError as error:
+            raise ArgumentError(
+                f"{path!r} names no file. Give the path of one{at(user_line())}."
+            ) from error
+        place.write_text(text, encoding="utf-8")
     return text
 
 

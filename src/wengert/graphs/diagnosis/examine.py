@@ -153,7 +153,7 @@ def _element(gradient: Any, index: Any) -> Any:
     array = np.asarray(gradient)
     try:
         element = array[index]
-    except IndexError as error:
+    except (IndexError, TypeError, ValueError, OverflowError) as error:
         raise ArgumentError(
             f"why(..., index={index!r}): {error}. The gradient has shape {array.shape}"
             f"{at(user_line())}."
