@@ -7,7 +7,7 @@ import pytest
 
 import wengert as wg
 from wengert.core.dims import dim
-from wengert.ops.costs import flops_of
+from wengert.ops.costs import flops_of, shares_memory
 
 
 def line_of(f, mark):
@@ -133,6 +133,13 @@ def test_guarded_names_the_slope():
     [note] = told.note("guarded")
     assert "the slope of log" in note.message and note.line == line_of(model, "log")
     assert not wg.explain(wg.grad(lambda x: np.sum(np.sin(x))))(np.ones(3)).note("guarded")
+
+
+def test_what_only_keeps_the_order_is_not_opaque():
+    told = wg.explain(lambda x: wg.after(x * 2.0, np.sum(x)))(np.ones(3))
+    assert told.note("opaque") == []
+    [line] = [n for n in told.graph.nodes if n.op.name == "after"]
+    assert flops(line) == 0 and shares_memory(line)
 
 
 def test_opaque():

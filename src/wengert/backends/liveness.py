@@ -126,9 +126,7 @@ def in_place(graph: Graph, specs: Sequence[Any]) -> dict[int, int]:
     found: dict[int, int] = {}
     for i, gone in enumerate(last_uses(graph)):
         node = graph.nodes[i]
-        if node.op.name == "constant" or not writes_anywhere(node) or specs[i].shape == ():
-            continue
-        if node.op.kind != "elementwise":
+        if node.op.kind != "elementwise" or not writes_anywhere(node) or specs[i].shape == ():
             continue
         for k in gone:
             fits = k != i and specs[k] == specs[i] and writes_anywhere(graph.nodes[k])

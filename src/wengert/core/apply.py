@@ -158,6 +158,7 @@ class Part(Op):
     """One of the outputs of an operation that has several."""
 
     kind = "view"
+    view = True
 
     def __init__(self) -> None:
         super().__init__("part", "One of the outputs of an operation with several outputs.")

@@ -37,11 +37,9 @@ CUBES = {
     "matrix_rank": 4 / 3,
     "expm": 20.0,
 }
-STILL = frozenset({"view", "indexing", "creation", "effect"})
+STILL = frozenset({"view", "indexing", "creation"})
 # Opaque to the engine, but one pass over their elements.
 PASSES = frozenset({"cumprod", "running", "recurrence", "modf", "frexp", "cumsum"})
-NOTHING = frozenset({"after", "slide", "stop_gradient"})
-WITHOUT_MEMORY = frozenset({"full", "broadcast_to", "part", "stop_gradient", "after"})
 
 
 def flops_of(node: Node, operands: Sequence[Any], spec: Any) -> Any:
@@ -61,7 +59,7 @@ def flops_of(node: Node, operands: Sequence[Any], spec: Any) -> Any:
         None if it cannot be known.
     """
     op = node.op
-    if isinstance(op, Leaf) or op.effect or op.name in NOTHING or op.kind in STILL:
+    if isinstance(op, Leaf) or op.effect or op.kind in STILL or op.name == "slide":
         return 0
     if op.name in PASSES or op.kind == "reduction":
         return operands[0].size
@@ -113,4 +111,4 @@ def shares_memory(node: Node) -> bool:
 
     An estimate: a reshape copies where the memory does not lie in order.
     """
-    return node.op.name in WITHOUT_MEMORY or node.op.effect or node.op.view
+    return node.op.view or node.op.name == "full"  # one number, however often it is read

@@ -45,7 +45,7 @@ def _note(kind: str, message: str, node: Node) -> Finding:
 
 def _opaque(node: Node, graph: Graph) -> Iterator[Finding]:
     op: Any = node.op
-    if op.kind != "opaque" or op.name in ("part", "stop_gradient"):
+    if op.kind != "opaque":
         return
     whose = "a library" if getattr(op, "trusted", False) else "the user"
     yield _note(

@@ -75,8 +75,7 @@ def _repeated(lines: Sequence[Node], least: int) -> list[Finding]:
     """The same operation on the same operands, more than once."""
     groups: dict[Any, list[Node]] = defaultdict(list)
     for node in lines:
-        views = node.op.name in ("stop_gradient", "part") or node.op.view
-        if views or node.level:  # what a derivative repeats is not the user's to change
+        if node.op.view or node.level:  # what a derivative repeats is not the user's to change
             continue
         operands = tuple(id(a) if isinstance(a, Node | np.ndarray) else repr(a) for a in node.args)
         groups[(node.op, operands, frozen(node.params) if node.params else None)].append(node)
