@@ -466,6 +466,14 @@ def test_10_1_branches_not_taken_in_a_graph():
     assert fed(0.0, 1000.0) == 0.0
     assert np.isnan(wg.trace(fed)(1.0, 1.0)(0.0, 1000.0))
 
+    def written_out(x):
+        return 1.0 / (1.0 + np.exp(-x))
+
+    with np.errstate(all="ignore"):
+        assert wg.grad(written_out)(-800.0) == 0.0
+    graph = wg.trace(wg.grad(written_out))(1.0)
+    assert np.isnan(graph(-800.0)) and graph.simplify()(-800.0) == 0.0
+
 
 def test_10_2_eigenvalues_in_a_graph():
     a = np.diag([1.0, 2.0])

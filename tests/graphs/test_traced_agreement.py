@@ -103,7 +103,11 @@ def test_true_beside_a_number_is_refused():
 
 # ---- reductions --------------------------------------------------------------------------------
 
-I, F, B = np.array([1, -2, 3]), np.array([1, 2, 3], np.float32), np.array([True, False])
+WHOLE, SINGLE, TRUTHS = (
+    np.array([1, -2, 3]),
+    np.array([1, 2, 3], np.float32),
+    np.array([True, False]),
+)
 REDUCED = {
     "max from": lambda x: np.max(x, initial=1.5),
     "min from": lambda x: np.min(x, initial=-0.5),
@@ -120,7 +124,7 @@ REDUCED = {
 
 
 @pytest.mark.parametrize("name", REDUCED)
-@pytest.mark.parametrize("x", [I, F, B, np.float32(2.0), 2.5, 3], ids=str)
+@pytest.mark.parametrize("x", [WHOLE, SINGLE, TRUTHS, np.float32(2.0), 2.5, 3], ids=str)
 def test_reductions_keep_the_dtypes_of_numpy(name, x):
     f = REDUCED[name]
     assert_same(wg.trace(f)(x)(x), f(x))
@@ -150,3 +154,34 @@ def test_a_mask_times_minus_one_is_simplified_to_no_negative_of_truth_values():
 
     x = np.array([-1.0, 0.5, 2.0])
     assert_same(wg.trace(f)(x).simplify()(x), f(x))
+
+
+# ---- what NumPy takes as more or less than it is -----------------------------------------------
+
+NUMBERS = {
+    "argsort": np.argsort,
+    "argpartition": lambda x: np.argpartition(x, 0),
+    "argsort of all": lambda x: np.argsort(x, axis=None),
+    "sort of all": lambda x: np.sort(x, axis=None),
+    "angle": np.angle,
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("x", [np.float32(2.0), np.float64(-1.5), np.int8(-3), np.bool_(True)])
+def test_numbers_are_taken_as_numpy_takes_them(name, x):
+    f = NUMBERS[name]
+    graph = wg.trace(f)(x)
+    assert graph.outputs[0].spec.shape == np.shape(f(x))
+    assert_same(graph(x), f(x))
+    assert_same(f(wg.tensor(x)), f(x))
+
+
+def test_a_maximum_of_nothing_has_the_dtype_of_what_is_not_there():
+    x = np.zeros((0, 3), np.int32)
+    assert_same(np.max(wg.tensor(x), initial=0.5), np.max(x, initial=0.5))
+
+
+def test_interp_of_other_lengths_is_a_shape_error():
+    with pytest.raises(wg.errors.ShapeError, match="interp"):
+        wg.trace(lambda y: np.interp(0.5, np.arange(3.0), y))(wg.spec("n"))

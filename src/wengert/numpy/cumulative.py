@@ -299,7 +299,10 @@ def interp(
         fp = np.concatenate([fp[-1:], fp, fp[:1]])
         left = right = None
     if xp.shape != fp.shape or xp.ndim != 1 or not xp.shape[0]:
-        raise ValueError("fp and xp are not of the same length.")
+        raise ShapeError(
+            f"interp: xp of shape {xp.shape} and fp of shape {fp.shape}: they have one axis and "
+            f"the same length, which is not 0{at(user_line())}."
+        )
     points, wanted, count = value_of(xp), value_of(x), xp.shape[0]
     below = wanted < points[0]
     above = wanted > points[-1]

@@ -13,7 +13,7 @@ import numpy as np
 from ..core.handle import dtype_of, shape_of
 from ..errors import ShapeError, at, user_line
 from ..kinds.reduction import Axis, count_along
-from ..ops import reductions
+from ..ops import casts, reductions
 from .dispatch import counterpart
 from .options import NOTHING, cast_initial, given, kept, masked
 
@@ -35,7 +35,7 @@ def _extreme(op: Any, a: Any, axis: Axis, keepdims: Any, initial: Any, where: An
     if count_along(shape, axis):
         return combine(op(a, axis=axis, keepdims=kept(keepdims)), initial)
     empty = reductions.sum(a, axis=axis, keepdims=kept(keepdims))  # zeros of the right shape
-    return empty + initial
+    return casts.astype(empty, dtype_of(a)) + initial
 
 
 @counterpart(np.max)

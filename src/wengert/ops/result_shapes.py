@@ -217,7 +217,13 @@ def _positions_like(x: Spec, *_: Any, **__: Any) -> Spec:
     return Spec(x.shape, np.dtype(np.intp))
 
 
-for _op in (sorting.argsort, sorting.argpartition, sorting.lexsort, sorting.digitize):
+def _order_of(x: Spec, *_: Any, **__: Any) -> Spec:
+    return Spec(x.shape or (1,), np.dtype(np.intp))  # NumPy takes a number as a list of one
+
+
+for _op in (sorting.argsort, sorting.argpartition):
+    _op.spec(_order_of)
+for _op in (sorting.lexsort, sorting.digitize):
     _op.spec(_positions_like)
 
 
