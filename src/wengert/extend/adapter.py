@@ -44,6 +44,16 @@ from ..kinds.opaque import Opaque, fits
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 
 
+def is_written_out(cls: type, values: Sequence[Any]) -> bool:
+    """Whether an operator of the library is written into a graph as NumPy's functions.
+
+    It is, if it says of itself that it is ``elementary``: its value is one of NumPy's functions of
+    its operands. Then the graph can be kept, simplified and mapped over rows. What derives from it
+    has rules of its own, and does not inherit that.
+    """
+    return "elementary" in cls.__dict__ and any(map(is_traced, values))
+
+
 class UserOperation(Opaque):
     """An opaque operation whose value and rules are a user's code.
 

@@ -32,6 +32,7 @@ def _op(
             x.generate_add_delta(adjoints, contribution)
 
     body: dict[str, Any] = {"__doc__": doc, "__module__": __name__, "transform": transform}
+    body["elementary"] = True
     if adjoint is None:
         body["discrete"] = True
     else:

@@ -40,6 +40,8 @@ class _Elementwise(NaryOperator):
 class Add(_Elementwise):
     """The sum of all parents."""
 
+    elementary = True
+
     commutative = True
 
     def compute(self, *values: Any) -> Any:
@@ -57,6 +59,8 @@ class Add(_Elementwise):
 @maker("mul")
 class Mul(_Elementwise):
     """The product of all parents."""
+
+    elementary = True
 
     commutative = True
 
@@ -85,6 +89,8 @@ class _Pair(BinaryOperator):
 class Sub(_Pair):
     """x - y."""
 
+    elementary = True
+
     def compute(self, x: Any, y: Any) -> Any:
         """The difference."""
         return np.subtract(x, y)
@@ -97,6 +103,8 @@ class Sub(_Pair):
 @maker("div")
 class Div(_Pair):
     """x / y."""
+
+    elementary = True
 
     def get_data_type(self) -> np.dtype[Any]:
         """Floating, also for whole numbers."""
@@ -115,6 +123,8 @@ class Div(_Pair):
 @maker("power")
 class Power(_Pair):
     """x ** y; derivative by x is 0 where y is 0, by y is 0 where x is 0."""
+
+    elementary = True
 
     def compute(self, x: Any, y: Any) -> Any:
         """The power."""
@@ -138,6 +148,8 @@ class Power(_Pair):
 @maker("matmul")
 class MatMul(BinaryOperator):
     """The product of matrices, or of stacks of matrices."""
+
+    elementary = True
 
     def __init__(self, graph: OperatorGraph, x: Any, y: Any) -> None:
         x, y = graph.as_node(x), graph.as_node(y)
@@ -179,6 +191,7 @@ def _unary(name: str, function: Any, grad: Callable[..., GraphNode], doc: str) -
     body = {
         "__doc__": doc,
         "__module__": __name__,
+        "elementary": True,
         "get_data_type": get_data_type,
         "compute": compute,
         "get_parent_grad": get_parent_grad,

@@ -38,7 +38,7 @@ from ..errors import (
 )
 from ..kinds.opaque import fits
 from ..ops.casts import astype
-from .adapter import accumulate, failed
+from .adapter import accumulate, failed, is_written_out
 from .operators import AbstractOperator, Messages, NodeType
 
 # Filled by the modules above this one: operator_library.py and operator_lines.py.
@@ -354,7 +354,8 @@ class OperatorGraph:
 
     def run(self, operator: AbstractOperator, values: Sequence[Any]) -> Any:
         """One operator on values; on tensors it becomes a line of the tape."""
-        if any(isinstance(v, Handle) for v in values):
+        handles = any(isinstance(v, Handle) for v in values)
+        if handles and not is_written_out(type(operator), values):
             return LINE_OF[0](operator)(*values)
         return operator.compute(*values)
 

@@ -251,7 +251,7 @@ def _logical(base: type, name: str, function: Callable[..., Any], doc: str) -> t
         return function(*values)
 
     compute.__doc__ = doc
-    body = {"__doc__": doc, "__module__": __name__, "compute": compute}
+    body = {"__doc__": doc, "__module__": __name__, "elementary": True, "compute": compute}
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().replace("is_na_n", "is_nan")
     return maker(words)(type(name, (base,), body))
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core.handle import describe
-from .adapter import UserOperation, name_in_module, params_key
+from .adapter import UserOperation, is_written_out, name_in_module, params_key
 from .operator_graph import LINE_OF, MAKERS, OperatorGraph
 from .operators import AbstractOperator, LogicalOperator, OrphanOperator
 
@@ -82,6 +82,12 @@ class OperatorOperation(UserOperation):
         self.discrete = issubclass(cls, LogicalOperator | OrphanOperator)
         self.__doc__ = cls.__doc__
         self._lines: dict[Any, OperatorLine] = {}
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """The operator on values; one of the library is in a graph what NumPy writes there."""
+        if is_written_out(self.cls, args):
+            return self._value(*args, **params)
+        return super().__call__(*args, **params)
 
     def line(self, values: Sequence[Any], params: Mapping[str, Any]) -> OperatorLine:
         """The operator for operands of these shapes and dtypes."""

@@ -38,6 +38,8 @@ class _Shaped(UnaryOperator):
 class Reshape(_Shaped):
     """The same elements in another shape."""
 
+    elementary = True
+
     def compute(self, x: Any) -> Any:
         """Another shape."""
         return np.reshape(x, self.shape)
@@ -50,6 +52,8 @@ class Reshape(_Shaped):
 @maker("broadcast")
 class Broadcast(_Shaped):
     """Repeated along axes of length one."""
+
+    elementary = True
 
     def compute(self, x: Any) -> Any:
         """Repeated."""
@@ -64,6 +68,8 @@ class Broadcast(_Shaped):
 class SumTo(_Shaped):
     """Summed over axes that broadcasting would have repeated."""
 
+    elementary = True
+
     def compute(self, x: Any) -> Any:
         """Summed."""
         return lookup("sum_to")(x, shape=self.shape)  # type: ignore[operator]
@@ -76,6 +82,8 @@ class SumTo(_Shaped):
 @maker("sum")
 class Sum(UnaryOperator):
     """The sum over some axes, or all."""
+
+    elementary = True
 
     def __init__(self, graph: OperatorGraph, parent: Any, axis: Any = None) -> None:
         parent = graph.as_node(parent)
@@ -102,6 +110,8 @@ class Sum(UnaryOperator):
 class Transpose(UnaryOperator):
     """The last two axes exchanged."""
 
+    elementary = True
+
     def __init__(self, graph: OperatorGraph, parent: Any) -> None:
         parent = graph.as_node(parent)
         *batch, rows, columns = parent.shape
@@ -119,6 +129,8 @@ class Transpose(UnaryOperator):
 @maker("cast")
 class Cast(UnaryOperator):
     """Another data type; to whole numbers it has no derivative."""
+
+    elementary = True
 
     def __init__(self, graph: OperatorGraph, parent: Any, data_type: Any) -> None:
         super().__init__(graph, parent)
@@ -144,6 +156,8 @@ class Cast(UnaryOperator):
 @maker("select")
 class Select(BinaryOperator):
     """x where a condition holds, else y; the condition is an argument."""
+
+    elementary = True
 
     def __init__(self, graph: OperatorGraph, condition: Any, x: Any, y: Any) -> None:
         nodes = [graph.as_node(n) for n in (condition, x, y)]

@@ -274,6 +274,8 @@ class Adjoints(Mapping[Op, Op]):
 class Fit(Op):
     """A contribution in the space of the value it belongs to: broadcasting undone."""
 
+    elementary = True
+
     def __init__(self, contribution: Any, like: Op, of: str = "a rule") -> None:
         super().__init__(contribution, like)
         self.of = of
@@ -291,6 +293,8 @@ class Fit(Op):
 
 class Expand(Op):
     """A value repeated to the shape of another."""
+
+    elementary = True
 
     def __init__(self, value: Any, like: Op) -> None:
         super().__init__(value, like)

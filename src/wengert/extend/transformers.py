@@ -23,10 +23,18 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle
+from ..core.handle import Handle, shape_of
 from ..core.op import lookup
 from ..errors import OperandError, RegistryError, at, user_line
-from .adapter import UserOperation, fitted, has_derivative, name_in_module, one_like, params_key
+from .adapter import (
+    UserOperation,
+    fitted,
+    has_derivative,
+    is_written_out,
+    name_in_module,
+    one_like,
+    params_key,
+)
 from .ops import Op, Placeholder, adjoints_of, ordered_ops, twin_of
 
 TRANSFORMERS: dict[str, type[Transformer]] = {}
@@ -58,8 +66,8 @@ class Transformer:
 
     def expand(self, value: Any, like: Any) -> Any:
         """A value repeated to the shape of another."""
-        shape = np.shape(like) if isinstance(like, np.ndarray | np.generic) else ()
-        return value if np.shape(value) == shape else lookup("broadcast_to")(value, shape=shape)  # type: ignore[operator]
+        shape = shape_of(like) if isinstance(like, np.ndarray | np.generic | Handle) else ()
+        return value if shape_of(value) == shape else lookup("broadcast_to")(value, shape=shape)  # type: ignore[operator]
 
     def one_like(self, value: Any, what: str) -> Any:
         """One of a value's type."""
@@ -69,7 +77,9 @@ class Transformer:
 
     def run(self, op: Op, values: Sequence[Any]) -> Any:
         """One op on the values of its arguments."""
-        if any(isinstance(v, Handle) for v in values):
+        handles = any(isinstance(v, Handle) for v in values)
+        plain = type(self) is NumPyTransformer and is_written_out(type(op), values)
+        if handles and not plain:
             return line_of(op, self)(*values)
         return self.implementation(op, values)
 
@@ -289,6 +299,12 @@ class OpOperation(UserOperation):
         super().__init__(self._value, name_in_module(cls), vjp=rule, discrete=cls.discrete)
         self.__doc__ = cls.__doc__
         self._lines: dict[Any, OpLine] = {}
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """The op on values; one of the library is written into a graph as NumPy's function."""
+        if is_written_out(self.cls, args):
+            return self._value(*args, **params)
+        return super().__call__(*args, **params)
 
     def line(self, count: int, params: Mapping[str, Any]) -> OpLine:
         """The op on so many placeholders."""

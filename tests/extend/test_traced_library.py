@@ -1,0 +1,115 @@
+"""Operators of the library in graphs: NumPy's own lines, so that graphs can be kept and mapped."""
+
+import io
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import extend
+from wengert.extend import op_library, operator_arithmetic, operator_library
+
+rng = np.random.default_rng(0)
+X, Y, SQUARE = rng.uniform(0.5, 1.5, (2, 3)), rng.uniform(0.5, 1.5, 3), rng.normal(size=(2, 2))
+OPERANDS = {"Where": (X > 1.0, X, Y), "MatMul": (SQUARE, X)}
+PAIRS = "Add Subtract Multiply Divide Maximum Power Sub Mul Div Greater Less Equal".split()
+
+LIBRARY = [
+    cls
+    for module in (op_library, operator_arithmetic)
+    for cls in vars(module).values()
+    if isinstance(cls, type) and cls.__module__ == module.__name__ and "elementary" in vars(cls)
+]
+
+
+def _operands(cls):
+    return OPERANDS.get(cls.__name__, (X, Y) if cls.__name__ in PAIRS else (X,))
+
+
+@pytest.mark.parametrize("cls", LIBRARY, ids=lambda c: f"{c.__module__[15:]}.{c.__name__}")
+def test_an_operator_of_the_library_is_numpy_in_a_graph(cls):
+    op, operands = extend.as_operation(cls), _operands(cls)
+    graph = wg.trace(op)(*[wg.spec(x.shape, x.dtype) for x in operands])
+    assert not [n for n in graph if n.op.name.startswith("wengert.extend")]
+    np.testing.assert_array_equal(graph(*operands), op(*operands))
+    wg.save(graph, io.BytesIO())
+    if graph.outputs[0].spec.dtype.kind != "f":
+        return
+    by = tuple(i for i, x in enumerate(operands) if x.dtype.kind == "f")
+
+    def f(*xs):
+        return np.sum(np.sin(op(*xs)))
+
+    slopes = wg.trace(f)(*[wg.spec(x.shape, x.dtype) for x in operands]).grad(argnums=by)
+    for ours, eager in zip(slopes(*operands), wg.grad(f, by)(*operands), strict=True):
+        np.testing.assert_allclose(ours, eager, rtol=1e-12, atol=1e-14)
+
+
+def _operator():
+    class Squared(extend.UnaryOperator):
+        """The square."""
+
+        def compute(self, x):
+            return x * x
+
+        def get_parent_grad(self, my_grad, index):
+            return my_grad * (2.0 * self.parent)
+
+    return Squared
+
+
+def _op():
+    class Squared(extend.Op):
+        """The square."""
+
+        def __init__(self, x):
+            super().__init__(x)
+
+        def transform(self, transformer, x):
+            return transformer.multiply(x, x)
+
+        def generate_adjoints(self, adjoints, delta, x):
+            x.generate_add_delta(adjoints, 2.0 * x * delta)
+
+    return Squared
+
+
+@pytest.mark.parametrize("make", [_operator, _op])
+def test_the_rules_of_users_operators_are_numpy_in_a_graph(make, request):
+    """So derivatives are kept, and Hessians are taken for all sizes."""
+    name = f"{request.node.name}.squared"
+    square = extend.as_operation(make(), name=name)
+    graph = wg.trace(lambda x: np.sum(square(x) * x))(wg.spec("n"))
+    slope = graph.grad()
+    assert {n.op.name for n in slope if "." in n.op.name} == {name}
+    file = io.BytesIO()
+    wg.save(slope, file)
+    file.seek(0)
+    x = np.array([1.0, 2.0])
+    np.testing.assert_allclose(wg.load(file)(x), 3 * x**2)
+    np.testing.assert_allclose(graph.hessian()(x), np.diag(6 * x))
+
+
+def test_what_derives_from_the_library_keeps_its_own_rules():
+    class Straight(op_library.Exp):
+        """exp with a derivative of 1."""
+
+        def generate_adjoints(self, adjoints, delta, x):
+            x.generate_add_delta(adjoints, delta)
+
+    class Cut(operator_arithmetic.Exp):
+        """exp with a derivative of 2."""
+
+        def get_parent_grad(self, my_grad, index):
+            return my_grad * 2.0
+
+    for cls, slope in ((Straight, 1.0), (Cut, 2.0)):
+        op = extend.as_operation(cls)
+        assert float(wg.trace(lambda x, op=op: op(x))(1.0).grad()(3.0)) == slope
+
+
+def test_logical_operators_too():
+    op = extend.as_operation(operator_library.Greater)
+    graph = wg.trace(lambda x, y: np.where(op(x, y), x, y))(wg.spec("n"), wg.spec("n"))
+    assert graph([1.0, 2.0], [2.0, 1.0]).tolist() == [2.0, 2.0]
+    assert graph.select(op="greater")
