@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -127,21 +127,21 @@ def _weight(x: Any) -> int:
     """A bound of the terms of all lengths in specs or parameters, multiplied out."""
     if isinstance(x, Dim):
         return weight(x)
-    parts: Any = ()
-    if isinstance(x, Spec):
-        parts = x.shape
-    elif isinstance(x, dict):
-        parts = x.values()
-    elif isinstance(x, slice):
-        parts = (x.start, x.stop, x.step)
-    elif isinstance(x, tuple | list):
-        parts = x
     total = 1
-    for part in parts:
+    for part in x.shape if isinstance(x, Spec) else _parts(x):
         total *= _weight(part)
         if total > _ALL_TERMS:
             break
     return total
+
+
+def _parts(x: Any) -> Iterable[Any]:
+    """What a parameter is made of; nothing for what has no parts."""
+    if isinstance(x, dict):
+        return x.values()
+    if isinstance(x, slice):
+        return x.start, x.stop, x.step
+    return x if isinstance(x, tuple | list) else ()
 
 
 def _elements(spec: Any) -> int:
@@ -165,15 +165,8 @@ def _extent(x: Any, limit: int) -> int:
         return max(1, abs(x({name: _PROBE for name in x.names})))
     if isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "iu":
         return max(1, int(np.sum(np.abs(np.asarray(x, float)))))
-    parts: Sequence[Any] = ()
-    if isinstance(x, dict):
-        parts = list(x.values())
-    elif isinstance(x, slice):
-        parts = (x.start, x.stop, x.step)
-    elif isinstance(x, tuple | list):
-        parts = x
     total = 1
-    for part in parts:
+    for part in _parts(x):
         total *= _extent(part, limit)
         if total > limit:
             break

@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-INK, BLUE, RED, GREY = "#222222", "#2f6db3", "#b8402a", "#8a939c"
+INK, BLUE, RED = "#222222", "#2f6db3", "#b8402a"
 
 
 def training_picture(
