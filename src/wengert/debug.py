@@ -106,7 +106,14 @@ def retrieve(x: Any, name: str, *, keep: int = 1, gradient: bool = False) -> Any
     return effects.retrieve(_value(x), **_given(label=name, keep=keep, gradient=gradient))
 
 
-def log(x: Any, to: Any, label: str | None = None, *, gradient: bool = False) -> Any:
+def log(
+    x: Any,
+    to: Any,
+    label: str | None = None,
+    *,
+    bins: int | None = None,
+    gradient: bool = False,
+) -> Any:
     """Write a line of JSON about a value; return the value.
 
     The line has ``time``, ``label``, ``dtype``, ``shape``, ``min``, ``max`` and ``mean`` of the
@@ -119,6 +126,9 @@ def log(x: Any, to: Any, label: str | None = None, *, gradient: bool = False) ->
     to : path or logging.Logger
         A file to append to, in one write for each line; or a logger, at level INFO.
     label : str, optional
+    bins : int, optional
+        For a histogram of the finite elements, too: ``counts`` of so many bins, and their
+        ``edges``.
     gradient : bool
         Whether to log the cotangent too.
 
@@ -131,6 +141,8 @@ def log(x: Any, to: Any, label: str | None = None, *, gradient: bool = False) ->
     >>> line["label"], line["mean"], line["nan"]
     ('x', 2.0, 1)
     """
+    if bins is not None and (not isinstance(bins, int) or isinstance(bins, bool) or bins < 1):
+        raise ArgumentError(f"bins={bins!r}: give a number of bins{at(user_line())}.")
     if not hasattr(to, "info"):
         try:
             to = os.fspath(to)
@@ -138,9 +150,8 @@ def log(x: Any, to: Any, label: str | None = None, *, gradient: bool = False) ->
             raise ArgumentError(
                 f"to={to!r}: give the path of a file, or a logger{at(user_line())}."
             ) from error
-    return effects.log(
-        _value(x, numeric=True), to=to, **_given(label=_word(label), gradient=gradient)
-    )
+    given = _given(label=_word(label), bins=bins, gradient=gradient)
+    return effects.log(_value(x, numeric=True), to=to, **given)
 
 
 def guard(

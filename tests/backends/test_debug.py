@@ -323,3 +323,40 @@ def test_rewriting_keeps_effects_and_their_order(capsys):
         assert len(simple.effects) == 4
         simple([1.0, 2.0])
         assert [s[0] for s in capsys.readouterr().out.splitlines()] == ["a", "b", "b", "c"]
+
+
+def test_a_log_has_a_histogram(tmp_path):
+    path = tmp_path / "log.jsonl"
+
+    def f(x):
+        return np.sum(wg.debug.log(x, path, "x", bins=2, gradient=True) ** 2)
+
+    graph = wg.trace(f)(wg.spec("n")).grad()
+    graph([0.0, 1.0, 4.0, np.nan])
+    value, cotangent = map(json.loads, path.read_text().splitlines())
+    assert (value["counts"], value["edges"]) == ([2, 1], [0.0, 2.0, 4.0])
+    assert cotangent["counts"] == [2, 1] and cotangent["nan"] == 1
+
+
+@pytest.mark.parametrize(
+    ("x", "counts"),
+    [
+        ([], []),
+        ([np.nan, np.inf], []),
+        ([2.0, 2.0], [2]),
+        ([-1.7e308, 1.7e308], [2]),
+        ([3 + 4j, 0j], [1, 0, 1]),
+        ([True, False, True], [1, 0, 2]),
+        ([1.0, np.nextafter(1.0, 2.0)], [2]),
+    ],
+)
+def test_histograms_of_odd_values(x, counts, tmp_path):
+    wg.debug.log(np.array(x), tmp_path / "log", bins=3)
+    line = json.loads((tmp_path / "log").read_text())
+    assert line["counts"] == counts and len(line["edges"]) == (len(counts) + 1 if counts else 0)
+
+
+@pytest.mark.parametrize("bins", [0, -1, 2.5, True, "auto"])
+def test_bins_that_are_no_number_are_refused(bins, tmp_path):
+    with pytest.raises(ArgumentError, match="bins="):
+        wg.debug.log(np.ones(2), tmp_path / "log", bins=bins)

@@ -212,9 +212,9 @@ class _Nowhere:
 
 
 @effect
-def log(x: Any, where: str, *, to: Any, label: Any = None) -> None:
+def log(x: Any, where: str, *, to: Any, label: Any = None, bins: int | None = None) -> None:
     """Append a line of JSON about a value to a file, or send it to a logger."""
-    write_line(to, entry(x, label, where))
+    write_line(to, entry(x, label, where, bins))
 
 
 log.kept = False  # a graph from elsewhere must not choose files to write to

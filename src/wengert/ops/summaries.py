@@ -1,6 +1,7 @@
 """Summaries: what a log says of a value, and how a line of it is written.
 
 summary     least, largest and mean finite element, how many are NaN or infinite
+histogram   how many finite elements lie in each of some bins
 entry       a summary with label, spec, time and the user's line
 write_line  one line of JSON, appended in one piece to a file, or sent to a logger
 """
@@ -26,9 +27,7 @@ def summary(x: Any) -> dict[str, Any]:
         ``min``, ``max`` and ``mean`` of the finite elements (None if there are none), ``nan`` and
         ``inf``: how many there are.
     """
-    array = np.asarray(x)
-    if array.dtype.kind == "c":
-        array = np.abs(array)
+    array = _real(x)
     if array.dtype.kind in "biu":
         fine, nans, infinite = array, 0, 0
     else:
@@ -57,7 +56,31 @@ def _plain(x: Any) -> Any:
     return float(number) if np.isfinite(float(number)) else None
 
 
-def entry(x: Any, label: str | None, where: str) -> dict[str, Any]:
+def histogram(x: Any, bins: int) -> dict[str, list[float]]:
+    """How the finite elements are spread; of complex elements their magnitude.
+
+    Returns
+    -------
+    dict
+        ``counts``, one for each bin, and ``edges``, one more; empty if there is no such element.
+    """
+    array = _real(x).astype(np.float64)
+    fine = array[np.isfinite(array)]
+    if fine.size == 0:
+        return {"counts": [], "edges": []}
+    low, high = float(fine.min()), float(fine.max())
+    if not np.isfinite(high - low) or high - low < bins * np.spacing(max(abs(low), abs(high))):
+        return {"counts": [fine.size], "edges": [low, high]}  # no room for edges in between
+    counts, edges = np.histogram(fine, bins)
+    return {"counts": counts.tolist(), "edges": edges.tolist()}
+
+
+def _real(x: Any) -> Any:
+    array = np.asarray(x)
+    return np.abs(array) if array.dtype.kind == "c" else array
+
+
+def entry(x: Any, label: str | None, where: str, bins: int | None = None) -> dict[str, Any]:
     """A line of a log about a value."""
     spec = spec_of(x)
     return {
@@ -66,6 +89,7 @@ def entry(x: Any, label: str | None, where: str) -> dict[str, Any]:
         "dtype": str(spec.dtype),
         "shape": list(spec.shape),
         **summary(x),
+        **({} if bins is None else histogram(x, bins)),
         "where": where,
     }
 
