@@ -2,6 +2,7 @@
 
     maps        every module opens with a docstring that says what it holds: 3 lines or more,
                 one or more in an __init__.py; that of a folder names every module in it
+    privacy     a name that begins with an underscore is used in its own file only
     sizes       a file has at most 450 lines, a function at most 60 beside its docstring
     promises    no note to do something later: do it, or write it down where users can read it
     neutrality  no file names a host of a package index or a path of the machine it was written on,
@@ -84,6 +85,21 @@ def test_module_opens_with_a_map(path):
     assert docstring, "no docstring: say what the module holds, why, and where to begin"
     lines = [line for line in docstring.splitlines() if line.strip()]
     assert path.name == "__init__.py" or len(lines) >= MAP_LIMIT, f"a map of {len(lines)} line(s)"
+
+
+# The one door reads the state of recording itself: a call would cost a tenth of an operation.
+OPENED = {"core/apply.py"}
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if relative(p) not in OPENED], ids=relative)
+def test_private_names_stay_in_their_file(path):
+    imported = [
+        alias.name
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.level
+        for alias in node.names
+    ]
+    assert [name for name in imported if re.match("_[a-zA-Z]", name)] == []
 
 
 FOLDER_MAPS = [path for path in MODULES if path.name == "__init__.py" and path.parent != PACKAGE]

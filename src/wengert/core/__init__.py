@@ -10,5 +10,6 @@ what is held   handle.py the mutable reference; versions.py large arrays written
 the list       graph.py in order; equality.py whether two say the same; rebuild.py copied, changed
 sizes          dims.py lengths with names (polynomials.py their algebra); sizes.py what holds of
                many; probing.py shapes found by trying
-beside them    tree.py containers; blocks.py what holds in a block; locks.py across a fork
+beside them    tree.py containers; blocks.py what holds in a block; locks.py across a fork;
+               given.py what users give, checked
 """

@@ -83,10 +83,11 @@ def save(what: Any, file: Any, *, where: str | None = "name") -> None:
     >>> float(kept["graph"](np.zeros(4))), kept["graph"].grad()(np.zeros(2)), kept["epoch"]
     (0.0, array([1., 1.]), 3)
     """
-    _write(what, file, where, exclusive=False)
+    write_file(what, file, where, exclusive=False)
 
 
-def _write(what: Any, file: Any, where: str | None, exclusive: bool) -> None:
+def write_file(what: Any, file: Any, where: str | None, exclusive: bool) -> None:
+    """What `save` does; `exclusive` refuses a file that is there already."""
     if where not in _PLACES:
         raise ArgumentError(f"save: where={where!r} is none of {_PLACES}{at(user_line())}.")
     if files.is_path(what) and not files.is_path(file) and not hasattr(file, "write"):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError, FileError, RegistryError, at, user_level, user_line
-from .saving import _write, load
+from .saving import load, write_file
 
 _NAME = re.compile(r"^snapshot-(\d{6,18})-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.wengert$")
 _lock = threading.Lock()
@@ -74,7 +74,7 @@ def snapshot(
             date = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
             path = place / f"snapshot-{number:06d}-{date}.wengert"
             try:
-                _write(what, path, where, exclusive=True)
+                write_file(what, path, where, exclusive=True)
                 break
             except FileExistsError:  # another process was faster
                 continue

@@ -21,10 +21,10 @@ def absolute(s, x):
     return s.abs(x)
 
 
-absolute.to_real(lambda out, x: _direction(x))
+absolute.to_real(lambda out, x: direction(x))
 
 
-def _direction(x: Any) -> Any:
+def direction(x: Any) -> Any:
     """x / |x|, and 0 at 0."""
     if dtype_of(x).kind != "c":
         return lookup("sign")(x)

@@ -23,7 +23,7 @@ from ..kinds.batching import on_last_axes
 from .choice import where
 from .creation import identity
 from .joining import stack
-from .linalg import _regular, adjoint, inv, matrices, spread, trace_of
+from .linalg import adjoint, inv, matrices, regular, spread, trace_of
 from .shapes import reshape
 
 
@@ -50,8 +50,8 @@ on_last_axes(det, 2)
 
 @det.examples
 def _(rng):
-    yield (_regular(rng, 3),), {}
-    yield (_regular(rng, 2, 2),), {}
+    yield (regular(rng, 3),), {}
+    yield (regular(rng, 2, 2),), {}
     yield (np.outer([1.0, 2.0, -1.0], [0.5, 1.0, 3.0]),), {}
     yield (np.diag([2.0, 0.0, 1.0]),), {}
 
@@ -212,10 +212,10 @@ on_last_axes(det_derivative, 2)
 
 @det_derivative.examples
 def _(rng):
-    yield (_regular(rng, 3),), {}
+    yield (regular(rng, 3),), {}
     yield (np.diag([2.0, 0.0, 1.0]),), {}
-    yield (_regular(rng, 3), rng.normal(size=(3, 3))), {}
-    yield (_regular(rng, 2, 2), rng.normal(size=(2, 2, 2))), {}
+    yield (regular(rng, 3), rng.normal(size=(3, 3))), {}
+    yield (regular(rng, 2, 2), rng.normal(size=(2, 2, 2))), {}
 
 
 @matrices("The determinant is that of square matrices", oracle="numpy")
@@ -249,5 +249,5 @@ on_last_axes(slogdet, 2)
 
 @slogdet.examples
 def _(rng):
-    yield (_regular(rng, 3),), {}
-    yield (_regular(rng, 2, 2),), {}
+    yield (regular(rng, 3),), {}
+    yield (regular(rng, 2, 2),), {}

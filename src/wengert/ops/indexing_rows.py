@@ -27,7 +27,7 @@ from ..kinds.batching import deepened, fronted, ndim_of, row_ranks
 from .casts import astype
 from .choice import where
 from .indexing import Hole, getitem, scatter, setitem
-from .shapes import _inverse, reshape, transpose
+from .shapes import inverse_order, reshape, transpose
 
 Axes = tuple[int, ...]
 
@@ -171,7 +171,7 @@ def _getitem_rows(args, batched, size, *, index):
 
 def _ordered(values: Any, rows: Rows) -> Any:
     """Values in the order of the axes in which the index for all rows has them."""
-    return values if rows.order is None else transpose(values, axes=_inverse(rows.order))
+    return values if rows.order is None else transpose(values, axes=inverse_order(rows.order))
 
 
 @scatter.batch

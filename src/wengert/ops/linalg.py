@@ -163,13 +163,13 @@ solving(solve)
 
 @solve.examples
 def _(rng):
-    yield (_regular(rng, 3), rng.normal(size=3)), {}
-    yield (_regular(rng, 3), rng.normal(size=(3, 2))), {}
-    yield (_regular(rng, 2, 1, 3), rng.normal(size=(4, 3, 2))), {}
-    yield (_regular(rng, 2, 3), rng.normal(size=3)), {}
+    yield (regular(rng, 3), rng.normal(size=3)), {}
+    yield (regular(rng, 3), rng.normal(size=(3, 2))), {}
+    yield (regular(rng, 2, 1, 3), rng.normal(size=(4, 3, 2))), {}
+    yield (regular(rng, 2, 3), rng.normal(size=3)), {}
 
 
-def _regular(rng, *shape):
+def regular(rng, *shape):
     """Matrices that are well away from singular ones; the last length counts twice."""
     n = shape[-1]
     return rng.normal(size=(*shape, n)) + 3.0 * np.eye(n)
@@ -197,8 +197,8 @@ on_last_axes(inv, 2)
 
 @inv.examples
 def _(rng):
-    yield (_regular(rng, 3),), {}
-    yield (_regular(rng, 2, 2),), {}
+    yield (regular(rng, 3),), {}
+    yield (regular(rng, 2, 2),), {}
 
 
 # ---- matrices of any rank ----------------------------------------------------------------------

@@ -20,7 +20,7 @@ from ..core.dims import Dim
 from ..core.handle import Handle, possibly, value_of
 from ..core.tracing import is_decided_positive, size_value
 from ..kinds.reduction import count_along, reduction
-from .choice import _direction, absolute, where
+from .choice import absolute, direction, where
 from .cumulative import exclusive
 
 
@@ -280,7 +280,7 @@ def _norm_p_partial(t, out, x, axis, p):
     if p < 1:
         zero = np.logical_or(zero, value_of(x) == 0)
         x = where(value_of(x) == 0, 1.0, x)
-    return _unless(zero, t * (_direction(x) * (absolute(x) / length) ** (p - 1)))
+    return _unless(zero, t * (direction(x) * (absolute(x) / length) ** (p - 1)))
 
 
 @norm_p.examples

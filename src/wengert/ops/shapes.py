@@ -62,7 +62,8 @@ def transpose(x, *, axes=None):
     return np.transpose(x, axes)
 
 
-def _inverse(axes: Any) -> Any:
+def inverse_order(axes: Any) -> Any:
+    """The order of axes that undoes another; None undoes None, which reverses them."""
     if axes is None:
         return None
     n = len(axes)
@@ -71,12 +72,12 @@ def _inverse(axes: Any) -> Any:
 
 @transpose.transpose
 def _transpose_back(t, x, *, axes=None):
-    return transpose(t, axes=_inverse(axes))
+    return transpose(t, axes=inverse_order(axes))
 
 
 @transpose.put
 def _transpose_put(base, view, *, axes=None):
-    return transpose(view, axes=_inverse(axes))
+    return transpose(view, axes=inverse_order(axes))
 
 
 @transpose.batch
@@ -255,7 +256,7 @@ def _diagonal_back(t, x, *, offset=0, axis1=0, axis2=1):
     z = scatter(t, i, j, index=(Ellipsis, Hole(0), Hole(1)), shape=(*t.shape[:-1], rows, columns))
     order = [k for k in range(x.ndim) if k not in (axis1 % x.ndim, axis2 % x.ndim)]
     order += [axis1 % x.ndim, axis2 % x.ndim]
-    return transpose(z, axes=_inverse(order))
+    return transpose(z, axes=inverse_order(order))
 
 
 @diagonal.batch

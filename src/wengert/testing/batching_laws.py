@@ -20,7 +20,7 @@ from ..core.handle import dtype_of
 from ..core.spec import Spec, spec_of
 from ..errors import CheckError, ShapeError, TraceError, WengertError
 from ..graphs.trace import trace
-from .laws import _function, arguments_of, law
+from .laws import arguments_of, function_of, law
 
 ROWS = 3
 RTOL = 1e-10  # sums in another order, one factorization for all rows
@@ -31,7 +31,7 @@ def batching_is_right(op: Any, rng: np.random.Generator) -> None:
     """vmap over rows gives what a loop over them gives, and so do derivatives."""
     for rows, params in _examples(op, rng):
         try:
-            _check(op, _function(op, params), rows)
+            _check(op, function_of(op, params), rows)
         except CheckError:
             raise
         except (WengertError, TypeError, ValueError, IndexError) as error:

@@ -166,10 +166,11 @@ def derivatives_are_right(op: Any, rng: np.random.Generator) -> None:
     if op.discrete or not op.differentiable:
         return
     for args, params in arguments_of(op, rng):
-        check_grads(_function(op, params), args, order=2)
+        check_grads(function_of(op, params), args, order=2)
 
 
-def _function(op: Any, params: dict[str, Any]) -> Any:
+def function_of(op: Any, params: dict[str, Any]) -> Any:
+    """An operation with chosen parameters, as a function of its operands."""
     prepare = getattr(op, "prepare", None)  # an operation that needs Hermitian matrices, say
 
     def f(*xs: Any) -> Any:
@@ -301,9 +302,9 @@ def broadcasting_is_undone(op: Any, rng: np.random.Generator) -> None:
     for k in range(n):
         for shape in [(3, 1), (), (1,), (4,)]:
             args = [_operand(op, i, rng, shape if i == k else (3, 4)) for i in range(n)]
-            check_grads(_function(op, {}), tuple(args), order=1)
+            check_grads(function_of(op, {}), tuple(args), order=1)
         empty = [_operand(op, i, rng, (0, 4) if i != k else (4,)) for i in range(n)]
-        check_grads(_function(op, {}), tuple(empty), order=1)
+        check_grads(function_of(op, {}), tuple(empty), order=1)
 
 
 @law

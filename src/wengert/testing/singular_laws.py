@@ -22,7 +22,7 @@ from ..core.op import lookup
 from ..errors import CheckError
 from ..graphs.trace import trace
 from .laws import is_condition, is_elementwise, is_whole, law
-from .traced_laws import FIRST_RTOL, _compare
+from .traced_laws import FIRST_RTOL, compare
 
 POINTS = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, -3.0)
 EXPONENTS = (-2.0, -1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0)  # each a constant of a graph of its own
@@ -117,12 +117,12 @@ def strong_zeros_agree(op: Any, rng: np.random.Generator) -> None:
             with np.errstate(all="ignore"):
                 want = derivative(*point)
             got = trace(derivative)(*point)(*point)
-            _compare(op, got, want, f"{name} at {[*constants]}", FIRST_RTOL)
+            compare(op, got, want, f"{name} at {[*constants]}", FIRST_RTOL)
             directions = tuple(np.zeros_like(x) for x in point)
             with np.errstate(all="ignore"):
                 want = jvp(f, point, directions)[1]
             got = trace(lambda *xs, f=f, d=directions: jvp(f, xs, d)[1])(*point)(*point)
-            _compare(op, got, want, f"{name} forward at {[*constants]}", FIRST_RTOL)
+            compare(op, got, want, f"{name} forward at {[*constants]}", FIRST_RTOL)
 
 
 def _programs(f: Callable[..., Any]) -> Iterator[tuple[str, Callable[..., Any]]]:

@@ -25,7 +25,7 @@ from ..graphs.trace import trace
 from ..ops.creation import positions
 from ..ops.linalg import MatrixOperation
 from .laws import arguments_of, law
-from .traced_laws import _compare
+from .traced_laws import compare
 
 RTOL = 1e-10
 NAMES = "nmpqrs"
@@ -174,4 +174,4 @@ def _check_at(
         raise
     if want is None:
         raise CheckError(f"{op.name}: at the sizes {sizes} only the graph gives a value.")
-    _compare(op, got, want, f"at the sizes {sizes}", RTOL)
+    compare(op, got, want, f"at the sizes {sizes}", RTOL)

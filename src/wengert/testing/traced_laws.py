@@ -49,7 +49,7 @@ def traced_values_agree(op: Any, rng: np.random.Generator) -> None:
                     continue
                 raise
             graph.verify()
-            _compare(op, graph(*point), want, "traced", VALUE_RTOL)
+            compare(op, graph(*point), want, "traced", VALUE_RTOL)
             _check_lines(op, graph, point)
 
 
@@ -107,7 +107,8 @@ def _flat(x: Any) -> list[Any]:
     return [value_of(x)]
 
 
-def _compare(op: Any, got: Any, want: Any, what: str, rtol: float) -> None:
+def compare(op: Any, got: Any, want: Any, what: str, rtol: float) -> None:
+    """Refuse results of a graph that are not those of eager execution, in value or spec."""
     for g, w in zip(_flat(got), _flat(want), strict=True):
         same_spec = np.shape(g) == np.shape(w) and np.asarray(g).dtype == np.asarray(w).dtype
         if not same_spec:
@@ -142,7 +143,7 @@ def traced_derivatives_agree(op: Any, rng: np.random.Generator) -> None:
             graph = trace(derivative)(*point)
             graph.verify()
             rtol = FIRST_RTOL if order == 1 else SECOND_RTOL
-            _compare(op, graph(*point), want, f"traced {name}", rtol)
+            compare(op, graph(*point), want, f"traced {name}", rtol)
             _check_lines(op, graph, point)
             _check_levels(op, graph, order, name)
 
