@@ -499,3 +499,20 @@ def test_ctrl_c_at_any_moment_writes_all_updates_or_none():
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert interrupts > 20
+
+
+def test_a_variable_written_to_by_hand_stays_one_without_recording():
+    v = wg.variable(np.zeros(2), "v")
+    with wg.no_grad():
+        v[...] = 5.0
+    step = wg.computation(np.sum(v), updates={v: v + 1.0})
+    assert (float(step()), v.numpy().tolist()) == (10.0, [6.0, 6.0])
+    v[...] = 1.0  # recorded: v is computed now
+    with pytest.raises(ArgumentError, match=r"no variable.*with wengert\.no_grad"):
+        wg.computation(np.sum(v), updates={v: v + 1.0})
+
+
+def test_updates_that_are_no_dict_are_refused():
+    stream, x = wg.random.Stream(0), wg.input("x")
+    with pytest.raises(ArgumentError, match=r"updates is a method.*Call it"):
+        wg.computation(x, updates=stream.updates)

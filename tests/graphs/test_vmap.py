@@ -504,3 +504,12 @@ def test_writing_to_arguments_stays_inside():
     same(got, np.concatenate([X[:, :1], w[1:] * X[:, :-1]], 1))
     assert np.array_equal(W[0], w)
     assert w[0] != 5.0
+
+
+def test_rows_of_rows_of_a_graph_are_of_different_numbers():
+    graph = wg.trace(lambda x: np.sum(x * x))(wg.spec("n")).grad().vmap().vmap()
+    assert [str(d) for d in graph.inputs[0].spec.shape] == ["rows_2", "rows", "n"]
+    x = np.arange(24.0).reshape(2, 3, 4)
+    np.testing.assert_array_equal(graph(x), 2.0 * x)
+    same = wg.trace(np.sin)(wg.spec("n")).vmap(axis_size="n")  # asked for: as many as columns
+    assert same(np.zeros((3, 3))).shape == (3, 3)

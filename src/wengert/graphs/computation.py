@@ -24,7 +24,6 @@ from ..core.handle import Handle, describe, leaf
 from ..core.node import INPUT, Node, constant, is_variable
 from ..core.rebuild import rebuilt, settled
 from ..core.spec import Spec
-from ..core.tracing import placeholder
 from ..errors import (
     ArgumentError,
     DtypeError,
@@ -34,7 +33,7 @@ from ..errors import (
     at,
     user_line,
 )
-from .again import written_again
+from .again import fed_anywhere, written_again
 from .calling import Results, restored
 from .graph import Graph
 
@@ -264,7 +263,7 @@ def computation(
         structure=(None, Results(structure, live)),
         name=name or "computation",
     )
-    graph = _with_effects(settled(_fed_anywhere(graph)))
+    graph = _with_effects(settled(fed_anywhere(graph)))
     if listed:
         _check_listed(graph)
     return Computation(graph, runner, inputs)
@@ -337,9 +336,12 @@ def _updates_of(updates: Any, listed: Sequence[Node]) -> dict[Node, Node]:
         node = _line(variable, "what is to be updated")
         name = node.name or "a tensor"
         if not is_variable(node):
+            remedy = "Make it one, wengert.variable(value, name)"
+            if node.args and not node.is_traced:
+                remedy += "; to write to one by hand, do it in a block `with wengert.no_grad():`"
             raise ArgumentError(
-                f"{name}, {node.spec}, is to be updated, but is no variable. Make it one, "
-                f"wengert.variable(value, name){at(user_line())}."
+                f"{name}, {node.spec}, is to be updated, but is no variable. {remedy}"
+                f"{at(user_line())}."
             )
         if node in listed:
             raise ArgumentError(
@@ -369,14 +371,6 @@ def _array(value: Any, name: str) -> Any:
             f"the update of {name}: {str(error).rstrip('.')}. Give it numbers in rows of equal "
             f"length{at(user_line())}."
         ) from error
-
-
-def _fed_anywhere(graph: Graph) -> Graph:
-    """The graph with placeholders for those inputs that are computed, or have a value."""
-    place = {
-        n: placeholder(n.spec, n.name) for n in graph.inputs if not (n.op is INPUT and n.is_traced)
-    }
-    return graph.with_lines(rebuilt(graph.nodes, place)) if place else graph
 
 
 def _with_effects(graph: Graph) -> Graph:

@@ -6,6 +6,7 @@ the specs of its inputs.  So derivatives of any order are graphs again, with lev
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,7 +15,7 @@ import numpy as np
 from ..autodiff import directional, matrices, transforms
 from ..autodiff.batch import axes_of_arguments, vmap
 from ..core import tree
-from ..core.dims import Dim, dim
+from ..core.dims import Dim, dim, names_in
 from ..core.spec import Spec
 from ..errors import ShapeError, at, user_line
 from .building import built
@@ -114,7 +115,7 @@ class Transforming:
         return self._built(pushed, (specs, directions), {}, "jvp")
 
     def vmap(
-        self, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | str | Dim = "rows"
+        self, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | str | Dim | None = None
     ) -> Graph:
         """The graph that does for many rows at once what this does for one; see `wengert.vmap`.
 
@@ -122,8 +123,9 @@ class Transforming:
         ----------
         in_axes, out_axes
             As in `wengert.vmap`.
-        axis_size : int, str or Dim, default "rows"
-            The number of rows; a name stands for any.
+        axis_size : int, str or Dim, optional
+            The number of rows; a name stands for any. By default "rows", or "rows_2" and so on if
+            that is a size of the graph already.
 
         Examples
         --------
@@ -137,7 +139,7 @@ class Transforming:
         args, kwargs = graph.signature.arguments([n.spec for n in graph.inputs])
         leaves, structure = tree.flatten((args, kwargs))
         axes = axes_of_arguments(in_axes, args, kwargs, len(leaves), what)
-        size = _rows(axis_size, what)
+        size = dim(_new_name(graph)) if axis_size is None else _rows(axis_size, what)
         wide = [_widened(s, axis, size, what) for s, axis in zip(leaves, axes, strict=True)]
         args, kwargs = tree.unflatten(structure, wide)
         made = vmap(graph, in_axes, out_axes)
@@ -172,6 +174,13 @@ def _rows(size: Any, what: str) -> Any:
         f"{what}: axis_size={size!r} is no number of rows: a whole number, or a name"
         f"{at(user_line())}."
     )
+
+
+def _new_name(graph: Graph) -> str:
+    """A name for a number of rows that is no size of the graph yet."""
+    taken = names_in([d for n in graph.inputs for d in n.spec.shape])
+    names = itertools.chain(["rows"], (f"rows_{k}" for k in itertools.count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def _widened(spec: Any, axis: int | None, size: Any, what: str) -> Any:
