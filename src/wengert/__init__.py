@@ -25,9 +25,9 @@ from .autodiff.checkpoint import checkpoint
 from .autodiff.directional import jvp, linearize, vjp
 from .autodiff.matrices import hessian, hvp, jacfwd, jacobian, jacrev
 from .autodiff.transforms import grad, stop_gradient, value_and_grad
-from .core.dims import dim
 from .core.policy import policy
 from .core.recording import enable_grad, is_recording, no_grad, note_lines
+from .core.size_text import dim
 from .core.tracing import scope
 from .errors import WengertError
 from .tensor import Tensor, tensor

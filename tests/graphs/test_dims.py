@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wengert.core.dims import Dim, bounds, dim, divided, valued
+from wengert.core.dims import Dim, bounds, divided, valued
+from wengert.core.size_text import dim
 from wengert.core.sizes import broadcast, demands, require_at_least, require_equal, solve
 from wengert.errors import ShapeError, TracedBranchError
 

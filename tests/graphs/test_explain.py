@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.dims import dim
+from wengert.core.size_text import dim
 from wengert.ops.costs import flops_of, shares_memory
 
 

@@ -13,14 +13,13 @@ What holds of many lengths together (broadcasting, requirements, solving) is in 
 
 from __future__ import annotations
 
-import ast
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, SupportsIndex, Union
 
-from ..errors import ShapeError, TracedBranchError, at, user_line
+from ..errors import TracedBranchError, at, user_line
 from . import polynomials
 from .polynomials import Product
 
@@ -230,7 +229,7 @@ class Dim:
         return f"Dim({str(self)!r})"
 
     def __reduce__(self) -> Any:
-        return dim, (str(self),)
+        return Dim, (dict(self._terms),)
 
     def __deepcopy__(self, memo: Any) -> Dim:
         return self
@@ -241,66 +240,7 @@ def _order(term: tuple[Product, int]) -> Any:
     return -sum(k for _, k in product), factor < 0, str(product)
 
 
-# ---- making and reading ------------------------------------------------------------------------
-
-
-def dim(text: str) -> Any:
-    """The size that a name or an expression such as ``"2*n + 1"`` stands for.
-
-    Parameters
-    ----------
-    text : str
-        Names, whole numbers, ``+ - * // **`` and parentheses.
-
-    Returns
-    -------
-    Dim or int
-
-    Raises
-    ------
-    ShapeError
-        The text is something else.
-
-    Examples
-    --------
-    >>> from wengert.core.dims import dim
-    >>> n = dim("n")
-    >>> (n + 1) * (n - 1) == dim("n**2 - 1")
-    True
-    """
-    try:
-        tree = ast.parse(text, mode="eval").body
-        return _read(tree)
-    except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError, ZeroDivisionError) as error:
-        raise ShapeError(
-            f"{text!r} is not a size: names, whole numbers, + - * // and ** make one, as in 'n' or "
-            f"'2*n + 1'{at(user_line())}."
-        ) from error
-
-
-_SIGNS: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Pow: operator.pow,
-}
-_MAX_POWER = 16
-
-
-def _read(tree: ast.expr) -> Any:
-    if isinstance(tree, ast.Name):
-        return Dim({((tree.id, 1),): 1})
-    if isinstance(tree, ast.Constant) and type(tree.value) is int:
-        return tree.value
-    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
-        return -_read(tree.operand)
-    if isinstance(tree, ast.BinOp) and type(tree.op) in _SIGNS:
-        left, right = _read(tree.left), _read(tree.right)
-        if isinstance(tree.op, ast.Pow) and not (type(right) is int and 0 <= right <= _MAX_POWER):
-            raise ValueError("power")
-        return _SIGNS[type(tree.op)](left, right)
-    raise ValueError(ast.dump(tree))
+# ---- as values ----------------------------------------------------------------------------------
 
 
 class _Values:

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import Dim, dim
+from ..core.dims import Dim
 from ..core.given import spelled, word
 from ..core.handle import Handle, leaf, wrap
+from ..core.size_text import dim
 from ..core.spec import Spec, is_inexact
 from ..core.tracing import placeholder
 from ..errors import DtypeError, ShapeError, at, user_line

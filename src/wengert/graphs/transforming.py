@@ -15,7 +15,8 @@ import numpy as np
 from ..autodiff import directional, matrices, transforms
 from ..autodiff.batch import axes_of_arguments, vmap
 from ..core import tree
-from ..core.dims import Dim, dim, names_in
+from ..core.dims import Dim, names_in
+from ..core.size_text import dim
 from ..core.spec import Spec
 from ..errors import ShapeError, at, user_line
 from .building import built

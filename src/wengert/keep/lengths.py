@@ -12,7 +12,8 @@ import ast
 from collections.abc import Iterable
 from typing import Any
 
-from ..core.dims import Dim, Quotient, dim
+from ..core.dims import Dim, Quotient
+from ..core.size_text import dim
 from ..errors import ShapeError
 from .damage import Damage, brief, need
 

@@ -24,13 +24,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.dims import dim
 from ..core.equality import is_stopped
 from ..core.handle import Handle, wrap
 from ..core.node import CONSTANT, Leaf, Node
 from ..core.op import Op
 from ..core.params import frozen, sizes_of
 from ..core.recording import enable_grad, tracing
+from ..core.size_text import dim
 from ..core.spec import Spec
 from ..core.tracing import placeholder
 from ..errors import ArgumentError, at, user_line

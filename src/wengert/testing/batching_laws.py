@@ -15,8 +15,8 @@ import numpy as np
 
 from ..autodiff.batch import vmap
 from ..autodiff.transforms import grad
-from ..core.dims import dim
 from ..core.handle import dtype_of
+from ..core.size_text import dim
 from ..core.spec import Spec, spec_of
 from ..errors import CheckError, ShapeError, TraceError, WengertError
 from ..graphs.trace import trace

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..autodiff.transforms import grad
-from ..core.dims import dim
 from ..core.handle import dtype_of, shape_of
+from ..core.size_text import dim
 from ..core.spec import Spec, spec_of
 from ..errors import CheckError, ShapeError, WengertError
 from ..graphs.graph import Graph
