@@ -14,6 +14,7 @@ from wengert.errors import (
     ArgumentError,
     DtypeError,
     GraphError,
+    PolicyError,
     ShapeError,
     StructureError,
     TracedBranchError,
@@ -518,3 +519,20 @@ def test_gradients_by_hand_follow_the_policy_for_what_is_independent():
 def test_an_error_in_a_with_statement_names_the_user_and_not_the_standard_library():
     with pytest.raises(ArgumentError, match=r"test_trace\.py"), wg.policy(broadcast="never"):
         pass
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, y: np.where(x > 0, x, y),
+        lambda x, y: np.concatenate([x, y]),
+        lambda x, y: np.stack([x, y]),
+        np.matmul,
+    ],
+)
+def test_choices_and_joined_arrays_are_cast_by_policy_too(f):
+    with wg.policy(cast="raise"):
+        with pytest.raises(PolicyError, match=r"float32\[2\] and float64\[2\]"):
+            wg.trace(f)(wg.spec(2, "float32"), wg.spec(2))
+        wg.trace(f)(wg.spec(2), wg.spec(2))
+        wg.trace(lambda x: np.where(x > 0, x, 0.0))(wg.spec(2, "float32"))

@@ -19,10 +19,10 @@ import numpy as np
 
 from ..errors import ArgumentError, PolicyError, at, user_level, user_line
 from .blocks import Block, Blocks
-from .op import lookup
 from .spec import Spec
 
 CHOICES = ("quiet", "warn", "raise")
+JOINING = ("concatenate", "stack")  # which cast their operands to a common dtype
 
 
 class PolicyWarning(UserWarning):
@@ -117,7 +117,7 @@ def policy(
         _chosen.open(block)
         yield made
     finally:
-        block.is_open = False
+        block.end(True)
         _chosen.forget()
 
 
@@ -135,7 +135,8 @@ def _cap(dtype: Any, kinds: str, name: str) -> np.dtype[Any] | None:
 
 def check_cast(rules: Policy, op: Any, specs: Sequence[Any], out: Any) -> None:
     """Report or refuse what is implicit in one operation."""
-    if op.kind not in ("elementwise", "contraction") or not isinstance(out, Spec):
+    arithmetic = op.kind in ("elementwise", "contraction")
+    if not isinstance(out, Spec) or not (arithmetic or op.name in JOINING):
         return
     given = [s for s in specs if isinstance(s, Spec)]
     if rules.broadcast != "quiet" and op.kind == "elementwise":
@@ -143,8 +144,9 @@ def check_cast(rules: Policy, op: Any, specs: Sequence[Any], out: Any) -> None:
         if len(shapes) > 1:
             _complain(rules.broadcast, op, given, "are broadcast", "np.broadcast_to")
     if rules.cast != "quiet":
-        dtypes = {s.dtype for s in given if not s.weak}
-        if len(dtypes) > 1 and lookup(op.name).name != "where":
+        # The condition of a choice is of another dtype by right.
+        dtypes = {s.dtype for s in given[op.name == "where" :] if not s.weak}
+        if len(dtypes) > 1:
             _complain(rules.cast, op, given, "are cast", "astype")
 
 
