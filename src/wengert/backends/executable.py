@@ -15,13 +15,14 @@ import numpy as np
 
 from ..core.dims import names_in
 from ..core.graph import Graph
+from ..core.handle import owners_of
 from ..core.locks import lock
 from ..core.sizes import solve
 from ..errors import ShapeError, at, user_line
 from .base import Backend, Run
 from .feeding import fitted
 from .owned import own
-from .updates import exclusively, locks_of, owners_of, values_of, write
+from .updates import exclusively, locks_of, values_of, write
 
 _PROGRAMS = 64  # compiled for that many sets of sizes, the oldest forgotten first
 

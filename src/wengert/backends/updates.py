@@ -1,6 +1,5 @@
 """Updates: variables are read together and written together.
 
-    owners_of     the tensors that variables of a graph belong to
     values_of     the values of several variables at one moment
     write         new values for several variables: all of them or none
     exclusively   nobody else writes to some variables between reading and writing
@@ -19,27 +18,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..core.handle import Handle, leaf, refresh_views, wrap
+from ..core.handle import Handle, leaf, refresh_views
 from ..core.locks import lock
-from ..core.node import Node, is_variable, owner_of
+from ..core.node import Node, is_variable
 from ..errors import ShapeError, at, user_line
 
 Result = TypeVar("Result")
 _value = attrgetter("node.value")
 _exchange = lock()
 _locks: dict[int, tuple[Any, Any]] = {}
-
-
-def owners_of(variables: Sequence[Node]) -> list[Any]:
-    """The tensors that variables belong to; one whose tensor is gone gets another."""
-    owners = []
-    for node in variables:
-        owner = owner_of(node)
-        if owner is None:
-            owner = wrap(node)
-            node.note("owner", weakref.ref(owner))
-        owners.append(owner)
-    return owners
 
 
 def values_of(owners: Sequence[Handle]) -> list[Any]:

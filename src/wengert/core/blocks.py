@@ -5,31 +5,34 @@ context or thread than it began in.  So ending one does not put a former value b
 (`Token.reset`, which fails or revives what has ended): it marks the block as ended, and whoever
 looks sees the innermost one that has not.
 
-    Block    one of them: its value, the block around it, whether it is open
+    Block    one of them: its value, the block around it, whether it has ended
     Blocks   all of one sort, as a context variable: threads and tasks see their own
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
 
 class Block(Generic[T]):
-    """A block that holds a value while it is open.
+    """A block that holds a value until it is ended.
 
-    Whoever ends it says ``block.is_open = False`` first of all: no call, so Ctrl-C cannot prevent
-    it. `Blocks.forget` then lets go of its value.
+    ``block.end(True)`` ends it: a method of C, so it happens or it does not when somebody presses
+    Ctrl-C, and it can be the callback of a weak reference. `Blocks.forget` then lets go of its
+    value.
     """
 
-    __slots__ = ("is_open", "outer", "value")
+    __slots__ = ("end", "ends", "outer", "value")
 
     def __init__(self, value: T) -> None:
         self.value = value
         self.outer: Block[T] | None = None
-        self.is_open = True
+        self.ends: list[Any] = []
+        self.end: Callable[[Any], None] = self.ends.append
 
 
 class Blocks(Generic[T]):
@@ -49,10 +52,10 @@ class Blocks(Generic[T]):
     >>> red, blue = Block("red"), Block("blue")
     >>> colours.open(red)
     >>> colours.open(blue)
-    >>> red.is_open = False
+    >>> red.end(True)
     >>> colours.get()
     'blue'
-    >>> blue.is_open = False
+    >>> blue.end(True)
     >>> colours.get()
     'none'
     """
@@ -69,7 +72,7 @@ class Blocks(Generic[T]):
         block = self._look()
         if block is None:
             return self._default
-        if block.is_open:
+        if not block.ends:
             return block.value
         found = self.innermost()
         return self._default if found is None else found.value
@@ -77,7 +80,7 @@ class Blocks(Generic[T]):
     def innermost(self) -> Block[T] | None:
         """The innermost open block, if any."""
         block = self._look()
-        while block is not None and not block.is_open:
+        while block is not None and block.ends:
             block = block.outer
         return block
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from ..errors import CycleError, GraphError, at, user_line
 from . import tree
-from .handle import Handle
+from .handle import Handle, owners_of
 from .node import CONSTANT, INPUT, Constant, Leaf, Node, constant, is_variable
 from .params import listed
 from .places import short
@@ -102,7 +102,10 @@ class Graph:
         if inputs is None:
             inputs = [n for n in self.nodes if n.op is INPUT and n.is_traced]
         self.inputs = tuple(inputs)
+        _refuse_twice(self.inputs)
         self.structure = structure or (None, out_tree)
+        # Held, so that they live as long as the graph, and it reads what they are by then.
+        self._owners = owners_of(self.variables)
         self._consumers: list[list[int]] | None = None
 
     def with_lines(self: AnyGraph, new: Mapping[Node, Node], name: str | None = None) -> AnyGraph:
@@ -281,6 +284,15 @@ def _lines(items: Any, what: str) -> list[Node]:
             f"a {type(odd).__name__}{at(user_line())}."
         )
     return lines
+
+
+def _refuse_twice(inputs: Sequence[Node]) -> None:
+    if len(set(inputs)) < len(inputs):
+        odd = next(n for n in inputs if inputs.count(n) > 1)
+        raise GraphError(
+            f"the input {odd.name or odd.op.name}, {odd.spec}, is listed twice: which value is it "
+            f"to have? List it once{at(user_line())}."
+        )
 
 
 def _checked_updates(updates: Any) -> dict[Node, Node]:

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import ReadOnlyError, TraceError, at, user_line
-from .node import INPUT, NO_PARAMS, Discrete, Leaf, Node, is_variable
+from .node import INPUT, NO_PARAMS, Discrete, Leaf, Node, is_variable, owner_of
 from .op import lookup
 from .recording import enable_grad, is_recording, session
 from .spec import spec_of
@@ -118,6 +118,18 @@ def leaf(value: Any, owner: Handle, differentiable: bool = True) -> Node:
     """A leaf whose value belongs to `owner`, and whose gradient goes there."""
     cls = Node if differentiable else Discrete
     return cls(INPUT, (), NO_PARAMS, value, {"owner": weakref.ref(owner)})
+
+
+def owners_of(variables: Sequence[Node]) -> list[Any]:
+    """The tensors that variables belong to; one whose tensor is gone gets another."""
+    owners = []
+    for node in variables:
+        owner = owner_of(node)
+        if owner is None:
+            owner = wrap(node)
+            node.note("owner", weakref.ref(owner))
+        owners.append(owner)
+    return owners
 
 
 # ---- shared memory -----------------------------------------------------------------------------

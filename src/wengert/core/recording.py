@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from collections.abc import Generator, Iterator
 from contextlib import ContextDecorator, contextmanager
 from typing import Any
@@ -122,7 +123,7 @@ def tracing(watching: bool = False) -> Iterator[Session]:
             _session.open(block)
             yield opened
         finally:
-            block.is_open = False
+            block.end(True)
             try:
                 opened.put_back()
             except BaseException:  # Ctrl-C: whatever else, nothing is left without its value
@@ -167,13 +168,15 @@ class _Switch(ContextDecorator):
     enabled: bool
 
     def __init__(self) -> None:
-        self._opened: list[Block[bool]] = []
+        self._opened: list[tuple[Block[bool], Any]] = []
 
     def __enter__(self) -> _Switch:
         block = Block(self.enabled)
+        # Ends the block, if Ctrl-C comes before `__exit__` can.
+        guard = weakref.ref(self, block.end)
         with _lock:
             _Pauses.count += 1
-        self._opened.append(block)
+        self._opened.append((block, guard))
         try:
             _enabled.open(block)
         except BaseException:  # Ctrl-C: nobody will call __exit__
@@ -182,20 +185,19 @@ class _Switch(ContextDecorator):
         return self
 
     def __exit__(self, *_: object) -> None:
-        # One switch may be used in several threads: each closes its own block.
-        here = _enabled.innermost()
-        self._close(here if here in self._opened else self._opened[-1])
+        mine = self._opened
+        block = mine[-1][0]
+        if len(mine) > 1:  # used in several threads, or nested: each ends its own block
+            here = _enabled.innermost()
+            block = next((b for b, _ in mine if b is here), block)
+        self._close(block)
 
     def _close(self, block: Block[bool]) -> None:
-        block.is_open = False
+        block.end(True)
         _enabled.forget()
-        self._opened.remove(block)
+        self._opened = [pair for pair in self._opened if pair[0] is not block]
         with _lock:
             _Pauses.count -= 1
-
-    def __del__(self) -> None:
-        for block in self._opened.copy():  # Ctrl-C came at the very end of the block
-            self._close(block)
 
     def _recreate_cm(self) -> _Switch:
         return type(self)()

@@ -102,7 +102,7 @@ def demands() -> Iterator[Demands]:
         _sink.open(block)
         yield found
     finally:
-        block.is_open = False
+        block.end(True)
         _sink.forget()
 
 

@@ -137,7 +137,7 @@ def derivation(level: int) -> Iterator[Derivation]:
         _derivation.open(block)
         yield opened
     finally:
-        block.is_open = False
+        block.end(True)
         _derivation.forget()
 
 
@@ -172,9 +172,9 @@ def scope(name: str, /, **metadata: Any) -> Iterator[str]:
             _metadata.open(said)
         yield path.value
     finally:
-        path.is_open = False
+        path.end(True)
         if said is not None:
-            said.is_open = False
+            said.end(True)
             _metadata.forget()
         _scope.forget()
 

@@ -14,14 +14,15 @@ import numpy as np
 from ..core.apply import apply
 from ..core.dims import Dim
 from ..core.equality import is_stopped
-from ..core.graph import Graph
+from ..core.graph import AnyGraph, Graph
 from ..core.handle import Handle, describe, is_traced, rebind, shape_of, wrap
-from ..core.node import CONSTANT, Constant, Leaf, Node, constant, owner_of
+from ..core.node import CONSTANT, INPUT, Constant, Leaf, Node, constant, owner_of
 from ..core.params import substituted
+from ..core.rebuild import rebuilt
 from ..core.recording import no_grad, session
 from ..core.sizes import solve
 from ..core.spec import Spec
-from ..core.tracing import derivation, record, scope_here, size_value
+from ..core.tracing import derivation, placeholder, record, scope_here, size_value
 from ..errors import ShapeError, at, user_line
 
 
@@ -153,3 +154,11 @@ def _check(pairs: Sequence[tuple[Any, Any, str]]) -> None:
                 f"{where} has length {given}, but the graph was built for {wanted}. Trace again "
                 f"for this shape, or name the lengths that vary{at(user_line())}."
             )
+
+
+def fed_anywhere(graph: AnyGraph) -> AnyGraph:
+    """The graph with placeholders for those inputs that are computed, or have a value."""
+    place = {
+        n: placeholder(n.spec, n.name) for n in graph.inputs if not (n.op is INPUT and n.is_traced)
+    }
+    return graph.with_lines(rebuilt(graph.nodes, place)) if place else graph

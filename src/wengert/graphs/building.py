@@ -22,7 +22,7 @@ from ..core.rebuild import settled
 from ..core.recording import Session, enable_grad, tracing
 from ..core.spec import Spec
 from ..core.tracing import placeholder
-from ..errors import GraphError, StructureError, at, user_line
+from ..errors import DtypeError, GraphError, StructureError, at, user_line
 from .calling import Results, Signature, Static
 
 AnyGraph = TypeVar("AnyGraph", bound=Graph)
@@ -94,6 +94,11 @@ class _Inputs:
         for x, path in zip(leaves, paths, strict=True):
             spec = x if isinstance(x, Spec) else describe(x)
             is_fed = isinstance(spec, Spec) and not static and not _is_foreign(x)
+            if is_fed and spec.dtype.kind not in "biufc":
+                raise DtypeError(
+                    f"{name + path} is {spec}, whose elements are no numbers. Pass on what is no "
+                    f"number as it is, static_argnames={name!r}{at(user_line())}."
+                )
             self.fed.append(is_fed)
             self.passed.append("" if is_fed or isinstance(x, Handle) else str(Static.of(x)))
             if is_fed:

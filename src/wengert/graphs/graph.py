@@ -23,7 +23,7 @@ from ..backends.base import backend as backend_of
 from ..core import graph as lists
 from ..core.handle import Handle
 from ..core.node import INPUT, Node
-from .again import written_again
+from .again import fed_anywhere, written_again
 from .calling import Signature, restored
 from .finding import Finding
 from .looking import Looking
@@ -90,7 +90,7 @@ class Graph(lists.Graph, Transforming, Parts, Surgery, Finding, Looking):
         if self.is_open or any(isinstance(v, Handle) for v in values):
             return restored(self.structure[1], written_again(self, values))
         if self._executable is None:
-            self._executable = Executable(self, backend_of("interpret"))
+            self._executable = Executable(fed_anywhere(self), backend_of("interpret"))
         return restored(self.structure[1], self._executable(values))
 
     @functools.cached_property
@@ -108,7 +108,8 @@ class Graph(lists.Graph, Transforming, Parts, Surgery, Finding, Looking):
     def run(self, *args: Any, backend: str | Backend = "interpret", **kwargs: Any) -> Any:
         """Values of the outputs, by a backend of choice; see `wengert.computation`."""
         values = self.signature.leaves(args, kwargs, f"the graph {self.name}")
-        return restored(self.structure[1], Executable(self, backend_of(backend))(values))
+        run = Executable(fed_anywhere(self), backend_of(backend))
+        return restored(self.structure[1], run(values))
 
     def profile(self, *args: Any, repeat: int = 5, **kwargs: Any) -> Profile:
         """How long each line takes for these arguments; ``print`` it.

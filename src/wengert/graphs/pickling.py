@@ -13,7 +13,8 @@ import io
 from typing import TYPE_CHECKING, Any
 
 from .. import keep
-from ..backends.updates import owners_of
+from ..core.handle import leaf, owners_of
+from ..core.node import Node, is_variable
 from ..core.rebuild import rebuilt
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def reduced(graph: Graph) -> tuple[Any, ...]:
 
 def _restored(cls: Any, kept: bytes, owners: list[Any]) -> Any:
     graph: Any = keep.load(io.BytesIO(kept))
-    place = {v: o.node for v, o in zip(graph.variables, owners, strict=True)}
+    place = {v: _line(v, o) for v, o in zip(graph.variables, owners, strict=True)}
     graph = graph.with_lines(rebuilt(graph.nodes, place)) if place else graph
     if type(graph) is cls:
         return graph
@@ -41,3 +42,13 @@ def _restored(cls: Any, kept: bytes, owners: list[Any]) -> Any:
         structure=graph.structure,
         name=graph.name,
     )
+
+
+def _line(variable: Node, owner: Any) -> Node:
+    """The line of a tensor as a variable, which a frozen parameter by itself is not."""
+    if is_variable(owner.node):
+        return owner.node  # type: ignore[no-any-return]
+    line = leaf(owner.node.value, owner, type(variable) is Node)
+    if variable.name is not None:
+        line.note("name", variable.name)
+    return line

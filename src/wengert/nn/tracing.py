@@ -61,7 +61,7 @@ def _entered(frame: Frame, word: str) -> Iterator[None]:
         with scope(word):
             yield
     finally:
-        block.is_open = False
+        block.end(True)
         _frame.forget()
 
 

@@ -1,0 +1,204 @@
+"""Blocks that end late, in another order, in another context, or by an interrupt."""
+
+import contextvars
+import os
+import random
+import signal
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.core import policy, recording, tracing
+
+
+def state():
+    """All that a block of the library changes."""
+    return (
+        wg.is_recording(),
+        recording._enabled.get(),
+        recording.noting(),
+        tracing._scope.get(),
+        tracing._metadata.get(),
+        tracing.is_deriving(),
+        policy.chosen(),
+    )
+
+
+CLEAN = state()
+BLOCKS = {
+    "no_grad": wg.no_grad,
+    "enable_grad": wg.enable_grad,
+    "scope": lambda: wg.scope("a", author="ada"),
+    "policy": lambda: wg.policy(cast="raise"),
+    "note_lines": wg.note_lines,
+}
+
+
+def suspended(block):
+    with block():
+        yield 1
+        yield 2
+
+
+@pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
+def test_a_generator_closed_in_another_context(block):
+    items = suspended(block)
+    contextvars.copy_context().run(next, items)
+    items.close()  # Token.reset raised ValueError
+    assert state() == CLEAN
+    items = suspended(block)
+    next(items)
+    contextvars.copy_context().run(items.close)
+    assert state() == CLEAN
+    items = suspended(block)
+    next(items)
+    thread = threading.Thread(target=items.close)
+    thread.start()
+    thread.join()
+    assert state() == CLEAN
+
+
+@pytest.mark.parametrize("first", BLOCKS.values(), ids=BLOCKS)
+@pytest.mark.parametrize("second", BLOCKS.values(), ids=BLOCKS)
+def test_blocks_that_end_in_the_order_they_began(first, second):
+    a, b = suspended(first), suspended(second)
+    next(a)
+    next(b)
+    a.close()
+    b.close()  # the state before it was that inside of a, which was left behind for good
+    assert state() == CLEAN
+
+
+def test_the_inner_block_holds_when_the_outer_ends_first():
+    a, b = suspended(wg.no_grad), suspended(wg.enable_grad)
+    next(a)
+    next(b)
+    a.close()
+    assert wg.is_recording()
+    b.close()
+    c, d = suspended(wg.enable_grad), suspended(wg.no_grad)
+    next(c)
+    next(d)
+    c.close()
+    assert not wg.is_recording()
+    d.close()
+    assert state() == CLEAN
+
+
+def test_one_switch_in_several_threads():
+    off, inside, leave = wg.no_grad(), threading.Event(), threading.Event()
+
+    def other():
+        with off:
+            inside.set()
+            leave.wait(10)
+
+    thread = threading.Thread(target=other)
+    with off:
+        thread.start()
+        inside.wait(10)
+    assert wg.is_recording()  # the other thread's block was the last to begin
+    leave.set()
+    thread.join()
+    assert state() == CLEAN
+
+
+class Interrupt(KeyboardInterrupt):
+    pass
+
+
+def test_interrupts_at_any_moment():
+    if threading.current_thread() is not threading.main_thread():
+        pytest.skip("signals arrive in the main thread")
+    w = wg.variable([1.0, 2.0, 3.0], "w")
+    view = w[:2]
+    step = wg.computation(np.sum(w), updates={w: w + 0.0})
+
+    def f(x):
+        for i in range(3):
+            with wg.scope("s", number=i), wg.policy(broadcast="quiet"):
+                with wg.no_grad():
+                    y = np.sum(x)
+                x = np.sin(x) * x + w
+                w[...] = w + 0.0 * y + 1.0
+        return np.sum(x)
+
+    def raising(*_):
+        raise Interrupt
+
+    before = signal.signal(signal.SIGALRM, raising)
+    choose = random.Random(0)
+    try:
+        for _ in range(150):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, choose.uniform(1e-4, 0.012))
+                wg.trace(wg.grad(f))(wg.spec(3)).simplify()
+                wg.vmap(wg.grad(lambda x: np.sum(x**2)))(np.ones((2, 3)))
+                for _ in range(50):
+                    step()
+            except Interrupt:
+                pass
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            assert state() == CLEAN
+            assert w.tolist() == [1.0, 2.0, 3.0] and view.tolist() == [1.0, 2.0]
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    thread = threading.Thread(target=step)  # waited for ever, if a lock had stayed taken
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_views_of_a_variable_written_to_while_tracing_are_put_back(fails):
+    w = wg.variable([1.0, 2.0, 3.0], "w")
+    view = w[:2]
+    inner = view[:1]
+
+    def f(x):
+        w[...] = w * x
+        if fails:
+            raise ValueError
+        return np.sum(view)
+
+    try:
+        graph = wg.trace(f)(2.0)
+    except ValueError:
+        assert fails
+    assert view.tolist() == [1.0, 2.0] and inner.tolist() == [1.0]
+    if not fails:
+        assert graph(3.0) == 9.0
+        assert view.tolist() == [3.0, 6.0] and inner.tolist() == [3.0]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_child_forked_while_another_thread_holds_locks():
+    w = wg.variable(0.0, "w")
+    step = wg.computation(w * 1.0, updates={w: w + 1.0})
+    stop = threading.Event()
+
+    def spin():
+        while not stop.is_set():
+            step()
+
+    thread = threading.Thread(target=spin)
+    thread.start()
+    try:
+        for _ in range(20):
+            with warnings.catch_warnings():  # that forking with threads is delicate is known
+                warnings.simplefilter("ignore", DeprecationWarning)
+                child = os.fork()
+            if child == 0:
+                signal.alarm(10)
+                step()
+                with wg.no_grad():
+                    wg.debug.retrieve(1.0, "in a child")
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        stop.set()
+        thread.join()
