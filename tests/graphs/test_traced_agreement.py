@@ -185,3 +185,48 @@ def test_a_maximum_of_nothing_has_the_dtype_of_what_is_not_there():
 def test_interp_of_other_lengths_is_a_shape_error():
     with pytest.raises(wg.errors.ShapeError, match="interp"):
         wg.trace(lambda y: np.interp(0.5, np.arange(3.0), y))(wg.spec("n"))
+
+
+# ---- variables ---------------------------------------------------------------------------------
+
+OF_VARIABLES = {
+    "std": np.std,
+    "max": np.max,
+    "sort": lambda w: np.sum(np.sort(w) * np.array([1.0, 2.0, 3.0])),
+    "median": np.median,
+    "nanmean": np.nanmean,
+    "nanmax": np.nanmax,
+    "quantile": lambda w: np.quantile(w, 0.3),
+    "clip": lambda w: np.sum(np.clip(w, 0.0, 2.5) ** 2),
+    "sinc": lambda w: np.sum(np.sinc(w)),
+    "hypot": lambda w: np.sum(np.hypot(w, w - w)),
+    "where": lambda w: np.sum(np.where(w > 0, np.sqrt(np.where(w > 0, w, 1.0)), 0.0)),
+    "along": lambda w: np.take_along_axis(w, np.argsort(w), 0)[0] ** 2,
+    "of rows": lambda w: np.sum(wg.vmap(lambda v: np.max(w) * v)(w)),
+}
+
+
+@pytest.mark.parametrize("name", OF_VARIABLES)
+def test_a_graph_decides_nothing_by_the_value_a_variable_had_when_it_was_built(name):
+    f = OF_VARIABLES[name]
+    w = wg.variable([1.0, 2.0, 3.0])
+    value = wg.trace(lambda x: f(w) * x)(1.0)
+    slope = wg.trace(lambda x: wg.gradients(f(w) * x, w))(1.0)
+    inner = wg.trace(lambda x: wg.grad(f)(w) * x)(1.0)
+    assert np.array_equal(w.numpy(), [1.0, 2.0, 3.0])
+    for new in ([1.0, 2.0, 3.0], [2.0, 2.0, 2.0], [0.0, -1.0, 5.0]):
+        with wg.no_grad():
+            w[...] = new
+        np.testing.assert_allclose(value(2.0), 2.0 * f(np.array(new)))
+        np.testing.assert_allclose(slope(2.0), 2.0 * wg.grad(f)(np.array(new)))
+        np.testing.assert_allclose(inner(2.0), 2.0 * wg.grad(f)(np.array(new)))
+
+
+def test_a_branch_on_a_variable_is_refused_as_any_other():
+    w = wg.variable([1.0, 2.0])
+    with pytest.raises(wg.errors.TracedBranchError):
+        wg.trace(lambda x: x if w[0] > 0 else -x)(1.0)
+    with pytest.raises(wg.errors.TraceError, match="needs the value"):
+        wg.trace(lambda x: x * w[0].item())(1.0)
+    wg.trace(lambda x: (repr(w), f"{w}", x)[2])(1.0)
+    assert w[0] > 0 and w[0].item() == 1.0

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.apply import Operation
+from ..core.handle import is_traced
 from ..core.node import NO_PARAMS, RELEASED, Node, constant
 from ..core.spec import weakened
 from ..errors import CycleError, ReleasedError
@@ -54,8 +55,9 @@ VARIABLE = Variable("variable")
 def fresh(x: Any) -> Node:
     """A new node to differentiate by, for a node or a plain value."""
     if isinstance(x, Node):
-        if x.is_traced:
-            noted = {k: v for k, v in (x.extra or {}).items() if k in ("spec", "level", "where")}
+        if is_traced(x):
+            noted = {k: v for k, v in (x.extra or {}).items() if k in ("level", "where")}
+            noted["spec"] = x.spec
             return Node(VARIABLE, (x,), NO_PARAMS, None, noted)
         return Node(VARIABLE, (x,), NO_PARAMS, x.value)
     if isinstance(x, np.ndarray) and (x.flags.writeable or type(x) is not np.ndarray):

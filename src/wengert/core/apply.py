@@ -20,7 +20,7 @@ from ..errors import (
     WengertError,
     user_line,
 )
-from .handle import Handle, _Class, wrap
+from .handle import Handle, _Class, is_general, wrap
 from .node import CONSTANT, NO_PARAMS, Constant, Discrete, Node, constant, keep, next_serial
 from .op import Op
 from .params import sizes_of
@@ -84,7 +84,7 @@ def apply(
     else:
         inputs, values, recorded, derived, arrays = _gather(args)
         traced = any([v is None for v in values])
-    if traced:
+    if traced or (_Pauses.count and derived and _are_general(inputs)):
         return record(op, args, params, run is not None)
     run = op.run if run is None else run
     try:
@@ -107,6 +107,11 @@ def apply(
     handle = _new(_Class.handle)
     handle.node = node
     return handle
+
+
+def _are_general(inputs: Sequence[Any]) -> bool:
+    """Whether an operand is a variable of a graph that is being built."""
+    return any([isinstance(a, Node) and is_general(a) for a in inputs])
 
 
 def _unrecorded(op: Op, inputs: tuple[Any, ...], derived: bool) -> Node:

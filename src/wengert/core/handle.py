@@ -65,15 +65,23 @@ def value_of(x: Any) -> Any:
     elif not isinstance(x, Node):
         return x
     value = x.value
-    return held(x) if value is None else value
+    return held(x) if value is None or is_general(x) else value
+
+
+def is_general(node: Node) -> bool:
+    """Whether it is a variable of a graph that is being built, to be run with other values too."""
+    open_session = session()
+    return open_session is not None and open_session.general and is_variable(node)
 
 
 def held(node: Node) -> Any:
     """A traced node as a handle that no derivative passes."""
     refuse_ambiguous(node)
-    if type(node) is not Node:
+    if type(node) is not Node and node.value is None:
         return wrap(node)
     extra = {**(node.extra or {}), "held": True}
+    if node.value is not None:
+        extra = {"spec": node.spec, "held": True}
     return wrap(Discrete(lookup("stop_gradient"), (node,), NO_PARAMS, None, extra))
 
 
@@ -81,7 +89,7 @@ def is_traced(x: Any) -> bool:
     """Whether only the spec of a handle or node is known, and not its value."""
     if isinstance(x, Handle):
         x = x.node
-    return isinstance(x, Node) and x.value is None
+    return isinstance(x, Node) and (x.value is None or is_general(x))
 
 
 def describe(x: Any) -> Any:

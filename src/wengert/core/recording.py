@@ -62,6 +62,8 @@ class Session:
         The serial number at which it began; older lines are from outside.
     watching : bool
         Nothing is traced; somebody only wants to know more of what is recorded (`note_lines`).
+    general : bool
+        Variables will have other values whenever the list runs: none is looked at.
     isolated : bool
         Writing to traced values from outside is noted in `written`, too.
     where, level
@@ -71,6 +73,7 @@ class Session:
     def __init__(self, watching: bool = False) -> None:
         self.since = next_serial()
         self.watching = watching
+        self.general = False
         self.isolated = False
         self.where: str | None = None
         self.level = 0
@@ -117,6 +120,8 @@ def noting() -> Session | None:
 def tracing(watching: bool = False) -> Iterator[Session]:
     """A block that is traced; what it writes to is put back at its end."""
     opened = Session(watching)
+    around = session()
+    opened.general = around is not None and around.general
     block: Block[Session | None] = Block(opened)
     with _paused():
         try:

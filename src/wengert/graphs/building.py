@@ -62,6 +62,7 @@ def built(
     more = {k: inputs.take(v, k, k in static) for k, v in kwargs.items()}
     signature = inputs.signature(words, full, more)
     with inputs.belonging_to(what), tracing() as session, enable_grad():
+        session.general = True
         out = fun(*full, **more)
         updates = _updates(session)
     leaves, structure = tree.flatten(out)

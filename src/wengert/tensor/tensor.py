@@ -174,7 +174,7 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
         if self.node.is_traced:
             name = f" {self.node.name!r}" if self.node.name else ""
             return f"Tensor({self.node.spec},{name} {self.node.op.name}, traced)"
-        value = np.asarray(value_of(self))
+        value = np.asarray(self.node.value)
         digits = np.array2string(value, separator=", ", prefix="Tensor(")
         parts = [digits, f"dtype={value.dtype}"]
         if self.grad_fn is not None:
@@ -184,7 +184,7 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
         return f"Tensor({', '.join(parts)})"
 
     def __str__(self) -> str:
-        return repr(self) if self.node.is_traced else str(value_of(self))
+        return repr(self) if self.node.is_traced else str(self.node.value)
 
     def __format__(self, spec: str) -> str:
         if self.node.is_traced:
@@ -192,7 +192,7 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
                 return format(repr(self), spec)
             except ValueError:  # a format of numbers; there is none yet
                 return repr(self)
-        value = value_of(self)
+        value = self.node.value
         return format(np.asarray(value).item() if np.size(value) == 1 else value, spec)
 
     def __copy__(self) -> Tensor:
