@@ -115,7 +115,8 @@ def test_one_array_in_two_places_is_one_array_again():
 
 @pytest.mark.parametrize(
     "array", [np.array(["a"]), np.array([object()]), np.array(["2020-01-01"], "datetime64[D]"),
-              np.zeros(2, "f4,i4"), np.ones(2, np.longdouble), np.longdouble(1)], ids=str,
+              np.zeros(2, "f4,i4"), np.ones(2, np.longdouble), np.longdouble(1)],
+    ids=["text", "object", "date", "record", "longdoubles", "longdouble"],
 )  # fmt: skip
 def test_arrays_that_are_not_of_portable_numbers_are_refused(array):
     with pytest.raises(DtypeError, match="cannot be kept"):
