@@ -62,6 +62,7 @@ CASES = {
     "argnames": lambda: ONE.grad(argnames=3),
     "unconnected": lambda: ONE.grad(unconnected=None),
     "mode": lambda: ONE.jacobian(mode=None),
+    "masked rows": lambda: wg.vmap(np.sin)(np.ma.array([1.0, 2.0], mask=[0, 1])),
     "rows": lambda: ONE.vmap(axis_size=[]),
     "minus one row": lambda: ONE.vmap(axis_size=-1),
     "a line of another graph": lambda: GRAPH.line(X),

@@ -25,7 +25,7 @@ from ..core.op import lookup
 from ..core.recording import tracing
 from ..core.spec import Spec
 from ..core.tracing import placeholder
-from ..errors import ShapeError, StructureError, TraceError, at, user_line
+from ..errors import ConversionError, ShapeError, StructureError, TraceError, at, user_line
 from .arguments import name_of
 from .batch_lines import Lines, Pair
 from .derived import derived
@@ -252,6 +252,12 @@ def _fronted_rows(
                 raise StructureError(
                     f"{what}: {_place(given, i)} is a {type(x).__name__}, which has no rows. Say "
                     f"None for it in in_axes{at(user_line())}."
+                )
+            if isinstance(x, np.ma.MaskedArray) and x.mask is not np.ma.nomask:
+                raise ConversionError(
+                    f"{what}: {_place(given, i)} is a masked array; what its mask means is not "
+                    "known here. Fill it, x.filled(0.0), or pass the mask as an argument of its own"
+                    f"{at(user_line())}."
                 )
             x = np.asarray(x)
         shape = shape_of(x)
