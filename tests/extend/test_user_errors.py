@@ -155,7 +155,9 @@ def test_messages_name_the_users_line():
 # ---- what the forward function does wrong -------------------------------------------------------
 
 
-@pytest.mark.parametrize("value", [None, "text", [1.0], np.array([object()])], ids=repr)
+@pytest.mark.parametrize(
+    "value", [None, "text", [1.0], np.array([object()])], ids=["None", "text", "list", "object"]
+)
 def test_a_value_that_no_tensor_can_hold(value):
     @primitive
     def strange(x):
