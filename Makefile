@@ -14,6 +14,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 BENCH := .venv-bench/bin
 
+# A file of tests stays in one process.
+PARALLEL ?= -n 2 --dist loadfile
 # Small products gain nothing from threads, and lose much where the cores are busy.
 test test-all: export OPENBLAS_NUM_THREADS ?= 1
 
@@ -25,10 +27,10 @@ demo: .venv/ready
 	@$(BIN)/python examples/digits.py
 
 test: lint layers types
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest $(PARALLEL)
 
 test-all: lint layers types
-	@$(BIN)/python -m pytest -m ""
+	@$(BIN)/python -m pytest -m "" $(PARALLEL)
 
 lint: .venv/ready
 	@$(BIN)/ruff check .

@@ -281,3 +281,49 @@ def test_metadata_and_scopes_stay_with_what_is_made_of_a_graph(tmp_path):
     assert "outer/encoder/layer1/tanh" in inside.names
     assert len(inside.select("outer *[seen=True]")) == 3
     assert [inside.name_of(n) for n in inside.select(device="cpu")] == ["outer/head/sum"]
+
+
+def test_derivatives_by_hand_are_for_all_values_of_variables():
+    w = wg.variable([1.0, 3.0, 2.0], "w")
+    x = wg.input("x", 3)
+    for loss in (np.max(w) ** 2, np.max(w * x) ** 2, np.max(np.abs(w)) * np.sum(x)):
+        slope = wg.gradients(loss, w)
+        f = wg.computation(slope, x)
+        for value in ([1.0, 3.0, 2.0], [5.0, 3.0, 2.0], [0.0, -7.0, 1.0]):
+            w.data = np.array(value)
+
+            def plain(w, loss=loss):
+                return wg.Graph(loss, inputs=[x.node]).substitute({"w": wg.input("v", 3)})(
+                    np.ones(3), w
+                )
+
+            want = wg.grad(plain)(np.array(value))
+            np.testing.assert_allclose(f(np.ones(3)), want)
+        w.data = np.array([1.0, 3.0, 2.0])
+
+
+def test_a_variable_that_was_set_is_the_variable_still():
+    w = wg.variable([1.0, 2.0], "w")
+    loss = np.sum(w**2)
+    w.data = np.array([3.0, 4.0])
+    both = loss + np.sum(w**3)  # the same variable, met before and after
+    f = wg.computation([wg.gradients(loss, w), wg.gradients(both, w)])
+    for value in ([3.0, 4.0], [-1.0, 2.0]):
+        w.data = v = np.array(value)
+        np.testing.assert_allclose(f()[0], 2 * v)
+        np.testing.assert_allclose(f()[1], 2 * v + 3 * v**2)
+
+
+def test_lines_that_are_right_for_one_value_only_are_refused():
+    w = wg.variable([1.0, 3.0, 2.0], "w")
+    x = wg.input("x", 3)
+    ordered = np.sort(w) * x
+    with pytest.raises(GraphError, match="trace it"):
+        wg.computation(ordered, x)
+    with pytest.raises(GraphError, match="trace it"):
+        wg.gradients(np.sum(ordered), w)
+    with pytest.raises(GraphError, match="trace it"):
+        wg.Graph(ordered)(np.ones(3))
+    graph = wg.trace(lambda x: np.sort(w) * x)(wg.spec(3))
+    w.data = np.array([3.0, 2.0, 1.0])
+    np.testing.assert_array_equal(graph(np.ones(3)), [1.0, 2.0, 3.0])

@@ -21,8 +21,8 @@ from ..errors import (
     ArgumentError,
     NotDifferentiableError,
     StructureError,
-    TraceError,
     TracedBranchError,
+    TraceError,
     at,
     user_line,
 )

@@ -1,8 +1,8 @@
 """Functions of several named arrays: dot, concatenate, stack, where.
 
-    dot            sums of products over axes in common; what else is in common is matched
-    concatenate    joined along one axis
-    stack, where   side by side along a new axis; chosen element by element
+dot            sums of products over axes in common; what else is in common is matched
+concatenate    joined along one axis
+stack, where   side by side along a new axis; chosen element by element
 """
 
 from __future__ import annotations

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import GraphError, at
 from .graph import AnyGraph
-from .node import INPUT, NO_PARAMS, Constant, Leaf, Node, Watched, constant
+from .node import CONSTANT, INPUT, NO_PARAMS, Constant, Leaf, Node, Watched, constant
 from .op import Op
 
 CAPTURED = Leaf("captured")  # the value of a line from outside, which is still its derivative's way
@@ -91,6 +92,7 @@ def settled(graph: AnyGraph, since: int = 0) -> AnyGraph:
         if isinstance(node, Watched):
             return constant(np.array(node.value))
         if args and not node.is_traced and type(node) is not Constant:
+            check_general(node)
             return with_args(node, args)  # of variables: computed again when the graph runs
         return None
 
@@ -100,6 +102,30 @@ def settled(graph: AnyGraph, since: int = 0) -> AnyGraph:
         graph = graph.with_lines(rebuilt(graph.nodes, outside))
     new = rebuilt(graph.nodes, change=change)
     return graph.with_lines({old: line for old, line in new.items() if old is not line})
+
+
+def check_general(node: Node) -> None:
+    """Refuse a line that was recorded with values, if it may be right for these values only.
+
+    What is computed from variables alone, outside of a trace, runs at once. A mask or an order that
+    was found then is an operand, and would stay what it was when the variable has another value.
+
+    Raises
+    ------
+    GraphError
+        One of its operands is such an array.
+    """
+    for a in node.inputs:
+        value = a.value if a.op is CONSTANT and isinstance(a, Constant) else None
+        if not isinstance(value, np.ndarray) or not value.ndim:
+            continue
+        kinds = "b" if node.op.kind == "elementwise" else "biu"
+        if value.dtype.kind in kinds:
+            raise GraphError(
+                f"{node.op.name} was recorded with the values that a variable had, and with "
+                f"positions or a mask {a.spec} that may be right for them only. Write that part of "
+                f"the graph in a function and trace it (wengert.trace){at(node.where)}."
+            )
 
 
 def is_older(node: Node, since: int) -> bool:

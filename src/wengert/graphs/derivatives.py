@@ -6,16 +6,22 @@ graph, and what comes back are tensors on them.
 
 from __future__ import annotations
 
+import functools
+import operator
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from ..autodiff.project import uniform, zeros
 from ..autodiff.reverse import pullback
 from ..autodiff.tape import tape_between
+from ..core import graph as lists
 from ..core import tree
 from ..core.handle import Handle, describe, wrap
-from ..core.node import Node, constant
+from ..core.node import Constant, Node, constant, is_variable, owner_of
 from ..core.policy import chosen
+from ..core.rebuild import check_general, rebuilt, with_args
+from ..core.recording import tracing
 from ..core.spec import Spec, is_inexact
 from ..errors import (
     ArgumentError,
@@ -90,9 +96,16 @@ def gradients(
     bars: list[Any] = [None] * len(targets)
     node = _differentiable(y)
     if node is not None:
-        seeds = {node: _seed(node, seed)}
-        tape = tape_between([node], set(targets))
-        bars = pullback(seeds, targets, create_graph or None, tape)
+        lines = lists.Graph(node).nodes
+        if any(map(_is_symbolic, lines)):
+            with tracing() as opened:  # the derivative is for all values of the variables
+                opened.general = True
+                place = rebuilt(lines, change=_lifted)
+                by = [[place.get(n, n) for n in _leaves_of(t, lines)] for t in targets]
+                bars = _swept(place[node], by, seed, create_graph)
+        else:
+            by = [_leaves_of(t, lines) for t in targets]
+            bars = _swept(node, by, seed, create_graph)
     for i, (target, bar) in enumerate(zip(targets, bars, strict=True)):
         if bar is None and unconnected != "none":
             if unconnected != "zero":
@@ -100,6 +113,40 @@ def gradients(
             bar = zeros(target.spec)
         bars[i] = bar if bar is None or isinstance(bar, Handle) else wrap(constant(bar))
     return tree.unflatten(structure, bars)
+
+
+def _leaves_of(target: Node, lines: Sequence[Node]) -> list[Node]:
+    """A target as it stands in a list; a variable that has been set since, as what it was then."""
+    owner = owner_of(target) if is_variable(target) else None
+    if owner is None:
+        return [target]
+    return [n for n in lines if n is target or (is_variable(n) and owner_of(n) is owner)]
+
+
+def _swept(
+    node: Node, targets: Sequence[Sequence[Node]], seed: Any, create_graph: bool
+) -> list[Any]:
+    """For each target the sum of the cotangents of the lines that it stands for."""
+    seeds = {node: _seed(node, seed)}
+    flat = [n for several in targets for n in several]
+    tape = tape_between([node], set(flat))
+    bars = iter(pullback(seeds, flat, create_graph or None, tape))
+    found = [
+        [bar for bar in (next(bars) for _ in several) if bar is not None] for several in targets
+    ]
+    return [functools.reduce(operator.add, parts) if parts else None for parts in found]
+
+
+def _is_symbolic(node: Node) -> bool:
+    return node.extra is not None and "symbolic" in node.extra
+
+
+def _lifted(node: Node, args: tuple[Any, ...]) -> Node | None:
+    """A line without the value that it had when it was recorded."""
+    if not args or node.is_traced or isinstance(node, Constant):
+        return None
+    check_general(node)
+    return with_args(node, args)
 
 
 def _complain(target: Node, choice: str) -> None:

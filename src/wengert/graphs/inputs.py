@@ -141,6 +141,7 @@ def variable(value: Any, name: str | None = None, *, differentiable: bool | None
         differentiable = is_inexact(array.dtype)
     made: Any = object.__new__(_handle_class())
     made.node = leaf(array, made, differentiable)
+    made.node.note("symbolic", True)
     if name is not None:
         made.node.note("name", word(name, "the name of a variable"))
     return made
