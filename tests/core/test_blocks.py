@@ -110,6 +110,8 @@ class Interrupt(KeyboardInterrupt):
     pass
 
 
+# One that lands in hypothesis's own callback of the garbage collector is reported, and not raised.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_interrupts_at_any_moment():
     if threading.current_thread() is not threading.main_thread():
         pytest.skip("signals arrive in the main thread")
