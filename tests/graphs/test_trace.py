@@ -412,6 +412,12 @@ def test_caps_on_width():
     assert [n.spec.dtype for n in graph.outputs] == [np.float32, np.int32]
     out = graph(np.ones(3, np.float32))
     assert out[0].dtype == np.float32 and out[1].dtype == np.int32
+    with wg.policy(max_float="float32"):
+        wide = wg.trace(wg.value_and_grad(lambda x: np.sum(np.sin(x))))(wg.spec(3))
+    value, slope = wide(np.ones(3))
+    assert value.dtype == slope.dtype == np.float32
+    inside = [n for n in wide.nodes if n not in wide.inputs]
+    assert all(n.spec.dtype != np.float64 for n in inside)
 
 
 def test_kinds_of_lines():
@@ -536,3 +542,14 @@ def test_choices_and_joined_arrays_are_cast_by_policy_too(f):
             wg.trace(f)(wg.spec(2, "float32"), wg.spec(2))
         wg.trace(f)(wg.spec(2), wg.spec(2))
         wg.trace(lambda x: np.where(x > 0, x, 0.0))(wg.spec(2, "float32"))
+
+
+def test_parameters_that_cannot_be_compared_are_themselves_only():
+    from wengert.core.params import frozen
+
+    class Odd:
+        __hash__ = None
+
+    one, other = Odd(), Odd()
+    assert frozen({"f": one}) == frozen({"f": one}) != frozen({"f": other})
+    assert len({frozen((one,)), frozen((one,)), frozen((other,))}) == 2

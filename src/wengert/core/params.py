@@ -43,13 +43,28 @@ def frozen(x: Any) -> Any:
         return (slice, frozen(x.start), frozen(x.stop), frozen(x.step))
     if isinstance(x, np.ndarray | np.generic):
         if x.dtype.kind == "O":
-            return (kind, id(x))
+            return Same(x)
         return (kind, x.shape, x.dtype.str, x.tobytes())
     try:
         hash(x)
     except TypeError:
-        return (kind, id(x))
+        return Same(x)
     return (kind, x)
+
+
+class Same:
+    """Stands for a thing that cannot be compared: equal to itself only, and kept alive."""
+
+    __slots__ = ("thing",)
+
+    def __init__(self, thing: Any) -> None:
+        self.thing = thing
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.thing is self.thing
+
+    def __hash__(self) -> int:
+        return id(self.thing)
 
 
 def normalised(x: Any) -> Any:

@@ -18,6 +18,7 @@ from ..core import tree
 from ..core.graph import Graph
 from ..core.handle import Handle, describe, refuse_ambiguous, wrap
 from ..core.node import INPUT, Node, next_serial
+from ..core.policy import chosen
 from ..core.rebuild import settled
 from ..core.recording import Session, enable_grad, tracing
 from ..core.spec import Spec
@@ -91,6 +92,7 @@ class _Inputs:
         """An argument with tensors to be fed in the place of specs, arrays and numbers."""
         leaves, structure = tree.flatten(argument)
         paths = [""] if len(leaves) == 1 and leaves[0] is argument else tree.paths(argument)
+        rules = chosen()
         made = []
         for x, path in zip(leaves, paths, strict=True):
             spec = x if isinstance(x, Spec) else describe(x)
@@ -105,6 +107,7 @@ class _Inputs:
             if is_fed:
                 self.nodes.append(placeholder(spec, name + path))
                 x = wrap(self.nodes[-1])
+                x = x if rules is None else rules.capped(x)
             made.append(x)
         return tree.unflatten(structure, made)
 
