@@ -581,7 +581,7 @@ def test_op_errors():
         x * "text"
     with pytest.raises(GraphError, match="deriv of or by a float"):
         deriv(x, 2.0)
-    with pytest.raises(RegistryError, match="no transformer named 'abacus'; there are .*numpy"):
+    with pytest.raises(RegistryError, match=r"no transformer named 'abacus'; there are .*numpy"):
         make_transformer("abacus")
 
 
