@@ -17,7 +17,6 @@ from ..core.dims import names_in
 from ..core.graph import Graph
 from ..core.handle import owners_of
 from ..core.locks import lock
-from ..core.node import Constant
 from ..core.rebuild import check_general
 from ..core.sizes import solve
 from ..errors import ShapeError, at, user_line
@@ -51,8 +50,7 @@ class Executable:
     def __init__(self, graph: Graph, backend: Backend) -> None:
         backend.check(graph)
         for node in graph.nodes:
-            if node.args and not node.is_traced and not isinstance(node, Constant):
-                check_general(node)
+            check_general(node)
         self.graph, self.backend = graph, backend
         variables = graph.variables
         self.owners = owners_of(variables)

@@ -83,6 +83,7 @@ class Node:
         * ``level``: the order of the derivative that it belongs to, where that is not 0.
         * ``owner``: of a variable, a weak reference to the tensor whose value it is; ``holder``
           keeps that tensor alive where nobody else does (a graph read from a file).
+        * ``symbolic``: of a `wengert.variable`, by which graphs are derived for all its values.
         * ``hooks``: of `register_hook`, by number.
         * ``source``: of a captured line, the line outside that it stands for.
         * ``held``: it is the value of its operand, which no derivative passes (core/handle.py).

@@ -3,6 +3,8 @@
 rebuilt    new lines wherever an operand has changed, the old ones elsewhere
 settled    a list as a graph keeps it: without lines that only stand for another, owning its
            constants
+valueless  a line that was recorded with values, without them; `check_general` refuses one that
+           may be right for those values only
 is_older   whether a line was there before a trace began
 """
 
@@ -91,10 +93,7 @@ def settled(graph: AnyGraph, since: int = 0) -> AnyGraph:
             return source if isinstance(source, Node) else constant(source)
         if isinstance(node, Watched):
             return constant(np.array(node.value))
-        if args and not node.is_traced and type(node) is not Constant:
-            check_general(node)
-            return with_args(node, args)  # of variables: computed again when the graph runs
-        return None
+        return valueless(node, args)
 
     outside = {n: _captured(n) for n in graph.nodes if is_older(n, since)}
     if outside:
@@ -102,6 +101,17 @@ def settled(graph: AnyGraph, since: int = 0) -> AnyGraph:
         graph = graph.with_lines(rebuilt(graph.nodes, outside))
     new = rebuilt(graph.nodes, change=change)
     return graph.with_lines({old: line for old, line in new.items() if old is not line})
+
+
+def valueless(node: Node, args: tuple[Any, ...]) -> Node | None:
+    """A line of variables without the value they gave it: computed again when the graph runs.
+
+    None for a line that has no such value.
+    """
+    if not _has_value(node):
+        return None
+    check_general(node)
+    return with_args(node, args)
 
 
 def check_general(node: Node) -> None:
@@ -115,6 +125,8 @@ def check_general(node: Node) -> None:
     GraphError
         One of its operands is such an array.
     """
+    if not _has_value(node):
+        return
     for a in node.inputs:
         value = a.value if a.op is CONSTANT and isinstance(a, Constant) else None
         if not isinstance(value, np.ndarray) or not value.ndim:
@@ -126,6 +138,11 @@ def check_general(node: Node) -> None:
                 f"positions or a mask {a.spec} that may be right for them only. Write that part of "
                 f"the graph in a function and trace it (wengert.trace){at(node.where)}."
             )
+
+
+def _has_value(node: Node) -> bool:
+    """Whether it is the line of an operation on variables, run when it was recorded."""
+    return bool(node.args) and not node.is_traced and not isinstance(node, Constant)
 
 
 def is_older(node: Node, since: int) -> bool:

@@ -18,9 +18,9 @@ from ..autodiff.tape import tape_between
 from ..core import graph as lists
 from ..core import tree
 from ..core.handle import Handle, describe, wrap
-from ..core.node import Constant, Node, constant, is_variable, owner_of
+from ..core.node import Node, constant, is_variable, owner_of
 from ..core.policy import chosen
-from ..core.rebuild import check_general, rebuilt, with_args
+from ..core.rebuild import rebuilt, valueless
 from ..core.recording import tracing
 from ..core.spec import Spec, is_inexact
 from ..errors import (
@@ -68,6 +68,9 @@ def gradients(
         A tensor of integers, or one that requires no gradient.
     UnconnectedError
         `y` does not depend on one of them, and ``unconnected="raise"``.
+    GraphError
+        `y` was computed from a variable by a function that decided by its value (a mask, an
+        order); trace that function.
 
     Notes
     -----
@@ -100,7 +103,7 @@ def gradients(
         if any(map(_is_symbolic, lines)):
             with tracing() as opened:  # the derivative is for all values of the variables
                 opened.general = True
-                place = rebuilt(lines, change=_lifted)
+                place = rebuilt(lines, change=valueless)
                 by = [[place.get(n, n) for n in _leaves_of(t, lines)] for t in targets]
                 bars = _swept(place[node], by, seed, create_graph)
         else:
@@ -139,14 +142,6 @@ def _swept(
 
 def _is_symbolic(node: Node) -> bool:
     return node.extra is not None and "symbolic" in node.extra
-
-
-def _lifted(node: Node, args: tuple[Any, ...]) -> Node | None:
-    """A line without the value that it had when it was recorded."""
-    if not args or node.is_traced or isinstance(node, Constant):
-        return None
-    check_general(node)
-    return with_args(node, args)
 
 
 def _complain(target: Node, choice: str) -> None:
