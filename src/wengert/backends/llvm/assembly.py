@@ -1,0 +1,205 @@
+"""Assembly: LLVM's text, written one line after the other.
+
+    Module     functions, constants and declarations under their names; each is written once
+    Function   one function: its arguments, its sections, names that do not repeat
+    Section    a stretch of its text; sections nest as loops do
+
+A value is computed in the deepest section that one of its operands belongs to, so what does not
+change in a loop is written before the loop, without a pass that would have to find it.  Sections
+have a rank: of two that stand one inside the other, or one after the other, the later has the
+higher.  Counters and sums live in stack slots (`slot`), which LLVM turns into registers; so nobody
+has to write a phi.
+
+Text, because making LLVM's objects in Python costs ten times as much as writing their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+Name = str  # of a value, "%v7", or a constant, "3"
+_INLINED = 48  # so many calls of leaves are written into their callers
+
+
+class Section:
+    """A stretch of a function's text.
+
+    Attributes
+    ----------
+    function : Function
+    rank : int
+        Higher for what comes later on the way that leads here.
+    """
+
+    __slots__ = ("function", "pieces", "rank")
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.pieces: list[str | Section] = []
+        self.rank = function.next_rank()
+
+    def write(self, line: str) -> None:
+        """Add an instruction without a value."""
+        self.pieces.append("  " + line)
+
+    def value(self, instruction: str) -> Name:
+        """Add an instruction; the name of its value."""
+        name = self.function.fresh()
+        self.pieces.append(f"  {name} = {instruction}")
+        return name
+
+    def label(self, name: str) -> None:
+        """Begin a basic block; the block before has to end with a branch."""
+        self.pieces.append(f"{name}:")
+
+    def inside(self) -> Section:
+        """A new section at this point, in which more is written later."""
+        section = Section(self.function)
+        self.pieces.append(section)
+        return section
+
+    def lines(self) -> Iterator[str]:
+        """All its text, in order."""
+        for piece in self.pieces:
+            if type(piece) is str:
+                yield piece
+            else:
+                yield from piece.lines()  # type: ignore[union-attr]
+
+    # ---- control -------------------------------------------------------------------------------
+
+    @contextmanager
+    def loop(self, start: Name, stop: Name, step: Name = "1") -> Iterator[tuple[Section, Name]]:
+        """Count an i64 from start to before stop: the section of the body, and the counter."""
+        n = self.function.number()
+        counter = self.function.slot("i64")
+        self.write(f"store i64 {start}, ptr {counter}")
+        self.write(f"br label %head{n}")
+        self.label(f"head{n}")
+        now = self.value(f"load i64, ptr {counter}")
+        more = self.value(f"icmp slt i64 {now}, {stop}")
+        self.write(f"br i1 {more}, label %body{n}, label %done{n}")
+        self.label(f"body{n}")
+        body = self.inside()
+        yield body, now
+        following = body.value(f"add nsw i64 {now}, {step}")
+        body.write(f"store i64 {following}, ptr {counter}")
+        body.write(f"br label %head{n}")
+        self.label(f"done{n}")
+
+    @contextmanager
+    def when(self, condition: Name) -> Iterator[Section]:
+        """What is to happen only if an i1 holds."""
+        n = self.function.number()
+        self.write(f"br i1 {condition}, label %then{n}, label %done{n}")
+        self.label(f"then{n}")
+        body = self.inside()
+        yield body
+        body.write(f"br label %done{n}")
+        self.label(f"done{n}")
+
+
+class Function:
+    """One function.
+
+    Parameters
+    ----------
+    module : Module
+    name : str
+    arguments : sequence of (type, name)
+        Names without the percent sign.
+    result : str
+        LLVM's type.
+    attributes : str
+        As LLVM writes them behind the arguments.
+    linkage : str
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        name: str,
+        arguments: Sequence[tuple[str, str]],
+        result: str = "void",
+        attributes: str = "",
+        linkage: str = "internal ",
+    ) -> None:
+        self.module, self.name = module, name
+        listed = ", ".join(f"{t} %{n}" for t, n in arguments)
+        self._opening = f"define {linkage}{result} @{name}({listed}) {attributes} {{"
+        self._count = self._ranks = 0
+        self._slots: list[str] = []
+        self.body = Section(self)
+
+    def fresh(self) -> Name:
+        """A name for a value."""
+        self._count += 1
+        return f"%v{self._count}"
+
+    def number(self) -> int:
+        """A number for labels."""
+        self._count += 1
+        return self._count
+
+    def next_rank(self) -> int:
+        """The rank of the next section."""
+        self._ranks += 1
+        return self._ranks
+
+    def slot(self, kind: str, align: int | None = None) -> Name:
+        """A place on the stack for one value of a type."""
+        name = self.fresh()
+        self._slots.append(f"  {name} = alloca {kind}" + (f", align {align}" if align else ""))
+        return name
+
+    def text(self) -> str:
+        """The whole definition."""
+        lines: Iterable[str] = self.body.lines()
+        return "\n".join([self._opening, "entry:", *self._slots, *lines, "}"])
+
+
+class Module:
+    """Functions, constants and declarations, each written once under its name."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, str] = {}
+        self._calls = 0
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.parts
+
+    def include(self, parts: Mapping[str, str]) -> None:
+        """Enter pieces of text of another module."""
+        for name, text in parts.items():
+            self.parts.setdefault(name, text)
+
+    def count_call(self, name: str) -> None:
+        """Note that a leaf is called: many calls are not worth many copies of its text."""
+        self._calls += 1
+
+    def add(self, function: Function) -> None:
+        """Enter a finished function."""
+        self.parts[function.name] = function.text()
+
+    def declare(self, name: str, result: str, arguments: Sequence[str], attributes: str = "") -> str:
+        """Enter the declaration of a function from outside, or of LLVM's own; return `@name`."""
+        if name not in self.parts:
+            listed = ", ".join(arguments)
+            self.parts[name] = f"declare {result} @{name}({listed}) {attributes}".rstrip()
+        return f"@{name}"
+
+    def constant(self, name: str, kind: str, value: str, align: int = 64) -> str:
+        """Enter a constant of the module; return `@name`."""
+        self.parts.setdefault(name, f"@{name} = internal constant {kind} {value}, align {align}")
+        return f"@{name}"
+
+    def text(self, heading: str = "") -> str:
+        """The whole module.
+
+        A leaf that is called a few times is written into its callers, where LLVM can take out what
+        calls have in common; of many calls it makes a function, or compiling would take long.
+        """
+        inline = "alwaysinline " if self._calls <= _INLINED else "noinline "
+        marks = f"attributes #0 = {{ {inline}nounwind willreturn memory(none) }}"
+        return "\n\n".join([heading, *self.parts.values(), marks]) + "\n"

@@ -1,0 +1,73 @@
+"""Dtypes: how LLVM names NumPy's dtypes, and how it writes numbers of them.
+
+A truth value is an i1 in a register and one byte in memory.  A complex number is two numbers in
+registers, one after the other in memory.  Whether a whole number is signed is not part of LLVM's
+type but of the instruction, so it is read off the dtype.  longdouble has no lanes: what computes
+with it is an island.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+
+Dtype = np.dtype[Any]
+
+BOOL = np.dtype(np.bool_)
+I32, I64 = np.dtype(np.int32), np.dtype(np.int64)
+U32, U64 = np.dtype(np.uint32), np.dtype(np.uint64)
+F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
+C64, C128 = np.dtype(np.complex64), np.dtype(np.complex128)
+
+_REGISTER = {"b1": "i1", "f2": "half", "f4": "float", "f8": "double"}
+_SUPPORTED = frozenset("b1 i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split())
+_LETTER = {"half": "f16", "float": "f32", "double": "f64"}
+
+
+def is_supported(dtype: Dtype) -> bool:
+    """Whether there are lanes of this dtype: native byte order, and no longdouble."""
+    return dtype.isnative and dtype.str[1:] in _SUPPORTED
+
+
+def in_register(dtype: Dtype) -> str:
+    """LLVM's type of one value; for a complex dtype that of its parts."""
+    code = dtype.str[1:]
+    if dtype.kind == "c":
+        return "float" if code == "c8" else "double"
+    return _REGISTER.get(code) or f"i{8 * dtype.itemsize}"
+
+
+def in_memory(dtype: Dtype) -> str:
+    """LLVM's type of one value in memory."""
+    return "i8" if dtype.kind == "b" else in_register(dtype)
+
+
+def of_width(scalar: str, width: int) -> str:
+    """LLVM's type of so many values side by side."""
+    return scalar if width <= 1 else f"<{width} x {scalar}>"
+
+
+def suffix(scalar: str, width: int) -> str:
+    """How the names of LLVM's own functions end for a type: ``.v8f64``."""
+    letter = _LETTER.get(scalar, scalar)
+    return f".{letter}" if width <= 1 else f".v{width}{letter}"
+
+
+def part_of(dtype: Dtype) -> Dtype:
+    """The real dtype of the parts of a complex one; a real dtype itself."""
+    return dtype if dtype.kind != "c" else F32 if dtype.itemsize == 8 else F64
+
+
+def literal(value: Any, dtype: Dtype) -> str:
+    """A number of a real dtype as LLVM writes it."""
+    if dtype.kind == "b":
+        return "true" if value else "false"
+    if dtype.kind in "iu":
+        return str(int(value))
+    with np.errstate(all="ignore"):
+        if dtype.itemsize == 2:
+            return f"0xH{int(np.float16(value).view(np.uint16)):04X}"
+        rounded = float(np.float32(value)) if dtype.itemsize == 4 else float(value)
+    return f"0x{struct.unpack('<Q', struct.pack('<d', rounded))[0]:016X}"

@@ -1,0 +1,128 @@
+"""Engine: LLVM's text made into machine code that stays in memory as long as it is needed.
+
+    machine     the code generator for this computer, made once
+    object_of   text -> the bytes of an object file (these are what is kept on disk)
+    Code        an object file in memory: addresses of its functions
+
+LLVM is started at the first use, and not when wengert is imported.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import llvmlite.binding as llvm
+
+# LLVM's compiler is not for several threads at once, as llvmlite uses it.
+_LOCK = threading.RLock()
+
+
+@functools.cache
+def machine() -> Any:
+    """The code generator for the processor of this computer."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=cpu(), features=features(), opt=2, reloc="pic", codemodel="default", jit=True
+    )
+
+
+@functools.cache
+def cpu() -> str:
+    """The processor, as LLVM names it."""
+    return str(llvm.get_host_cpu_name())
+
+
+@functools.cache
+def features() -> str:
+    """What the processor can do, as LLVM lists it."""
+    return str(llvm.get_host_cpu_features().flatten())
+
+
+def has(feature: str) -> bool:
+    """Whether the processor can do something: "avx512f", "fma"."""
+    return f"+{feature}" in features().split(",")
+
+
+@functools.cache
+def vector_bytes() -> int:
+    """How many bytes one vector register holds."""
+    if has("avx512f") and has("avx512vl") and has("avx512dq") and has("avx512bw"):
+        return 64
+    return 32 if has("avx2") else 16
+
+
+@functools.cache
+def heading() -> str:
+    """The lines that a module begins with."""
+    made = machine()
+    return f'target triple = "{made.triple}"\ntarget datalayout = "{made.target_data}"'
+
+
+def optimised(text: str) -> Any:
+    """A module from its text, improved by LLVM's passes.
+
+    Raises
+    ------
+    RuntimeError
+        LLVM does not understand the text: a fault of wengert's own.
+    """
+    with _LOCK:
+        made = machine()
+        module = llvm.parse_assembly(text)
+        options = llvm.create_pipeline_tuning_options(speed_level=1)
+        options.loop_vectorization = options.slp_vectorization = False
+        builder = llvm.create_pass_builder(made, options)
+        passes = builder.getModulePassManager()
+        passes.run(module, builder)
+        return module
+
+
+def object_of(text: str) -> bytes:
+    """The object file of a module."""
+    with _LOCK:
+        return bytes(machine().emit_object(optimised(text)))
+
+
+def assembly_of(text: str) -> str:
+    """The machine's assembly of a module."""
+    with _LOCK:
+        return str(machine().emit_assembly(optimised(text)))
+
+
+class Code:
+    """An object file in memory.
+
+    Parameters
+    ----------
+    image : bytes
+        As `object_of` made it.
+    symbols : mapping from str to int
+        Addresses of what it needs from outside.
+    """
+
+    def __init__(self, image: bytes, symbols: Mapping[str, int]) -> None:
+        with _LOCK:
+            for name, address in symbols.items():
+                llvm.add_symbol(name, address)
+            empty = llvm.parse_assembly(heading())
+            self._engine = llvm.create_mcjit_compiler(empty, _another_machine())
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(image))
+            self._engine.finalize_object()
+
+    def address(self, name: str) -> int:
+        """Where a function begins."""
+        with _LOCK:
+            return int(self._engine.get_function_address(name))
+
+
+def _another_machine() -> Any:
+    machine()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=cpu(), features=features(), opt=2, reloc="pic", codemodel="default", jit=True
+    )

@@ -1,0 +1,238 @@
+"""Whole numbers and truth values: leaves of dtypes that are not floating point, as NumPy's ufuncs.
+
+They wrap around; dividing by zero gives zero; a shift by the size or more gives what shifting
+again and again would.  LLVM leaves these cases undefined, so they are chosen away first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .dtypes import BOOL, F64, I64, Dtype
+from .lane import Lane
+
+if TYPE_CHECKING:
+    from .language import Language
+
+_PLAIN = {
+    "add": "add",
+    "subtract": "sub",
+    "multiply": "mul",
+    "bitwise_and": "and",
+    "bitwise_or": "or",
+    "bitwise_xor": "xor",
+}
+_OF_TRUTH = {
+    "add": "or",
+    "multiply": "and",
+    "maximum": "or",
+    "minimum": "and",
+    "logical_and": "and",
+    "logical_or": "or",
+    "logical_xor": "xor",
+    **{k: v for k, v in _PLAIN.items() if k.startswith("bitwise")},
+}
+
+
+def computed(s: Language, ufunc: str, outer: Dtype, operands: Sequence[Lane]) -> Any:
+    """A leaf of whole numbers or truth values, in the dtype of NumPy's loop."""
+    x = operands[0]
+    if ufunc.startswith("logical") and x.dtype != BOOL:
+        return computed(s, ufunc, BOOL, [s.cast(v, BOOL) for v in operands])
+    if x.dtype == BOOL:
+        if ufunc in _OF_TRUTH:
+            return s.emit(_OF_TRUTH[ufunc], BOOL, *operands)
+        if ufunc in ("logical_not", "invert"):
+            return s.emit("xor", BOOL, x, s.constant(True, BOOL))
+        if ufunc in ("absolute", "positive"):
+            return x
+    if ufunc in _PLAIN:
+        return s.emit(_PLAIN[ufunc], outer, *operands)
+    if ufunc in _RULES:
+        return _RULES[ufunc](s, *operands)
+    if ufunc in ("isnan", "isinf", "isfinite"):
+        return s.constant(ufunc == "isfinite", BOOL)
+    if ufunc in ("positive", "conj", "conjugate", "rint", "floor", "ceil", "trunc"):
+        return x
+    raise NotImplementedError(f"{ufunc} of {x.dtype}")
+
+
+def from_float(s: Language, x: Lane, dtype: Dtype) -> Any:
+    """Floating-point numbers as whole numbers, towards zero; what is outside as x86 does.
+
+    LLVM's plain conversion is undefined outside; NumPy's there is what the machine gives: the
+    smallest int32 or int64, of which smaller dtypes keep the low bits.
+    """
+    if dtype.itemsize == 8 or dtype.str[1:] == "u4":
+        wide, low = I64, -9223372036854775808.0
+    else:
+        wide, low = np.dtype(np.int32), -2147483648.0
+    if x.dtype.itemsize < 4:
+        x = s.cast(x, np.dtype(np.float32))
+    if dtype.str[1:] == "u8":
+        return _to_uint64(s, x)
+    inside = s.binary("logical_and", s.less_equal(low, x), s.less(x, -low))
+    whole = s.converted("fptosi", s.where(inside, x, 0.0), wide)
+    smallest = int(np.iinfo(wide).min)
+    return s.cast(s.select(inside, whole, s.constant(smallest, wide)), dtype)
+
+
+def _to_uint64(s: Language, x: Lane) -> Any:
+    half = 9223372036854775808.0
+    signed = from_float(s, x, I64)
+    upper = from_float(s, x - half, I64)
+    flipped = s.emit("xor", I64, upper, s.constant(np.iinfo(np.int64).min, I64))
+    large = s.less_equal(half, x)
+    chosen = s.select(large, flipped, signed)
+    return s.cast(chosen, np.dtype(np.uint64))
+
+
+def _sign(s: Language, x: Lane) -> Any:
+    one, zero = s.constant(1, x.dtype), s.constant(0, x.dtype)
+    positive = s.select(s.compare("less", zero, x), one, zero)
+    if x.dtype.kind == "u":
+        return positive
+    return s.select(s.compare("less", x, zero), s.constant(-1, x.dtype), positive)
+
+
+def _absolute(s: Language, x: Lane) -> Any:
+    if x.dtype.kind == "u":
+        return x
+    zero = s.constant(0, x.dtype)
+    return s.select(s.compare("less", x, zero), s.emit("sub", x.dtype, zero, x), x)
+
+
+def _extreme(word: str) -> Any:
+    def rule(s: Language, x: Lane, y: Lane) -> Any:
+        return s.select(s.compare(word, x, y), x, y)
+
+    return rule
+
+
+def _divisor(s: Language, x: Lane, y: Lane) -> tuple[Lane, Lane, Lane | None]:
+    """A divisor that LLVM defines; where it was zero, and where the quotient wraps around."""
+    zero, one = s.constant(0, y.dtype), s.constant(1, y.dtype)
+    empty = s.compare("equal", y, zero)
+    if y.dtype.kind == "u":
+        return s.select(empty, one, y), empty, None
+    least = s.constant(np.iinfo(x.dtype).min, x.dtype)
+    minus = s.compare("equal", y, s.constant(-1, y.dtype))
+    wraps = s.emit("and", BOOL, minus, s.compare("equal", x, least))
+    return s.select(s.emit("or", BOOL, empty, wraps), one, y), empty, wraps
+
+
+def _floor_divide(s: Language, x: Lane, y: Lane) -> Any:
+    zero = s.constant(0, x.dtype)
+    divisor, empty, _ = _divisor(s, x, y)
+    if x.dtype.kind == "u":
+        return s.select(empty, zero, s.emit("udiv", x.dtype, x, divisor))
+    quotient = s.emit("sdiv", x.dtype, x, divisor)
+    rest = s.emit("srem", x.dtype, x, divisor)
+    down = _rest_is_against(s, rest, divisor)
+    lower = s.emit("sub", x.dtype, quotient, s.cast(down, x.dtype))
+    return s.select(empty, zero, lower)
+
+
+def _rest_is_against(s: Language, rest: Lane, divisor: Lane) -> Lane:
+    """Whether a remainder is not zero and has the other sign than the divisor."""
+    zero = s.constant(0, rest.dtype)
+    other = s.compare("less", s.emit("xor", rest.dtype, rest, divisor), zero)
+    found: Lane = s.emit("and", BOOL, s.compare("not_equal", rest, zero), other)
+    return found
+
+
+def _remainder(s: Language, x: Lane, y: Lane) -> Any:
+    zero = s.constant(0, x.dtype)
+    divisor, empty, _ = _divisor(s, x, y)
+    if x.dtype.kind == "u":
+        return s.select(empty, zero, s.emit("urem", x.dtype, x, divisor))
+    rest = s.emit("srem", x.dtype, x, divisor)
+    against = _rest_is_against(s, rest, divisor)
+    moved = s.select(against, s.emit("add", x.dtype, rest, divisor), rest)
+    return s.select(empty, zero, moved)
+
+
+def _fmod(s: Language, x: Lane, y: Lane) -> Any:
+    divisor, empty, _ = _divisor(s, x, y)
+    word = "urem" if x.dtype.kind == "u" else "srem"
+    return s.select(empty, s.constant(0, x.dtype), s.emit(word, x.dtype, x, divisor))
+
+
+def _left_shift(s: Language, x: Lane, y: Lane) -> Any:
+    fits = _fits(s, x, y)
+    moved = s.emit("shl", x.dtype, x, s.select(fits, y, s.constant(0, y.dtype)))
+    return s.select(fits, moved, s.constant(0, x.dtype))
+
+
+def _right_shift(s: Language, x: Lane, y: Lane) -> Any:
+    fits = _fits(s, x, y)
+    most = s.constant(8 * x.dtype.itemsize - 1, y.dtype)
+    if x.dtype.kind == "i":
+        return s.emit("ashr", x.dtype, x, s.select(fits, y, most))
+    moved = s.emit("lshr", x.dtype, x, s.select(fits, y, most))
+    return s.select(fits, moved, s.constant(0, x.dtype))
+
+
+def _fits(s: Language, x: Lane, y: Lane) -> Lane:
+    """Whether the distance is from zero to below the size."""
+    found: Lane = s.emit("icmp ult", BOOL, y, s.constant(8 * x.dtype.itemsize, y.dtype))
+    return found
+
+
+def _power(s: Language, x: Lane, y: Lane) -> Any:
+    """By squaring; a negative exponent, which NumPy refuses, gives zero here (see lowering)."""
+    out = s.constant(1, x.dtype)
+    zero, one = s.constant(0, y.dtype), s.constant(1, y.dtype)
+    for _ in range(8 * x.dtype.itemsize if x.dtype.kind == "u" else 8 * x.dtype.itemsize - 1):
+        odd = s.compare("not_equal", s.emit("and", y.dtype, y, one), zero)
+        out = s.select(odd, s.emit("mul", x.dtype, out, x), out)
+        x = s.emit("mul", x.dtype, x, x)
+        y = s.emit("lshr", y.dtype, y, one)
+    return out
+
+
+def _bitwise_count(s: Language, x: Lane) -> Any:
+    return s.cast(s.intrinsic("ctpop", x.dtype, _absolute(s, x)), np.dtype(np.uint8))
+
+
+def _invert(s: Language, x: Lane) -> Any:
+    ones = s.constant(-1 if x.dtype.kind == "i" else np.iinfo(x.dtype).max, x.dtype)
+    return s.emit("xor", x.dtype, x, ones)
+
+
+def _negative(s: Language, x: Lane) -> Any:
+    return s.emit("sub", x.dtype, s.constant(0, x.dtype), x)
+
+
+def _divide(s: Language, x: Lane, y: Lane) -> Any:
+    return s.binary("divide", s.cast(x, F64), s.cast(y, F64))
+
+
+def _square(s: Language, x: Lane) -> Any:
+    return s.emit("mul", x.dtype, x, x)
+
+
+_RULES = {
+    "sign": _sign,
+    "absolute": _absolute,
+    "maximum": _extreme("greater_equal"),
+    "minimum": _extreme("less_equal"),
+    "floor_divide": _floor_divide,
+    "remainder": _remainder,
+    "fmod": _fmod,
+    "left_shift": _left_shift,
+    "right_shift": _right_shift,
+    "power": _power,
+    "bitwise_count": _bitwise_count,
+    "invert": _invert,
+    "negative": _negative,
+    "divide": _divide,
+    "square": _square,
+    **{
+        word: (lambda word: lambda s, x, y: s.compare(word, x, y))(word)
+        for word in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+    },
+}
