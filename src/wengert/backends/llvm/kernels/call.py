@@ -1,0 +1,292 @@
+"""Call: a step of the graph that a kernel writes, and the registry of kernels.
+
+    Array       where an operand or a result lies
+    Steps       the steps of one program: `steps.write(...)` calls a kernel's function
+    Call        what a kernel is given: arrays, lengths, scratch memory, functions from outside
+    kernel      the decorator that enters one
+    is_served   whether a line of a graph has a kernel that can take it
+
+Each step is a function of its own, `i64 @step3(ptr ..., i64 ...)`, which returns a status.  Steps
+that are alike (the same operation, parameters, shapes and dtypes) share it, so a program that
+unrolls a loop a thousand times compiles it once.  Wherever a kernel fails, the function goes to its
+one way out, where scratch memory is given back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ....core.dims import Dim, Length
+from ....core.params import frozen
+from ..assembly import Function, Name, Section
+from ..dtypes import Dtype, in_memory, is_supported
+from ..language import Language
+
+ON_THE_STACK = 8192  # bytes of scratch memory, up to which it is part of the stack
+
+
+class Array(NamedTuple):
+    """Where an operand or a result lies.
+
+    pointer : the name of the address of its first element.
+    shape, strides : of numbers or sizes; strides count elements.
+    dtype : as NumPy's; laid out in memory as `in_memory` says.
+    """
+
+    pointer: Name
+    shape: tuple[Length, ...]
+    strides: tuple[Length, ...]
+    dtype: Dtype
+
+
+def contiguous(pointer: Name, shape: Sequence[Length], dtype: Dtype) -> Array:
+    """An array whose elements lie in order."""
+    strides: list[Length] = []
+    step: Length = 1
+    for n in reversed(shape):
+        strides.append(step)
+        step = step * n
+    return Array(pointer, tuple(shape), tuple(reversed(strides)), dtype)
+
+
+class Steps:
+    """The steps of one program.
+
+    Parameters
+    ----------
+    language : Language
+        Of the module that the functions are entered into.
+
+    Attributes
+    ----------
+    symbols : dict of str to int
+        Addresses of the functions from outside that they call; `pointers.address_of` finds them
+        again by their names in another process.
+    """
+
+    def __init__(self, language: Language) -> None:
+        self.language = language
+        self.symbols: dict[str, int] = {}
+        self._written: dict[Any, tuple[str, bool]] = {}
+
+    def write(
+        self,
+        section: Section,
+        name: str,
+        params: Mapping[str, Any],
+        operands: Sequence[Array],
+        results: Sequence[Array],
+        number: Callable[[Any], Name],
+        **options: Any,
+    ) -> Name:
+        """Write the call of a kernel.
+
+        Parameters
+        ----------
+        section : Section
+            Where the step is taken.
+        name : str
+            Of the operation.
+        params : mapping
+            Of the line.
+        operands, results : sequence of Array
+            Results are C-contiguous and lie apart from the operands and from each other.
+        number : callable
+            Gives the i64 of a `Dim`, computed where `section` can see it.
+        **options
+            What a kernel knows beside the line's parameters (`Call.options`).
+
+        Returns
+        -------
+        status : Name
+            An i64 that is not 0 where the step failed; the constant "0" if it cannot.
+        """
+        arrays = (*operands, *results)
+        key = (
+            name,
+            frozen(dict(params)),
+            frozen(options),
+            len(operands),
+            tuple((a.shape, a.strides, a.dtype.str) for a in arrays),
+        )
+        sizes = list(dict.fromkeys(n for a in arrays for n in a.shape + a.strides if _is_dim(n)))
+        found = self._written.get(key)
+        if found is None:
+            found = self._made(name, params, options, len(operands), arrays, sizes)
+            self._written[key] = found
+        function, fails = found
+        given = [f"ptr {a.pointer}" for a in arrays] + [f"i64 {number(n)}" for n in sizes]
+        status = section.value(f"call i64 @{function}({', '.join(given)})")
+        return status if fails else "0"
+
+    def _made(
+        self,
+        name: str,
+        params: Mapping[str, Any],
+        options: Mapping[str, Any],
+        count: int,
+        arrays: Sequence[Array],
+        sizes: Sequence[Any],
+    ) -> tuple[str, bool]:
+        """A new function of the module, and whether it can fail."""
+        module = self.language.module
+        title = f"step{len(self._written)}.{name}"
+        arguments = [("ptr", f"x{i}") for i in range(len(arrays))]
+        arguments += [("i64", f"n{i}") for i in range(len(sizes))]
+        function = Function(module, title, arguments, "i64", "nounwind")
+        inside = [a._replace(pointer=f"%x{i}") for i, a in enumerate(arrays)]
+        numbers = {n: f"%n{i}" for i, n in enumerate(sizes)}
+        call = Call(self, function, dict(params), inside[:count], inside[count:], numbers, options)
+        KERNELS[name].write(call)
+        call.finish()
+        module.add(function)
+        return title, call.fails
+
+
+class Call:
+    """What a kernel is given; made by `Steps`.
+
+    Attributes
+    ----------
+    section : Section
+        The function's text, scalar code; loops may be opened in it.
+    operands, results : tuple of Array
+    params : dict
+        Of the line.
+    options : mapping
+        What the planner knows beside them: ``alpha`` and ``beta`` of products.
+    module, language
+        What the section belongs to.
+    fails : bool
+        Whether something of it can fail.
+    """
+
+    def __init__(
+        self,
+        steps: Steps,
+        function: Function,
+        params: dict[str, Any],
+        operands: Sequence[Array],
+        results: Sequence[Array],
+        numbers: Mapping[Any, Name],
+        options: Mapping[str, Any],
+    ) -> None:
+        self.language, self.module = steps.language, steps.language.module
+        self.params, self.options = params, options
+        self.operands, self.results = tuple(operands), tuple(results)
+        self.function = function
+        self.fails = False
+        self._symbols = steps.symbols
+        self._numbers = numbers
+        self._opening = function.body.inside()
+        self._status = function.slot("i64")
+        self._opening.write(f"store i64 0, ptr {self._status}")
+        self._held: list[Name] = []
+        self.section = function.body.inside()
+
+    def number(self, length: Length) -> Name:
+        """The i64 of a length that occurs in the shape or strides of an operand or a result."""
+        return self._numbers[length] if _is_dim(length) else str(length)
+
+    def scratch(self, size: Name | int) -> Name:
+        """Memory of so many bytes until the end of the step; asked for outside of loops.
+
+        Little memory of a size that is known is part of the stack.
+        """
+        if str(size).isdigit() and int(size) <= ON_THE_STACK:
+            return self.function.slot(f"[{max(int(size), 1)} x i8]", 64)
+        slot = self.function.slot("ptr")
+        self._opening.write(f"store ptr null, ptr {slot}")
+        self._held.append(slot)
+        allocate = self.module.declare("malloc", "ptr", ["i64"])
+        some = self.section.value(f"or i64 {size}, 1")  # none would be null
+        pointer = self.section.value(f"call ptr {allocate}(i64 {some})")
+        self.section.write(f"store ptr {pointer}, ptr {slot}")
+        self.fail_if(self.section.value(f"icmp eq ptr {pointer}, null"))
+        return pointer
+
+    def fail_if(self, condition: Name, status: int = 1, section: Section | None = None) -> None:
+        """Leave the step with a status if an i1 holds; `section` where not the step's own."""
+        section = section or self.section
+        n = self.function.number()
+        section.write(f"br i1 {condition}, label %fail{n}, label %go{n}")
+        section.label(f"fail{n}")
+        section.write(f"store i64 {status}, ptr {self._status}")
+        section.write("br label %leave")
+        section.label(f"go{n}")
+        self.fails = True
+
+    def external(self, name: str, address: int, result: str, arguments: Sequence[str]) -> str:
+        """A function from outside, as ``@name``."""
+        self._symbols[name] = address
+        return self.module.declare(name, result, arguments, "nounwind")
+
+    def element(self, dtype: Dtype) -> tuple[str, int]:
+        """LLVM's type of one number of an array, and how many make an element (complex: two)."""
+        return in_memory(dtype), 2 if dtype.kind == "c" else 1
+
+    def finish(self) -> None:
+        """Write the way out; the kernel has written all."""
+        body = self.function.body
+        body.write("br label %leave")
+        body.label("leave")
+        if self._held:
+            release = self.module.declare("free", "void", ["ptr"])
+            for slot in self._held:
+                held = body.value(f"load ptr, ptr {slot}")
+                body.write(f"call void {release}(ptr {held})")
+        status = body.value(f"load i64, ptr {self._status}")
+        body.write(f"ret i64 {status}")
+
+
+def _is_dim(length: Any) -> bool:
+    return isinstance(length, Dim)
+
+
+# ---- the registry ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel of the registry.
+
+    Attributes
+    ----------
+    write : callable
+        ``write(call)`` writes the step.
+    strided : bool
+        Whether operands may come with any strides; if not, they have to be C-contiguous.
+    serves : callable
+        ``serves(node)``: whether it can take this line of a graph.
+    """
+
+    write: Callable[[Call], None]
+    strided: bool
+    serves: Callable[[Any], bool]
+
+
+KERNELS: dict[str, Kernel] = {}
+
+
+def kernel(
+    name: str, *, strided: bool = False, serves: Callable[[Any], bool] = lambda node: True
+) -> Callable[[Callable[[Call], None]], Callable[[Call], None]]:
+    """Enter the function below it as the kernel of an operation (a decorator)."""
+
+    def enter(write: Callable[[Call], None]) -> Callable[[Call], None]:
+        KERNELS[name] = Kernel(write, strided, serves)
+        return write
+
+    return enter
+
+
+def is_served(node: Any) -> bool:
+    """Whether there is a kernel for a line of a graph; what has none is an island."""
+    found = KERNELS.get(node.op.name)
+    if found is None:
+        return False
+    specs = [*(a.spec for a in node.inputs)]
+    specs += node.spec if isinstance(node.spec, tuple) else [node.spec]
+    return all(s is not None and is_supported(s.dtype) for s in specs) and found.serves(node)
