@@ -53,6 +53,11 @@ class Dim:
         self._hash = hash(frozenset(self._terms.items()))
 
     @property
+    def terms(self) -> Mapping[Product, int]:
+        """The factor of each product of names and quotients, which are added up."""
+        return dict(self._terms)
+
+    @property
     def names(self) -> frozenset[str]:
         """The named sizes in it."""
         found: set[str] = set()

@@ -18,10 +18,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ....core.dims import Dim, Length
+from ....core.dims import Dim, Length, Quotient, names_in
 from ....core.params import frozen
 from ..assembly import Function, Name, Section
-from ..dtypes import Dtype, in_memory, is_supported
+from ..dtypes import Dtype, is_supported
 from ..language import Language
 
 ON_THE_STACK = 8192  # bytes of scratch memory, up to which it is part of the stack
@@ -94,7 +94,8 @@ class Steps:
         operands, results : sequence of Array
             Results are C-contiguous and lie apart from the operands and from each other.
         number : callable
-            Gives the i64 of a `Dim`, computed where `section` can see it.
+            Gives the i64 of a size that has a name, `Dim({((name, 1),): 1})`, where `section` can
+            see it.
         **options
             What a kernel knows beside the line's parameters (`Call.options`).
 
@@ -111,13 +112,14 @@ class Steps:
             len(operands),
             tuple((a.shape, a.strides, a.dtype.str) for a in arrays),
         )
-        sizes = list(dict.fromkeys(n for a in arrays for n in a.shape + a.strides if _is_dim(n)))
+        sizes = sorted(names_in(n for a in arrays for n in a.shape + a.strides))
         found = self._written.get(key)
         if found is None:
             found = self._made(name, params, options, len(operands), arrays, sizes)
             self._written[key] = found
         function, fails = found
-        given = [f"ptr {a.pointer}" for a in arrays] + [f"i64 {number(n)}" for n in sizes]
+        given = [f"ptr {a.pointer}" for a in arrays]
+        given += [f"i64 {number(Dim({((n, 1),): 1}))}" for n in sizes]
         status = section.value(f"call i64 @{function}({', '.join(given)})")
         return status if fails else "0"
 
@@ -128,7 +130,7 @@ class Steps:
         options: Mapping[str, Any],
         count: int,
         arrays: Sequence[Array],
-        sizes: Sequence[Any],
+        sizes: Sequence[str],
     ) -> tuple[str, bool]:
         """A new function of the module, and whether it can fail."""
         module = self.language.module
@@ -137,8 +139,8 @@ class Steps:
         arguments += [("i64", f"n{i}") for i in range(len(sizes))]
         function = Function(module, title, arguments, "i64", "nounwind")
         inside = [a._replace(pointer=f"%x{i}") for i, a in enumerate(arrays)]
-        numbers = {n: f"%n{i}" for i, n in enumerate(sizes)}
-        call = Call(self, function, dict(params), inside[:count], inside[count:], numbers, options)
+        named = {n: f"%n{i}" for i, n in enumerate(sizes)}
+        call = Call(self, function, dict(params), inside[:count], inside[count:], named, options)
         KERNELS[name].write(call)
         call.finish()
         module.add(function)
@@ -170,7 +172,7 @@ class Call:
         params: dict[str, Any],
         operands: Sequence[Array],
         results: Sequence[Array],
-        numbers: Mapping[Any, Name],
+        named: Mapping[str, Name],
         options: Mapping[str, Any],
     ) -> None:
         self.language, self.module = steps.language, steps.language.module
@@ -179,7 +181,8 @@ class Call:
         self.function = function
         self.fails = False
         self._symbols = steps.symbols
-        self._numbers = numbers
+        self._named = named
+        self._numbers: dict[Any, Name] = {}
         self._opening = function.body.inside()
         self._status = function.slot("i64")
         self._opening.write(f"store i64 0, ptr {self._status}")
@@ -187,8 +190,30 @@ class Call:
         self.section = function.body.inside()
 
     def number(self, length: Length) -> Name:
-        """The i64 of a length that occurs in the shape or strides of an operand or a result."""
-        return self._numbers[length] if _is_dim(length) else str(length)
+        """The i64 of any length made of the sizes that occur in operands and results."""
+        if not isinstance(length, Dim):
+            return str(length)
+        found = self._numbers.get(length)
+        if found is None:
+            found = self._numbers[length] = self._computed(length)
+        return found
+
+    def _computed(self, length: Dim) -> Name:
+        """A polynomial of sizes, computed before anything else."""
+        opening = self._opening
+        total = ""
+        for product, factor in length.terms.items():
+            term = str(factor)
+            for atom, power in product:
+                if isinstance(atom, Quotient):
+                    above, below = self.number(atom.above), self.number(atom.below)
+                    one = opening.value(f"sdiv i64 {above}, {below}")
+                else:
+                    one = self._named[atom]
+                for _ in range(power):
+                    term = one if term == "1" else opening.value(f"mul i64 {term}, {one}")
+            total = opening.value(f"add i64 {total}, {term}") if total else term
+        return total
 
     def scratch(self, size: Name | int) -> Name:
         """Memory of so many bytes until the end of the step; asked for outside of loops.
@@ -223,10 +248,6 @@ class Call:
         self._symbols[name] = address
         return self.module.declare(name, result, arguments, "nounwind")
 
-    def element(self, dtype: Dtype) -> tuple[str, int]:
-        """LLVM's type of one number of an array, and how many make an element (complex: two)."""
-        return in_memory(dtype), 2 if dtype.kind == "c" else 1
-
     def finish(self) -> None:
         """Write the way out; the kernel has written all."""
         body = self.function.body
@@ -239,10 +260,6 @@ class Call:
                 body.write(f"call void {release}(ptr {held})")
         status = body.value(f"load i64, ptr {self._status}")
         body.write(f"ret i64 {status}")
-
-
-def _is_dim(length: Any) -> bool:
-    return isinstance(length, Dim)
 
 
 # ---- the registry ------------------------------------------------------------------------------
