@@ -108,7 +108,8 @@ def floor_divide(s, x, y):
     """The largest whole number not above x / y; a step function."""
     r, wraps = _wrapped(s, x, y)
     q = (x - r) / y - s.where(wraps, 1.0, 0.0)
-    whole = s.rint(q)  # q is a whole number up to rounding
+    below = s.floor(q)  # q is a whole number up to rounding
+    whole = below + s.where(s.less(0.5, q - below), 1.0, 0.0)
     signed_zero = s.copysign(0.0, x / y)
     inside = s.where(s.equal(q, 0.0), signed_zero, whole)
     return s.where(s.equal(y, 0.0), x / y, inside)

@@ -285,7 +285,7 @@ class Language:
         if any(type(x) is Pair for x in operands):
             return complexes.computed(self, ufunc, outer, operands)
         dtype = operands[0].dtype
-        if dtype == F16:  # computed in float32, rounded once
+        if dtype == F16 and ufunc != "nextafter":  # computed in float32, rounded once
             wide = [self.cast(x, F32) if x.dtype == F16 else x for x in operands]
             found = self.computed(ufunc, F32 if outer == F16 else outer, *wide)
             return self.cast(found, outer)

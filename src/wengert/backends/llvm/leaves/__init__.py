@@ -3,7 +3,8 @@
     exponential    exp, exp2, expm1, log, log2, log10, log1p, power, cbrt
     circular       sin, cos, tan and their inverses, arctan2
     hyperbolic     sinh, cosh, tanh and their inverses
-    numbers        fmod, nextafter, ldexp, heaviside, sign, spacing
+    numbers        fmod, remainder, floor_divide, nextafter, ldexp, heaviside, sign, hypot
+    repeat         a loop inside a leaf
 
 A leaf is a function of the language and of lanes of one dtype, float32 or float64, entered under
 the name that NumPy gives it:
