@@ -1,0 +1,200 @@
+"""Guards: whether an argument is what the native function was made for, and where its data is.
+
+What is accepted is a part of what `feeding.fitted` accepts, and means the same; all else is left to
+the slow path.  An array must be a plain ndarray (a subclass may mean something else by its
+numbers) with the dtype of the port, aligned, and contiguous unless the port takes strides.  A value
+without axes may be a NumPy scalar, an array without axes, or, where the port is a Python number's
+(or the entry is lenient), a Python number, which is put into a cell on the stack.
+
+    guard     the checks of one argument: what to write into which slots of the frame
+    lengths   the checks of all lengths: sizes are bound where they stand alone, then compared
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ....core.dims import Dim, names_in
+from ..assembly import Name
+from ..port import Port
+from .numbers import CELL, accepted, converted
+from .python import (
+    ALIGNED,
+    BYTE_ORDER,
+    C_CONTIGUOUS,
+    DATA,
+    DESCR,
+    DIMENSIONS,
+    FLAGS,
+    NDIM,
+    NUMBER,
+    STRIDES,
+    TYPE,
+    VALUE,
+)
+from .table import canonical
+from .writer import Writer
+
+Filled = list[tuple[int, str, Name]]  # slots of the frame, with the type and value they get
+
+
+def is_servable(dtype: np.dtype[Any]) -> bool:
+    """Whether there are arrays of this dtype whose data is nothing but numbers."""
+    return dtype.kind in "biufc" and dtype.isnative
+
+
+def guard(writer: Writer, port: Port, argument: Name, lenient: bool) -> tuple[Filled, list[Any]]:
+    """Check one argument, but for its lengths.
+
+    Parameters
+    ----------
+    writer : Writer
+    port : Port
+    argument : Name
+    lenient : bool
+        A Python number may stand for a value that was none when the graph was built.
+
+    Returns
+    -------
+    filled : list
+        What its slots get.
+    lengths : list of (Length, Name)
+        The lengths of the port and the i64 numbers to compare with them.
+    """
+    kind = writer.load("ptr", argument, TYPE)
+    if not port.spec.shape:
+        return [(port.slot, "ptr", _without_axes(writer, port, argument, kind, lenient))], []
+    writer.check(writer.same(kind, writer.word("ndarray")))
+    return _array(writer, port, argument)
+
+
+# ---- arrays -------------------------------------------------------------------------------------
+
+
+def _array(writer: Writer, port: Port, array: Name) -> tuple[Filled, list[Any]]:
+    _plain(writer, port, array)
+    dimensions = writer.load("ptr", array, DIMENSIONS)
+    found = [
+        (length, writer.load("i64", dimensions, 8 * k)) for k, length in enumerate(port.spec.shape)
+    ]
+    filled: Filled = [(port.slot, "ptr", writer.load("ptr", array, DATA))]
+    if port.strided:
+        strides = writer.load("ptr", array, STRIDES)
+        filled += [
+            (port.slot + 1 + k, "i64", writer.load("i64", strides, 8 * k))
+            for k in range(len(found))
+        ]
+    return filled, found
+
+
+def _plain(writer: Writer, port: Port, array: Name) -> None:
+    """Check dtype, number of axes, and flags of what is known to be an ndarray."""
+    ndim = writer.load("i32", array, NDIM)
+    writer.check(writer.same(ndim, str(port.spec.ndim), "i32"))
+    _dtype(writer, port.spec.dtype, writer.load("ptr", array, DESCR))
+    wanted = ALIGNED if port.strided else ALIGNED | C_CONTIGUOUS
+    flags = writer.value(f"and i32 {writer.load('i32', array, FLAGS)}, {wanted}")
+    writer.check(writer.same(flags, str(wanted), "i32"))
+
+
+def _dtype(writer: Writer, dtype: np.dtype[Any], found: Name) -> None:
+    """The object that arrays share, or one like it (arrays that were pickled have such)."""
+    dtype = canonical(dtype)
+    other, good = writer.fresh("other"), writer.fresh("good")
+    writer.branch(writer.same(found, writer.word(f"dtype.{dtype.str}")), good, other)
+    writer.label(other)
+    number, order = writer.load("i32", found, NUMBER), writer.load("i8", found, BYTE_ORDER)
+    writer.check(writer.same(number, str(dtype.num), "i32"))
+    writer.branch(writer.same(order, str(ord(dtype.byteorder)), "i8"), good, "miss")
+    writer.label(good)
+
+
+# ---- values without axes ------------------------------------------------------------------------
+
+
+def _without_axes(writer: Writer, port: Port, given: Name, kind: Name, lenient: bool) -> Name:
+    """The address of a value without axes."""
+    where = writer.function.slot("ptr")
+    done = writer.fresh("done")
+    dtype = canonical(port.spec.dtype)
+    numbers = accepted(port.spec, lenient)
+    if not port.spec.weak:
+        with_word = writer.same(kind, writer.word(f"scalar.{dtype.str}"))
+        no = _chosen(writer, with_word)
+        writer.store("ptr", writer.at(given, VALUE), where)
+        writer.go(done)
+        writer.label(no)
+        no = _chosen(writer, writer.same(kind, writer.word("ndarray")))
+        _plain(writer, Port(port.spec, port.slot), given)
+        writer.store("ptr", writer.load("ptr", given, DATA), where)
+        writer.go(done)
+        writer.label(no)
+    cell = writer.function.slot(CELL, 16) if numbers else ""
+    for number in numbers:
+        no = _chosen(writer, _is_a(writer, number, given, kind))
+        converted(writer, number, given, dtype, cell)
+        writer.store("ptr", cell, where)
+        writer.go(done)
+        writer.label(no)
+    writer.go("miss")
+    writer.label(done)
+    return writer.load("ptr", where)
+
+
+def _chosen(writer: Writer, condition: Name) -> str:
+    """Go on where an i1 holds; the label for where it does not, to be set later."""
+    yes, no = writer.fresh("yes"), writer.fresh("no")
+    writer.branch(condition, yes, no)
+    writer.label(yes)
+    return no
+
+
+def _is_a(writer: Writer, number: str, given: Name, kind: Name) -> Name:
+    if number != "bool":
+        return writer.same(kind, writer.word(number))
+    true, false = (writer.same(given, writer.word(name)) for name in ("True", "False"))
+    return writer.value(f"or i1 {true}, {false}")
+
+
+# ---- lengths ------------------------------------------------------------------------------------
+
+
+def lengths(writer: Writer, found: Iterable[tuple[Any, Name]], sizes: Iterable[str]) -> bool:
+    """Check lengths of all arguments; False if a size is in none that it can be read off.
+
+    A number is compared; a size that is a length by itself is bound where it is first met, and
+    compared where it is met again; an expression is compared once its sizes are known.
+    """
+    waiting: list[tuple[Any, Name]] = []
+    known = writer.lengths
+    for length, number in found:
+        name = _alone(length)
+        if not isinstance(length, Dim):
+            writer.check(writer.same(number, str(length), "i64"))
+        elif name is None:
+            waiting.append((length, number))
+        elif name in known.bound:
+            writer.check(writer.same(number, known.bound[name], "i64"))
+        else:
+            writer.check(writer.value(f"icmp sge i64 {number}, 1"))
+            known.bound[name] = number
+    for length, number in waiting:
+        if not known.is_known(length):
+            known.solve(length, number)
+    for length, number in waiting:
+        if not known.is_known(length):
+            return False
+        writer.check(writer.same(number, known.number(length), "i64"))
+    return set(sizes) <= known.bound.keys()
+
+
+def _alone(length: Any) -> str | None:
+    """The size that a length is, by itself."""
+    names = names_in([length])
+    if len(names) != 1:
+        return None
+    (name,) = names
+    return name if length._terms == {((name, 1),): 1} else None

@@ -1,0 +1,112 @@
+"""Writer: the words that the text of an entry is made of.
+
+An entry is one way through, from the checks to the result, with branches that leave it: what is not
+as expected goes to the block ``miss``.  So a value computed on the way is known in all that
+follows, and nothing needs a phi.
+"""
+
+from __future__ import annotations
+
+from ..assembly import Function, Module, Name
+from .lengths import Lengths
+from .python import DATA, ITEMS
+from .table import Layout
+
+ARGUMENTS = [("ptr", "self"), ("ptr", "args"), ("i64", "nargs")]  # as METH_FASTCALL has them
+
+
+class Writer:
+    """Writes the body of an entry.
+
+    Parameters
+    ----------
+    module : Module
+    layout : Layout
+    name : str
+        Of the function.
+
+    Attributes
+    ----------
+    lengths : Lengths
+    """
+
+    def __init__(self, module: Module, layout: Layout, name: str) -> None:
+        self.module, self.layout = module, layout
+        self.function = Function(module, name, ARGUMENTS, "ptr", "#1", linkage="")
+        module.parts.setdefault("attributes.1", "attributes #1 = { nounwind }")
+        self.section = self.function.body
+        self.write, self.value = self.section.write, self.section.value
+        first = self.load("ptr", "%self", ITEMS)
+        self._table = self.load("ptr", first, DATA)
+        self.lengths = Lengths(module, self.section, self.check)
+
+    # ---- memory --------------------------------------------------------------------------------
+
+    def at(self, base: Name, offset: int) -> Name:
+        """The address so many bytes behind another."""
+        return self.value(f"getelementptr i8, ptr {base}, i64 {offset}") if offset else base
+
+    def load(self, kind: str, base: Name, offset: int = 0) -> Name:
+        """What stands so many bytes behind an address."""
+        return self.value(f"load {kind}, ptr {self.at(base, offset)}")
+
+    def store(self, kind: str, value: Name, base: Name, offset: int = 0) -> None:
+        """Write so many bytes behind an address."""
+        self.write(f"store {kind} {value}, ptr {self.at(base, offset)}")
+
+    def word(self, name: str) -> Name:
+        """A word of the table, an address."""
+        return self.load("ptr", self._table, 8 * self.layout.words[name])
+
+    # ---- control -------------------------------------------------------------------------------
+
+    def fresh(self, what: str) -> str:
+        """A label that nothing else has."""
+        return f"{what}{self.function.number()}"
+
+    def label(self, name: str) -> None:
+        """Begin a block; the block before has ended with a branch."""
+        self.section.label(name)
+
+    def go(self, label: str) -> None:
+        """End a block."""
+        self.write(f"br label %{label}")
+
+    def branch(self, condition: Name, yes: str, no: str) -> None:
+        """End a block, by an i1."""
+        self.write(f"br i1 {condition}, label %{yes}, label %{no}")
+
+    def check(self, condition: Name, otherwise: str = "miss") -> None:
+        """Go on if an i1 holds."""
+        following = self.fresh("next")
+        self.branch(condition, following, otherwise)
+        self.label(following)
+
+    def same(self, a: Name, b: Name, kind: str = "ptr") -> Name:
+        """Whether two values are equal, an i1."""
+        return self.value(f"icmp eq {kind} {a}, {b}")
+
+    # ---- calls ---------------------------------------------------------------------------------
+
+    def call(self, name: str, result: str, *arguments: str) -> Name:
+        """Call a function whose address is in the table; arguments are "type value"."""
+        target = self.word(name)
+        call = f"call {result} {target}({', '.join(arguments)})"
+        if result == "void":
+            self.write(call)
+            return ""
+        return self.value(call)
+
+    def made(self, name: str, failed: str, *arguments: str) -> Name:
+        """A new object of a function in the table; to a block if there is none."""
+        new = self.call(name, "ptr", *arguments)
+        self.check(self.value(f"icmp ne ptr {new}, null"), failed)
+        return new
+
+    def forward(self, name: str) -> None:
+        """Return what a Python callable of the table makes of the arguments."""
+        target = self.word(name)
+        made = self.call(
+            "PyObject_Vectorcall", "ptr", f"ptr {target}", "ptr %args", "i64 %nargs", "ptr null"
+        )
+        self.write(f"ret ptr {made}")

@@ -1,0 +1,68 @@
+"""Port: one value that goes into a native function, or comes out of it, and where the frame has it.
+
+The frame is the array of 8-byte slots that the function is called with (docs/design/0009-native.md).
+What writes the function and what calls it agree on nothing but these and the numbers in `Framed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ...core.spec import Spec
+
+
+@dataclass(frozen=True)
+class Port:
+    """A value that crosses the border.
+
+    Attributes
+    ----------
+    spec : Spec
+        Its lengths may be named sizes.
+    slot : int
+        Which slot of the frame holds the address of its data.
+    strided : bool
+        Its strides, in bytes, are in the slots that follow; else the data is C-contiguous.
+    """
+
+    spec: Spec
+    slot: int
+    strided: bool = False
+
+
+class Framed(Protocol):
+    """What is to be known of a native function in order to call it: `Program` is one.
+
+    Attributes
+    ----------
+    inputs, outputs : sequence of Port
+        Of the graph's inputs and then its variables; of its outputs and then the updates.
+    sizes : sequence of str
+        The named sizes.
+    size_slots : sequence of int
+        For each of them the slot that holds it.
+    slots : int
+        The length of the frame.
+    constants : sequence of (int, numpy.ndarray)
+        Arrays whose addresses stand in these slots.
+    """
+
+    @property
+    def inputs(self) -> Sequence[Port]: ...  # noqa: D102
+
+    @property
+    def outputs(self) -> Sequence[Port]: ...  # noqa: D102
+
+    @property
+    def sizes(self) -> Sequence[str]: ...  # noqa: D102
+
+    @property
+    def size_slots(self) -> Sequence[int]: ...  # noqa: D102
+
+    @property
+    def slots(self) -> int: ...  # noqa: D102
+
+    @property
+    def constants(self) -> Sequence[tuple[int, Any]]: ...  # noqa: D102
