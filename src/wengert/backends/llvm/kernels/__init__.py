@@ -1,11 +1,27 @@
 """Kernels: steps of a graph that are no loops of the plan, as native code.
 
-    call.py            what a kernel is given, the functions of a program's steps, the registry
+    call.py        what a kernel is given, the functions of a program's steps, the registry
+    pointers.py    addresses of BLAS, LAPACK and special functions
+    fortran.py     calls of BLAS and LAPACK
+    loops.py       sums of indices, elements, copies
+    matrices.py    one product of matrices: BLAS, or vectors of our own
+    letters.py     from index letters to products of matrices
+    products.py    matmul, dot, einsum
 
 A kernel is entered under the name of its operation, and writes the inside of one function of the
 module; steps that are alike share that function.
 """
 
+from . import products
 from .call import KERNELS, Array, Call, Steps, contiguous, is_served, kernel
 
-__all__ = ["KERNELS", "Array", "Call", "Steps", "contiguous", "is_served", "kernel"]
+__all__ = [
+    "KERNELS",
+    "Array",
+    "Call",
+    "Steps",
+    "contiguous",
+    "is_served",
+    "kernel",
+    "products",
+]

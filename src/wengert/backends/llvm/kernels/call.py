@@ -187,6 +187,7 @@ class Call:
         self._status = function.slot("i64")
         self._opening.write(f"store i64 0, ptr {self._status}")
         self._held: list[Name] = []
+        self._memory = function.body.inside()
         self.section = function.body.inside()
 
     def number(self, length: Length) -> Name:
@@ -215,21 +216,24 @@ class Call:
             total = opening.value(f"add i64 {total}, {term}") if total else term
         return total
 
-    def scratch(self, size: Name | int) -> Name:
-        """Memory of so many bytes until the end of the step; asked for outside of loops.
+    def scratch(self, size: Length | Name) -> Name:
+        """Memory of so many bytes until the end of the step.
 
-        Little memory of a size that is known is part of the stack.
+        Of a length it is there from the beginning, little of it on the stack; of the i64 that was
+        computed it is asked for here, which must not be in a loop.
         """
-        if str(size).isdigit() and int(size) <= ON_THE_STACK:
-            return self.function.slot(f"[{max(int(size), 1)} x i8]", 64)
+        if isinstance(size, int) and size <= ON_THE_STACK:
+            return self.function.slot(f"[{max(size, 1)} x i8]", 64)
+        section = self.section if isinstance(size, str) else self._memory
+        name = size if isinstance(size, str) else self.number(size)
         slot = self.function.slot("ptr")
         self._opening.write(f"store ptr null, ptr {slot}")
         self._held.append(slot)
         allocate = self.module.declare("malloc", "ptr", ["i64"])
-        some = self.section.value(f"or i64 {size}, 1")  # none would be null
-        pointer = self.section.value(f"call ptr {allocate}(i64 {some})")
-        self.section.write(f"store ptr {pointer}, ptr {slot}")
-        self.fail_if(self.section.value(f"icmp eq ptr {pointer}, null"))
+        some = section.value(f"or i64 {name}, 1")  # none would be null
+        pointer = section.value(f"call ptr {allocate}(i64 {some})")
+        section.write(f"store ptr {pointer}, ptr {slot}")
+        self.fail_if(section.value(f"icmp eq ptr {pointer}, null"), 1, section)
         return pointer
 
     def fail_if(self, condition: Name, status: int = 1, section: Section | None = None) -> None:

@@ -1,0 +1,246 @@
+"""Loops: the small change of kernels: sums of indices, elements read and written, copies.
+
+    plus, minus, times, smaller    of i64, with constants folded
+    place, read, write             an element of an array
+    moved                          a lane, for what is computed from it in a section inside
+    nest                           loops over all indices of a shape
+    copy, fill                     whole arrays, with another layout and dtype
+
+Loops here are scalar.  What takes long in a kernel is in BLAS and LAPACK, or in vectors of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from ....core.dims import Length
+from ..assembly import Name, Section
+from ..dtypes import BOOL, Dtype, in_memory, in_register, part_of
+from ..lane import Lane, Pair
+from ..language import Language
+from .call import Array, Call
+
+_TILE = 8  # elements each way: what is read across lies in eight lines of the cache
+
+
+def _number(x: Name) -> int | None:
+    return int(x) if x.lstrip("-").isdigit() else None
+
+
+def plus(s: Section, x: Name, y: Name) -> Name:
+    """x + y."""
+    a, b = _number(x), _number(y)
+    if a is not None and b is not None:
+        return str(a + b)
+    return y if a == 0 else x if b == 0 else s.value(f"add nsw i64 {x}, {y}")
+
+
+def minus(s: Section, x: Name, y: Name) -> Name:
+    """x - y."""
+    a, b = _number(x), _number(y)
+    if a is not None and b is not None:
+        return str(a - b)
+    return x if b == 0 else s.value(f"sub nsw i64 {x}, {y}")
+
+
+def times(s: Section, x: Name, y: Name) -> Name:
+    """x * y."""
+    a, b = _number(x), _number(y)
+    if a is not None and b is not None:
+        return str(a * b)
+    if a == 0 or b == 0:
+        return "0"
+    return y if a == 1 else x if b == 1 else s.value(f"mul nsw i64 {x}, {y}")
+
+
+def smaller(s: Section, x: Name, y: Name) -> Name:
+    """The smaller one."""
+    return _extreme(s, "smin", min, x, y)
+
+
+def larger(s: Section, x: Name, y: Name) -> Name:
+    """The larger one."""
+    return _extreme(s, "smax", max, x, y)
+
+
+def _extreme(s: Section, word: str, pick: Any, x: Name, y: Name) -> Name:
+    a, b = _number(x), _number(y)
+    if a is not None and b is not None:
+        return str(pick(a, b))
+    callee = s.function.module.declare(f"llvm.{word}.i64", "i64", ["i64", "i64"])
+    return s.value(f"call i64 {callee}(i64 {x}, i64 {y})")
+
+
+# ---- elements ----------------------------------------------------------------------------------
+
+
+def kind_of(dtype: Dtype) -> str:
+    """LLVM's type of an element in memory."""
+    return f"[2 x {in_memory(part_of(dtype))}]" if dtype.kind == "c" else in_memory(dtype)
+
+
+def offset(s: Section, pointer: Name, count: Name, dtype: Dtype) -> Name:
+    """The address so many elements on."""
+    if count == "0":
+        return pointer
+    return s.value(f"getelementptr {kind_of(dtype)}, ptr {pointer}, i64 {count}")
+
+
+def place(call: Call, s: Section, array: Array, indices: Sequence[Name]) -> Name:
+    """The address of an element."""
+    total = "0"
+    for i, stride in zip(indices, array.strides, strict=True):
+        total = plus(s, total, times(s, i, call.number(stride)))
+    return offset(s, array.pointer, total, array.dtype)
+
+
+def read(language: Language, s: Section, pointer: Name, dtype: Dtype) -> Any:
+    """The element at an address, as a lane."""
+    if dtype.kind == "c":
+        part = part_of(dtype)
+        other = s.value(f"getelementptr {in_memory(part)}, ptr {pointer}, i64 1")
+        real = read(language, s, pointer, part)
+        return Pair(language, real, read(language, s, other, part), dtype)
+    name = s.value(f"load {in_memory(dtype)}, ptr {pointer}")
+    if dtype.kind == "b":
+        name = s.value(f"trunc i8 {name} to i1")
+    return Lane(language, s, name, dtype, 1)
+
+
+def write(s: Section, pointer: Name, value: Any) -> None:
+    """Store a lane at an address."""
+    if type(value) is Pair:
+        part = in_memory(value.real.dtype)
+        other = s.value(f"getelementptr {part}, ptr {pointer}, i64 1")
+        write(s, pointer, value.real)
+        write(s, other, value.imag)
+        return
+    name = value.name
+    if value.dtype == BOOL:
+        name = s.value(f"zext i1 {name} to i8")
+    s.write(f"store {in_memory(value.dtype)} {name}, ptr {pointer}")
+
+
+def moved(s: Section, value: Any) -> Any:
+    """A lane as one of a section inside: what is computed from it is written there."""
+    if type(value) is Pair:
+        real, imag = moved(s, value.real), moved(s, value.imag)
+        return Pair(value.language, real, imag, value.dtype)
+    section = None if value.width == 0 else s
+    return Lane(value.language, section, value.name, value.dtype, value.width)
+
+
+def held(call: Call, dtype: Dtype) -> Name:
+    """A place on the stack for one value of a dtype."""
+    return call.function.slot(kind_of(dtype))
+
+
+def register(dtype: Dtype) -> str:
+    """LLVM's type of a real dtype in a register."""
+    return in_register(dtype)
+
+
+# ---- arrays ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def nest(s: Section, lengths: Sequence[Name]) -> Iterator[tuple[Section, list[Name]]]:
+    """Loops over all indices below some lengths, the last one inside."""
+    with ExitStack() as stack:
+        indices: list[Name] = []
+        for n in lengths:
+            if n == "1":
+                indices.append("0")
+                continue
+            s, i = stack.enter_context(s.loop("0", n))
+            indices.append(i)
+        yield s, indices
+
+
+def fill(call: Call, s: Section, array: Array, value: Any) -> None:
+    """Write one number everywhere."""
+    lane = call.language.constant(value, array.dtype)
+    with nest(s, [call.number(n) for n in array.shape]) as (inner, indices):
+        write(inner, place(call, inner, array, indices), lane)
+
+
+def is_in_order(array: Array) -> bool:
+    """Whether its elements lie in C order, for all sizes."""
+    step: Length = 1
+    for n, stride in zip(reversed(array.shape), reversed(array.strides), strict=True):
+        if n != 1 and stride != step:
+            return False
+        step = step * n
+    return True
+
+
+def size_of(array: Array) -> Length:
+    """The number of its elements."""
+    total: Length = 1
+    for n in array.shape:
+        total = total * n
+    return total
+
+
+def copy(call: Call, s: Section, to: Array, of: Array, conjugate: bool = False) -> None:
+    """Copy an array into another one of the same shape; the dtype may differ."""
+    plain = to.dtype == of.dtype and not conjugate
+    if plain and is_in_order(to) and is_in_order(of):
+        count = times(s, call.number(size_of(to)), str(to.dtype.itemsize))
+        _memory_copy(call, s, to.pointer, of.pointer, count)
+        return
+    axes = [k for k, n in enumerate(to.shape) if n != 1]
+    first = Array(to.pointer, *_picked(to, axes), to.dtype)
+    second = Array(of.pointer, *_picked(of, axes), of.dtype)
+    near, far = _unit(first), _unit(second)
+    if near is not None and far is not None and near != far:
+        _tiled(call, s, first, second, (near, far), conjugate)
+        return
+    last = near if near is not None else len(axes) - 1
+    order = [k for k in range(len(axes)) if k != last] + ([last] if axes else [])
+    with nest(s, [call.number(first.shape[k]) for k in order]) as (inner, found):
+        indices = [found[order.index(k)] for k in range(len(axes))]
+        _one(call, inner, first, second, indices, conjugate)
+
+
+def _memory_copy(call: Call, s: Section, to: Name, of: Name, size: Name) -> None:
+    callee = call.module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
+    s.write(f"call void {callee}(ptr {to}, ptr {of}, i64 {size}, i1 false)")
+
+
+def _picked(array: Array, axes: Sequence[int]) -> tuple[tuple[Length, ...], tuple[Length, ...]]:
+    return tuple(array.shape[k] for k in axes), tuple(array.strides[k] for k in axes)
+
+
+def _unit(array: Array) -> int | None:
+    """The axis along which neighbours lie side by side."""
+    return next((k for k, stride in enumerate(array.strides) if stride == 1), None)
+
+
+def _one(
+    call: Call, s: Section, to: Array, of: Array, indices: Sequence[Name], conjugate: bool
+) -> None:
+    value = read(call.language, s, place(call, s, of, indices), of.dtype)
+    if conjugate and type(value) is Pair:
+        value = Pair(call.language, value.real, -value.imag, value.dtype)
+    write(s, place(call, s, to, indices), call.language.cast(value, to.dtype))
+
+
+def _tiled(
+    call: Call, s: Section, to: Array, of: Array, across: tuple[int, int], conjugate: bool
+) -> None:
+    """A transposition, in squares."""
+    p, q = across
+    others = [k for k in range(len(to.shape)) if k not in across]
+    wide, high = call.number(to.shape[p]), call.number(to.shape[q])
+    with nest(s, [call.number(to.shape[k]) for k in others]) as (a, outer):
+        indices = dict(zip(others, outer, strict=True))
+        with a.loop("0", wide, str(_TILE)) as (b, i0), b.loop("0", high, str(_TILE)) as (c, j0):
+            i1 = smaller(c, wide, plus(c, i0, str(_TILE)))
+            j1 = smaller(c, high, plus(c, j0, str(_TILE)))
+            with c.loop(j0, j1) as (d, j), d.loop(i0, i1) as (e, i):
+                indices[p], indices[q] = i, j
+                every = [indices[k] for k in range(len(to.shape))]
+                _one(call, e, to, of, every, conjugate)

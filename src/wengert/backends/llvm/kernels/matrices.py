@@ -1,0 +1,294 @@
+"""Matrices: one product of matrices after the other, by BLAS or by loops of our own.
+
+    Axis       a length and the distance of neighbours
+    Matrix     where a matrix begins, and its two axes
+    multiply   c = alpha * a @ b + beta * c
+
+BLAS takes a matrix whose rows, or whose columns, lie side by side; what it sees of a matrix in
+NumPy's order is the transpose, so `c = a @ b` is asked for as `c.T = b.T @ a.T`.  Dtypes that BLAS
+does not know are multiplied in vectors, b rearranged so that a vector of its columns lies together.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....core.dims import Length, bounds
+from .. import engine
+from ..assembly import Name, Section
+from ..dtypes import F16, F32, Dtype, in_memory, of_width
+from ..lane import Lane
+from . import fortran
+from .call import Call
+from .loops import larger, minus, nest, offset, plus, read, smaller, times, write
+
+U8 = np.dtype(np.uint8)
+
+
+class Axis(NamedTuple):
+    """A length and the distance of neighbours, in elements."""
+
+    length: Length
+    stride: Length
+
+
+class Matrix(NamedTuple):
+    """A matrix: where it begins, its axis of rows and its axis of columns."""
+
+    pointer: Name
+    rows: Axis
+    columns: Axis
+
+    @property
+    def transposed(self) -> Matrix:
+        """The same numbers, rows and columns exchanged."""
+        return Matrix(self.pointer, self.columns, self.rows)
+
+
+def at_least(x: Length, y: Length) -> bool:
+    """Whether x >= y for all sizes, as far as that can be told."""
+    low = bounds(x - y)[0]
+    return low is not None and low >= 0
+
+
+def leading(matrix: Matrix) -> tuple[str, Length] | None:
+    """How BLAS takes a matrix in NumPy's order: ("N", distance of rows), ("T", of columns).
+
+    None if it cannot.
+    """
+    rows, columns = matrix.rows, matrix.columns
+    if columns.stride == 1 or columns.length == 1:
+        if rows.length == 1:
+            return "N", columns.length
+        if at_least(rows.stride, columns.length):
+            return "N", rows.stride
+    if rows.stride == 1 or rows.length == 1:
+        if columns.length == 1:
+            return "T", rows.length
+        if at_least(columns.stride, rows.length):
+            return "T", columns.stride
+    return None
+
+
+def takes(matrix: Matrix) -> bool:
+    """Whether BLAS takes a matrix, or a vector, as it lies."""
+    if leading(matrix) is not None:
+        return True
+    rows, columns = matrix.rows, matrix.columns
+    vector = rows if columns.length == 1 else columns if rows.length == 1 else None
+    return vector is not None and at_least(vector.stride, 1)
+
+
+def multiply(
+    call: Call,
+    s: Section,
+    a: Matrix,
+    b: Matrix,
+    c: Matrix,
+    dtype: Dtype,
+    alpha: complex = 1.0,
+    beta: complex = 0.0,
+) -> None:
+    """Write c = alpha * a @ b + beta * c.
+
+    Parameters
+    ----------
+    call : Call
+    s : Section
+        May stand in a loop.
+    a, b, c : Matrix
+        Of shapes (m, k), (k, n), (m, n); each as `takes` asks for, if BLAS knows the dtype.
+    dtype : numpy.dtype
+        Of all three.
+    alpha, beta : number
+        Where beta is 0, what was in c is not read. Of dtypes unknown to BLAS alpha has to be 1 and
+        beta 0 or 1.
+    """
+    if not fortran.is_of_blas(dtype):
+        _by_vectors(call, s, a, b, c, dtype, beta)
+    elif c.columns.length == 1:
+        _matrix_by_vector(call, s, a, b.rows, b.pointer, c.rows, c.pointer, dtype, alpha, beta)
+    elif c.rows.length == 1:
+        at = a.columns
+        _matrix_by_vector(
+            call, s, b.transposed, at, a.pointer, c.columns, c.pointer, dtype, alpha, beta
+        )
+    else:
+        way = leading(c)
+        assert way is not None
+        if way[0] == "T":
+            a, b, c = b.transposed, a.transposed, c.transposed
+        _general(call, s, a, b, c, dtype, alpha, beta)
+
+
+def _general(
+    call: Call, s: Section, a: Matrix, b: Matrix, c: Matrix, dtype: Dtype, alpha: Any, beta: Any
+) -> None:
+    """By gemm; c in NumPy's order."""
+    m, n, k = c.rows.length, c.columns.length, a.columns.length
+    found = leading(a), leading(b), leading(c)
+    assert found[0] is not None and found[1] is not None and found[2] is not None
+    (way_a, near_a), (way_b, near_b), (_, near_c) = found
+    fortran.run(
+        call,
+        s,
+        "gemm",
+        dtype,
+        way_b,
+        way_a,
+        *(("int", call.number(length)) for length in (n, m, k)),
+        fortran.number(call, alpha, dtype),
+        b.pointer,
+        _distance(call, s, near_b),
+        a.pointer,
+        _distance(call, s, near_a),
+        fortran.number(call, beta, dtype),
+        c.pointer,
+        _distance(call, s, near_c),
+    )
+
+
+def _distance(call: Call, s: Section, length: Length) -> tuple[str, Name]:
+    """A distance of rows, which BLAS wants to be at least one."""
+    name = call.number(length)
+    return "int", name if at_least(length, 1) else larger(s, name, "1")
+
+
+def _matrix_by_vector(
+    call: Call,
+    s: Section,
+    a: Matrix,
+    x_axis: Axis,
+    x: Name,
+    y_axis: Axis,
+    y: Name,
+    dtype: Dtype,
+    alpha: Any,
+    beta: Any,
+) -> None:
+    """By gemv: y = alpha * a @ x + beta * y.
+
+    y is set to 0 first and added to: of a matrix without columns gemv leaves y as it was.
+    """
+    found = leading(a)
+    if beta == 0:
+        with nest(s, [call.number(y_axis.length)]) as (inner, (i,)):
+            target = offset(inner, y, times(inner, i, call.number(y_axis.stride)), dtype)
+            write(inner, target, call.language.constant(0, dtype))
+        beta = 1.0
+    assert found is not None
+    way, near = found
+    m, k = (("int", call.number(n)) for n in (a.rows.length, a.columns.length))
+    fortran.run(
+        call,
+        s,
+        "gemv",
+        dtype,
+        *(("T", k, m) if way == "N" else ("N", m, k)),
+        fortran.number(call, alpha, dtype),
+        a.pointer,
+        _distance(call, s, near),
+        x,
+        _step(call, x_axis),
+        fortran.number(call, beta, dtype),
+        y,
+        _step(call, y_axis),
+    )
+
+
+def _step(call: Call, axis: Axis) -> tuple[str, Name]:
+    return "int", "1" if axis.length == 1 else call.number(axis.stride)
+
+
+# ---- loops -------------------------------------------------------------------------------------
+
+
+def _by_vectors(
+    call: Call, s: Section, a: Matrix, b: Matrix, c: Matrix, dtype: Dtype, beta: Any
+) -> None:
+    """For whole numbers, which wrap around, truth values (or of and), and float16."""
+    m, n = call.number(c.rows.length), call.number(c.columns.length)
+    k = call.number(a.columns.length)
+    stored = U8 if dtype.kind == "b" else dtype
+    inner = F32 if dtype == F16 else stored
+    width = engine.vector_bytes() // inner.itemsize
+    panel = _Panel(call, width, inner, dtype, a.columns.length)
+    with s.loop("0", n, str(width)) as (t, j0):
+        wide = smaller(t, str(width), minus(t, n, j0))
+        panel.fill(t, b, j0, wide, k)
+        with t.loop("0", m) as (u, i):
+            total = panel.sums(u, a, i, k)
+            u.write(f"store {total.kind} {total.name}, ptr {panel.row}")
+            with u.loop("0", wide) as (v, j):
+                own = read(call.language, v, offset(v, panel.row, j, inner), inner)
+                place = plus(
+                    v,
+                    times(v, i, call.number(c.rows.stride)),
+                    times(v, plus(v, j0, j), call.number(c.columns.stride)),
+                )
+                target = offset(v, c.pointer, place, stored)
+                if beta:
+                    before = call.language.cast(_read(call, v, target, stored), inner)
+                    own = before | own if dtype.kind == "b" else before + own
+                write(v, target, call.language.cast(own, stored))
+
+
+def _read(call: Call, s: Section, pointer: Name, dtype: Dtype) -> Any:
+    return read(call.language, s, pointer, dtype)
+
+
+class _Panel:
+    """So many columns of b side by side, in the dtype that is computed in, 0 beyond the last."""
+
+    def __init__(
+        self, call: Call, width: int, inner: Dtype, dtype: Dtype, depth: Length
+    ) -> None:
+        self.call, self.width, self.inner = call, width, inner
+        self.truth = dtype.kind == "b"
+        self.stored = U8 if self.truth else dtype
+        self.kind = of_width(in_memory(inner), width)
+        self.memory = call.scratch(depth * (width * inner.itemsize))
+        self.row = call.function.slot(self.kind)
+        self.sum = call.function.slot(self.kind)
+
+    def fill(self, s: Section, b: Matrix, start: Name, wide: Name, k: Name) -> None:
+        """Bring the columns from `start` on together."""
+        call = self.call
+        with nest(s, [k, str(self.width)]) as (t, (p, j)):
+            target = offset(t, self.memory, plus(t, times(t, p, str(self.width)), j), self.inner)
+            inside = t.value(f"icmp slt i64 {j}, {wide}")
+            write(t, target, call.language.constant(0, self.inner))
+            with t.when(inside) as u:
+                place = plus(
+                    u,
+                    times(u, p, call.number(b.rows.stride)),
+                    times(u, plus(u, start, j), call.number(b.columns.stride)),
+                )
+                value = _read(call, u, offset(u, b.pointer, place, self.stored), self.stored)
+                write(u, target, call.language.cast(value, self.inner))
+
+    def sums(self, s: Section, a: Matrix, i: Name, k: Name) -> Lane:
+        """A row of a by each of the columns."""
+        call, kind = self.call, self.kind
+        language = call.language
+        s.write(f"store {kind} zeroinitializer, ptr {self.sum}")
+        with s.loop("0", k) as (t, p):
+            place = plus(
+                t,
+                times(t, i, call.number(a.rows.stride)),
+                times(t, p, call.number(a.columns.stride)),
+            )
+            one = language.cast(
+                _read(call, t, offset(t, a.pointer, place, self.stored), self.stored), self.inner
+            )
+            where = offset(t, self.memory, times(t, p, str(self.width)), self.inner)
+            align = self.inner.itemsize
+            column = t.value(f"load {kind}, ptr {where}, align {align}")
+            old = t.value(f"load {kind}, ptr {self.sum}")
+            before = Lane(language, t, old, self.inner, self.width)
+            others = Lane(language, t, column, self.inner, self.width)
+            new = before | (one & others) if self.truth else before + one * others
+            t.write(f"store {kind} {new.name}, ptr {self.sum}")
+        return Lane(language, s, s.value(f"load {kind}, ptr {self.sum}"), self.inner, self.width)

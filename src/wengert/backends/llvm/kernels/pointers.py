@@ -1,0 +1,105 @@
+"""Pointers: where BLAS, LAPACK and SciPy's special functions begin.
+
+SciPy's Cython modules say in their table `__pyx_capi__` at which address each of their functions
+stands, in a capsule whose name is the C declaration.  They need neither Python nor the GIL.
+
+    blas, lapack    by Fortran's name: "dgemm"
+    special         by SciPy's name and the types of its operands: "gammaln", "dd"
+    address_of      by the name of the symbol, as a module of LLVM's uses it
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+from typing import Any
+
+_MODULES = {
+    "blas": "scipy.linalg.cython_blas",
+    "lapack": "scipy.linalg.cython_lapack",
+    "special": "scipy.special.cython_special",
+}
+_LETTERS = {
+    "double": "d",
+    "float": "f",
+    "long": "l",
+    "Py_ssize_t": "l",
+    "int": "i",
+    "__pyx_t_double_complex": "D",
+    "__pyx_t_float_complex": "F",
+}
+
+
+@functools.cache
+def _table(library: str) -> dict[str, Any]:
+    """The capsules of a library; it is loaded at the first use."""
+    return dict(importlib.import_module(_MODULES[library]).__pyx_capi__)
+
+
+def _opened(capsule: Any) -> tuple[int, str]:
+    """The address in a capsule, and the C declaration."""
+    api = ctypes.pythonapi
+    name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(
+        ("PyCapsule_GetName", api)
+    )
+    pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", api)
+    )
+    name = name_of(capsule)
+    return int(pointer_of(capsule, name)), name.decode()
+
+
+def has(library: str, name: str) -> bool:
+    """Whether a library ("blas", "lapack") has a function, with whole numbers of 32 bits."""
+    found = _table(library).get(name)
+    return found is not None and "int *" in _opened(found)[1]
+
+
+@functools.cache
+def _specials() -> dict[tuple[str, str], tuple[str, int]]:
+    """For a name and the types of operands: the name in the table, and the address."""
+    found: dict[tuple[str, str], tuple[str, int]] = {}
+    for key, capsule in _table("special").items():
+        address, declaration = _opened(capsule)
+        result, _, rest = declaration.partition("(")
+        types = [t.strip() for t in rest.rstrip(")").split(",") if "__pyx_skip" not in t]
+        if result.strip() not in _LETTERS or not all(t in _LETTERS for t in types):
+            continue  # results by pointers
+        name = key
+        if key.startswith("__pyx_fuse_"):
+            name = key.removeprefix("__pyx_fuse_").lstrip("0123456789_")
+        letters = "".join(_LETTERS[t] for t in types)
+        found.setdefault((name, letters), (key, address))
+    return found
+
+
+def special(name: str, letters: str) -> tuple[str, int] | None:
+    """The symbol and the address of a special function; None if there is none.
+
+    Parameters
+    ----------
+    name : str
+        As in scipy.special: "gammaln", "jv".
+    letters : str
+        The types of its operands: d, f, D, F for double, float and complex ones; l for whole ones.
+
+    Notes
+    -----
+    In C each takes one more argument, an int that has to be 0, and returns its value; the result
+    has the precision of the operands.
+    """
+    found = _specials().get((name, letters))
+    return None if found is None else (f"special.{found[0]}", found[1])
+
+
+def address_of(symbol: str) -> int:
+    """Where the function begins that a module of LLVM's calls ``blas.dgemm``.
+
+    Raises
+    ------
+    KeyError
+        There is none of that name.
+    """
+    library, _, name = symbol.partition(".")
+    return _opened(_table(library)[name])[0]

@@ -1,0 +1,234 @@
+"""Products: matmul, dot and einsum, by BLAS where it is worth it.
+
+    is_large    whether a contraction is better left to BLAS than to loops of the plan
+    strong      a product in which a zero of the first operand is stronger than infinity and NaN
+
+More than two operands are taken in pairs, in the order of the least work that NumPy's greedy search
+finds (for sizes that are not known with a number in their place).
+
+Options of a call: ``alpha`` and ``beta``, for result = alpha * product + beta * result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ....core.dims import Length, names_in, valued
+from ....core.op import lookup
+from ..assembly import Name, Section
+from ..dtypes import BOOL
+from ..lane import Pair
+from .call import Array, Call, kernel
+from .letters import Word, arranged, multiplied, new, summed, word
+from .loops import kind_of, moved, nest, place, read, write
+
+_UNKNOWN = 256  # what a size is taken for that is not known
+_WORK = 4096  # multiplications, below which loops of the plan are faster than a call of BLAS
+
+
+def words_of(node: Any) -> tuple[str, ...]:
+    """The index letters of a line: one string for each operand and one for the result."""
+    found: tuple[str, ...] = node.op.letters(*[a.spec.ndim for a in node.inputs], **node.params)
+    return found
+
+
+def _size(length: Length) -> int:
+    """A length as a number; what is not known is taken for something middling."""
+    return int(valued(length, dict.fromkeys(names_in([length]), _UNKNOWN)))
+
+
+def is_large(node: Any) -> bool:
+    """Whether a contraction should be a step (BLAS) and not a loop of the plan.
+
+    A step is what sums over a letter that two operands share, and has work enough; a single
+    operand, products without a sum, sums of products of vectors, and small matrices of known sizes
+    are done better where they are used.
+    """
+    *ins, out = words_of(node)
+    if len(ins) < 2 or any(a.spec.dtype.kind not in "fc" for a in node.inputs):
+        return len(ins) > 2
+    sizes: dict[str, int] = {}
+    for letters, a in zip(ins, node.inputs, strict=True):
+        for c, n in zip(letters, a.spec.shape, strict=True):
+            sizes[c] = max(sizes.get(c, 1), _size(n))
+    seen = [{c for c, n in zip(w, a.spec.shape, strict=True) if not _is_one(n)}
+            for w, a in zip(ins, node.inputs, strict=True)]
+    both = seen[0] & seen[1]
+    shared = prod(sizes[c] for c in both if c not in out)
+    rows = prod(sizes[c] for c in seen[0] - seen[1])
+    columns = prod(sizes[c] for c in seen[1] - seen[0])
+    if len(ins) > 2:
+        return prod(sizes.values()) > _WORK
+    if shared < 4 or rows * columns == 1:
+        return False
+    thin = min(rows, columns) == 1
+    return rows * columns * shared >= _WORK and (thin or min(rows, columns) >= 4)
+
+
+def _is_one(n: Length) -> bool:
+    return type(n) is int and n == 1
+
+
+# ---- the kernels -------------------------------------------------------------------------------
+
+
+def product(
+    call: Call,
+    s: Section,
+    operands: Sequence[Word],
+    result: Word,
+    alpha: Any = 1.0,
+    beta: Any = 0.0,
+) -> None:
+    """Write a contraction of any number of operands."""
+    left = list(operands)
+    if len(left) == 1:
+        summed(call, s, left[0], result)
+        return
+    for chosen in _path(left, result):
+        taken = [left.pop(i) for i in sorted(chosen, reverse=True)]
+        if not left:
+            multiplied(call, s, taken[0], taken[1], result, alpha, beta)
+            return
+        needed = set(result.letters).union(*(w.letters for w in left))
+        kept = list(dict.fromkeys(c for w in taken for c in w.letters if c in needed))
+        lengths = [next(w.axis(c).length for w in taken if c in w.letters) for c in kept]
+        dtype = np.result_type(*(w.array.dtype for w in taken))
+        between = Word(new(call, lengths, dtype), "".join(kept))
+        multiplied(call, s, taken[0], taken[1], between)
+        left.append(between)
+
+
+def _path(operands: Sequence[Word], result: Word) -> list[tuple[int, int]]:
+    """Which two operands to multiply next; each product is put behind the others."""
+    if len(operands) == 2:
+        return [(0, 1)]
+    stand_ins = [np.broadcast_to(0.0, [_size(n) for n in w.array.shape]) for w in operands]
+    text = f"{','.join(w.letters for w in operands)}->{result.letters}"
+    found: list[tuple[int, int]] = []
+    count = len(operands)
+    for group in np.einsum_path(text, *stand_ins, optimize="greedy")[0][1:]:
+        chosen = sorted(group, reverse=True)
+        while len(chosen) > 1:
+            one, two, *rest = chosen
+            found.append((one, two))
+            count -= 1
+            chosen = [count - 1, *rest]
+            if not rest:
+                break
+    return found
+
+
+def _contract(call: Call, words: Sequence[str]) -> None:
+    *ins, out = words
+    operands = [word(x, w) for x, w in zip(call.operands, ins, strict=True)]
+    result = word(call.results[0], out)
+    alpha, beta = call.options.get("alpha", 1.0), call.options.get("beta", 0.0)
+    product(call, call.section, operands, result, alpha, beta)
+
+
+def _letters(call: Call, name: str) -> tuple[str, ...]:
+    ranks = [len(x.shape) for x in call.operands]
+    found: tuple[str, ...] = lookup(name).letters(*ranks, **call.params)
+    return found
+
+
+@kernel("matmul", strided=True)
+def matmul(call: Call) -> None:
+    """The matrix product over the last two axes."""
+    _contract(call, _letters(call, "matmul"))
+
+
+@kernel("dot", strided=True)
+def dot(call: Call) -> None:
+    """The last axis of the first with the last but one of the second."""
+    _contract(call, _letters(call, "dot"))
+
+
+@kernel("einsum", strided=True)
+def einsum(call: Call) -> None:
+    """Any contraction."""
+    _contract(call, _letters(call, "einsum"))
+
+
+# ---- zeros that are stronger -------------------------------------------------------------------
+
+
+@kernel("strong_einsum", strided=True)
+def strong(call: Call) -> None:
+    """The product; where it is NaN, once more, without what comes of a zero of the first operand."""
+    words = _letters(call, "strong_einsum")
+    _contract(call, words)
+    if call.results[0].dtype.kind not in "fc":
+        return
+    *ins, out = words
+    result = word(call.results[0], out)
+    operands = [word(x, w) for x, w in zip(call.operands, ins, strict=True)]
+    gone = "".join(dict.fromkeys(c for w in operands for c in w.letters if c not in result.letters))
+    with nest(call.section, [call.number(n) for n in result.array.shape]) as (s, outer):
+        target = place(call, s, result.array, outer)
+        undefined = _is_nan(read(call.language, s, target, result.array.dtype))
+        with s.when(undefined.name) as t:
+            _again(call, t, operands, result, gone, outer, target)
+
+
+def _again(
+    call: Call,
+    s: Section,
+    operands: Sequence[Word],
+    result: Word,
+    gone: str,
+    outer: Sequence[Name],
+    target: Name,
+) -> None:
+    """One element, if all that a zero does not hide is finite."""
+    language, dtype = call.language, result.array.dtype
+    total, sound = call.function.slot(kind_of(dtype)), call.function.slot("i8")
+    write(s, total, language.constant(0, dtype))
+    write(s, sound, language.constant(True, BOOL))
+    lengths = [next(w.axis(c).length for w in operands if c in w.letters) for c in gone]
+    with nest(s, [call.number(n) for n in lengths]) as (t, inner):
+        where = [*outer, *inner]
+        first, *others = (_element(call, t, w, result.letters + gone, where) for w in operands)
+        live = _is_live(first)
+        with t.when(live.name) as u:
+            term, still = language.cast(moved(u, first), dtype), read(language, u, sound, BOOL)
+            for x in others:
+                factor = language.cast(moved(u, x), dtype)
+                still = language.binary("logical_and", still, _is_finite(factor))
+                term = language.binary("multiply", term, factor)
+            write(u, sound, still)
+            write(u, total, language.binary("add", read(language, u, total, dtype), term))
+    kept = read(language, s, sound, BOOL)
+    with s.when(kept.name) as v:
+        write(v, target, read(language, v, total, dtype))
+
+
+def _element(call: Call, s: Section, w: Word, letters: str, where: Sequence[Name]) -> Any:
+    array: Array = arranged(w, letters)
+    return read(call.language, s, place(call, s, array, where), array.dtype)
+
+
+def _parts(x: Any) -> list[Any]:
+    return [x.real, x.imag] if type(x) is Pair else [x]
+
+
+def _joined(word: str, flags: list[Any]) -> Any:
+    language = flags[0].language
+    return flags[0] if len(flags) == 1 else language.binary(word, *flags)
+
+
+def _is_nan(x: Any) -> Any:
+    return _joined("logical_or", [x.language.unary("isnan", p) for p in _parts(x)])
+
+
+def _is_finite(x: Any) -> Any:
+    return _joined("logical_and", [x.language.unary("isfinite", p) for p in _parts(x)])
+
+
+def _is_live(x: Any) -> Any:
+    return _joined("logical_or", [x.language.cast(p, BOOL) for p in _parts(x)])
