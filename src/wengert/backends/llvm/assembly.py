@@ -19,6 +19,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 Name = str  # of a value, "%v7", or a constant, "3"
+# Vectors of 512 bits are used where there are such registers, whatever LLVM thinks of their speed.
+_WIDE = '"min-legal-vector-width"="512" "prefer-vector-width"="512"'
 _INLINED = 48  # so many calls of leaves are written into their callers
 
 
@@ -201,5 +203,8 @@ class Module:
         calls have in common; of many calls it makes a function, or compiling would take long.
         """
         inline = "alwaysinline " if self._calls <= _INLINED else "noinline "
-        marks = f"attributes #0 = {{ {inline}nounwind willreturn memory(none) }}"
-        return "\n\n".join([heading, *self.parts.values(), marks]) + "\n"
+        marks = [
+            f"attributes #0 = {{ {inline}nounwind willreturn memory(none) {_WIDE} }}",
+            f"attributes #1 = {{ nounwind {_WIDE} }}",
+        ]
+        return "\n\n".join([heading, *self.parts.values(), *marks]) + "\n"

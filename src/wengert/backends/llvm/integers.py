@@ -60,6 +60,11 @@ def computed(s: Language, ufunc: str, outer: Dtype, operands: Sequence[Lane]) ->
     raise NotImplementedError(f"{ufunc} of {x.dtype}")
 
 
+def has_rule(ufunc: str) -> bool:
+    """Whether a ufunc is known here for whole numbers."""
+    return ufunc in _RULES or ufunc in _PLAIN or ufunc in _OF_TRUTH or ufunc == "logical_not"
+
+
 def from_float(s: Language, x: Lane, dtype: Dtype) -> Any:
     """Floating-point numbers as whole numbers, towards zero; what is outside as x86 does.
 

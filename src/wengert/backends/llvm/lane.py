@@ -51,6 +51,9 @@ class Operators:
     def __rtruediv__(self, other: Any) -> Any:
         return self.language.binary("divide", other, self)
 
+    def __floordiv__(self, other: Any) -> Any:
+        return self.language.binary("floor_divide", self, other)
+
     def __and__(self, other: Any) -> Any:
         return self.language.binary("bitwise_and", self, other)
 

@@ -1,4 +1,4 @@
-"""Port: one value that goes into a native function, or comes out of it, and where the frame has it.
+"""Port: a value that goes into a native function, or comes out, and where the frame has it.
 
 The frame is the array of 8-byte slots that the function is called with (docs/design/0009-native.md).
 What writes the function and what calls it agree on nothing but these and the numbers in `Framed`.

@@ -4,8 +4,8 @@ Arrays are made before the native function runs, which writes into their memory;
 axes are written into cells on the stack and made objects of afterwards: NumPy scalars, as the other
 backends return them (owned.py), a weak whole number as a Python int.
 
-Whatever fails on the way, the objects made so far are let go: behind the end of the way there is one
-block for each of them, ``drop<k>``, which lets the k-th go and goes on to the one before.
+Whatever fails on the way, the objects made so far are let go: behind the end of the way there is
+one block for each of them, ``drop<k>``, which lets the k-th go and goes on to the one before.
 """
 
 from __future__ import annotations

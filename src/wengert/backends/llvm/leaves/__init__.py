@@ -1,8 +1,9 @@
 """Leaves: the scalar functions that we write ourselves, as LLVM functions of lanes.
 
-    exponential    exp, exp2, expm1, log, log2, log10, log1p, power, cbrt
-    circular       sin, cos, tan and their inverses, arctan2
-    hyperbolic     sinh, cosh, tanh and their inverses
+    exponential    exp, exp2, expm1
+    logarithms     log, log2, log10, log1p
+    circular, inverse_circular      sin, cos, tan; arcsin, arccos, arctan, arctan2
+    hyperbolic, inverse_hyperbolic  sinh, cosh, tanh; arcsinh, arccosh, arctanh
     numbers        fmod, remainder, floor_divide, nextafter, ldexp, heaviside, sign, hypot
     repeat         a loop inside a leaf
 
@@ -106,4 +107,4 @@ def _language(module: Module) -> Language:
     return Language(module)
 
 
-from . import circular, exponential, hyperbolic, numbers  # noqa: E402, F401 - they enter themselves
+from . import circular, exponential, hyperbolic, logarithms, numbers  # noqa: E402, F401 - they enter themselves

@@ -44,7 +44,9 @@ def repeat(
 
     def kept() -> list[Lane]:
         pieces = zip(lanes, kinds, slots, strict=True)
-        return [s.lane(section, f"load {k}, ptr {p}, align 64", x.dtype, width) for x, k, p in pieces]
+        return [
+            s.lane(section, f"load {k}, ptr {p}, align 64", x.dtype, width) for x, k, p in pieces
+        ]
 
     keep(lanes)
     section.write(f"br label %again{number}")

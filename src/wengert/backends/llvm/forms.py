@@ -1,0 +1,107 @@
+"""Forms: where in an array something is read, as sums over the counters of loops.
+
+    Affine    offset + sum of factor * counter; offset and factors are numbers or named sizes
+    Flat      a position in C order of all elements, in place of one form for each axis
+
+Views only change forms: a transposed array is read with its forms in another order, a slice with
+`start + step * form`.  So a view costs nothing, however many stand one behind the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+Length = Any  # int or Dim; a negative factor is an int
+
+
+class Affine(NamedTuple):
+    """offset + sum of factor * counter.
+
+    Attributes
+    ----------
+    offset : Length
+    terms : tuple of (counter, factor)
+        By number of counter, none with factor 0.
+    """
+
+    offset: Length
+    terms: tuple[tuple[int, Length], ...]
+
+    def plus(self, other: Affine | Length) -> Affine:
+        """The sum."""
+        if not isinstance(other, Affine):
+            return Affine(self.offset + other, self.terms)
+        factors = dict(self.terms)
+        for counter, factor in other.terms:
+            factors[counter] = factors.get(counter, 0) + factor
+        terms = tuple(sorted((c, f) for c, f in factors.items() if not _is_zero(f)))
+        return Affine(self.offset + other.offset, terms)
+
+    def times(self, factor: Length) -> Affine:
+        """The product with a number."""
+        if _is_zero(factor):
+            return ZERO
+        return Affine(self.offset * factor, tuple((c, f * factor) for c, f in self.terms))
+
+    def factor(self, counter: int) -> Length:
+        """What a counter is multiplied with."""
+        return next((f for c, f in self.terms if c == counter), 0)
+
+
+class Flat(NamedTuple):
+    """A position in C order of all elements."""
+
+    form: Affine
+
+
+Index = tuple[Affine, ...] | Flat
+
+ZERO = Affine(0, ())
+
+
+def _is_zero(n: Length) -> bool:
+    return type(n) is int and n == 0
+
+
+def is_one(n: Length) -> bool:
+    """Whether a length is one, for all sizes."""
+    return type(n) is int and n == 1
+
+
+def counter(number: int) -> Affine:
+    """The counter itself."""
+    return Affine(0, ((number, 1),))
+
+
+def counters(shape: Sequence[Length]) -> tuple[Affine, ...]:
+    """For each axis its counter; 0 where there is one element only."""
+    return tuple(ZERO if is_one(n) else counter(k) for k, n in enumerate(shape))
+
+
+def strides_of(shape: Sequence[Length]) -> tuple[Length, ...]:
+    """In elements, in C order."""
+    strides: list[Length] = []
+    step: Length = 1
+    for n in reversed(shape):
+        strides.append(step)
+        step = step * n
+    return tuple(reversed(strides))
+
+
+def size_of(shape: Sequence[Length]) -> Length:
+    """The number of elements."""
+    total: Length = 1
+    for n in shape:
+        total = total * n
+    return total
+
+
+def offset_of(index: Index, strides: Sequence[Length]) -> Affine:
+    """The distance from the first element, in elements."""
+    if isinstance(index, Flat):
+        return index.form
+    total = ZERO
+    for form, stride in zip(index, strides, strict=True):
+        total = total.plus(form.times(stride))
+    return total

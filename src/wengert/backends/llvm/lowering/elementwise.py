@@ -1,0 +1,138 @@
+"""Elementwise operations: their bodies, read by the language of lanes.
+
+The loop that NumPy's ufunc would choose says in which dtype is computed.  For floating-point numbers the
+body is what runs; for whole numbers and complex ones the language knows NumPy's ufuncs directly
+(integers.py, complexes.py), because a body may go by way of floating point.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ....core.node import Node
+from ..dtypes import F16, F32, is_supported
+from ..integers import has_rule
+from ..items import Item, Map
+from ..language import loop_of
+from .registry import lowers, lowers_kind
+
+# The work of an operation beside that of an addition.
+_HEAVY = frozenset(
+    """exp exp2 expm1 log log2 log10 log1p sin cos tan cot arcsin arccos arctan arctan2 sinh cosh
+    tanh coth arcsinh arccosh arctanh sigmoid softplus log_sigmoid logaddexp logaddexp2 power
+    float_power cbrt erf erfc elu sinc hypot fmod remainder floor_divide gcd lcm""".split()
+)
+_PYTHON = {"f": float, "c": complex, "i": int, "u": int, "b": bool}
+
+
+def weight_of(name: str) -> int:
+    """The work of an operation beside that of an addition."""
+    return 20 if name in _HEAVY else 4 if name in ("divide", "sqrt", "reciprocal") else 1
+
+
+def _class_of(node: Node) -> Any:
+    """What a ufunc is asked with for an operand: its dtype, or the class of a Python number."""
+    spec = node.spec
+    return _PYTHON[spec.dtype.kind] if spec.weak and spec.dtype.kind != "b" else spec.dtype
+
+
+@lowers_kind("elementwise")
+def _elementwise(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    op: Any = node.op
+    body = getattr(op, "body", None)
+    ufunc = getattr(op, "ufunc", None)
+    if node.params or (body is None and ufunc is None):
+        return NotImplemented
+    if ufunc is None:
+        combine = functools.partial(_composed, body, _meeting(node))
+    else:
+        *loop, outer = loop_of(ufunc.__name__, tuple(map(_class_of, node.inputs)))
+        if not all(map(is_supported, (*loop, outer))):
+            return NotImplemented
+        kinds = {d.kind for d in loop}
+        name = ufunc.__name__
+        if kinds & set("biu") and "f" not in kinds and (body is None or has_rule(name)):
+            combine = functools.partial(_direct, name, loop, outer)
+        elif "c" in kinds:
+            combine = functools.partial(_direct, name, loop, outer)
+        else:
+            combine = functools.partial(_in_loop, body, loop)
+    return Item(
+        Map(op.name, combine, weight_of(op.name)), operands, node.spec.shape, node.spec.dtype, node
+    )
+
+
+def _direct(name: str, loop: Sequence[Any], outer: Any, language: Any, *lanes: Any) -> Any:
+    """What the language knows by the ufunc's name."""
+    return language.computed(
+        name, outer, *[language.cast(x, d) for x, d in zip(lanes, loop, strict=True)]
+    )
+
+
+def _in_loop(body: Any, loop: Sequence[Any], language: Any, *lanes: Any) -> Any:
+    """The body, in the dtypes of NumPy's loop; float16 is computed in float32."""
+    wide = [F32 if d == F16 else d for d in loop]
+    return body(language, *[language.cast(x, d) for x, d in zip(lanes, wide, strict=True)])
+
+
+def _meeting(node: Node) -> list[Any]:
+    """For each operand the dtype it is computed in, None where it keeps its own."""
+    specs = [a.spec for a in node.inputs]
+    if node.op.name == "where":
+        return [None, node.spec.dtype, node.spec.dtype]
+    strong = [s for s in specs if not s.weak]
+    if not strong or len(strong) == len(specs):
+        return [None] * len(specs)
+    return [node.spec.dtype if s.weak else None for s in specs]
+
+
+def _composed(body: Any, dtypes: Sequence[Any], language: Any, *lanes: Any) -> Any:
+    """A body that no ufunc stands for."""
+    cast = [x if d is None else language.cast(x, d) for x, d in zip(lanes, dtypes, strict=True)]
+    return body(language, *cast)
+
+
+@lowers("cast", "discretise")
+def _cast(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    dtype = np.dtype(node.params["dtype"])
+    combine = lambda language, x: language.cast(x, dtype)  # noqa: E731
+    return Item(Map("cast", combine), operands, node.spec.shape, dtype, node)
+
+
+@lowers("real")
+def _real(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    combine = lambda language, z: getattr(z, "real", z)  # noqa: E731
+    return Item(Map("real", combine), operands, node.spec.shape, node.spec.dtype, node)
+
+
+@lowers("imag")
+def _imag(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    if operands[0].dtype.kind != "c":
+        return NotImplemented
+    return Item(Map("imag", lambda s, z: z.imag), operands, node.spec.shape, node.spec.dtype, node)
+
+
+@lowers("isclose")
+def _isclose(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    if any(x.dtype.kind == "c" for x in operands):
+        return NotImplemented
+    rtol, atol = node.params.get("rtol", 1e-5), node.params.get("atol", 1e-8)
+    both_nan = node.params.get("equal_nan", False)
+
+    def combine(s: Any, x: Any, y: Any) -> Any:
+        close = s.less_equal(s.abs(x - y), atol + rtol * s.abs(y))
+        found = s.logical_or(s.logical_and(close, s.isfinite(y)), s.equal(x, y))
+        if both_nan:
+            found = s.logical_or(found, s.logical_and(s.isnan(x), s.isnan(y)))
+        return found
+
+    return Item(Map("isclose", combine, 4), operands, node.spec.shape, node.spec.dtype, node)
+
+
+@lowers("stop_gradient", "copy", "positive")
+def _same(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    return operands[0] if operands[0].dtype == node.spec.dtype else NotImplemented

@@ -1,0 +1,101 @@
+"""Registry: which function lowers which operation.
+
+A lowering is a function ``lower(lowering, node, operands) -> Item`` (or a tuple of items, for an
+operation with several results), entered by the name of an operation, or for all of a kind.  It may
+return NotImplemented for what it does not serve.  What nothing lowers becomes a step: a kernel, if
+there is one for it (kernels/), else an island.
+
+    lowers, lowers_kind    decorators
+    Lowering               one graph on its way: the items of the lines so far
+    items_of               the items of all lines
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ....core.apply import PART
+from ....core.graph import Graph
+from ....core.node import Leaf, Node
+from ....core.op import lookup
+from ..dtypes import is_supported
+from ..items import Item, Part, Step
+
+Lower = Callable[..., Any]
+_BY_NAME: dict[str, Lower] = {}
+_BY_KIND: dict[str, Lower] = {}
+
+
+def lowers(*names: str) -> Callable[[Lower], Lower]:
+    """Enter the function below it for operations of these names (a decorator)."""
+
+    def enter(function: Lower) -> Lower:
+        _BY_NAME.update(dict.fromkeys(names, function))
+        return function
+
+    return enter
+
+
+def lowers_kind(kind: str) -> Callable[[Lower], Lower]:
+    """Enter the function below it for all operations of a kind that have none of their own."""
+
+    def enter(function: Lower) -> Lower:
+        _BY_KIND[kind] = function
+        return function
+
+    return enter
+
+
+class Lowering:
+    """A graph on its way to items.
+
+    Attributes
+    ----------
+    items : dict from Node to Item, or to a tuple of them
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.items: dict[Node, Any] = {}
+        for node in graph.nodes:
+            self.items[node] = self._lowered(node)
+
+    def _lowered(self, node: Node) -> Any:
+        if node.op is PART:
+            return self.items[node.inputs[0]][node.params["index"]]
+        operands = [self.items[a] for a in node.inputs]
+        if isinstance(node.op, Leaf):
+            return _BY_NAME[f"leaf {node.op.name}"](self, node, operands)
+        if self._has_lanes(node):
+            function = _BY_NAME.get(node.op.name)
+            if function is None or lookup(node.op.name) is not node.op:
+                function = _BY_KIND.get(node.op.kind)
+            if function is not None:
+                found = function(self, node, operands)
+                if found is not NotImplemented:
+                    return found
+        return step(node, operands)
+
+    def _has_lanes(self, node: Node) -> bool:
+        return all(is_supported(s.dtype) for x in (node, *node.inputs) for s in specs_of(x))
+
+
+def specs_of(node: Node) -> tuple[Any, ...]:
+    """The specs of all results of a line."""
+    return node.spec if isinstance(node.spec, tuple) else (node.spec,)
+
+
+def step(node: Node, operands: Sequence[Item]) -> Any:
+    """A line as a step: something that is computed as a whole."""
+    several = isinstance(node.spec, tuple)
+    whole = Item(Step(node.op.name, dict(node.params)), operands, (), specs_of(node)[0].dtype, node)
+    parts = tuple(
+        Item(Part(k), (whole,), s.shape, s.dtype, node) for k, s in enumerate(specs_of(node))
+    )
+    return parts if several else parts[0]
+
+
+def items_of(graph: Graph) -> dict[Node, Any]:
+    """For each line its item; a tuple of items where it has several results."""
+    return Lowering(graph).items

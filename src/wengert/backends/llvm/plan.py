@@ -1,0 +1,347 @@
+"""Plan: which items share a loop, which are stored, and in which order all of it runs.
+
+    Sweep    items computed together, in one walk over one space
+    Stage    a step, or a sweep: what runs one after the other
+    Plan     the stages of a graph, and what is where
+
+A pointwise item is computed where it is used, unless it is worth computing once: it is used twice
+and not cheap, or something needs it in memory.  Then it is a *root*, as reductions are.  Roots over
+the same space join one sweep, if each needs of the others only the element at the same place; what
+only its own sweep needs is never written to memory.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ...core.graph import Graph
+from .forms import Flat, Index, Length, counters, is_one, offset_of, strides_of
+from .items import Held, Item, Map, Number, Part, Read, Reduce, Step, View
+from .kernels import KERNELS, is_served
+from .lowering import items_of
+
+_CHEAP = 6  # this much work is done again rather than written to memory
+_LARGEST = 120  # the work that is put into one expression
+_FULL = 900  # the work of all roots of a sweep, of which code is made
+_SCATTERED = 24  # so many arrays may be walked along side by side
+
+
+class Access(NamedTuple):
+    """A stored item, and where a sweep reads it."""
+
+    item: Item
+    index: Index | None
+    is_conditional: bool
+
+
+class Sweep:
+    """Items computed together, in one walk over one space.
+
+    Attributes
+    ----------
+    space : tuple of Length
+    reduced : tuple of int, or None
+        The axes that its reductions combine; None if it has none.
+    roots : list of Item
+    weight : int
+    """
+
+    def __init__(self, space: tuple[Length, ...]) -> None:
+        self.space = space
+        self.reduced: tuple[int, ...] | None = None
+        self.roots: list[Item] = []
+        self.weight = 0
+
+    def add(self, root: Item) -> None:
+        """Put an item in."""
+        self.roots.append(root)
+        self.weight += 2 + root.weight
+        if isinstance(root.rule, Reduce):
+            self.reduced = root.rule.axes
+
+    def takes(self, root: Item) -> bool:
+        """Whether an item over its space can join."""
+        if self.weight + root.weight > _FULL:
+            return False
+        if not isinstance(root.rule, Reduce) or self.reduced is None:
+            return True
+        return self.reduced == root.rule.axes
+
+    def __repr__(self) -> str:
+        return f"<sweep over {list(self.space)}: {', '.join(map(str, self.roots))}>"
+
+
+Stage = Sweep | Item  # an item is a step
+
+
+class Plan:
+    """The stages of a graph.
+
+    Attributes
+    ----------
+    inputs : list of Item
+        Of the graph's inputs and variables, in order.
+    outputs : list of Item
+        For each output and update the item whose memory is that of the result.
+    stages : list of Stage
+    stored : list of Item
+        What is kept in memory between stages, outputs among it, in order of the stages.
+    items : dict from Node to Item or tuple of Item
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.items = items_of(graph)
+        self.inputs = [self.items[n] for n in (*graph.inputs, *graph.variables)]
+        self.outputs: list[Item] = []
+        taken: set[Item] = set()
+        for node in (*graph.outputs, *graph.updates.values()):
+            self.outputs.append(_result(self.items[node], node, taken))
+        effects = [self.items[n] for n in graph.effects]
+        self.reachable = _reachable([*self.outputs, *_flat_items(effects)])
+        self._consumers = _consumers(self.reachable)
+        self._choose_roots()
+        self.stages: list[Stage] = []
+        self._position: dict[Item, int] = {}
+        self._by_space: dict[Any, list[int]] = {}
+        self._accesses: dict[Item, list[Access]] = {}
+        for item in self.reachable:
+            if item.is_root and not isinstance(item.rule, Held):
+                self._place(item)
+        self.stored = self._found_stored()
+
+    # ---- roots ---------------------------------------------------------------------------------
+
+    def _choose_roots(self) -> None:
+        outputs = set(self.outputs)
+        for item in self.reachable:
+            rule = item.rule
+            weight = rule.weight + sum(0 if x.is_root else x.weight for x in item.operands)
+            if isinstance(rule, Step):
+                strided = is_strided(item)
+                for x in item.operands:
+                    if not is_in_memory(x) and not (strided and strided_view(x)):
+                        x.is_root = x.is_flat = True
+            if isinstance(rule, Map):
+                for x in item.operands:
+                    if x.weight > _CHEAP and _repeats(x, item):
+                        self._make_root(x)
+                weight = rule.weight + sum(0 if x.is_root else x.weight for x in item.operands)
+            item.weight = weight
+            many = self._consumers.get(item, 0) > 1
+            if item in outputs or (many and weight > _CHEAP) or weight > _LARGEST:
+                self._make_root(item)
+            item.is_flat = item.is_root or rule.takes_flat(item)
+            for read in _places(item):
+                x = read.operand
+                if read.index is None or (isinstance(read.index, Flat) and not x.is_flat):
+                    self._make_root(x)
+
+    def _make_root(self, item: Item) -> None:
+        if isinstance(item.rule, Number) and not item.shape:
+            return
+        item.is_root = item.is_flat = True
+
+    # ---- stages --------------------------------------------------------------------------------
+
+    def _place(self, root: Item) -> None:
+        """Give a root its place: in a sweep that is there, or a new stage at the end."""
+        if isinstance(root.rule, Part):
+            self._position[root] = self._position[root.operands[0]]
+            return
+        if isinstance(root.rule, Step):
+            self._position[root] = len(self.stages)
+            self.stages.append(root)
+            return
+        space = space_of(root)
+        accesses = self.accesses(root)
+        here = counters(space)
+        first = 0
+        for access in accesses:
+            x = access.item
+            if isinstance(x.rule, Held):
+                continue
+            position = self._position[x]
+            shared = isinstance(self.stages[position], Sweep) and not isinstance(x.rule, Reduce)
+            if not shared or access.index != here or x.shape != space:
+                position += 1
+            first = max(first, position)
+        places = self._by_space.setdefault(space, [])
+        for k in range(bisect.bisect_left(places, first), len(places)):
+            sweep = self.stages[places[k]]
+            assert isinstance(sweep, Sweep)
+            if sweep.takes(root):
+                sweep.add(root)
+                self._position[root] = places[k]
+                return
+        sweep = Sweep(space)
+        sweep.add(root)
+        self._position[root] = len(self.stages)
+        places.append(len(self.stages))
+        self.stages.append(sweep)
+
+    def accesses(self, root: Item) -> list[Access]:
+        """What a root reads from memory, or from other roots."""
+        found = self._accesses.get(root)
+        if found is None:
+            found = self._accesses[root] = accesses_of(root)
+        return found
+
+    def position_of(self, item: Item) -> int:
+        """The stage that writes an item."""
+        if isinstance(item.rule, Part):
+            return self._position[item.operands[0]]
+        return self._position[item]
+
+    def _found_stored(self) -> list[Item]:
+        """The roots that somebody reads from memory."""
+        needed: dict[Item, None] = dict.fromkeys(
+            x for x in self.outputs if not isinstance(x.rule, Held)
+        )
+        for stage in self.stages:
+            if not isinstance(stage, Sweep):
+                strided = is_strided(stage)
+                for x in stage.operands:
+                    view = strided_view(x) if strided else None
+                    needed[owner_of(x) if view is None else view[0]] = None
+                continue
+            mine = {r for r in stage.roots if not isinstance(r.rule, Reduce)}
+            here = counters(stage.space)
+            for root in stage.roots:
+                if isinstance(root.rule, Reduce):
+                    needed[root] = None
+                for access in self.accesses(root):
+                    if access.item not in mine or access.index != here:
+                        needed[access.item] = None
+        for item in self.reachable:
+            if isinstance(item.rule, Part):
+                needed[item] = None
+        return sorted(
+            (x for x in needed if not isinstance(x.rule, Held | Number)),
+            key=lambda x: (self._position[x], x.number),
+        )
+
+
+def is_in_memory(item: Item) -> bool:
+    """Whether a step can be given an item as it is: it lies in memory in C order."""
+    if isinstance(item.rule, View) and item.rule.keeps_order:
+        return is_in_memory(item.operands[0])
+    return item.is_root
+
+
+def is_strided(step: Item) -> bool:
+    """Whether a step's operands may lie anyhow."""
+    return is_served(step.node) and KERNELS[step.node.op.name].strided
+
+
+def strided_view(item: Item) -> tuple[Item, Length, tuple[Length, ...]] | None:
+    """An item as a part of one in memory: that, the offset of the first element, and strides.
+
+    None if it is none. Offset and strides count elements.
+    """
+    index: Index = counters(item.shape)
+    inner = item
+    while not inner.is_root:
+        if not isinstance(inner.rule, View):
+            return None
+        index = inner.rule.placed(inner, index)
+        (inner,) = inner.operands
+    if not inner.is_root:
+        return None
+    form = offset_of(index, strides_of(inner.shape))
+    return inner, form.offset, tuple(form.factor(k) for k in range(len(item.shape)))
+
+
+def owner_of(item: Item) -> Item:
+    """The item whose memory one is that is the same in another shape."""
+    while not item.is_root:
+        item = item.operands[0]
+    return item
+
+
+def space_of(root: Item) -> tuple[Length, ...]:
+    """What is walked over to compute a root."""
+    return root.operands[0].shape if isinstance(root.rule, Reduce) else root.shape
+
+
+def accesses_of(root: Item) -> list[Access]:
+    """What a root reads: stored items, and where, expressions taken apart."""
+    found: dict[Access, None] = {}
+    start = counters(space_of(root))
+    first = root.operands[0] if isinstance(root.rule, Reduce) else root
+    if first.is_root and first is not root:
+        return [Access(first, start, False)]
+    seen: set[Any] = set()
+    pending: list[tuple[Item, Index, bool]] = [(first, start, False)]
+    while pending:
+        item, index, conditional = pending.pop()
+        for read in item.reads(index):
+            x = read.operand
+            under = conditional or bool(read.conditions)
+            if x.is_root or read.index is None:
+                found[Access(x, read.index, under)] = None
+            elif (x, read.index) not in seen:
+                seen.add((x, read.index))
+                pending.append((x, read.index, under))
+    return list(found)
+
+
+def _places(item: Item) -> Sequence[Read]:
+    if isinstance(item.rule, Reduce):
+        return ()
+    return item.reads(counters(item.shape))
+
+
+def _repeats(x: Item, item: Item) -> bool:
+    """Whether elements of an operand are used for several elements of the item."""
+    return sum(not is_one(n) for n in x.shape) < sum(not is_one(n) for n in item.shape)
+
+
+def _result(x: Any, node: Any, taken: set[Item]) -> Item:
+    """The item that a result is stored by."""
+    same = x
+    while (
+        isinstance(same.rule, View) and same.rule.keeps_order
+        and isinstance(same.operands[0].rule, Reduce | Part | View)
+    ):
+        same = same.operands[0]
+    if isinstance(same.rule, Reduce | Part) and same not in taken and same.dtype == node.spec.dtype:
+        taken.add(same)
+        return same
+    if isinstance(x.rule, Held | Reduce | Part | Number) or x in taken or x.dtype != node.spec.dtype or (
+        x.shape != node.spec.shape
+    ):
+        dtype = node.spec.dtype
+        x = Item(Map("copy", lambda s, v: s.cast(v, dtype)), (x,), node.spec.shape, dtype, node)
+    taken.add(x)
+    return x
+
+
+def _flat_items(items: Sequence[Any]) -> list[Item]:
+    found: list[Item] = []
+    for x in items:
+        found += x if isinstance(x, tuple) else [x]
+    return found
+
+
+def _reachable(outputs: Sequence[Item]) -> list[Item]:
+    """All items that some depend on, operands first."""
+    seen = set(outputs)
+    pending = list(outputs)
+    while pending:
+        for x in pending.pop().operands:
+            if x not in seen:
+                seen.add(x)
+                pending.append(x)
+    return sorted(seen, key=lambda x: x.number)
+
+
+def _consumers(items: Sequence[Item]) -> dict[Item, int]:
+    """How many items use each."""
+    count: dict[Item, int] = {}
+    for item in items:
+        for x in dict.fromkeys(item.operands):
+            count[x] = count.get(x, 0) + 1
+    return count

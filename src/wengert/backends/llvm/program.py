@@ -1,0 +1,331 @@
+"""Program: one graph as one module with one function, `i64 @kernel(ptr %frame)`.
+
+The kernel runs the stages of the plan one after the other; nests and kernels are functions of the
+module, and equal ones are one.  What is kept between stages lies in one piece of memory, in which a
+place is used again when what it held is no longer needed.
+
+    Program    text, ports, sizes, constants: all that is needed to compile and call it
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.dims import Dim, Length, names_in
+from ...core.graph import Graph
+from ...core.spec import Spec
+from . import engine
+from .assembly import Function, Module, Section
+from .dtypes import I64
+from .forms import size_of
+from .islands import Islands
+from .items import Held, Item, Part
+from .kernels import KERNELS, Array, Steps, contiguous, is_served
+from .lane import Lane
+from .language import Language
+from .nests import Nest, extent_of
+from .plan import Plan, Sweep, owner_of, strided_view
+from .port import Port
+
+_ON_STACK = 32768  # bytes kept between stages, up to which they are part of the stack
+_LINE = 64
+
+
+class Program:
+    """One graph, written for this machine.
+
+    Parameters
+    ----------
+    graph : Graph
+        Its sizes may have names: one program serves all of them.
+
+    Attributes
+    ----------
+    inputs, outputs : tuple of Port
+    sizes, size_slots : tuple
+    slots : int
+    constants : list of (int, numpy.ndarray)
+    symbols : dict from str to int
+    islands : Islands
+    text : str
+    plan : Plan
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.plan = Plan(graph)
+        self.module = Module()
+        self.language = Language(self.module)
+        self.steps = Steps(self.language)
+        self.slots = 0
+        self.inputs = tuple(self._port(n.spec) for n in (*graph.inputs, *graph.variables))
+        lengths = [n for item in self.plan.reachable for n in item.shape]
+        lengths += [n for p in self.inputs for n in p.spec.shape]
+        self.sizes = tuple(sorted(names_in(lengths)))
+        self.size_slots = tuple(self._slot() for _ in self.sizes)
+        specs = [n.spec for n in (*graph.outputs, *graph.updates.values())]
+        self.outputs = tuple(self._port(s) for s in specs)
+        self.constants: list[tuple[int, np.ndarray[Any, Any]]] = []
+        self.islands = Islands(self.sizes, self.size_slots)
+        self.nests: list[tuple[Nest, str]] = []
+        self._nest_names: dict[str, str] = {}
+        self._write()
+        if self.islands.nodes:
+            self.constants.append((self._island_slot, self.islands.pointer))
+        self.text = self.module.text(engine.heading())
+
+    @property
+    def symbols(self) -> dict[str, int]:
+        """Addresses of what it needs from outside."""
+        return self.steps.symbols
+
+    def _slot(self) -> int:
+        self.slots += 1
+        return self.slots - 1
+
+    def _port(self, spec: Spec) -> Port:
+        return Port(spec, self._slot())
+
+    # ---- the kernel ------------------------------------------------------------------------------
+
+    def _write(self) -> None:
+        self._function = Function(
+            self.module, "kernel", [("ptr", "frame")], "i64", "nounwind #1", linkage=""
+        )
+        body = self._function.body
+        self._head = body.inside()
+        self._status = self._function.slot("i64")
+        self._head.write(f"store i64 0, ptr {self._status}")
+        self._pointers: dict[Any, str] = {}
+        self._lanes: dict[Any, Any] = {}
+        self._island_slot = -1
+        self._place_all()
+        for stage in self.plan.stages:
+            if isinstance(stage, Sweep):
+                self._run_sweep(body, stage)
+            else:
+                self._run_step(body, stage)
+        body.write("br label %leave")
+        body.label("leave")
+        self._give_back(body)
+        status = body.value(f"load i64, ptr {self._status}")
+        body.write(f"ret i64 {status}")
+        self.module.add(self._function)
+
+    def _framed(self, slot: int, kind: str = "ptr") -> str:
+        place = self._head.value(f"getelementptr i64, ptr %frame, i64 {slot}")
+        return self._head.value(f"load {kind}, ptr {place}")
+
+    def _place_all(self) -> None:
+        """Where every stored item is."""
+        for item, port in zip(self.plan.inputs, self.inputs, strict=True):
+            self._pointers[item] = self._framed(port.slot)
+        for item, port in zip(self.plan.outputs, self.outputs, strict=True):
+            self._pointers[item] = self._framed(port.slot)
+        inner = [x for x in self.plan.stored if x not in self._pointers]
+        inner += [p for p in self._unused_parts() if p not in self._pointers]
+        offsets, total = _arranged(self.plan, inner)
+        self._held: str | None = None
+        if type(total) is int and total <= _ON_STACK:
+            base = self._function.slot(f"[{max(total, 1)} x i8]", _LINE)
+        else:
+            alloc = self.module.declare("malloc", "ptr", ["i64"])
+            count = self.number(total)
+            base = self._head.value(f"call ptr {alloc}(i64 {count})")
+            self._held = base
+            none = self._head.value(f"icmp eq ptr {base}, null")
+            self._head.write(f"store i64 3, ptr {self._status}")
+            self._head.write(f"br i1 {none}, label %leave, label %begin")
+            self._head.label("begin")
+            self._head.write(f"store i64 0, ptr {self._status}")
+        for item, offset in zip(inner, offsets, strict=True):
+            self._pointers[item] = self._head.value(
+                f"getelementptr i8, ptr {base}, i64 {self.number(offset)}"
+            )
+
+    def _unused_parts(self) -> list[Item]:
+        """Results of steps that nobody reads, but that the step writes."""
+        found: list[Item] = []
+        self._parts: dict[Item, list[Item]] = {}
+        for item in self.plan.reachable:
+            if isinstance(item.rule, Part):
+                self._parts.setdefault(item.operands[0], []).append(item)
+        for stage in self.plan.stages:
+            if isinstance(stage, Sweep):
+                continue
+            node = stage.node
+            specs = node.spec if isinstance(node.spec, tuple) else (node.spec,)
+            mine = {p.rule.position: p for p in self._parts.get(stage, [])}  # type: ignore[attr-defined]
+            for k, spec in enumerate(specs):
+                if k not in mine:
+                    mine[k] = Item(Part(k), (stage,), spec.shape, spec.dtype, node)
+                    found.append(mine[k])
+            self._parts[stage] = [mine[k] for k in range(len(specs))]
+        return found
+
+    def _give_back(self, body: Section) -> None:
+        if self._held is not None:
+            free = self.module.declare("free", "void", ["ptr"])
+            body.write(f"call void {free}(ptr {self._held})")
+
+    def number(self, length: Length) -> str:
+        """A length as LLVM writes it, computed before everything else."""
+        if not isinstance(length, Dim):
+            return str(length)
+        found = self._lanes.get(length)
+        if found is None:
+            sizes = {name: self._size(name) for name in names_in((length,))}
+            found = self._lanes[length] = length.replace(sizes)
+        return str(found.name)
+
+    def _size(self, name: str) -> Any:
+        found = self._lanes.get(name)
+        if found is None:
+            slot = self.size_slots[self.sizes.index(name)]
+            found = Lane(self.language, self._head, self._framed(slot, "i64"), I64, 1)
+            self._lanes[name] = found
+        return found
+
+    def _pointer(self, item: Item) -> str:
+        found = self._pointers.get(item)
+        if found is None:
+            assert isinstance(item.rule, Held) and item.rule.array is not None, item
+            slot = self._slot()
+            self.constants.append((slot, _kept(item.rule.array)))
+            found = self._pointers[item] = self._framed(slot)
+        return found
+
+    # ---- stages ----------------------------------------------------------------------------------
+
+    def _run_sweep(self, body: Section, sweep: Sweep) -> None:
+        stored = set(self.plan.stored)
+        nest = Nest(self.language, sweep, stored, engine.vector_bytes())
+        text = nest.text("nest")
+        key = hashlib.sha256(text.encode()).hexdigest()
+        name = self._nest_names.get(key)
+        if name is None:
+            name = self._nest_names[key] = f"nest{len(self._nest_names)}"
+            self.module.parts[name] = nest.text(name)
+        self.nests.append((nest, name))
+        table = self._function.slot(f"[{max(len(nest.table), 1)} x i64]", 8)
+        for k, entry in enumerate(nest.table):
+            place = body.value(f"getelementptr i64, ptr {table}, i64 {k}")
+            if isinstance(entry, str):
+                body.write(f"store i64 {self._size(entry).name}, ptr {place}")
+            else:
+                body.write(f"store ptr {self._pointer(entry)}, ptr {place}")
+        extent = self.number(extent_of(nest.space))
+        status = body.value(f"call i64 @{name}(ptr {table}, i64 0, i64 {extent})")
+        if nest.may_fail:
+            self._leave_if_not_zero(body, status)
+
+    def _leave_if_not_zero(self, body: Section, status: str) -> None:
+        n = self._function.number()
+        body.write(f"store i64 {status}, ptr {self._status}")
+        failed = body.value(f"icmp ne i64 {status}, 0")
+        body.write(f"br i1 {failed}, label %leave, label %on{n}")
+        body.label(f"on{n}")
+
+    def _run_step(self, body: Section, step: Item) -> None:
+        node = step.node
+        results = [
+            contiguous(self._pointer(p), p.shape, p.dtype) for p in self._parts[step]
+        ]
+        if is_served(node):
+            strided = KERNELS[node.op.name].strided
+            operands = [self._operand(body, x, strided) for x in step.operands]
+            status = self.steps.write(
+                body, node.op.name, node.params, operands, results, self.number
+            )
+            if status != "0":
+                self._leave_if_not_zero(body, status)
+            return
+        operands = [self._operand(body, x, False) for x in step.operands]
+        self._run_island(body, node, [*operands, *results])
+
+    def _operand(self, body: Section, x: Item, strided: bool) -> Array:
+        if strided:
+            view = strided_view(x)
+            if view is not None:
+                base, offset, strides = view
+                pointer = self._pointer(base)
+                count = self.number(offset * x.dtype.itemsize)
+                moved = pointer if count == "0" else body.value(
+                    f"getelementptr i8, ptr {pointer}, i64 {count}"
+                )
+                return Array(moved, x.shape, strides, x.dtype)
+        return contiguous(self._pointer(owner_of(x)), x.shape, x.dtype)
+
+    def _run_island(self, body: Section, node: Any, arrays: Sequence[Array]) -> None:
+        if self._island_slot < 0:
+            self._island_slot = self._slot()
+            cell = self._framed(self._island_slot)
+            self._island = self._head.value(f"load ptr, ptr {cell}")
+        k = self.islands.add(node)
+        table = self._function.slot(f"[{max(len(arrays), 1)} x ptr]", 8)
+        for n, array in enumerate(arrays):
+            place = body.value(f"getelementptr ptr, ptr {table}, i64 {n}")
+            body.write(f"store ptr {array.pointer}, ptr {place}")
+        status = body.value(f"call i64 {self._island}(i64 {k}, ptr {table}, ptr %frame)")
+        self._leave_if_not_zero(body, status)
+
+
+def _kept(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A constant that nobody can change: in C order, with memory of its own."""
+    return np.array(array, order="C", copy=True)
+
+
+def _arranged(plan: Plan, items: Sequence[Item]) -> tuple[list[Length], Length]:
+    """For each item where it lies in the memory that is shared, and how much that is."""
+    last = _last_uses(plan)
+    free: list[tuple[Length, Length]] = []  # size and offset of places that are free again
+    dying: list[tuple[int, int, Length, Length]] = []
+    offsets: dict[Item, Length] = {}
+    total: Length = 0
+    for item in sorted(items, key=plan.position_of):
+        now = plan.position_of(item)
+        size = _rounded(size_of(item.shape) * item.dtype.itemsize)
+        while dying and dying[0][0] < now:
+            free.append(heapq.heappop(dying)[2:])
+        place = next((f for f in free if _serves(f[0], size)), None)
+        if place is None:
+            place = size, total
+            total = total + size
+        else:
+            free.remove(place)
+        offsets[item] = place[1]
+        heapq.heappush(dying, (last.get(item, now), item.number, *place))
+    return [offsets[x] for x in items], total
+
+
+def _serves(place: Length, size: Length) -> bool:
+    if type(place) is int and type(size) is int:
+        return size <= place <= 2 * size
+    return bool(place == size)
+
+
+def _rounded(size: Length) -> Length:
+    """A little more than a size, so that what follows begins on a line of the cache, or nearly."""
+    return -(-size // _LINE) * _LINE if type(size) is int else size + _LINE
+
+
+def _last_uses(plan: Plan) -> dict[Item, int]:
+    """The stage after which an item is no longer needed."""
+    last: dict[Item, int] = {}
+    for k, stage in enumerate(plan.stages):
+        if isinstance(stage, Sweep):
+            for root in stage.roots:
+                for access in plan.accesses(root):
+                    last[access.item] = k
+        else:
+            for x in stage.operands:
+                last[owner_of(x)] = k
+                view = strided_view(x)
+                if view is not None:
+                    last[view[0]] = k
+    return last

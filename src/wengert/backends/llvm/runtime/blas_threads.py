@@ -1,0 +1,138 @@
+"""BLAS threads: how many threads SciPy's BLAS uses for one call, as LLVM's text.
+
+    wengert_blas_enter(i64 flops, i64 threads)    before a call: one thread if it is small
+    wengert_blas_leave()                          after it: the setting of before
+    limited    write both around the text of a call
+
+A product of 128 x 128 matrices takes 68 us on one thread, 55 us on two that have nothing else to
+do, and on a busy machine some milliseconds, because two threads wait for each other at each step
+and one of them has no processor.  So a second thread is asked for from `WORTH` operations on.
+
+The number of threads is one setting of the whole library.  Of calls that overlap, from several
+Python threads, the first sets it and the last restores it.  A switch costs some 20 ns.  SciPy's
+wheels have OpenBLAS, whose functions are found through the library that SciPy links with; of a BLAS
+without them (MKL, Accelerate) nothing is changed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from scipy.linalg import cython_blas
+
+from ..assembly import Function, Module, Name, Section
+from .system import enter_locks, load, store
+
+WORTH = 10_000_000  # floating-point operations: some 140 us of one thread
+
+_SETTERS = (
+    "scipy_openblas_set_num_threads",
+    "scipy_openblas_set_num_threads64_",
+    "openblas_set_num_threads",
+)
+_USERS, _BEFORE = 1, 2  # words of the state; the first is its lock
+
+
+@functools.cache
+def functions() -> dict[str, int]:
+    """The addresses of "blas_set" and "blas_get"; empty where BLAS cannot be asked."""
+    try:
+        library = ctypes.CDLL(cython_blas.__file__)  # and what it is linked with
+    except OSError:
+        return {}
+    for setter in _SETTERS:
+        getter = setter.replace("_set_", "_get_")
+        if hasattr(library, setter) and hasattr(library, getter):
+            pair = {"blas_set": setter, "blas_get": getter}
+            return {
+                name: ctypes.cast(library[symbol], ctypes.c_void_p).value or 0
+                for name, symbol in pair.items()
+            }
+    return {}
+
+
+def enter_blas_threads(module: Module, known: bool) -> None:
+    """Write the functions into a module; where BLAS is not known, they do nothing."""
+    arguments = [("i64", "flops"), ("i64", "threads")]
+    enter = Function(module, "wengert_blas_enter", arguments, linkage="")
+    leave = Function(module, "wengert_blas_leave", [], linkage="")
+    reset = Function(module, "wengert_blas_start", [], linkage="")
+    if known:
+        enter_locks(module)
+        module.declare("blas_set", "void", ["i32"])
+        module.declare("blas_get", "i32", [])
+        module.parts["blas"] = "@blas = internal global [8 x i64] zeroinitializer, align 64"
+        _enter(enter.body)
+        _leave(leave.body)
+        _reset(reset.body)
+    for function in (enter, leave, reset):
+        function.body.write("ret void")
+        module.add(function)
+
+
+def _enter(s: Section) -> None:
+    small = s.value(f"icmp slt i64 %flops, {WORTH}")
+    chosen = s.value(f"trunc i64 {s.value(f'select i1 {small}, i64 1, i64 %threads')} to i32")
+    s.write("call void @acquire(ptr @blas)")
+    users = load(s, "@blas", _USERS)
+    with s.when(s.value(f"icmp eq i64 {users}, 0")) as first:
+        before = first.value("call i32 @blas_get()")
+        store(first, first.value(f"zext i32 {before} to i64"), "@blas", _BEFORE)
+        with first.when(first.value(f"icmp ne i32 {before}, {chosen}")) as other:
+            other.write(f"call void @blas_set(i32 {chosen})")
+    store(s, s.value(f"add i64 {users}, 1"), "@blas", _USERS)
+    s.write("call void @release(ptr @blas)")
+
+
+def _leave(s: Section) -> None:
+    s.write("call void @acquire(ptr @blas)")
+    left = s.value(f"sub i64 {load(s, '@blas', _USERS)}, 1")
+    store(s, left, "@blas", _USERS)
+    with s.when(s.value(f"icmp eq i64 {left}, 0")) as last:
+        before = last.value(f"trunc i64 {load(last, '@blas', _BEFORE)} to i32")
+        now = last.value("call i32 @blas_get()")
+        with last.when(last.value(f"icmp ne i32 {now}, {before}")) as other:
+            other.write(f"call void @blas_set(i32 {before})")
+    s.write("call void @release(ptr @blas)")
+
+
+def _reset(s: Section) -> None:
+    """In the child of a fork nobody is in BLAS; the number is that of before the parent's call."""
+    users = load(s, "@blas", _USERS)
+    with s.when(s.value(f"icmp ne i64 {users}, 0")) as some:
+        before = some.value(f"trunc i64 {load(some, '@blas', _BEFORE)} to i32")
+        some.write(f"call void @blas_set(i32 {before})")
+    store(s, "0", "@blas", _USERS)
+    s.write("call void @release(ptr @blas)")
+
+
+@contextmanager
+def limited(section: Section, flops: Name, threads: Name) -> Iterator[None]:
+    """Write what limits the threads of BLAS around the text of a call.
+
+    Parameters
+    ----------
+    section : Section
+    flops, threads : str
+        Names of i64: the operations of the call; how many threads the function may use.
+
+    Examples
+    --------
+    >>> from wengert.backends.llvm.assembly import Function, Module
+    >>> kernel = Function(Module(), "kernel", [])
+    >>> with limited(kernel.body, "2000", "4"):
+    ...     kernel.body.write("call void @product()")
+    >>> print(*kernel.body.lines(), sep="\\n")
+      call void @wengert_blas_enter(i64 2000, i64 4)
+      call void @product()
+      call void @wengert_blas_leave()
+    """
+    module = section.function.module
+    enter = module.declare("wengert_blas_enter", "void", ["i64", "i64"])
+    leave = module.declare("wengert_blas_leave", "void", [])
+    section.write(f"call void {enter}(i64 {flops}, i64 {threads})")
+    yield
+    section.write(f"call void {leave}()")

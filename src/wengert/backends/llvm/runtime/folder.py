@@ -1,0 +1,155 @@
+"""Folder: a folder that nobody else can write to, and files in it that appear whole.
+
+    Folder    open for a moment: read, write, delete, touch, files
+    File      one of its files: name, bytes, time of its last use
+
+Machine code is read from here and run.  So the folder has to be ours, and writable by nobody else,
+and so has each file that is read; otherwise we would run what somebody else put there.  It is
+looked at after it was opened, and its files are reached through what was opened, not through its
+path: so it does not matter who may rename the folders above it.  Where the system cannot do that
+(Windows) the folder lies in the user's own, which the system protects.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+_GUARDED = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY")
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_BINARY = getattr(os, "O_BINARY", 0)
+_CLOSED = getattr(os, "O_CLOEXEC", 0)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # a pipe under the name of a file must not stop us
+_UNFINISHED = ".unfinished"
+
+
+class File(NamedTuple):
+    """One file of a folder."""
+
+    name: str
+    bytes: int
+    used: float
+
+
+class Folder:
+    """A folder, open for as long as a `with` lasts.
+
+    Parameters
+    ----------
+    path : Path
+    make : bool
+        Whether to make it, with the folders above it, if it does not exist.
+
+    Raises
+    ------
+    OSError
+        At `with`: it does not exist, is not a folder, or is not ours alone.
+    """
+
+    def __init__(self, path: Path, make: bool) -> None:
+        self._path, self._make = path, make
+        self._handle: int | None = None
+
+    def __enter__(self) -> Folder:
+        if self._make:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(self._path, 0o700)
+        if _GUARDED:
+            flags = os.O_RDONLY | os.O_DIRECTORY | _NO_LINK | _CLOSED
+            self._handle = os.open(self._path, flags)
+            try:
+                _ours(os.fstat(self._handle), self._path)
+            except OSError:
+                os.close(self._handle)
+                raise
+        elif not self._path.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "no such folder", str(self._path))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def read(self, name: str, most: int) -> bytes | None:
+        """The content of a file; None if there is none of that name, or it is too large."""
+        try:
+            handle = self._open(name, os.O_RDONLY | _NO_WAIT)
+        except FileNotFoundError:
+            return None
+        with os.fdopen(handle, "rb", buffering=0) as file:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(errno.EINVAL, "not a file", str(self._path / name))
+            _ours(status, self._path / name)
+            return file.readall() if status.st_size <= most else None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Put a file in place, whole; one of that name is replaced."""
+        unfinished = f"{secrets.token_hex(16)}{_UNFINISHED}"
+        handle = self._open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        try:
+            with os.fdopen(handle, "wb", buffering=0) as file:
+                rest = memoryview(content)
+                while rest:
+                    rest = rest[file.write(rest) :]
+            source, target = self._where(unfinished), self._where(name)
+            os.replace(source, target, src_dir_fd=self._handle, dst_dir_fd=self._handle)
+        except BaseException:
+            self.delete(unfinished)
+            raise
+
+    def delete(self, name: str) -> bool:
+        """Whether there was such a file, and it could be deleted."""
+        try:
+            os.unlink(self._where(name), dir_fd=self._handle)
+        except OSError:  # somebody else was faster, or has it open on Windows
+            return False
+        return True
+
+    def touch(self, name: str) -> None:
+        """Note that a file was used now."""
+        with contextlib.suppress(OSError):
+            os.utime(self._where(name), dir_fd=self._handle)
+
+    def files(self) -> Iterator[File]:
+        """The files in it, no folders and no links."""
+        with os.scandir(self._path if self._handle is None else self._handle) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):  # it may be gone by now
+                    if entry.is_file(follow_symlinks=False):
+                        status = entry.stat(follow_symlinks=False)
+                        yield File(entry.name, status.st_size, status.st_mtime)
+
+    @staticmethod
+    def is_unfinished(name: str) -> bool:
+        """Whether a name is that of a file which is being written, or was when its writer died."""
+        return name.endswith(_UNFINISHED)
+
+    def _open(self, name: str, flags: int) -> int:
+        flags |= _NO_LINK | _BINARY | _CLOSED
+        return os.open(self._where(name), flags, 0o600, dir_fd=self._handle)
+
+    def _where(self, name: str) -> str:
+        return name if self._handle is not None else str(self._path / name)
+
+
+def _ours(status: os.stat_result, path: Path) -> None:
+    """Refuse what belongs to somebody else, or what others may write to."""
+    if status.st_uid != os.geteuid():
+        raise PermissionError(errno.EPERM, "it belongs to another user", str(path))
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError(errno.EPERM, "others may write to it", str(path))

@@ -1,0 +1,121 @@
+"""Library: the native module of the runtime, compiled once and never unloaded.
+
+    symbols    the names of its functions, to addresses: what a program's text may declare
+    function   one of them, to be called from Python
+
+Arrays are freed by its code until the very end of the process, after Python has taken its modules
+apart, and its sleeping threads return into it: so the code is made immortal when it is loaded.
+
+The child of a fork has one thread, so it begins with a new team, and with locks that nobody holds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import threading
+from typing import Any
+
+from .. import engine
+from ..assembly import Module
+from . import memory, threads
+from .blas_threads import enter_blas_threads, functions
+from .blocks import enter_blocks
+from .handler import enter_handler
+from .objects import kept_object_of
+from .team import enter_team
+
+_ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
+# Name to the types of its result and its arguments.
+_SIGNATURES: dict[str, tuple[Any, ...]] = {
+    "wengert_alloc": (_ADDRESS, _COUNT),
+    "wengert_free": (None, _ADDRESS),
+    "wengert_realloc": (_ADDRESS, _ADDRESS, _COUNT),
+    "wengert_parallel": (None, _ADDRESS, _ADDRESS, _COUNT, _COUNT, _COUNT, _COUNT),
+    "wengert_parts": (_COUNT, _COUNT, _COUNT, _COUNT, _COUNT),
+    "wengert_get_threads": (_COUNT,),
+    "wengert_blas_enter": (None, _COUNT, _COUNT),
+    "wengert_blas_leave": (None,),
+    "wengert_set_threads": (None, _COUNT),
+    "wengert_team_start": (None,),
+    "wengert_team_size": (_COUNT,),
+    "wengert_blas_start": (None,),
+    "wengert_memory_start": (None,),
+    "wengert_memory_limit": (None, _COUNT),
+    "wengert_memory_trim": (_COUNT, _COUNT),
+    "wengert_memory_read": (None, _ADDRESS),
+    "wengert_memory_child": (None,),
+    "wengert_array_handler": (_ADDRESS,),
+}
+_THREADS = (
+    *("create", "detach", "sigmask", "mutex_init", "mutex_lock", "mutex_unlock"),
+    *("cond_init", "cond_wait", "cond_signal"),
+)
+_LOCK = threading.Lock()
+
+
+def text() -> str:
+    """The module, for this system."""
+    module = Module()
+    enter_blocks(module)
+    enter_handler(module)
+    enter_team(module, _has_threads())
+    enter_blas_threads(module, bool(functions()))
+    return module.text(engine.heading())
+
+
+def symbols() -> dict[str, int]:
+    """Addresses by name, to be given to `engine.Code` with a program that declares the names.
+
+    Examples
+    --------
+    >>> sorted(symbols())[:3]
+    ['wengert_alloc', 'wengert_array_handler', 'wengert_blas_enter']
+    """
+    return dict(_addresses())
+
+
+@functools.cache
+def function(name: str) -> Any:
+    """A function of the module, as ctypes calls it.
+
+    Examples
+    --------
+    >>> block = function("wengert_alloc")(1000)
+    >>> block % 64
+    0
+    >>> function("wengert_free")(block)
+    """
+    return ctypes.CFUNCTYPE(*_SIGNATURES[name])(_addresses()[name])
+
+
+def _addresses() -> dict[str, int]:
+    with _LOCK:
+        return _loaded()
+
+
+@functools.cache
+def _loaded() -> dict[str, int]:
+    code = engine.Code(kept_object_of(text()), functions())
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
+    addresses = {name: code.address(name) for name in _SIGNATURES}
+    calls = {name: ctypes.CFUNCTYPE(*kinds)(addresses[name]) for name, kinds in _SIGNATURES.items()}
+    for name in ("memory", "team", "blas"):
+        calls[f"wengert_{name}_start"]()
+    # Called with the lock of the interpreter held: after a fork there is nobody to give it to.
+    in_child = [
+        ctypes.PYFUNCTYPE(None)(addresses[name])
+        for name in ("wengert_memory_child", "wengert_team_start", "wengert_blas_start")
+    ]
+    memory.attach({name: calls[f"wengert_memory_{name}"] for name in ("read", "limit", "trim")})
+    threads.attach(calls["wengert_set_threads"])
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: [call() for call in in_child])
+    return addresses
+
+
+def _has_threads() -> bool:
+    process = ctypes.CDLL(None) if os.name == "posix" else None
+    names = [f"pthread_{name}" for name in _THREADS] + ["sigfillset"]
+    return process is not None and all(hasattr(process, name) for name in names)

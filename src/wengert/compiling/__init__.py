@@ -1,0 +1,16 @@
+"""Compiling: a Python function and what it is called with, to a graph, to a program.
+
+function.py    jit and Jitted: the decorator, and the callable it makes
+arguments.py   what a call is: its structure, dtypes and shapes as a key; what is fed
+family.py      all calls that differ in lengths only: one program for each, or one for all
+program.py     one compiled graph, and what stands around its run
+operation.py   a compiled graph as one line of a tape, with compiled derivatives
+drawing.py     random numbers that a trace would keep for ever
+lowered.py     what can be looked at: graph, loops, instructions
+settings.py    which backend compiles, and how many programs are kept
+"""
+
+from .function import Info, Jitted, jit
+from .lowered import Lowered
+
+__all__ = ["Info", "Jitted", "Lowered", "jit"]

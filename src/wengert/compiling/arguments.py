@@ -1,0 +1,245 @@
+"""Arguments: what a call is, as a key, and what of it is fed to a program.
+
+Containers are flattened.  An array is fed, and counts by its dtype and shape; a Python number is
+fed, and counts by its class; all else is a part of the program, and counts by its value (or, if it
+cannot be hashed, by being that very thing).
+
+    Call          one call, taken apart
+    Layout        of a function: which of its arguments are static
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Collection, Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core import tree
+from ..core.handle import Handle
+from ..core.policy import chosen
+from ..core.spec import WEAK, Spec
+from ..errors import ArgumentError, ConversionError, at, user_line
+
+
+class _Number:
+    """Stands in a key for a Python number; a dtype would call itself equal to `float`."""
+
+    def __init__(self, kind: type) -> None:
+        self.spec = Spec((), np.dtype(kind), weak=True)
+
+    def __repr__(self) -> str:
+        return f"<a Python {self.spec.dtype.name}>"
+
+
+_NUMBERS = {kind: _Number(kind) for kind in (float, int, bool, complex)}
+_FED = object()  # stands in the place of what is fed
+
+
+class Call(NamedTuple):
+    """One call, taken apart.
+
+    structure : of ``(args, kwargs)``, as containers.
+    kinds : for each leaf the dtype of an array, `_Number`, or what stands for its value.
+    shapes : for each leaf the shape of an array, else None.
+    leaves : as they came.
+    handles : whether some leaf is a tensor.
+    traced : whether some leaf is a tensor without a value.
+    policy : the rules that graphs are built under.
+    """
+
+    structure: Any
+    kinds: tuple[Any, ...]
+    shapes: tuple[Any, ...]
+    leaves: list[Any]
+    handles: bool
+    traced: bool
+    policy: Any
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for calls that one program serves in the same way."""
+        return self.structure, self.kinds, self.shapes, self.policy
+
+    @property
+    def family(self) -> Hashable:
+        """Equal for calls that differ in lengths only."""
+        ranks = tuple([None if s is None else len(s) for s in self.shapes])
+        return self.structure, self.kinds, ranks, self.policy
+
+    @property
+    def fed(self) -> list[Any]:
+        """The leaves that are fed, in order."""
+        pairs = zip(self.leaves, self.kinds, strict=True)
+        return [x for x, kind in pairs if isinstance(kind, np.dtype | _Number)]
+
+    def specs(self, shapes: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with specs in the place of what is fed, of these shapes."""
+        made: list[Any] = []
+        for x, kind, shape in zip(self.leaves, self.kinds, shapes, strict=True):
+            if isinstance(kind, _Number):
+                made.append(kind.spec)
+            elif isinstance(kind, np.dtype):
+                made.append(Spec(shape, kind))
+            else:
+                made.append(x.value if type(x) is Pinned else x)
+        return self.unflattened(made)
+
+    def unflattened(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with other leaves."""
+        args, kwargs = tree.unflatten(self.structure, leaves)
+        return args, kwargs
+
+
+class Pinned:
+    """A static argument: a leaf, whatever it is."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Layout:
+    """Which arguments of a function are static.
+
+    Parameters
+    ----------
+    positions : collection of int
+        May be negative.
+    names : collection of str
+    parameters : sequence of str
+        The names of the function's positional parameters.
+    """
+
+    def __init__(
+        self, positions: Collection[int], names: Collection[str], parameters: Sequence[str]
+    ) -> None:
+        by_name = {parameters[n] for n in positions if -len(parameters) <= n < len(parameters)}
+        self.negative = [n for n in positions if n < 0]
+        self.positions = {n for n in positions if n >= 0}
+        self.positions |= {i for i, name in enumerate(parameters) if name in set(names)}
+        self.names = {*names, *by_name}
+        self.is_plain = not self.positions and not self.names and not self.negative
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], specs: bool = False) -> Call:
+        """A call, taken apart.
+
+        Parameters
+        ----------
+        specs : bool
+            Whether specs may stand for arrays.
+        """
+        if not self.is_plain:
+            pinned = {*self.positions, *(n + len(args) for n in self.negative)}
+            args = tuple([Pinned(a) if i in pinned else a for i, a in enumerate(args)])
+            kwargs = {k: Pinned(v) if k in self.names else v for k, v in kwargs.items()}
+        leaves, structure = tree.flatten((args, kwargs))
+        kinds: list[Any] = []
+        shapes: list[Any] = []
+        handles = traced = False
+        for x in leaves:
+            cls = type(x)
+            if cls is np.ndarray:
+                kinds.append(x.dtype)
+                shapes.append(x.shape)
+                continue
+            number = _NUMBERS.get(cls)
+            if number is not None:
+                kinds.append(number)
+                shapes.append(None)
+                continue
+            if isinstance(x, Handle):
+                handles = True
+                x = x.node.value
+                if x is None:
+                    traced = True
+                weak = WEAK.get(type(x))
+                if weak is not None:
+                    kinds.append(_NUMBERS[weak])
+                    shapes.append(None)
+                    continue
+            kind, shape = _described(x, specs)
+            kinds.append(kind)
+            shapes.append(shape)
+        return Call(
+            structure, tuple(kinds), tuple(shapes), leaves, handles, traced, chosen()
+        )
+
+
+def _described(x: Any, specs: bool) -> tuple[Any, Any]:
+    """What a leaf counts by: dtype and shape, or its value."""
+    if isinstance(x, np.ndarray | np.generic):
+        if isinstance(x, np.ndarray) and type(x).__mul__ is not np.ndarray.__mul__:
+            raise ConversionError(
+                f"a compiled function was given a {type(x).__name__}, whose operators are not "
+                f"those of arrays. Convert it, np.asarray(x){at(user_line())}."
+            )
+        return x.dtype, x.shape
+    if isinstance(x, Spec):
+        if not specs:
+            raise ArgumentError(
+                f"a compiled function was called with {x}, which has no values. Call it with "
+                f"arrays; lower() and compile() take specs{at(user_line())}."
+            )
+        return (x.dtype, x.shape) if not x.weak else (_NUMBERS[_python(x)], None)
+    return stands_for(x.value if type(x) is Pinned else x), None
+
+
+def _python(spec: Spec) -> type:
+    return next(kind for kind, n in _NUMBERS.items() if n.spec.dtype == spec.dtype)
+
+
+class Same:
+    """Stands in a key for what cannot be hashed: equal to itself only, and kept alive."""
+
+    __slots__ = ("thing",)
+
+    def __init__(self, thing: Any) -> None:
+        self.thing = thing
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.thing is other.thing
+
+    def __hash__(self) -> int:
+        return id(self.thing)
+
+
+def stands_for(x: Any) -> Hashable:
+    """A static value in a key.
+
+    Containers count by what is in them, numbers also by class and sign of zero, other things by
+    their own equality; those that have none by identity, and without being kept alive.
+    """
+    cls = type(x)
+    if cls in (float, complex):
+        return cls, repr(x)
+    if isinstance(x, list | tuple):
+        return (cls, *map(stands_for, x))
+    if isinstance(x, dict):
+        return (cls, *((stands_for(k), stands_for(v)) for k, v in x.items()))
+    if isinstance(x, set):
+        return cls, frozenset(map(stands_for, x))
+    if isinstance(x, np.ndarray | Handle):
+        raise ArgumentError(
+            f"a static argument is a {cls.__name__}: its values would be a part of the program, "
+            "and every other array need another program. Pass it as an ordinary argument"
+            f"{at(user_line())}."
+        )
+    plain = isinstance(x, str | bytes | bool | int | np.generic | type | np.dtype) or x is None
+    try:
+        hash(x)
+        return (cls, x) if plain else (cls, weakref.ref(x))
+    except TypeError:
+        return _hashable(cls, x)
+
+
+def _hashable(cls: type, x: Any) -> Hashable:
+    """For what has no weak references, or no hash."""
+    try:
+        hash(x)
+        return cls, x
+    except TypeError:
+        return Same(x)
+

@@ -1,0 +1,113 @@
+"""Drawing: random numbers that a trace would keep for ever.
+
+A graph is built once and run often.  Numbers that a generator of NumPy or Python gives while it is
+built would be the same at every run, silently; so a function that draws while it is traced is
+refused.  The generators it can reach by name are looked at before and after.
+
+    undrawn   a block in which no generator may move
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..errors import TraceError, at, user_line
+
+
+@contextmanager
+def undrawn(fun: Callable[..., Any], leaves: list[Any]) -> Iterator[None]:
+    """A block in which nothing is drawn, by NumPy's or Python's generators.
+
+    Parameters
+    ----------
+    fun : callable
+        Whose generators to watch: those in its closure, among its globals, or attributes of what it
+        belongs to.
+    leaves : list
+        Of its arguments.
+
+    Raises
+    ------
+    TraceError
+        Something was drawn; the message says what to do.
+    """
+    found = {id(g): (g, _state(g)) for g in _generators(fun, leaves)}
+    legacy, python = _legacy(), random.getstate()
+    yield
+    moved = [name for g, before in found.values() if (name := _moved(g, before))]
+    if _legacy() != legacy:
+        moved.append("numpy.random")
+    if random.getstate() != python:
+        moved.append("random")
+    if moved:
+        name = getattr(fun, "__name__", type(fun).__name__)
+        raise TraceError(
+            f"{name} draws random numbers ({moved[0]}) while it is compiled, and every run would "
+            "use the same. Draw from a stream, wengert.random.Stream(seed), which draws at each "
+            f"run, or pass the numbers as an argument{at(user_line())}."
+        )
+
+
+def _legacy() -> Any:
+    state: Any = np.random.get_state()
+    return state[1].tobytes(), state[2:]
+
+
+def _state(generator: Any) -> Any:
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    bits = getattr(generator, "bit_generator", None)
+    return repr(generator.get_state() if bits is None else bits.state)
+
+
+def _moved(generator: Any, before: Any) -> str:
+    return type(generator).__name__ if _state(generator) != before else ""
+
+
+_KINDS = (np.random.Generator, np.random.RandomState, random.Random)
+
+
+def _generators(fun: Any, leaves: list[Any]) -> Iterator[Any]:
+    for x in _reachable(fun, leaves):
+        if isinstance(x, _KINDS):
+            yield x
+        elif hasattr(x, "__dict__") and not isinstance(x, type):
+            yield from (v for v in list(vars(x).values()) if isinstance(v, _KINDS))
+
+
+def _reachable(fun: Any, leaves: list[Any]) -> Iterator[Any]:
+    yield from leaves
+    stack, seen = [fun], set()
+    while stack:
+        f = stack.pop()
+        if id(f) in seen:
+            continue
+        seen.add(id(f))
+        yield f
+        if isinstance(f, functools.partial):
+            stack.append(f.func)
+            yield from (*f.args, *f.keywords.values())
+        stack += [g for g in (getattr(f, "__wrapped__", None), getattr(f, "__func__", None)) if g]
+        if getattr(f, "__self__", None) is not None:
+            yield f.__self__
+        for cell in getattr(f, "__closure__", None) or ():
+            try:
+                inside = cell.cell_contents
+            except ValueError:  # not filled yet
+                continue
+            yield inside
+            if callable(inside) and hasattr(inside, "__code__"):
+                stack.append(inside)
+        yield from getattr(f, "__defaults__", None) or ()
+        code, names = getattr(f, "__code__", None), getattr(f, "__globals__", {})
+        for name in code.co_names if code is not None else ():
+            if name in names:
+                yield names[name]
+                if hasattr(names[name], "__code__"):
+                    stack.append(names[name])

@@ -1,0 +1,410 @@
+"""Function: `jit`, and what it makes of a function.
+
+    jit       the decorator
+    Jitted    the callable: finds the program for a call, or has it made
+
+A call goes the shortest way that serves it: straight into a native entry, if all arguments are
+plain and given by position; by its key to a program that is known; to its family (family.py), which
+traces and compiles.  While a graph is built outside, the function itself is called: its lines
+become lines of that graph.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from types import MethodType
+from typing import Any, NamedTuple
+
+from ..autodiff.arguments import name_of
+from ..autodiff.derived import standing
+from ..backends import Backend
+from ..backends import backend as backend_of
+from ..core.given import function as check_function
+from ..core.given import spelled, whole_numbers, words
+from ..core.handle import Handle
+from ..core.locks import lock
+from ..core.recording import Changes, noting, switches
+from ..errors import ArgumentError, BackendError, TraceError, at, user_line
+from ..graphs import Graph
+from ..graphs.building import built, parameter_names
+from .arguments import Call, Layout, Pinned
+from .drawing import undrawn
+from .family import Family, Shapes
+from .lowered import Lowered
+from .program import Compiled
+from .settings import CALLS, ENTRIES, FAMILIES, preferred_backend
+
+
+class Info(NamedTuple):
+    """What `Jitted.cache_info` gives.
+
+    programs : how many are kept, and of these
+    general : how many serve many shapes;
+    traces : how often the function was traced, those that came to nothing included;
+    seconds : how long that took, compiling included.
+    """
+
+    programs: int
+    general: int
+    traces: int
+    seconds: float
+
+
+class Jitted:
+    """A compiled function; made by `jit`, which says what it does."""
+
+    __name__: str
+    _entries: tuple[Callable[..., Any], ...] = ()
+
+    def __init__(self, fun: Callable[..., Any], options: dict[str, Any]) -> None:
+        check_function(fun, "jit")
+        _refuse_generators(fun)
+        self._fun, self._options = fun, options
+        functools.update_wrapper(self, fun, updated=())
+        self.__name__ = name_of(fun)
+        self._lock = lock()
+        parameters = parameter_names(fun, 0)
+        numbers, names = options["static_argnums"], options["static_argnames"]
+        self._layout = Layout(numbers, names, parameters)
+        self.clear_cache()
+
+    # ---- calling -------------------------------------------------------------------------------
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """What the function returns, by a compiled program."""
+        if not kwargs and not switches.count and self._seen == Changes.count:
+            for entry in self._entries:
+                out = entry(*args)
+                if out is not NotImplemented:
+                    return out
+        return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The long way: by the key of the call."""
+        if switches.count and noting() is not None:  # lines of a graph, or for somebody to see
+            return self._written(args, kwargs)
+        call = self._layout.call(args, kwargs)
+        if call.traced:
+            return self._written(args, kwargs)
+        key = call.key
+        compiled = self._calls.get(key)
+        if compiled is None or not compiled.is_valid():
+            compiled = self._compiled(call)
+        if compiled.is_inline:
+            return self._fun(*args, **kwargs)
+        return compiled.run(call.fed, call.handles)
+
+    def _written(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The function itself, called while a graph is built."""
+        try:
+            return self._fun(*args, **kwargs)
+        except RecursionError as error:
+            raise self._endless() from error
+
+    def _endless(self) -> TraceError:
+        return TraceError(
+            f"{self.__name__} calls itself without end while it is traced: which way it goes may "
+            "not depend on values, only on static arguments and shapes. Make what ends it a "
+            f"static argument (static_argnames=), or write a loop{at(user_line())}."
+        )
+
+    def _compiled(self, call: Call) -> Compiled:
+        """The program for a call, found in its family or made now; by one thread at a time."""
+        with self._lock:
+            family = self._families.get(call.family)
+            if family is None:
+                family = self._families[call.family] = Family(self._compile)
+                while len(self._families) > FAMILIES:
+                    self._families.popitem(last=False)
+            compiled = family.find(call)
+            if not compiled.is_valid():  # a model's mode, an option: built for what was then
+                family = self._families[call.family] = Family(self._compile)
+                self._calls = {k: c for k, c in self._calls.items() if c.is_valid()}
+                compiled = family.find(call)
+            if len(self._calls) >= CALLS:
+                self._calls = {}
+            self._calls[call.key] = compiled
+            self._enter(call, compiled)
+        return compiled
+
+    def _enter(self, call: Call, compiled: Compiled) -> None:
+        """Put the native entry of a program in front, if calls like this one can go to it."""
+        if self._seen != Changes.count:
+            self._entries = ()
+            self._seen = Changes.count
+        args, kwargs = call.specs(call.shapes)
+        flat = not kwargs and len(args) == len(call.leaves) == len(call.fed)
+        if compiled.is_inline or compiled.native is None or not flat or not self._layout.is_plain:
+            return
+        others = [e for e in self._entries if e is not compiled.native]
+        self._entries = (compiled.native, *others[: ENTRIES - 1])
+
+    def _compile(self, call: Call, shapes: Shapes) -> Compiled:
+        """A program for a call with these shapes in the place of its own."""
+        began = time.perf_counter()
+        options = self._options
+        args, kwargs = call.specs(shapes)
+        positions, static = _pinned(call)
+        guards: list[Any] = []
+        self._traces += 1
+        try:
+            with undrawn(self._fun, [x for x in call.leaves if not isinstance(x, Handle)]):
+                graph = built(
+                    Graph,
+                    self._fun,
+                    args,
+                    kwargs,
+                    positions=positions,
+                    static=static,
+                    name=self.__name__,
+                    guards=guards,
+                )
+            if options["simplify"]:
+                graph = graph.simplify()
+            backend = self._backend()
+            _check_islands(backend, graph, options["islands"])
+            return Compiled(graph, backend, options["simplify"], guards)
+        except RecursionError as error:
+            raise self._endless() from error
+        finally:
+            self._seconds += time.perf_counter() - began
+
+    def _backend(self) -> Backend:
+        """What compiles, with the options that it knows of."""
+        options = self._options
+        backend = backend_of(options["backend"] or preferred_backend())
+        configured = getattr(backend, "configured", None)
+        if configured is not None:
+            backend = configured(threads=options["threads"], islands=options["islands"])
+        return backend
+
+    # ---- ahead of time, and looking --------------------------------------------------------------
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """The graph and the program for given arguments, to be looked at.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Arrays and numbers, or specs (`wengert.spec`) in their place. A named length asks for a
+            program for all sizes.
+
+        Returns
+        -------
+        Lowered
+            ``.graph``, ``.loops``, ``.llvm_ir``, ``.assembly``.
+        """
+        return Lowered(self._ahead(args, kwargs))
+
+    def compile(self, *args: Any, **kwargs: Any) -> Jitted:
+        """Compile ahead of time, for arguments as in `lower`; returns the function itself."""
+        self._ahead(args, kwargs)
+        return self
+
+    def address(self, *args: Any, **options: Any) -> Any:
+        """The address of a C function, for arguments as in `lower`.
+
+        Raises
+        ------
+        BackendError
+            The backend makes no machine code.
+        """
+        compiled = self._ahead(args, {})
+        make = getattr(compiled.backend, "address", None)
+        if make is None:
+            raise BackendError(
+                f"the backend {compiled.backend.name!r} makes no machine code, so {self.__name__} "
+                f"has no address. Compile it with backend='llvm'{at(user_line())}."
+            )
+        return make(compiled.graph, **options)
+
+    def _ahead(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Compiled:
+        compiled = self._compiled(self._layout.call(args, kwargs, specs=True))
+        if compiled.is_inline:
+            raise TraceError(
+                f"{self.__name__} uses an input of a graph that is built by hand, and cannot be "
+                f"compiled without it. Pass it as an argument{at(user_line())}."
+            )
+        return compiled
+
+    def cache_info(self) -> Info:
+        """How many programs there are, and what they have cost."""
+        families = list(self._families.values())
+        general = sum(f.general is not None for f in families)
+        programs = general + sum(len(f.exact) for f in families)
+        return Info(programs, general, self._traces, self._seconds)
+
+    def clear_cache(self) -> None:
+        """Forget all programs; the next call compiles."""
+        with self._lock:
+            self._calls: dict[Any, Compiled] = {}
+            self._families: OrderedDict[Any, Family] = OrderedDict()
+            self._entries = ()
+            self._seen = Changes.count
+            self._traces, self._seconds = 0, 0.0
+
+    # ---- being a function ------------------------------------------------------------------------
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __copy__(self) -> Jitted:
+        return Jitted(self._fun, self._options)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Jitted:
+        return Jitted(copy.deepcopy(self._fun, memo), self._options)
+
+    def __reduce__(self) -> Any:
+        # A decorated function stands where its name says, as functions do; the plain one does not.
+        name = getattr(self, "__qualname__", None)
+        if name is not None and standing(self.__module__, name) is self:
+            return name
+        return Jitted, (self._fun, self._options)
+
+    def __repr__(self) -> str:
+        name = getattr(self, "__qualname__", None) or self.__name__
+        return f"<jit of {name}, {self.cache_info().programs} programs>"
+
+
+def _pinned(call: Call) -> tuple[set[int], set[str]]:
+    """Which arguments are static, by position and by name."""
+    marks = [isinstance(x, Pinned) for x in call.leaves]
+    if not any(marks):
+        return set(), set()
+    args, kwargs = call.unflattened(marks)
+    return {i for i, m in enumerate(args) if m is True}, {k for k, m in kwargs.items() if m is True}
+
+
+def _check_islands(backend: Backend, graph: Graph, islands: str) -> None:
+    """Refuse a program that would call back into Python, where that is forbidden."""
+    make = getattr(backend, "program", None)
+    if islands == "allow" or make is None:
+        return
+    nodes = make(graph).islands
+    if nodes:
+        names = ", ".join(sorted({f"{n.op.name}{at(n.where)}" for n in nodes}))
+        raise BackendError(
+            f"{graph.name} would call back into Python for {names}, which islands='forbid' does "
+            "not allow. Write these operations with others, or allow islands."
+        )
+
+
+def _refuse_generators(fun: Any) -> None:
+    for is_odd, what in (
+        (inspect.isgeneratorfunction, "a generator"),
+        (inspect.iscoroutinefunction, "a coroutine"),
+        (inspect.isasyncgenfunction, "an asynchronous generator"),
+        (inspect.isclass, "a class"),
+    ):
+        if is_odd(fun):
+            raise ArgumentError(
+                f"jit of {name_of(fun)}, which is {what}. Compile a function that returns arrays, "
+                f"and call it from there{at(user_line())}."
+            )
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    backend: str | Backend | None = None,
+    threads: int | None = None,
+    islands: str = "allow",
+    simplify: bool = True,
+) -> Any:
+    """Compile a function: its first call writes it down as a graph, and later calls run that.
+
+    Parameters
+    ----------
+    fun : callable, optional
+        A function of arrays and numbers, or of nested containers of them; a method, a graph, a
+        module. Without it, a decorator with the options given.
+    static_argnums, static_argnames
+        Arguments that are a part of the program: another value needs another program. What is
+        neither an array nor a number is static anyway.
+    backend : str or Backend, optional
+        What compiles; by default the best there is.
+    threads : int, optional
+        How many the program may use; by default the backend decides.
+    islands : {"allow", "forbid"}
+        Whether operations that cannot be compiled are called back in Python.
+    simplify : bool, default True
+        Whether the graph is simplified first.
+
+    Returns
+    -------
+    Jitted
+        Called as `fun`. Its ``lower``, ``compile``, ``address``, ``cache_info`` and ``clear_cache``
+        are documented there.
+
+    Raises
+    ------
+    TracedBranchError
+        When it is called: a branch of the function depends on a value. The message names the line.
+    TraceError
+        It needs a value in another way, or draws random numbers that every run would use again.
+    BackendError
+        ``islands="forbid"``, and an operation would be called back.
+    ArgumentError
+        An option that cannot be, or a static argument that is an array.
+
+    Notes
+    -----
+    *What is fed and what is fixed.* Arguments are fed, Python numbers among them. Parameters and
+    variables (`wengert.variable`) that the function reads are read at each call, and what it writes
+    to them is written after each. Everything else that it takes from outside is what it was when
+    it was traced: arrays are copied, attributes and globals are read once. The mode of a module
+    (``train()``, ``eval()``) and whether a parameter is frozen are noticed.
+
+    *Sizes.* The first call compiles for its shapes. A call with other lengths compiles once more,
+    for all of them. Where that cannot be, because the function loops over rows or asks for a
+    length, each shape has its own program.
+
+    *Derivatives.* ``jit(grad(f))`` compiles the derivative. With ``grad(jit(f))``, and where a
+    tensor that requires a gradient meets a compiled function, one line is recorded, whose
+    derivatives of all orders are compiled too.
+
+    *Cost.* A call costs no more than finding its program. Compiling costs a run of the function,
+    and what the backend takes.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> @wg.jit
+    ... def energy(x, k):
+    ...     return 0.5 * k * np.sum(x * x)
+    >>> float(energy(np.array([1.0, 2.0]), 3.0))
+    7.5
+    >>> wg.jit(wg.grad(energy))(np.array([1.0, 2.0]), 3.0)
+    array([3., 6.])
+    >>> energy.cache_info().programs
+    1
+    """
+    if islands not in ("allow", "forbid"):
+        raise ArgumentError(
+            f"islands={islands!r}: 'allow' calls operations that cannot be compiled back in "
+            f"Python, 'forbid' refuses them{at(user_line())}."
+        )
+    if threads is not None and (not isinstance(threads, int) or threads < 1):
+        raise ArgumentError(
+            f"threads={spelled(threads)}: how many may run at once, at least 1{at(user_line())}."
+        )
+    if backend is not None:
+        backend_of(backend)
+    options = {
+        "static_argnums": tuple(whole_numbers(static_argnums, "static_argnums")),
+        "static_argnames": tuple(words(static_argnames, "static_argnames")),
+        "backend": backend,
+        "threads": threads,
+        "islands": islands,
+        "simplify": bool(simplify),
+    }
+    if fun is None:
+        return functools.partial(Jitted, options=options)
+    return Jitted(fun, options)

@@ -1,0 +1,142 @@
+"""Program: one compiled graph, and what stands around its run.
+
+Plain arrays in, plain arrays out, by the backend.  If a tensor takes part (an argument, a variable
+or parameter that the function reads), results are tensors as they would be without compiling, and
+what is recorded is one line (operation.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..backends import Backend, Executable
+from ..core import tree
+from ..core.apply import apply
+from ..core.handle import Handle, wrap
+from ..core.node import INPUT, Discrete, Node, constant
+from ..core.recording import Changes
+from ..core.spec import unweakened
+from ..graphs import Graph
+from ..graphs.calling import restored
+from .operation import GraphOperation, closed, extras_of
+
+Guards = Sequence[tuple[Callable[[], Any], Any]]
+
+
+class Compiled:
+    """A graph that is ready to run.
+
+    Attributes
+    ----------
+    graph : Graph
+    native : callable or None
+        ``native(*values)`` for arrays and numbers exactly as the graph wants them; NotImplemented
+        for others.  None where the backend has none, or the graph does more than compute outputs.
+    is_plain : bool
+        Whether nothing from outside takes part.
+    is_inline : bool
+        Whether it is a part of a graph that somebody builds by hand: it cannot run.
+    """
+
+    def __init__(self, graph: Graph, backend: Backend, simplify: bool, guards: Guards = ()) -> None:
+        self.graph, self.backend = graph, backend
+        self._simplify, self._guards = simplify, guards
+        self._seen = Changes.count
+        fed = set(graph.inputs)
+        self.is_inline = any(
+            n.op is INPUT and n.is_traced and n not in fed for n in graph.nodes
+        )
+        self._extras = extras_of(graph)
+        self._acts = bool(graph.updates or graph.effects)
+        self.is_plain = not self._extras
+        if self.is_inline:
+            return
+        self._executable = Executable(graph, backend)
+        self._operation: GraphOperation | None = None
+        results = graph.structure[1]
+        self.is_single = results.structure.is_leaf() and results.live[0]
+        self._is_tuple = results.structure == _flat(len(results.live)) and all(results.live)
+        self._reached = _reached(graph, (*graph.inputs, *self._extras))
+        entry = getattr(backend, "entry", None)
+        self.native = None
+        if entry is not None and self.is_plain and not self._acts:
+            self.native = entry(graph, single=self.is_single)
+
+    def is_valid(self) -> bool:
+        """Whether all that the function was told beside its arguments is what it was then."""
+        count = Changes.count
+        if self._seen != count:
+            if any(ask() != answer for ask, answer in self._guards):
+                return False
+            self._seen = count
+        return True
+
+    def run(self, fed: Sequence[Any], handles: bool) -> Any:
+        """The result for the leaves that are fed; `handles` says that there are tensors."""
+        if handles or self._extras:
+            return self._with_history(fed)
+        found = self._executable(fed)
+        if self.is_single:
+            return found[0]
+        return tuple(found) if self._is_tuple else restored(self.graph.structure[1], found)
+
+    def _with_history(self, fed: Sequence[Any]) -> Any:
+        """The result as tensors, recorded if anything that takes part is."""
+        if not self.graph.outputs:
+            return restored(self.graph.structure[1], self._executable(list(map(_plain, fed))))
+        if self._operation is None:
+            self._operation = GraphOperation(closed(self.graph), self.backend, self._simplify)
+        op = self._operation
+        owners = iter(self._executable.owners)
+        operands: list[Any] = list(fed)
+        for node in self._extras:  # variables come first
+            source = (node.extra or {}).get("source")
+            operands.append(wrap(next(owners).node if source is None else source))
+        run: Any = None
+        if self._acts:
+            found = self._executable(list(map(_plain, fed)))
+            value = tuple(found) if op.several else found[0]
+
+            def run(*_: Any) -> Any:
+                return value
+
+        out = apply(op, operands, run=run)
+        outs = out if op.several else (out,)
+        triples = zip(outs, self.graph.outputs, self._reached, strict=True)
+        made = [_as_eager(x, n, [operands[k] for k in reached]) for x, n, reached in triples]
+        return made[0] if self.is_single else restored(self.graph.structure[1], made)
+
+
+def _flat(count: int) -> Any:
+    return tree.flatten((0,) * count)[1]
+
+
+def _plain(x: Any) -> Any:
+    return unweakened(x.node.value) if isinstance(x, Handle) else x
+
+
+def _reached(graph: Graph, leaves: Sequence[Node]) -> list[list[int]]:
+    """For each output the positions of the leaves that it is computed from."""
+    found: dict[Node, int] = {n: 1 << k for k, n in enumerate(leaves)}  # sets, as bits
+    for node in graph.nodes:
+        if node not in found:
+            bits = 0
+            for a in node.inputs:
+                bits |= found.get(a, 0)
+            found[node] = bits
+    return [[k for k in range(len(leaves)) if found[n] >> k & 1] for n in graph.outputs]
+
+
+def _as_eager(x: Any, line: Node, operands: Sequence[Any]) -> Any:
+    """An output as it would be if only that was recorded which it is computed from."""
+    node = x.node
+    handles = [a for a in operands if isinstance(a, Handle)]
+    if not handles:
+        return unweakened(node.value)
+    kinds = [type(a.node) for a in handles]
+    if type(node) is not Node or (Node in kinds and type(line) is Node):
+        return x
+    if Node in kinds or Discrete in kinds:
+        return wrap(Discrete(node.op, node.args, node.params, node.value, node.extra))
+    return wrap(constant(node.value))

@@ -1,0 +1,21 @@
+"""Settings: which backend compiles, and how many programs are kept.
+
+One place to change them, for the whole library.
+"""
+
+from __future__ import annotations
+
+from ..backends import backends
+
+PREFERRED = ("llvm", "interpret")
+
+CALLS = 256  # ways of calling that are found at once, in each function
+EXACT = 32  # programs for one shape each, where one for all cannot be, in each family
+FAMILIES = 64  # ways of calling that differ in more than lengths
+ENTRIES = 4  # native entries that are tried in turn
+
+
+def preferred_backend() -> str:
+    """The name of the backend that compiles where nobody says."""
+    known = backends()
+    return next(name for name in PREFERRED if name in known)
