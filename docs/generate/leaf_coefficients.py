@@ -52,7 +52,7 @@ Z = ((ROOT - 1) / (ROOT + 1)) ** 2
 
 EXP = (lambda r: (mp.expm1(r) - r) / r**2, lambda r: r**2 / mp.expm1(r))
 EXP2 = (lambda r: (mp.mpf(2) ** r - 1) / r, lambda r: r / mp.mpf(2) ** r)
-LOG = (lambda f: (mp.log1p(f) - f) / f**2, lambda f: f**2 / mp.log1p(f))
+LOG = (lambda f: (mp.log1p(f) - f + f**2 / 2) / f**3, lambda f: f**3 / mp.log1p(f))
 ATANH = (lambda z: (mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1 - z / 3) / z**2, lambda z: z**2)
 LOG2 = (lambda f: mp.log1p(f) / mp.log(2) / f, lambda f: f / mp.log1p(f))
 CBRT = (lambda m: 1 / mp.cbrt(m), mp.cbrt)
@@ -63,8 +63,8 @@ JOBS: dict[str, Any] = {
     "exp32": (*EXP, -LN2, LN2, 5, np.float32),
     "exp2_64": (*EXP2, -HALF, HALF, 10, np.float64),
     "exp2_32": (*EXP2, -HALF, HALF, 5, np.float32),
-    "log64": (*LOG, LOW, HIGH, 20, np.float64),
-    "log32": (*LOG, LOW, HIGH, 9, np.float32),
+    "log64": (*LOG, LOW, HIGH, 18, np.float64),
+    "log32": (*LOG, LOW, HIGH, 8, np.float32),
     "atanh": (*ATANH, mp.mpf(0), Z, 6, np.float64),
     "log2_for_power": (*LOG2, LOW, HIGH, 12, np.float64),
     "exp2_for_power": (*EXP2, -HALF, HALF, 6, np.float64),

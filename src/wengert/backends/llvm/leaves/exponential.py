@@ -62,7 +62,7 @@ _MANTISSA = {8: 52, 4: 23}
 _BIAS = {8: 1023, 4: 127}
 
 
-def _rounded(s: Any, x: Any, factor: float) -> tuple[Any, Any]:
+def rounded(s: Any, x: Any, factor: float) -> tuple[Any, Any]:
     """x * factor to the nearest whole number: itself, and bits that end with it, doubly biased."""
     size = x.dtype.itemsize
     shift = 1.5 * 2.0 ** _MANTISSA[size] + 2 * _BIAS[size]
@@ -70,14 +70,14 @@ def _rounded(s: Any, x: Any, factor: float) -> tuple[Any, Any]:
     return shifted - shift, s.bits(shifted)
 
 
-def _clipped(s: Any, x: Any, low: float, high: float) -> Any:
+def clipped(s: Any, x: Any, low: float, high: float) -> Any:
     """x between two numbers, NaN itself: as the machine's own minimum and maximum go."""
     x = s.where(s.less(high, x), high, x)
     return s.where(s.less(x, low), low, x)
 
 
-def _times_power(s: Any, y: Any, bits: Any) -> Any:
-    """y * 2**n, for the bits of `_rounded`."""
+def times_power(s: Any, y: Any, bits: Any) -> Any:
+    """y * 2**n, for the bits of `rounded`."""
     mantissa = _MANTISSA[y.dtype.itemsize]
     half = s.shifted("lshr", bits, 1)
     first, second = half << mantissa, (bits - half) << mantissa
@@ -92,23 +92,27 @@ def _less_multiples(s: Any, x: Any, n: Any) -> tuple[Any, Any]:
     return r, s.fma(n, -low, first - r)
 
 
+def power_of_two(s: Any, r: Any) -> Any:
+    """2**r for |r| <= 1/2."""
+    return s.fma(r, polynomial(s, r, _EXP2), 1.0)
+
+
 @leaf("exp")
 def exp(s: Any, x: Any) -> Any:
     """e**x."""
-    x = _clipped(s, x, *((-746.0, 710.0) if x.dtype.itemsize == 8 else (-104.0, 89.0)))
-    n, bits = _rounded(s, x, 1.0 / math.log(2.0))
+    x = clipped(s, x, *((-746.0, 710.0) if x.dtype.itemsize == 8 else (-104.0, 89.0)))
+    n, bits = rounded(s, x, 1.0 / math.log(2.0))
     r, rest = _less_multiples(s, x, n)
     y = 1.0 + (r + s.fma(r * r, polynomial(s, r, _EXP), rest))
-    return _times_power(s, y, bits)
+    return times_power(s, y, bits)
 
 
 @leaf("exp2")
 def exp2(s: Any, x: Any) -> Any:
     """2**x."""
-    x = _clipped(s, x, *((-1076.0, 1025.0) if x.dtype.itemsize == 8 else (-151.0, 129.0)))
-    n, bits = _rounded(s, x, 1.0)
-    r = x - n
-    return _times_power(s, s.fma(r, polynomial(s, r, _EXP2), 1.0), bits)
+    x = clipped(s, x, *((-1076.0, 1025.0) if x.dtype.itemsize == 8 else (-151.0, 129.0)))
+    n, bits = rounded(s, x, 1.0)
+    return times_power(s, power_of_two(s, x - n), bits)
 
 
 @leaf("expm1")
@@ -120,8 +124,8 @@ def expm1(s: Any, x: Any) -> Any:
     """
     size = x.dtype.itemsize
     mantissa, bias = _MANTISSA[size], _BIAS[size]
-    z = _clipped(s, x, *((-40.0, 710.0) if size == 8 else (-20.0, 89.0)))
-    n, bits = _rounded(s, z, 1.0 / math.log(2.0))
+    z = clipped(s, x, *((-40.0, 710.0) if size == 8 else (-20.0, 89.0)))
+    n, bits = rounded(s, z, 1.0 / math.log(2.0))
     r, rest = _less_multiples(s, z, n)
     small = s.fma(r * r, polynomial(s, r, _EXP), rest)
     power = s.number((bits - (bias + 1)) << mantissa)
