@@ -5,6 +5,7 @@ jacobian, jacfwd, jacrev, hessian, hvp         matrices of derivatives
 checkpoint, stop_gradient, no_grad             what is remembered, what is passed
 Tensor, tensor                                 arrays that remember how they were computed
 vmap                                           many rows at once
+jit                                            functions, compiled
 trace, input, variable, spec, dim              graphs from functions, and by hand
 Graph, computation, gradients                  what is built, run and derived
 scope, policy, after, assume                   names for its lines, rules, order, known facts
@@ -13,7 +14,9 @@ save, load                                     graphs, parameters and arrays in 
 named                                          arrays whose axes have names
 numpy, nn, optim, data, extend, testing        submodules: operations, models, your own operations,
 graphs, rewrite, backends, show, keep, axes    checks; what graphs are built, simplified, run, drawn
-debug, random                                  and kept by; values on their way, random numbers
+debug, random, compiling                       and kept by; values on their way, random numbers
+set_threads, get_threads                       how many processors native functions use
+memory, cache                                  what native code keeps: memory, files
 """
 
 import importlib
@@ -34,18 +37,20 @@ from .tensor import Tensor, tensor
 
 # Imported at first use.
 SUBMODULES = [
-    *"axes backends data debug errors extend graphs keep".split(),
-    *"nn optim random rewrite show testing".split(),
+    *"axes backends cache compiling data debug errors extend graphs keep".split(),
+    *"memory nn optim random rewrite show testing".split(),
 ]
 ELSEWHERE = {
     "after": "ops.effects",
     "assume": "rewrite",
+    "jit": "compiling",
     "primitive": "extend",
     "named": "axes",
     "check_grads": "testing",
     "check_op": "testing",
     **dict.fromkeys("Graph computation gradients input spec trace variable".split(), "graphs"),
     **dict.fromkeys("explain why".split(), "graphs"),
+    **dict.fromkeys("get_threads set_threads".split(), "backends.llvm.runtime.threads"),
     **dict.fromkeys("save load".split(), "graphs"),  # which makes the graphs that are loaded
 }
 
@@ -63,6 +68,7 @@ __all__ = [
     "dim",
     "enable_grad",
     "explain",
+    "get_threads",
     "grad",
     "gradients",
     "hessian",
@@ -71,6 +77,7 @@ __all__ = [
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jit",
     "jvp",
     "linearize",
     "load",
@@ -82,6 +89,7 @@ __all__ = [
     "policy",
     "save",
     "scope",
+    "set_threads",
     "spec",
     "stop_gradient",
     "tensor",

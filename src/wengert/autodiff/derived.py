@@ -25,7 +25,7 @@ class Derived(functools.partial[Any]):
     def __reduce__(self) -> Any:
         # A decorated function stands where its name says, as functions do; f itself is not there.
         name = getattr(self, "__qualname__", None)
-        if name is not None and _standing(self.__module__, name) is self:
+        if name is not None and standing(self.__module__, name) is self:
             return name
         return super().__reduce__()
 
@@ -40,7 +40,7 @@ def derived(fun: Callable[..., Any], run: Callable[..., Any], *first: Any) -> Ca
     return functools.update_wrapper(Derived(run, *first), fun, updated=())
 
 
-def _standing(module: str, name: str) -> Any:
+def standing(module: str, name: str) -> Any:
     """What is found under a name in a module that is loaded."""
     found: Any = sys.modules.get(module)
     for part in name.split("."):

@@ -33,7 +33,7 @@ class _Number:
         return f"<a Python {self.spec.dtype.name}>"
 
 
-_NUMBERS = {kind: _Number(kind) for kind in (float, int, bool, complex)}
+_NUMBERS: dict[type, _Number] = {kind: _Number(kind) for kind in (float, int, bool, complex)}
 _FED = object()  # stands in the place of what is fed
 
 
@@ -163,9 +163,7 @@ class Layout:
             kind, shape = _described(x, specs)
             kinds.append(kind)
             shapes.append(shape)
-        return Call(
-            structure, tuple(kinds), tuple(shapes), leaves, handles, traced, chosen()
-        )
+        return Call(structure, tuple(kinds), tuple(shapes), leaves, handles, traced, chosen())
 
 
 def _described(x: Any, specs: bool) -> tuple[Any, Any]:
@@ -242,4 +240,3 @@ def _hashable(cls: type, x: Any) -> Hashable:
         return cls, x
     except TypeError:
         return Same(x)
-

@@ -1,8 +1,8 @@
 """Family: all calls that differ in the lengths of their arrays only.
 
 The first call gets a program for its lengths.  A call with others generalises the lengths that
-differ: the function is traced again with a named size in their place, equal pairs (old, new) sharing
-a name, so that batches of any size use one program.
+differ: the function is traced again with a named size in their place, equal pairs (old, new)
+sharing a name, so that batches of any size use one program.
 
 A function that cannot be traced for all sizes (it loops over rows, or asks whether there are three)
 gets one program for each shape, and so does a shape the general program does not serve: with a
@@ -66,6 +66,14 @@ class Family:
         self.exact: OrderedDict[Shapes, Compiled] = OrderedDict()
         self.general: General | None = None
         self._refused: OrderedDict[Shapes, None] = OrderedDict()
+
+    def is_valid(self) -> bool:
+        """Whether what its programs were told beside the arguments is still so."""
+        programs = [
+            *self.exact.values(),
+            *([] if self.general is None else [self.general.compiled]),
+        ]
+        return all(p.is_valid() for p in programs)
 
     def find(self, call: Call) -> Compiled:
         """The program for a call, compiled now if there is none."""

@@ -4,9 +4,9 @@
     Jitted    the callable: finds the program for a call, or has it made
 
 A call goes the shortest way that serves it: straight into a native entry, if all arguments are
-plain and given by position; by its key to a program that is known; to its family (family.py), which
-traces and compiles.  While a graph is built outside, the function itself is called: its lines
-become lines of that graph.
+plain and given by position (`_enter`); by its key to a program that is known; to its family
+(family.py), which traces and compiles.  While a graph is built outside, the function itself is
+called: its lines become lines of that graph.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import copy
 import functools
 import inspect
 import time
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from types import MethodType
@@ -28,7 +29,7 @@ from ..core.given import function as check_function
 from ..core.given import spelled, whole_numbers, words
 from ..core.handle import Handle
 from ..core.locks import lock
-from ..core.recording import Changes, noting, switches
+from ..core.recording import noting, switches
 from ..errors import ArgumentError, BackendError, TraceError, at, user_line
 from ..graphs import Graph
 from ..graphs.building import built, parameter_names
@@ -37,7 +38,7 @@ from .drawing import undrawn
 from .family import Family, Shapes
 from .lowered import Lowered
 from .program import Compiled
-from .settings import CALLS, ENTRIES, FAMILIES, preferred_backend
+from .settings import CALLS, ENTRIES, FAMILIES, MODES, preferred_backend
 
 
 class Info(NamedTuple):
@@ -59,7 +60,7 @@ class Jitted:
     """A compiled function; made by `jit`, which says what it does."""
 
     __name__: str
-    _entries: tuple[Callable[..., Any], ...] = ()
+    _calls: dict[Any, Compiled]
 
     def __init__(self, fun: Callable[..., Any], options: dict[str, Any]) -> None:
         check_function(fun, "jit")
@@ -77,22 +78,12 @@ class Jitted:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """What the function returns, by a compiled program."""
-        if not kwargs and not switches.count and self._seen == Changes.count:
-            for entry in self._entries:
-                out = entry(*args)
-                if out is not NotImplemented:
-                    return out
-        return self._call(args, kwargs)
-
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The long way: by the key of the call."""
         if switches.count and noting() is not None:  # lines of a graph, or for somebody to see
             return self._written(args, kwargs)
         call = self._layout.call(args, kwargs)
         if call.traced:
             return self._written(args, kwargs)
-        key = call.key
-        compiled = self._calls.get(key)
+        compiled = self._calls.get(call.key)
         if compiled is None or not compiled.is_valid():
             compiled = self._compiled(call)
         if compiled.is_inline:
@@ -116,33 +107,48 @@ class Jitted:
     def _compiled(self, call: Call) -> Compiled:
         """The program for a call, found in its family or made now; by one thread at a time."""
         with self._lock:
-            family = self._families.get(call.family)
-            if family is None:
-                family = self._families[call.family] = Family(self._compile)
-                while len(self._families) > FAMILIES:
-                    self._families.popitem(last=False)
-            compiled = family.find(call)
-            if not compiled.is_valid():  # a model's mode, an option: built for what was then
-                family = self._families[call.family] = Family(self._compile)
-                self._calls = {k: c for k, c in self._calls.items() if c.is_valid()}
-                compiled = family.find(call)
+            compiled = self._family(call).find(call)
             if len(self._calls) >= CALLS:
                 self._calls = {}
             self._calls[call.key] = compiled
             self._enter(call, compiled)
         return compiled
 
+    def _family(self, call: Call) -> Family:
+        """The family of a call, for the modes of models and the options as they are now."""
+        known = self._families.setdefault(call.family, [])
+        family = next((f for f in known if f.is_valid()), None)
+        if family is None:
+            family = Family(self._compile)
+            known[:] = [*known[1 - MODES :], family]
+        while len(self._families) > FAMILIES:
+            self._families.popitem(last=False)
+        return family
+
     def _enter(self, call: Call, compiled: Compiled) -> None:
-        """Put the native entry of a program in front, if calls like this one can go to it."""
-        if self._seen != Changes.count:
-            self._entries = ()
-            self._seen = Changes.count
+        """Put the native entry of a program in front, if calls like this one can go to it.
+
+        An entry is not called by `__call__` but stands in its place, in a class for this function
+        alone; what it does not serve it hands on. So the shortest way has no Python in it.
+        """
         args, kwargs = call.specs(call.shapes)
         flat = not kwargs and len(args) == len(call.leaves) == len(call.fed)
-        if compiled.is_inline or compiled.native is None or not flat or not self._layout.is_plain:
+        if not flat or not self._layout.is_plain or compiled in self._entered:
             return
-        others = [e for e in self._entries if e is not compiled.native]
-        self._entries = (compiled.native, *others[: ENTRIES - 1])
+        if len(self._entered) >= ENTRIES:
+            self._leave()
+        last = type(self).__dict__.get("entry", _LongWay(self))
+        entry = compiled.entry(last)
+        if entry is not None:
+            self._entered.append(compiled)
+            self.__class__ = type(
+                "Jitted", (Jitted,), {"entry": entry, "__call__": staticmethod(entry)}
+            )
+
+    def _leave(self) -> None:
+        """Take all native entries away."""
+        self.__class__ = Jitted
+        self._entered: list[Compiled] = []
 
     def _compile(self, call: Call, shapes: Shapes) -> Compiled:
         """A program for a call with these shapes in the place of its own."""
@@ -234,7 +240,7 @@ class Jitted:
 
     def cache_info(self) -> Info:
         """How many programs there are, and what they have cost."""
-        families = list(self._families.values())
+        families = [f for known in self._families.values() for f in known]
         general = sum(f.general is not None for f in families)
         programs = general + sum(len(f.exact) for f in families)
         return Info(programs, general, self._traces, self._seconds)
@@ -242,10 +248,9 @@ class Jitted:
     def clear_cache(self) -> None:
         """Forget all programs; the next call compiles."""
         with self._lock:
-            self._calls: dict[Any, Compiled] = {}
-            self._families: OrderedDict[Any, Family] = OrderedDict()
-            self._entries = ()
-            self._seen = Changes.count
+            self._calls = {}
+            self._families: OrderedDict[Any, list[Family]] = OrderedDict()
+            self._leave()
             self._traces, self._seconds = 0, 0.0
 
     # ---- being a function ------------------------------------------------------------------------
@@ -269,6 +274,20 @@ class Jitted:
     def __repr__(self) -> str:
         name = getattr(self, "__qualname__", None) or self.__name__
         return f"<jit of {name}, {self.cache_info().programs} programs>"
+
+
+class _LongWay:
+    """The way through Python, for native entries, which would be kept alive in a ring for ever."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self, of: Jitted) -> None:
+        self._of = weakref.ref(of)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        of = self._of()
+        assert of is not None
+        return Jitted.__call__(of, *args, **kwargs)
 
 
 def _pinned(call: Call) -> tuple[set[int], set[str]]:

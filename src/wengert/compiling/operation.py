@@ -72,7 +72,7 @@ class GraphOperation(Operation):
         self._derived: dict[Any, GraphOperation] = {}
         self._lock = lock()
 
-    def run(self, *values: Any) -> Any:  # type: ignore[override]
+    def run(self, *values: Any) -> Any:
         """The value, or a tuple of them."""
         found = self._executable(values)
         return tuple(found) if self.several else found[0]
@@ -186,5 +186,3 @@ def _made(fun: Any, graph: Graph, more: list[Spec], what: str) -> Graph:
     specs = [n.spec for n in graph.inputs]
     made = built(Graph, fun, (specs, more), {}, name=f"{what}_{graph.name}")
     return Graph(*made.outputs, inputs=made.inputs, name=made.name)
-
-

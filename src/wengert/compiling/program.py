@@ -30,9 +30,6 @@ class Compiled:
     Attributes
     ----------
     graph : Graph
-    native : callable or None
-        ``native(*values)`` for arrays and numbers exactly as the graph wants them; NotImplemented
-        for others.  None where the backend has none, or the graph does more than compute outputs.
     is_plain : bool
         Whether nothing from outside takes part.
     is_inline : bool
@@ -42,11 +39,9 @@ class Compiled:
     def __init__(self, graph: Graph, backend: Backend, simplify: bool, guards: Guards = ()) -> None:
         self.graph, self.backend = graph, backend
         self._simplify, self._guards = simplify, guards
-        self._seen = Changes.count
+        self._seen = -1, False  # at which count of changes, and whether it was valid
         fed = set(graph.inputs)
-        self.is_inline = any(
-            n.op is INPUT and n.is_traced and n not in fed for n in graph.nodes
-        )
+        self.is_inline = any(n.op is INPUT and n.is_traced and n not in fed for n in graph.nodes)
         self._extras = extras_of(graph)
         self._acts = bool(graph.updates or graph.effects)
         self.is_plain = not self._extras
@@ -58,19 +53,27 @@ class Compiled:
         self.is_single = results.structure.is_leaf() and results.live[0]
         self._is_tuple = results.structure == _flat(len(results.live)) and all(results.live)
         self._reached = _reached(graph, (*graph.inputs, *self._extras))
-        entry = getattr(backend, "entry", None)
-        self.native = None
-        if entry is not None and self.is_plain and not self._acts:
-            self.native = entry(graph, single=self.is_single)
+
+    def entry(self, otherwise: Callable[..., Any]) -> Callable[..., Any] | None:
+        """A native entry for the leaves by position, if the backend has one for this graph.
+
+        Parameters
+        ----------
+        otherwise : callable
+            What it calls, with the same arguments, where it does not serve them: tensors, other
+            dtypes and shapes, keywords.
+        """
+        make = getattr(self.backend, "entry", None)
+        if make is None or self.is_inline or self._guards or not self.is_plain or self._acts:
+            return None
+        return make(self.graph, single=self.is_single, otherwise=otherwise)  # type: ignore[no-any-return]
 
     def is_valid(self) -> bool:
         """Whether all that the function was told beside its arguments is what it was then."""
-        count = Changes.count
-        if self._seen != count:
-            if any(ask() != answer for ask, answer in self._guards):
-                return False
-            self._seen = count
-        return True
+        if self._seen[0] != Changes.count:
+            count = Changes.count
+            self._seen = count, all(ask() == answer for ask, answer in self._guards)
+        return self._seen[1]
 
     def run(self, fed: Sequence[Any], handles: bool) -> Any:
         """The result for the leaves that are fed; `handles` says that there are tensors."""

@@ -12,6 +12,7 @@ PREFERRED = ("llvm", "interpret")
 CALLS = 256  # ways of calling that are found at once, in each function
 EXACT = 32  # programs for one shape each, where one for all cannot be, in each family
 FAMILIES = 64  # ways of calling that differ in more than lengths
+MODES = 8  # of models and options, in each family: training and evaluation
 ENTRIES = 4  # native entries that are tried in turn
 
 

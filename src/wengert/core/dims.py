@@ -14,13 +14,17 @@ What holds of many lengths together (broadcasting, requirements, solving) is in 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
+from pathlib import Path
 from typing import Any, SupportsIndex, Union
 
 from ..errors import TracedBranchError, at, user_line
 from . import polynomials
+from .locks import lock
 from .polynomials import Product
 
 Length = Union[int, "Dim"]
@@ -38,6 +42,38 @@ class Quotient:
 
 
 Atom = str | Quotient
+
+
+class Comparisons:
+    """What users' code was told of sizes that may be equal later: that they are not.
+
+    Code that asks `x.shape[0] == 3` takes the same way for all sizes, which is right for those
+    where the answer is no. Whoever traces for many sizes collects what was asked (`watched`).
+    """
+
+    open: tuple[list[Any], ...] = ()  # in all threads: too much is noted at worst
+    _here = str(Path(__file__).parents[1])
+    _lock = lock()
+
+    @classmethod
+    def note(cls, a: Dim, b: Any, file: str) -> None:
+        """That they were said to differ; the library's own code is right for all sizes."""
+        if not file.startswith(cls._here):
+            for collected in cls.open:
+                collected.append(a - b)
+
+    @classmethod
+    @contextmanager
+    def watched(cls) -> Iterator[list[Any]]:
+        """A block that collects differences: what is right where none of them is zero."""
+        collected: list[Any] = []
+        with cls._lock:
+            cls.open = (*cls.open, collected)
+        try:
+            yield collected
+        finally:
+            with cls._lock:
+                cls.open = tuple([x for x in cls.open if x is not collected])
 
 
 class Dim:
@@ -166,7 +202,11 @@ class Dim:
     # ---- comparisons ---------------------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Dim) and self._terms == other._terms
+        if isinstance(other, Dim) and self._terms == other._terms:
+            return True
+        if Comparisons.open and isinstance(other, int | Dim):
+            Comparisons.note(self, other, sys._getframe(1).f_code.co_filename)
+        return False
 
     def __hash__(self) -> int:
         return self._hash

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..errors import ArgumentError, PolicyError, at, user_level, user_line
 from .blocks import Block, Blocks
+from .recording import paused
 from .spec import Spec
 
 CHOICES = ("quiet", "warn", "raise")
@@ -113,12 +114,13 @@ def policy(
         _cap(max_int, "iu", "max_int"),
     )
     block: Block[Policy | None] = Block(made)
-    try:
-        _chosen.open(block)
-        yield made
-    finally:
-        block.end(True)
-        _chosen.forget()
+    with paused():
+        try:
+            _chosen.open(block)
+            yield made
+        finally:
+            block.end(True)
+            _chosen.forget()
 
 
 def _cap(dtype: Any, kinds: str, name: str) -> np.dtype[Any] | None:

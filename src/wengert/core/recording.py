@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ContextDecorator, contextmanager
 from typing import Any
 
@@ -29,7 +29,7 @@ class _Pauses:
 
 
 @contextmanager
-def _paused() -> Iterator[None]:
+def paused() -> Iterator[None]:
     """A block in which `apply` looks at the state."""
     with _lock:
         _Pauses.count += 1
@@ -38,6 +38,25 @@ def _paused() -> Iterator[None]:
     finally:
         with _lock:
             _Pauses.count -= 1
+
+
+switches = _Pauses  # for `jit`, which asks at each call
+
+
+class Changes:
+    """How often something of Python has changed that compiled functions were built for.
+
+    A model's mode, whether a parameter is frozen, the options of an optimiser: whoever changes one
+    counts it here, and compiled functions that have not looked since look again (`Session.guards`).
+    """
+
+    count = 0
+
+    @classmethod
+    def note(cls) -> None:
+        """Something has changed."""
+        with _lock:
+            cls.count += 1
 
 
 def is_recording() -> bool:
@@ -66,6 +85,8 @@ class Session:
         Variables will have other values whenever the list runs: none is looked at.
     isolated : bool
         Writing to traced values from outside is noted in `written`, too.
+    guards : list of (callable, object)
+        What the function was told that is not an argument: how to ask again, and the answer.
     where, level
         While a derivative is recorded: the user's line that is being differentiated, the order.
     """
@@ -81,6 +102,7 @@ class Session:
         self.written: dict[Any, Any] = {}
         self.views: dict[Any, Any] = {}
         self.reads: list[tuple[Any, str, str]] = []
+        self.guards: list[tuple[Callable[[], Any], Any]] = []
 
     def enter(self, node: Any) -> None:
         """The lines to come stem from this one."""
@@ -123,7 +145,7 @@ def tracing(watching: bool = False) -> Iterator[Session]:
     around = session()
     opened.general = around is not None and around.general
     block: Block[Session | None] = Block(opened)
-    with _paused():
+    with paused():
         try:
             _session.open(block)
             yield opened
@@ -135,6 +157,8 @@ def tracing(watching: bool = False) -> Iterator[Session]:
                 opened.put_back()
                 raise
             _session.forget()
+            if around is not None:
+                around.guards += opened.guards
 
 
 @contextmanager

@@ -11,12 +11,14 @@ import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import optree
 
 from ..errors import StructureError
 
 NAMESPACE = "wengert"
 _known: set[type] = set()
+_PLAIN = frozenset((np.ndarray, float, int, bool, complex, str, type(None)))
 
 
 def _register_dataclass(cls: type) -> None:
@@ -43,7 +45,7 @@ def _is_new_dataclass(x: Any) -> bool:
 def flatten(tree: Any) -> tuple[list[Any], Any]:
     """The leaves of a tree in order, and its structure."""
     leaves, structure = optree.tree_flatten(tree, none_is_leaf=True, namespace=NAMESPACE)
-    fresh = {type(x) for x in leaves if _is_new_dataclass(x)}
+    fresh = {type(x) for x in leaves if type(x) not in _PLAIN and _is_new_dataclass(x)}
     if not fresh:
         return leaves, structure
     for cls in fresh:

@@ -39,6 +39,7 @@ def built(
     static: Any = frozenset(),
     names: Sequence[str] | None = None,
     name: str | None = None,
+    guards: list[Any] | None = None,
 ) -> AnyGraph:
     """The graph of a function for given arguments.
 
@@ -54,6 +55,8 @@ def built(
         What to call the positional arguments; by default as `fun` does.
     name : str, optional
         Of the graph; by default that of `fun`.
+    guards : list, optional
+        Where to put what else it was built for (`Session.guards`).
     """
     what = name or name_of(fun)
     since = next_serial()
@@ -66,6 +69,8 @@ def built(
         session.general = True
         out = fun(*full, **more)
         updates = _updates(session)
+    if guards is not None:
+        guards += session.guards
     leaves, structure = tree.flatten(out)
     live = tuple(_is_output(x, what) for x in leaves)
     graph = cls(

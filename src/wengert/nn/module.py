@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..core.handle import Handle, value_of
+from ..core.recording import Changes
 from ..errors import ShapeError, StructureError, at, user_line
 from ..tensor import Tensor
 from .parameter import Parameter
@@ -50,7 +51,18 @@ class Module:
     ['slope', 'offset']
     """
 
-    training = True  # of the class: each module has its own once train() or eval() was called
+    _training = True  # of the class: each module has its own once train() or eval() was called
+
+    @property
+    def training(self) -> bool:
+        """Whether it is in training, or in evaluation; compiled functions notice the change."""
+        return self._training
+
+    @training.setter
+    def training(self, mode: bool) -> None:
+        if mode != self._training:
+            self._training = mode
+            Changes.note()
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes."""

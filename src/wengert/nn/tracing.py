@@ -11,6 +11,7 @@ later.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -43,6 +44,7 @@ def traced_call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     frame = _frame.get()
     path = None if frame is None else frame.paths.get(id(module))
     if frame is None or path is None:
+        _guard(module)
         paths = {id(m): name for name, m in module.named_modules()}
         with _entered(Frame(paths, ""), type(module).__name__), _as_variables(module):
             return module.forward(*args, **kwargs)
@@ -51,6 +53,20 @@ def traced_call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
         word = type(module).__name__
     with _entered(Frame(frame.paths, path), word):
         return module.forward(*args, **kwargs)
+
+
+def _guard(module: Any) -> None:
+    """Let the graph be known to be for these modes."""
+    opened = session()
+    if opened is not None:
+        ask = functools.partial(_modes, module)
+        opened.guards.append((ask, ask()))
+
+
+def _modes(module: Any) -> Any:
+    """Which modules are in training, and which parameters are trained."""
+    trained = [p.requires_grad for p in module.parameters()]
+    return [m.training for m in module.modules()], trained
 
 
 @contextlib.contextmanager

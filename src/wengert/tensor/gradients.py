@@ -172,6 +172,7 @@ class Gradients:
             )
         handle: Any = self
         handle.node = leaf(value, handle) if flag else constant(value)
+        recording.Changes.note()
         return self
 
     @property
