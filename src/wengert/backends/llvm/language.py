@@ -72,10 +72,16 @@ class Language:
     Parameters
     ----------
     module : Module
+
+    Attributes
+    ----------
+    home : Section or None
+        Where what depends on constants only is computed.
     """
 
     def __init__(self, module: Module) -> None:
         self.module = module
+        self.home: Section | None = None
 
     # ---- constants and conversions -------------------------------------------------------------
 
@@ -113,7 +119,8 @@ class Language:
         for x in lanes:
             if x.section is not None and (section is None or x.section.rank > section.rank):
                 section = x.section
-        assert section is not None, "an operand has to be computed"
+        section = section or self.home
+        assert section is not None, "there is no section to compute with constants in"
         return [self.widened(x, width) for x in lanes], section, width
 
     def emit(self, instruction: str, dtype: Dtype, *lanes: Lane) -> Lane:

@@ -62,7 +62,7 @@ class Nest:
         self.space: Space = space_for(sweep, register_bytes)
         self.table: list[Any] = []
         self.function = Function(language.module, "nest", _SIGNATURE, "i64", "nounwind #1")
-        self._head = self.function.body.inside()
+        self._head = language.home = self.function.body.inside()
         self._entries: dict[Any, Any] = {}
         self._memo: dict[Any, Any] = {}
         self._numbers: dict[Any, Any] = {}

@@ -219,7 +219,7 @@ class Plan:
             if isinstance(item.rule, Part):
                 needed[item] = None
         return sorted(
-            (x for x in needed if not isinstance(x.rule, Held | Number)),
+            (x for x in needed if x.is_root and not isinstance(x.rule, Held)),
             key=lambda x: (self._position[x], x.number),
         )
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ...core.sizes import Requirement
 from ...core.spec import Spec
 
 
@@ -47,6 +48,8 @@ class Framed(Protocol):
         The length of the frame.
     constants : sequence of (int, numpy.ndarray)
         Arrays whose addresses stand in these slots.
+    requirements : sequence of Requirement
+        What the sizes have to satisfy, as the graph has it.
     """
 
     @property
@@ -66,3 +69,6 @@ class Framed(Protocol):
 
     @property
     def constants(self) -> Sequence[tuple[int, Any]]: ...  # noqa: D102
+
+    @property
+    def requirements(self) -> Sequence[Requirement]: ...  # noqa: D102

@@ -98,7 +98,7 @@ class Program:
             self.module, "kernel", [("ptr", "frame")], "i64", "nounwind #1", linkage=""
         )
         body = self._function.body
-        self._head = body.inside()
+        self._head = self.language.home = body.inside()
         self._status = self._function.slot("i64")
         self._head.write(f"store i64 0, ptr {self._status}")
         self._pointers: dict[Any, str] = {}
@@ -205,6 +205,7 @@ class Program:
     def _run_sweep(self, body: Section, sweep: Sweep) -> None:
         stored = set(self.plan.stored)
         nest = Nest(self.language, sweep, stored, engine.vector_bytes())
+        self.language.home = self._head
         text = nest.text("nest")
         key = hashlib.sha256(text.encode()).hexdigest()
         name = self._nest_names.get(key)

@@ -84,7 +84,12 @@ def _small_logarithm(s: Any, start: Any, x: Any, y: Any) -> Parts:
     (one, lost_one), (two, lost_two) = _square(s, x), _square(s, y)
     total, rest_one = two_sum(one, start)
     total, rest_two = two_sum(total, two)
-    total = total + ((rest_one + rest_two) + (lost_one + lost_two))
+    # On the unit circle nothing is left of the total: then all digits come from what was lost.
+    rest, last_one = two_sum(rest_one, rest_two)
+    lost, last_two = two_sum(lost_one, lost_two)
+    rest, last_three = two_sum(rest, lost)
+    total, last_four = two_sum(total, rest)
+    total = total + (last_four + (last_three + (last_one + last_two)))
     near = s.less(s.abs(total), 0.5)
     return 0.5 * s.log1p(s.where(near, total, 0.0)), near
 

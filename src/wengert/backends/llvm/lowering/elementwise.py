@@ -44,7 +44,7 @@ def _class_of(node: Node) -> Any:
 def _elementwise(_: Any, node: Node, operands: Sequence[Item]) -> Any:
     op: Any = node.op
     body = getattr(op, "body", None)
-    ufunc = getattr(op, "ufunc", None)
+    ufunc = op.ufunc if isinstance(getattr(op, "ufunc", None), np.ufunc) else None
     if node.params or (body is None and ufunc is None):
         return NotImplemented
     if ufunc is None:
