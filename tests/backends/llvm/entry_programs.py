@@ -113,28 +113,31 @@ def entry_of(made, miss=never, failed=never, island_error=None, handler=None, **
 # ---- bodies ----------------------------------------------------------------------------------
 
 
-def copy_scalars(made, frame):
-    """Each output is the input of the same place."""
-    for source, target in zip(made.inputs, made.outputs, strict=True):
-        kind = f"[{source.spec.dtype.itemsize} x i8]"
-        value = frame.section.value(f"load {kind}, ptr {frame.slot(source.slot)}")
-        frame.section.write(f"store {kind} {value}, ptr {frame.slot(target.slot)}")
-
-
-def copy_array(made, frame):
-    """The output is the first input, element by element; strides are followed on one axis."""
-    source, target = made.inputs[0], made.outputs[0]
+def copied(made, frame, source, target):
+    """Write an input, or its first element, to an output of one axis or none."""
+    size = source.spec.dtype.itemsize
+    kind = f"[{size} x i8]"
+    if not target.spec.shape:
+        value = frame.section.value(f"load {kind}, ptr {frame.slot(source.slot)}, align 1")
+        frame.section.write(f"store {kind} {value}, ptr {frame.slot(target.slot)}, align 1")
+        return
     (length,) = source.spec.shape
     count = str(length)
     if not isinstance(length, int):
         count = frame.slot(made.size_slots[made.sizes.index(str(length))], "i64")
-    kind = in_memory(source.spec.dtype)
-    step = frame.slot(source.slot + 1, "i64") if source.strided else str(source.spec.dtype.itemsize)
+    step = frame.slot(source.slot + 1, "i64") if source.strided else str(size)
     with frame.section.loop("0", count) as (body, i):
-        inner = Frame(body)
         offset = body.value(f"mul i64 {i}, {step}")
-        place = body.value(f"getelementptr i8, ptr {inner.slot(source.slot)}, i64 {offset}")
-        inner.write(target, body.value(f"load {kind}, ptr {place}"), i)
+        place = body.value(f"getelementptr i8, ptr {Frame(body).slot(source.slot)}, i64 {offset}")
+        value = body.value(f"load {kind}, ptr {place}, align 1")
+        goal = body.value(f"getelementptr {kind}, ptr {Frame(body).slot(target.slot)}, i64 {i}")
+        body.write(f"store {kind} {value}, ptr {goal}, align 1")
+
+
+def copy_inputs(made, frame):
+    """Each output is the input of the same place."""
+    for source, target in zip(made.inputs, made.outputs, strict=False):
+        copied(made, frame, source, target)
 
 
 def nothing(made, frame):

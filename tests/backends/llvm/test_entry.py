@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from wengert.core.sizes import Requirement
 from wengert.core.size_text import dim
+from wengert.core.sizes import Requirement
 
 from .entry_programs import (
     code_of,
-    copy_array,
-    copy_scalars,
+    copy_inputs,
     entry_of,
     make_entry,
     nothing,
@@ -41,7 +40,7 @@ def some(dtype, size=5):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_scalars_and_arrays_without_axes_are_taken_and_scalars_come_back(dtype):
-    entry = entry_of(program([dtype], [dtype], copy_scalars), missing, single=True)
+    entry = entry_of(program([dtype], [dtype], copy_inputs), missing, single=True)
     value = some(dtype)[2]
     for given in (value, np.array(value), some(dtype)[2:3].reshape(())):
         result = entry(given)
@@ -53,7 +52,7 @@ def test_scalars_and_arrays_without_axes_are_taken_and_scalars_come_back(dtype):
     ("kind", "value"), [("float64", 1.5), ("int64", -3), ("complex128", 1.5 - 2j), ("bool", True)]
 )
 def test_weak_ports_take_python_numbers_of_their_type_only(kind, value):
-    entry = entry_of(program([kind + "*"], [kind], copy_scalars), missing, single=True)
+    entry = entry_of(program([kind + "*"], [kind], copy_inputs), missing, single=True)
     assert entry(value) == value
     assert type(entry(value)) is np.dtype(kind).type
     for other in (1.5, -3, 1.5 - 2j, True, np.dtype(kind).type(value), np.array(value), "a", None):
@@ -63,23 +62,23 @@ def test_weak_ports_take_python_numbers_of_their_type_only(kind, value):
 def test_weak_results_are_as_graphs_return_them():
     kinds = ["float64*", "int64*", "complex128*", "bool*"]
     given = 1.5, -3, 1.5 - 2j, False
-    entry = entry_of(program(kinds, kinds, copy_scalars), missing)
+    entry = entry_of(program(kinds, kinds, copy_inputs), missing)
     assert list(map(type, entry(*given))) == [np.float64, int, np.complex128, np.bool_]
     assert entry(*given) == given
-    entry = entry_of(program(kinds, kinds, copy_scalars), missing, numbers=True)
+    entry = entry_of(program(kinds, kinds, copy_inputs), missing, numbers=True)
     assert list(map(type, entry(*given))) == [float, int, complex, bool]
     assert entry(*given) == given
 
 
 def test_small_weak_numbers_keep_their_sign():
     kinds = ["int8", "uint8", "uint64"]
-    entry = entry_of(program(kinds, [k + "*" for k in kinds], copy_scalars), missing, numbers=True)
+    entry = entry_of(program(kinds, [k + "*" for k in kinds], copy_inputs), missing, numbers=True)
     given = np.int8(-5), np.uint8(250), np.uint64(2**64 - 1)
     assert entry(*given) == (-5, 250, 2**64 - 1)
 
 
 def test_a_python_float_is_another_signature_unless_the_entry_is_lenient():
-    made = program(["float64"], ["float64"], copy_scalars)
+    made = program(["float64"], ["float64"], copy_inputs)
     assert is_miss(entry_of(made, missing, single=True)(1.5))
     lenient = entry_of(made, missing, single=True, lenient=True)
     assert [lenient(x) for x in (1.5, 3, True, np.float64(2.5), np.array(2.5))] == [
@@ -96,7 +95,7 @@ def test_a_python_float_is_another_signature_unless_the_entry_is_lenient():
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint32", "uint64"])
 def test_lenient_whole_numbers_are_taken_in_range(dtype):
-    entry = entry_of(program([dtype], [dtype], copy_scalars), missing, single=True, lenient=True)
+    entry = entry_of(program([dtype], [dtype], copy_inputs), missing, single=True, lenient=True)
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     for value in (low, high, low - 1, high + 1, 0, 1, True, -(2**63), 2**63 - 1, 10**30):
         result = entry(value)
@@ -109,14 +108,14 @@ def test_lenient_whole_numbers_are_taken_in_range(dtype):
 
 
 def test_lenient_complex_and_single_precision_round_as_numpy_does():
-    made = program(["float32", "complex64"], ["float32", "complex64"], copy_scalars)
+    made = program(["float32", "complex64"], ["float32", "complex64"], copy_inputs)
     entry = entry_of(made, missing, lenient=True)
     for value in (0.1, 1e300, -1e-46, np.inf, 16777217, True):
         with np.errstate(all="ignore"):
             want = np.asarray(value).astype("f4")[()], np.asarray(value).astype("c8")[()]
         assert entry(value, value) == want
     assert entry(1.5, 0.1 + 0.2j)[1] == np.complex64(0.1 + 0.2j)
-    half = entry_of(program(["float16"], ["float16"], copy_scalars), missing, lenient=True)
+    half = entry_of(program(["float16"], ["float16"], copy_inputs), missing, lenient=True)
     assert is_miss(half(0.1))
 
 
@@ -125,7 +124,7 @@ def test_lenient_complex_and_single_precision_round_as_numpy_does():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_arrays_are_taken_by_their_dtype(dtype):
-    made = program([f"{dtype}[5]"], [dtype], copy_scalars)
+    made = program([f"{dtype}[5]"], [dtype], copy_inputs)
     entry = entry_of(made, missing, single=True)
     assert entry(some(dtype)) == some(dtype)[0]
     for other in DTYPES:
@@ -136,7 +135,7 @@ def test_arrays_are_taken_by_their_dtype(dtype):
 
 
 def test_arrays_with_a_dtype_object_of_their_own():
-    entry = entry_of(program(["float64[n]"], ["float64[n]"], copy_array), missing, single=True)
+    entry = entry_of(program(["float64[n]"], ["float64[n]"], copy_inputs), missing, single=True)
     marked = np.arange(3.0).view(np.dtype("f8", metadata={"unit": "m"}))
     assert marked.dtype is not np.dtype("f8")
     np.testing.assert_array_equal(entry(marked), [0.0, 1.0, 2.0])
@@ -203,8 +202,8 @@ def test_fixed_lengths_zero_among_them():
 
 
 def test_what_lies_in_another_way_is_left_to_the_slow_path_or_strides_are_passed():
-    plain = program(["float64[n]"], ["float64[n]"], copy_array)
-    strided = program(["float64[n]"], ["float64[n]"], copy_array, strided={0})
+    plain = program(["float64[n]"], ["float64[n]"], copy_inputs)
+    strided = program(["float64[n]"], ["float64[n]"], copy_inputs, strided={0})
     base = np.arange(20.0)
     records = np.zeros(4, [("a", "f4"), ("b", "f8")])
     records["b"] = [1.0, 2.0, 3.0, 4.0]
@@ -236,7 +235,7 @@ def test_constants_stand_in_the_frame():
 
 
 def test_the_number_of_arguments_is_the_slow_path_s_to_judge_and_keywords_are_refused():
-    entry = entry_of(program(["float64"] * 2, ["float64"] * 2, copy_scalars), missing)
+    entry = entry_of(program(["float64"] * 2, ["float64"] * 2, copy_inputs), missing)
     x = np.float64(1.0)
     assert entry(x, x) == (1.0, 1.0)
     assert entry() == ("miss", ())
@@ -247,9 +246,9 @@ def test_the_number_of_arguments_is_the_slow_path_s_to_judge_and_keywords_are_re
 
 
 def test_entries_are_chained():
-    small = entry_of(program(["float64[3]"], ["float64"], copy_scalars), missing, single=True)
-    middle = entry_of(program(["float64"], ["float64"], copy_scalars), small, single=True)
-    entry = entry_of(program(["float64*"], ["float64*"], copy_scalars), middle, single=True)
+    small = entry_of(program(["float64[3]"], ["float64"], copy_inputs), missing, single=True)
+    middle = entry_of(program(["float64"], ["float64"], copy_inputs), small, single=True)
+    entry = entry_of(program(["float64*"], ["float64*"], copy_inputs), middle, single=True)
     assert [entry(x) for x in (1.0, np.float64(2.0), np.array([3.0, 0, 0]))] == [1.0, 2.0, 3.0]
     assert is_miss(entry(np.zeros(2)))
 
@@ -257,10 +256,10 @@ def test_entries_are_chained():
 def test_no_outputs_one_or_several():
     none = entry_of(program(["float64"], [], nothing), missing)
     assert none(np.float64(1.0)) == ()
-    one = entry_of(program(["float64"], ["float64"], copy_scalars), missing)
+    one = entry_of(program(["float64"], ["float64"], copy_inputs), missing)
     assert one(np.float64(1.0)) == (1.0,)
     many = ["float64"] * 30
-    entry = entry_of(program(many, many, copy_scalars), missing)
+    entry = entry_of(program(many, many, copy_inputs), missing)
     assert entry(*map(np.float64, range(30))) == tuple(range(30))
 
 
@@ -292,20 +291,20 @@ def test_errors_of_the_slow_path_are_passed_on():
     def raising(*args):
         raise KeyError(len(args))
 
-    entry = entry_of(program(["float64"], ["float64"], copy_scalars), raising)
+    entry = entry_of(program(["float64"], ["float64"], copy_inputs), raising)
     with pytest.raises(KeyError, match="2"):
         entry(1, 2)
 
 
 def test_a_large_frame_is_allocated():
-    made = program(["float64[n]"], ["float64[n]"], copy_array, slots=100_000)
+    made = program(["float64[n]"], ["float64[n]"], copy_inputs, slots=100_000)
     entry = entry_of(made, missing, single=True)
     np.testing.assert_array_equal(entry(np.arange(4.0)), np.arange(4.0))
     assert is_miss(entry(None))
 
 
 def test_one_text_serves_several_programs_of_the_same_layout():
-    made = program(["float64"], ["float64"], copy_scalars)
+    made = program(["float64"], ["float64"], copy_inputs)
     code = code_of(made, single=True)
     first = make_entry(made, code, lambda *a: "first", missing, name="f", doc="What f does.")
     second = make_entry(made, code, lambda *a: "second", missing)

@@ -34,7 +34,7 @@ _LOWER = {
 def accepted(spec: Spec, lenient: bool) -> tuple[str, ...]:
     """The Python types whose values may stand for a value of this spec."""
     dtype = spec.dtype
-    if not is_supported(dtype) or dtype.itemsize == 2 and dtype.kind == "f":
+    if not is_supported(dtype) or (dtype.itemsize == 2 and dtype.kind == "f"):
         return ()
     kind = _KINDS[dtype.kind]
     if lenient:

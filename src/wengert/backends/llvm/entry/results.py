@@ -86,7 +86,7 @@ class Results:
         writer = self._writer
         size = self._bytes[k]
         dimensions = self._dimensions(k)
-        if not with_handler or not size.startswith("%") and int(size) < LARGE:
+        if not with_handler or (not size.startswith("%") and int(size) < LARGE):
             return self._empty(port, dimensions)
         with_pool, plain, done = map(writer.fresh, ("pool", "plain", "done"))
         where = writer.function.slot("ptr")

@@ -44,9 +44,8 @@ def entry_text(
     module : Module
         The entry is added as an external function.
     program : Framed
-        May also have `requirements` (of a graph: sizes that it does not serve are left to the slow
-        path) and `long` (a Length: bytes that the run moves beside inputs and outputs, or
-        arithmetic counted in such bytes; it tells whether the lock is worth letting go).
+        May also have `long`, a Length: bytes that the run moves beside inputs and outputs, or
+        arithmetic counted in such bytes; it tells whether the lock is worth letting go.
     single : bool
         Return the only output itself, and not a tuple.
     lenient : bool
@@ -114,7 +113,7 @@ class _Entry:
             filled += more
             lengths += found
         outputs = [n for port in program.outputs for n in port.spec.shape]
-        needs = getattr(program, "requirements", ())
+        needs = program.requirements
         used = names_in([*outputs, *(need.length for need in needs)])
         if not guards.lengths(writer, lengths, {*program.sizes, *used}):
             self._leave()

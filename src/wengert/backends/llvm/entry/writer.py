@@ -32,8 +32,7 @@ class Writer:
 
     def __init__(self, module: Module, layout: Layout, name: str) -> None:
         self.module, self.layout = module, layout
-        self.function = Function(module, name, ARGUMENTS, "ptr", "#1", linkage="")
-        module.parts.setdefault("attributes.1", "attributes #1 = { nounwind }")
+        self.function = Function(module, name, ARGUMENTS, "ptr", "nounwind #1", linkage="")
         self.section = self.function.body
         self.write, self.value = self.section.write, self.section.value
         first = self.load("ptr", "%self", ITEMS)
