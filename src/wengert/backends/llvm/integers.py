@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .dtypes import BOOL, F64, I64, Dtype
+from .dtypes import BOOL, F32, F64, I64, Dtype
 from .lane import Lane
+from .leaves import call_leaf
 
 if TYPE_CHECKING:
     from .language import Language
@@ -129,13 +130,31 @@ def _divisor(s: Language, x: Lane, y: Lane) -> tuple[Lane, Lane, Lane | None]:
     return s.select(s.emit("or", BOOL, empty, wraps), one, y), empty, wraps
 
 
+def _quotient(s: Language, x: Lane, y: Lane) -> tuple[Lane, Lane]:
+    """x / y towards zero, and the rest, for y != 0.
+
+    Processors divide whole numbers one lane at a time, so those of up to 32 bits are divided as
+    floating-point numbers.  That is exact: x / y is at least 1 / y away from a whole number which it
+    is not, more than the rounding of a quotient of numbers with so few digits.
+    """
+    unsigned = x.dtype.kind == "u"
+    if x.dtype.itemsize == 8:
+        words = ("udiv", "urem") if unsigned else ("sdiv", "srem")
+        whole, rest = (s.emit(word, x.dtype, x, y) for word in words)
+        return whole, rest
+    wide = F64 if x.dtype.itemsize == 4 else F32
+    ratio = s.emit("fdiv", wide, s.cast(x, wide), s.cast(y, wide))
+    middle = I64 if x.dtype.str[1:] == "u4" else np.dtype(np.int32)
+    whole = s.cast(s.converted("fptosi", ratio, middle), x.dtype)
+    return whole, s.emit("sub", x.dtype, x, s.emit("mul", x.dtype, whole, y))
+
+
 def _floor_divide(s: Language, x: Lane, y: Lane) -> Any:
     zero = s.constant(0, x.dtype)
     divisor, empty, _ = _divisor(s, x, y)
+    quotient, rest = _quotient(s, x, divisor)
     if x.dtype.kind == "u":
-        return s.select(empty, zero, s.emit("udiv", x.dtype, x, divisor))
-    quotient = s.emit("sdiv", x.dtype, x, divisor)
-    rest = s.emit("srem", x.dtype, x, divisor)
+        return s.select(empty, zero, quotient)
     down = _rest_is_against(s, rest, divisor)
     lower = s.emit("sub", x.dtype, quotient, s.cast(down, x.dtype))
     return s.select(empty, zero, lower)
@@ -152,9 +171,9 @@ def _rest_is_against(s: Language, rest: Lane, divisor: Lane) -> Lane:
 def _remainder(s: Language, x: Lane, y: Lane) -> Any:
     zero = s.constant(0, x.dtype)
     divisor, empty, _ = _divisor(s, x, y)
+    _, rest = _quotient(s, x, divisor)
     if x.dtype.kind == "u":
-        return s.select(empty, zero, s.emit("urem", x.dtype, x, divisor))
-    rest = s.emit("srem", x.dtype, x, divisor)
+        return s.select(empty, zero, rest)
     against = _rest_is_against(s, rest, divisor)
     moved = s.select(against, s.emit("add", x.dtype, rest, divisor), rest)
     return s.select(empty, zero, moved)
@@ -162,8 +181,7 @@ def _remainder(s: Language, x: Lane, y: Lane) -> Any:
 
 def _fmod(s: Language, x: Lane, y: Lane) -> Any:
     divisor, empty, _ = _divisor(s, x, y)
-    word = "urem" if x.dtype.kind == "u" else "srem"
-    return s.select(empty, s.constant(0, x.dtype), s.emit(word, x.dtype, x, divisor))
+    return s.select(empty, s.constant(0, x.dtype), _quotient(s, x, divisor)[1])
 
 
 def _left_shift(s: Language, x: Lane, y: Lane) -> Any:
@@ -216,6 +234,29 @@ def _divide(s: Language, x: Lane, y: Lane) -> Any:
     return s.binary("divide", s.cast(x, F64), s.cast(y, F64))
 
 
+def _reciprocal(s: Language, x: Lane) -> Any:
+    return from_float(s, s.binary("divide", 1.0, s.cast(x, F64)), x.dtype)
+
+
+def _unsigned(s: Language, x: Lane) -> Lane:
+    """The size, of which that of the smallest number has a place only without sign."""
+    found: Lane = s.cast(_absolute(s, x), np.dtype(f"u{x.dtype.itemsize}"))
+    return found
+
+
+def _gcd(s: Language, x: Lane, y: Lane) -> Any:
+    a, b = _unsigned(s, x), _unsigned(s, y)
+    return s.cast(call_leaf(s, "gcd", a.dtype, [a, b]), x.dtype)
+
+
+def _lcm(s: Language, x: Lane, y: Lane) -> Any:
+    a, b = _unsigned(s, x), _unsigned(s, y)
+    common = call_leaf(s, "gcd", a.dtype, [a, b])
+    zero, one = s.constant(0, a.dtype), s.constant(1, a.dtype)
+    divisor = s.select(s.compare("equal", common, zero), one, common)
+    return s.cast(s.emit("mul", a.dtype, _quotient(s, a, divisor)[0], b), x.dtype)
+
+
 def _square(s: Language, x: Lane) -> Any:
     return s.emit("mul", x.dtype, x, x)
 
@@ -236,6 +277,9 @@ _RULES = {
     "negative": _negative,
     "divide": _divide,
     "square": _square,
+    "reciprocal": _reciprocal,
+    "gcd": _gcd,
+    "lcm": _lcm,
     **{
         word: (lambda word: lambda s, x, y: s.compare(word, x, y))(word)
         for word in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")

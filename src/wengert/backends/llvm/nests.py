@@ -1,4 +1,4 @@
-"""Nests: the loops of a sweep, as text.
+"""Nests: the loops of a walk, as text.
 
 A nest is one function, `void @nest(ptr %table, i64 %lo, i64 %hi)`: the table has the addresses of
 the arrays and the sizes it needs, the outermost loop goes from lo to hi.  Nests with the same text
@@ -22,25 +22,26 @@ from .access import gather, load, scatter, store
 from .accumulators import BLOCK, accumulator
 from .assembly import Function, Section
 from .dtypes import BOOL, I64, in_memory, part_of
-from .forms import ZERO, Affine, Index, Length, is_one, offset_of, strides_of
+from .forms import ZERO, Affine, Index, Length, is_one, offset_of, size_of, strides_of
 from .items import Condition, Item, Reduce
 from .lane import Lane
 from .language import Language
-from .plan import Sweep
 from .spaces import Axis, Space, space_for
+from .walks import Walk
 
 _TWICE = 60  # up to this weight the last, partial step of a loop is written apart
 _I8 = np.dtype(np.int8)
+_ON_STACK = 16384  # bytes for one row, up to which they are part of the stack
 _SIGNATURE = [("ptr", "table"), ("i64", "lo"), ("i64", "hi")]
 
 
 class Nest:
-    """One sweep as a function.
+    """One walk as a function.
 
     Parameters
     ----------
     language : Language
-    sweep : Sweep
+    walk : Walk
     stored : container of Item
         The roots that have memory.
     register_bytes : int
@@ -50,16 +51,16 @@ class Nest:
     ----------
     table : list of Item, or of str
         What the table holds: an item's address, or the size of that name.
-    space : Space
-    text : str
-        The function, under the name ``nest``.
+    spaces : list of Space
+        Of the walk's sweeps.
     """
 
     def __init__(
-        self, language: Language, sweep: Sweep, stored: Any, register_bytes: int
+        self, language: Language, walk: Walk, stored: Any, register_bytes: int
     ) -> None:
-        self.language, self.sweep, self._stored = language, sweep, stored
-        self.space: Space = space_for(sweep, register_bytes)
+        self.language, self.walk, self._stored = language, walk, stored
+        self.spaces = [space_for(s, register_bytes, walk.rows) for s in walk.sweeps]
+        self.sweep, self.space = walk.sweeps[0], self.spaces[0]
         self.table: list[Any] = []
         self.function = Function(language.module, "nest", _SIGNATURE, "i64", "nounwind #1")
         self._head = language.home = self.function.body.inside()
@@ -68,13 +69,16 @@ class Nest:
         self._numbers: dict[Any, Any] = {}
         self._counters: dict[int, Any] = {}
         self._mask: Lane | None = None
+        self._floor = self._head  # nothing that this walk has made is read before it
+        self._scratch: list[str] = []
+        self._own = {r for s in walk.sweeps for r in s.roots} if walk.rows else set()
         self._status: Any = None
         self._write(self.function.body.inside())
 
     @property
     def may_fail(self) -> bool:
         """Whether it can return a status other than 0."""
-        return self._status is not None
+        return self._status is not None or bool(self._scratch)
 
     def text(self, name: str) -> str:
         """The function, under a name."""
@@ -83,10 +87,31 @@ class Nest:
     # ---- the loops -----------------------------------------------------------------------------
 
     def _write(self, body: Section) -> None:
-        axes = self.space.axes
-        kept = [a for a in axes if not a.is_reduced]
-        self._open(body, list(axes), len(kept), True)
+        rows = [
+            Axis(k, n, False)
+            for k, n in enumerate(self.sweep.space[: self.walk.rows])
+            if not is_one(n)
+        ]
+        self._row(body, rows, True)
+        for slot in self._scratch:
+            free = self.language.module.declare("free", "void", ["ptr"])
+            self.function.body.write(f"call void {free}(ptr {slot})")
         self.function.body.write(f"ret i64 {self._final_status()}")
+
+    def _row(self, section: Section, rows: list[Axis], outermost: bool) -> None:
+        """Loops over the rows, and all sweeps in each."""
+        if rows:
+            start, stop = self._range(rows[0], section, outermost)
+            with section.loop(start, stop) as (inner, i):
+                self._count(rows[0], inner, i)
+                self._row(inner.inside(), rows[1:], False)
+            self._leave(inner)
+            return
+        for sweep, space in zip(self.walk.sweeps, self.spaces, strict=True):
+            self.sweep, self.space = sweep, space
+            self._floor = section.inside()
+            kept = [a for a in space.axes if not a.is_reduced]
+            self._open(section.inside(), list(space.axes), len(kept), outermost)
 
     def _final_status(self) -> str:
         if self._status is None:
@@ -182,8 +207,12 @@ class Nest:
             self._reduce(section.inside(), axes, kept, outermost)
         tail = section.inside()
         for root, one in kept.items():
-            value = one.result(tail, self.space.across)
-            self._put(tail, root, self.language.cast(value, root.dtype), self._kept_index(root))
+            value = self.language.cast(one.result(tail, self.space.across), root.dtype)
+            index = self._kept_index(root)
+            if self.walk.rows and self._is_single(index):
+                self._memo[root, index, None] = value
+            if root in self._stored or root in self.walk.local:
+                self._put(tail, root, value, index)
 
     def _is_long(self, axes: Sequence[Axis]) -> bool:
         if not axes:
@@ -252,7 +281,7 @@ class Nest:
                 value = root.rule.value(self, root, index, None)
                 value = self.language.cast(value, root.dtype)
                 self._memo[root, index, None] = value
-                if root in self._stored:
+                if root in self._stored or root in self.walk.local:
                     self._put(section, root, value, index)
                 continue
             (x,) = root.operands
@@ -268,6 +297,10 @@ class Nest:
         lengths = [x.shape[k] for k in axes]
         forms = [self.space.index[k] for k in axes]
         return self.lane_of(offset_of(tuple(forms), strides_of(lengths)))
+
+    def _is_single(self, index: tuple[Affine, ...]) -> bool:
+        """Whether an index is one place of each row."""
+        return all(c < self.walk.rows for form in index for c, _ in form.terms)
 
     def _kept_index(self, root: Item) -> tuple[Affine, ...]:
         axes = root.rule.axes  # type: ignore[attr-defined]
@@ -348,15 +381,22 @@ class Nest:
 
     # ---- memory ----------------------------------------------------------------------------------
 
+    def _strides(self, item: Item) -> tuple[Length, ...]:
+        """Of an item in memory; what is kept for one row only has no distance between rows."""
+        strides = strides_of(item.shape)
+        if item in self._stored or item not in self.walk.local:
+            return strides
+        return tuple(0 if k < self.walk.rows else n for k, n in enumerate(strides))
+
     def _load(self, item: Item, index: Index, mask: Lane | None) -> Any:
-        offset, factor = self._split(offset_of(index, strides_of(item.shape)))
+        offset, factor = self._split(offset_of(index, self._strides(item)))
         pointer = self._entry(item)
         width = self.space.width
         dtype = item.dtype
         if type(factor) is int and factor == 0:
             return self._load_one(item, pointer, offset, mask)
         exists = self.both(mask, self._mask)
-        section = self._latest(offset, exists, self._counters[self._vector_axis().counter])  # type: ignore[union-attr]
+        section = self._latest(pointer, offset, exists, self._counters[self._vector_axis().counter])  # type: ignore[union-attr]
         address = self._address(section, pointer, offset, dtype)
         if is_one(factor):
             return load(self.language, section, address, dtype, width, exists)
@@ -371,7 +411,7 @@ class Nest:
 
     def _load_one(self, item: Item, pointer: Lane, offset: Any, mask: Lane | None) -> Any:
         """The same element for all lanes; under a mask only if some lane wants it."""
-        section = self._latest(offset, mask)
+        section = self._latest(pointer, offset, mask)
         address = self._address(section, pointer, offset, item.dtype)
         if mask is not None:
             some = mask.name
@@ -380,7 +420,7 @@ class Nest:
                     f"llvm.vector.reduce.or.v{mask.width}i1", "i1", [f"<{mask.width} x i1>"]
                 )
                 exists = self.both(mask, self._mask) or mask
-                section = self._latest(offset, exists)
+                section = self._latest(pointer, offset, exists)
                 some = section.value(f"call i1 {callee}(<{mask.width} x i1> {exists.name})")
             safe = self.function.slot("[16 x i8]", 16)
             self._head.write(f"store [16 x i8] zeroinitializer, ptr {safe}")
@@ -388,7 +428,7 @@ class Nest:
         return load(self.language, section, address, item.dtype, 1, None)
 
     def _put(self, section: Section, root: Item, value: Any, index: Index) -> None:
-        offset, factor = self._split(offset_of(index, strides_of(root.shape)))
+        offset, factor = self._split(offset_of(index, self._strides(root)))
         pointer = self._entry(root)
         address = self._address(section, pointer, offset, root.dtype)
         if type(factor) is int and factor == 0:
@@ -419,13 +459,35 @@ class Nest:
     def _entry(self, key: Any) -> Lane:
         """What the table holds: an address, or a size."""
         found = self._entries.get(key)
+        if found is None and key in self.walk.local and key not in self._stored:
+            found = self._entries[key] = self._scratched(key)
         if found is None:
             place = self._head.value(f"getelementptr i64, ptr %table, i64 {len(self.table)}")
             kind = "i64" if isinstance(key, str) else "ptr"
             name = self._head.value(f"load {kind}, ptr {place}")
             found = self._entries[key] = Lane(self.language, self._head, name, I64, 1)
             self.table.append(key)
+        if key in self._own:
+            return Lane(self.language, self._floor, found.name, I64, 1)
         return found
+
+    def _scratched(self, item: Item) -> Lane:
+        """Memory for one row of what only this walk needs."""
+        size = size_of(item.shape[self.walk.rows :]) * item.dtype.itemsize
+        if type(size) is int and size <= _ON_STACK:
+            name = self.function.slot(f"[{size} x i8]", 64)
+        else:
+            allocate = self.language.module.declare("malloc", "ptr", ["i64"])
+            count = self._name(self._number(size))
+            name = self._head.value(f"call ptr {allocate}(i64 {count})")
+            self._scratch.append(name)
+            none = self._head.value(f"icmp eq ptr {name}, null")
+            n = self.function.number()
+            self._head.write(f"br i1 {none}, label %none{n}, label %some{n}")
+            self._head.label(f"none{n}")
+            self._head.write("ret i64 3")
+            self._head.label(f"some{n}")
+        return Lane(self.language, self._head, name, I64, 1)
 
     # ---- numbers ---------------------------------------------------------------------------------
 
@@ -470,8 +532,11 @@ class Nest:
         return max([self._head, *sections], key=lambda s: s.rank)
 
 
-def extent_of(space: Space) -> Length:
+def extent_of(nest: Nest) -> Length:
     """How far the outermost loop goes."""
-    return space.axes[0].length if space.axes else 1
+    rows = [n for n in nest.sweep.space[: nest.walk.rows] if not is_one(n)]
+    if rows:
+        return rows[0]
+    return nest.space.axes[0].length if nest.space.axes else 1
 
 

@@ -1,7 +1,8 @@
 """Plan: which items share a loop, which are stored, and in which order all of it runs.
 
-    Sweep    items computed together, in one walk over one space
-    Stage    a step, or a sweep: what runs one after the other
+    Sweep    items computed together, in one pass over one space
+    Walk     sweeps that share their outer loops: row after row (walks.py)
+    Stage    a step, or a walk: what runs one after the other
     Plan     the stages of a graph, and what is where
 
 A pointwise item is computed where it is used, unless it is worth computing once: it is used twice
@@ -14,66 +15,17 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...core.graph import Graph
 from .forms import Flat, Index, Length, counters, is_one, offset_of, strides_of
 from .items import Held, Item, Map, Number, Part, Read, Reduce, Step, View
 from .kernels import KERNELS, is_served
 from .lowering import items_of
+from .walks import Access, Sweep, Walk, roots_of, walks_of
 
 _CHEAP = 6  # this much work is done again rather than written to memory
 _LARGEST = 120  # the work that is put into one expression
-_FULL = 900  # the work of all roots of a sweep, of which code is made
-_SCATTERED = 24  # so many arrays may be walked along side by side
-
-
-class Access(NamedTuple):
-    """A stored item, and where a sweep reads it."""
-
-    item: Item
-    index: Index | None
-    is_conditional: bool
-
-
-class Sweep:
-    """Items computed together, in one walk over one space.
-
-    Attributes
-    ----------
-    space : tuple of Length
-    reduced : tuple of int, or None
-        The axes that its reductions combine; None if it has none.
-    roots : list of Item
-    weight : int
-    """
-
-    def __init__(self, space: tuple[Length, ...]) -> None:
-        self.space = space
-        self.reduced: tuple[int, ...] | None = None
-        self.roots: list[Item] = []
-        self.weight = 0
-
-    def add(self, root: Item) -> None:
-        """Put an item in."""
-        self.roots.append(root)
-        self.weight += 2 + root.weight
-        if isinstance(root.rule, Reduce):
-            self.reduced = root.rule.axes
-
-    def takes(self, root: Item) -> bool:
-        """Whether an item over its space can join."""
-        if self.weight + root.weight > _FULL:
-            return False
-        if not isinstance(root.rule, Reduce) or self.reduced is None:
-            return True
-        return self.reduced == root.rule.axes
-
-    def __repr__(self) -> str:
-        return f"<sweep over {list(self.space)}: {', '.join(map(str, self.roots))}>"
-
-
-Stage = Sweep | Item  # an item is a step
 
 
 class Plan:
@@ -85,7 +37,8 @@ class Plan:
         Of the graph's inputs and variables, in order.
     outputs : list of Item
         For each output and update the item whose memory is that of the result.
-    stages : list of Stage
+    stages : list of Walk or Item
+        An item is a step.
     stored : list of Item
         What is kept in memory between stages, outputs among it, in order of the stages.
     items : dict from Node to Item or tuple of Item
@@ -103,13 +56,20 @@ class Plan:
         self.reachable = _reachable([*self.outputs, *_flat_items(effects)])
         self._consumers = _consumers(self.reachable)
         self._choose_roots()
-        self.stages: list[Stage] = []
+        self._stages: list[Sweep | Item] = []
         self._position: dict[Item, int] = {}
         self._by_space: dict[Any, list[int]] = {}
         self._accesses: dict[Item, list[Access]] = {}
         for item in self.reachable:
             if item.is_root and not isinstance(item.rule, Held):
                 self._place(item)
+        self.stages = walks_of(self._stages, self.accesses, self._position)
+        for k, stage in enumerate(self.stages):
+            for item in roots_of(stage):
+                self._position[item] = k
+        for item in self.reachable:
+            if isinstance(item.rule, Part):
+                self._position[item] = self._position[item.operands[0]]
         self.stored = self._found_stored()
 
     # ---- roots ---------------------------------------------------------------------------------
@@ -152,8 +112,8 @@ class Plan:
             self._position[root] = self._position[root.operands[0]]
             return
         if isinstance(root.rule, Step):
-            self._position[root] = len(self.stages)
-            self.stages.append(root)
+            self._position[root] = len(self._stages)
+            self._stages.append(root)
             return
         space = space_of(root)
         accesses = self.accesses(root)
@@ -164,13 +124,13 @@ class Plan:
             if isinstance(x.rule, Held):
                 continue
             position = self._position[x]
-            shared = isinstance(self.stages[position], Sweep) and not isinstance(x.rule, Reduce)
+            shared = isinstance(self._stages[position], Sweep) and not isinstance(x.rule, Reduce)
             if not shared or access.index != here or x.shape != space:
                 position += 1
             first = max(first, position)
         places = self._by_space.setdefault(space, [])
         for k in range(bisect.bisect_left(places, first), len(places)):
-            sweep = self.stages[places[k]]
+            sweep = self._stages[places[k]]
             assert isinstance(sweep, Sweep)
             if sweep.takes(root):
                 sweep.add(root)
@@ -178,9 +138,9 @@ class Plan:
                 return
         sweep = Sweep(space)
         sweep.add(root)
-        self._position[root] = len(self.stages)
-        places.append(len(self.stages))
-        self.stages.append(sweep)
+        self._position[root] = len(self._stages)
+        places.append(len(self._stages))
+        self._stages.append(sweep)
 
     def accesses(self, root: Item) -> list[Access]:
         """What a root reads from memory, or from other roots."""
@@ -191,9 +151,8 @@ class Plan:
 
     def position_of(self, item: Item) -> int:
         """The stage that writes an item."""
-        if isinstance(item.rule, Part):
-            return self._position[item.operands[0]]
-        return self._position[item]
+        whole = item.operands[0] if isinstance(item.rule, Part) else item
+        return self._position[whole]
 
     def _found_stored(self) -> list[Item]:
         """The roots that somebody reads from memory."""
@@ -201,20 +160,13 @@ class Plan:
             x for x in self.outputs if not isinstance(x.rule, Held)
         )
         for stage in self.stages:
-            if not isinstance(stage, Sweep):
-                strided = is_strided(stage)
-                for x in stage.operands:
-                    view = strided_view(x) if strided else None
-                    needed[owner_of(x) if view is None else view[0]] = None
+            if isinstance(stage, Walk):
+                self._note_needs(stage, needed)
                 continue
-            mine = {r for r in stage.roots if not isinstance(r.rule, Reduce)}
-            here = counters(stage.space)
-            for root in stage.roots:
-                if isinstance(root.rule, Reduce):
-                    needed[root] = None
-                for access in self.accesses(root):
-                    if access.item not in mine or access.index != here:
-                        needed[access.item] = None
+            strided = is_strided(stage)
+            for x in stage.operands:
+                view = strided_view(x) if strided else None
+                needed[owner_of(x) if view is None else view[0]] = None
         for item in self.reachable:
             if isinstance(item.rule, Part):
                 needed[item] = None
@@ -222,6 +174,23 @@ class Plan:
             (x for x in needed if x.is_root and not isinstance(x.rule, Held)),
             key=lambda x: (self._position[x], x.number),
         )
+
+
+    def _note_needs(self, walk: Walk, needed: dict[Item, None]) -> None:
+        """What a walk reads from memory; what its sweeps hand to each other it keeps itself."""
+        made: set[Item] = set()
+        for sweep in walk.sweeps:
+            mine = {r for r in sweep.roots if not isinstance(r.rule, Reduce)}
+            here = counters(sweep.space)
+            for root in sweep.roots:
+                for access in self.accesses(root):
+                    x = access.item
+                    if x in made:
+                        if not isinstance(x.rule, Reduce):
+                            walk.local[x] = None
+                    elif x not in mine or access.index != here:
+                        needed[x] = None
+            made.update(sweep.roots)
 
 
 def is_in_memory(item: Item) -> bool:

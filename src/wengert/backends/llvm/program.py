@@ -29,8 +29,9 @@ from .kernels import KERNELS, Array, Steps, contiguous, is_served
 from .lane import Lane
 from .language import Language
 from .nests import Nest, extent_of
-from .plan import Plan, Sweep, owner_of, strided_view
+from .plan import Plan, owner_of, strided_view
 from .port import Port
+from .walks import Walk, roots_of
 
 _ON_STACK = 32768  # bytes kept between stages, up to which they are part of the stack
 _LINE = 64
@@ -106,8 +107,8 @@ class Program:
         self._island_slot = -1
         self._place_all()
         for stage in self.plan.stages:
-            if isinstance(stage, Sweep):
-                self._run_sweep(body, stage)
+            if isinstance(stage, Walk):
+                self._run_walk(body, stage)
             else:
                 self._run_step(body, stage)
         body.write("br label %leave")
@@ -156,7 +157,7 @@ class Program:
             if isinstance(item.rule, Part):
                 self._parts.setdefault(item.operands[0], []).append(item)
         for stage in self.plan.stages:
-            if isinstance(stage, Sweep):
+            if isinstance(stage, Walk):
                 continue
             node = stage.node
             specs = node.spec if isinstance(node.spec, tuple) else (node.spec,)
@@ -202,9 +203,9 @@ class Program:
 
     # ---- stages ----------------------------------------------------------------------------------
 
-    def _run_sweep(self, body: Section, sweep: Sweep) -> None:
+    def _run_walk(self, body: Section, walk: Walk) -> None:
         stored = set(self.plan.stored)
-        nest = Nest(self.language, sweep, stored, engine.vector_bytes())
+        nest = Nest(self.language, walk, stored, engine.vector_bytes())
         self.language.home = self._head
         text = nest.text("nest")
         key = hashlib.sha256(text.encode()).hexdigest()
@@ -220,7 +221,7 @@ class Program:
                 body.write(f"store i64 {self._size(entry).name}, ptr {place}")
             else:
                 body.write(f"store ptr {self._pointer(entry)}, ptr {place}")
-        extent = self.number(extent_of(nest.space))
+        extent = self.number(extent_of(nest))
         status = body.value(f"call i64 @{name}(ptr {table}, i64 0, i64 {extent})")
         if nest.may_fail:
             self._leave_if_not_zero(body, status)
@@ -319,8 +320,8 @@ def _last_uses(plan: Plan) -> dict[Item, int]:
     """The stage after which an item is no longer needed."""
     last: dict[Item, int] = {}
     for k, stage in enumerate(plan.stages):
-        if isinstance(stage, Sweep):
-            for root in stage.roots:
+        if isinstance(stage, Walk):
+            for root in roots_of(stage):
                 for access in plan.accesses(root):
                     last[access.item] = k
         else:

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from .dtypes import part_of
 from .forms import ZERO, Affine, Flat, Index, Length, counter, is_one, offset_of, strides_of
 from .items import Item, Position, Reduce, Select
-from .plan import Sweep, space_of
+from .plan import space_of
+from .walks import Sweep
 
 _LANES = 64  # at most so many side by side
 
@@ -98,13 +99,22 @@ class _Facts:
         self.pinned.update(c for c, _ in form.terms)
 
 
-def space_for(sweep: Sweep, register_bytes: int) -> Space:
-    """How to walk over a sweep, on a machine whose vectors have so many bytes."""
+def space_for(sweep: Sweep, register_bytes: int, rows: int = 0) -> Space:
+    """How to walk over a sweep.
+
+    Parameters
+    ----------
+    sweep : Sweep
+    register_bytes : int
+        Of the machine's vectors.
+    rows : int
+        So many leading axes are walked over by somebody else.
+    """
     facts = _Facts(sweep)
     places = any(
         isinstance(r.rule, Reduce) and r.rule.monoid.startswith("arg") for r in sweep.roots
     )
-    axes, index = _collapsed(sweep, facts)
+    axes, index = _collapsed(sweep, facts, rows)
     if not axes:
         return Space((), index, None, 1)
     inner = _inner(axes, facts.offsets)
@@ -118,13 +128,18 @@ def space_for(sweep: Sweep, register_bytes: int) -> Space:
     return Space(tuple(order), index, order.index(vector), width)
 
 
-def _collapsed(sweep: Sweep, facts: _Facts) -> tuple[list[Axis], tuple[Affine, ...]]:
+def _collapsed(
+    sweep: Sweep, facts: _Facts, rows: int
+) -> tuple[list[Axis], tuple[Affine, ...]]:
     reduced = sweep.reduced or ()
     space = sweep.space
     axes: list[Axis] = []
     forms: list[Affine] = [ZERO] * len(space)
     for k, n in enumerate(space):
         if is_one(n):
+            continue
+        if k < rows:
+            forms[k] = counter(k)
             continue
         axis = Axis(k, n, k in reduced)
         if axes and _may_join(axes[-1], axis, facts):

@@ -1,0 +1,183 @@
+"""Walks: sweeps that share their outer loops.
+
+A sum along rows and what is done with it, softmax, a variance, are several sweeps over the same rows: each
+waits for the one before.  Taken row by row they find the row where they left it, in the nearest
+cache or in registers; what only they need is never as large as the whole array.
+
+    Sweep      items computed together, in one pass over one space
+    Walk       sweeps one after the other, for each row
+    walks_of   sweeps put together
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from .forms import Flat, Index, Length, counters, is_one
+from .items import Held, Item, Reduce
+
+_FULL = 900  # the work of all roots of a sweep, of which code is made
+_AHEAD = 24  # so many stages further on is looked for sweeps of the same rows
+_SHORT = 8  # rows of fewer elements are better taken side by side
+
+
+class Access(NamedTuple):
+    """A stored item, and where a sweep reads it."""
+
+    item: Item
+    index: Index | None
+    is_conditional: bool
+
+
+class Sweep:
+    """Items computed together, in one walk over one space.
+
+    Attributes
+    ----------
+    space : tuple of Length
+    reduced : tuple of int, or None
+        The axes that its reductions combine; None if it has none.
+    roots : list of Item
+    weight : int
+    """
+
+    def __init__(self, space: tuple[Length, ...]) -> None:
+        self.space = space
+        self.reduced: tuple[int, ...] | None = None
+        self.roots: list[Item] = []
+        self.weight = 0
+
+    def add(self, root: Item) -> None:
+        """Put an item in."""
+        self.roots.append(root)
+        self.weight += 2 + root.weight
+        if isinstance(root.rule, Reduce):
+            self.reduced = root.rule.axes
+
+    def takes(self, root: Item) -> bool:
+        """Whether an item over its space can join."""
+        if self.weight + root.weight > _FULL:
+            return False
+        if not isinstance(root.rule, Reduce) or self.reduced is None:
+            return True
+        return self.reduced == root.rule.axes
+
+    def __repr__(self) -> str:
+        return f"<sweep over {list(self.space)}: {', '.join(map(str, self.roots))}>"
+
+
+
+
+class Walk:
+    """Sweeps one after the other, for each row.
+
+    Attributes
+    ----------
+    sweeps : list of Sweep
+    rows : int
+        How many leading axes they share; 0 for a sweep alone.
+    local : dict from Item to None
+        What is kept for one row only.
+    """
+
+    def __init__(self, sweeps: list[Sweep], rows: int = 0) -> None:
+        self.sweeps, self.rows = sweeps, rows
+        self.local: dict[Item, None] = {}
+
+    def __repr__(self) -> str:
+        return f"<walk of {self.sweeps}>" if self.rows else repr(self.sweeps[0])
+
+
+def roots_of(stage: Walk | Item) -> list[Item]:
+    """What a stage computes."""
+    return [r for s in stage.sweeps for r in s.roots] if isinstance(stage, Walk) else [stage]
+
+
+def walks_of(
+    stages: Sequence[Sweep | Item],
+    accesses: Callable[[Item], list[Access]],
+    position: dict[Item, int],
+) -> list[Walk | Item]:
+    """The same stages, those that can share their rows put together.
+
+    Parameters
+    ----------
+    stages : sequence of Sweep or Item
+    accesses : callable
+        What a root reads.
+    position : dict
+        For each root the number of its stage.
+    """
+    found: list[Walk | Item] = []
+    gone: set[int] = set()
+    for k, stage in enumerate(stages):
+        if k in gone:
+            continue
+        if not isinstance(stage, Sweep):
+            found.append(stage)
+            continue
+        rows = _rows_of(stage)
+        walk = Walk([stage], rows)
+        members = {k}
+        if rows:
+            for n in range(k + 1, min(k + 1 + _AHEAD, len(stages))):
+                other = stages[n]
+                if n in gone or not isinstance(other, Sweep):
+                    continue
+                if _fits(other, stage.space[:rows]) and _waits_for_rows_only(
+                    other, accesses, position, members, k, rows
+                ):
+                    walk.sweeps.append(other)
+                    members.add(n)
+                    gone.add(n)
+        if len(members) == 1:
+            walk.rows = 0
+        found.append(walk)
+    return found
+
+
+def _rows_of(sweep: Sweep) -> int:
+    """How many leading axes its rows have, if what it combines are whole rows; else 0."""
+    reduced = sweep.reduced
+    if not reduced or is_one(sweep.space[0]):
+        return 0
+    first = min(reduced)
+    if first == 0 or sorted(reduced) != list(range(first, len(sweep.space))):
+        return 0
+    length: Length = 1
+    for n in sweep.space[first:]:
+        length = length * n
+    return 0 if type(length) is int and length < _SHORT else first
+
+
+def _fits(sweep: Sweep, rows: tuple[Length, ...]) -> bool:
+    if sweep.space[: len(rows)] != rows:
+        return False
+    return all(a >= len(rows) for a in sweep.reduced or ())
+
+
+def _waits_for_rows_only(
+    sweep: Sweep,
+    accesses: Callable[[Item], list[Access]],
+    position: dict[Item, int],
+    members: set[int],
+    start: int,
+    rows: int,
+) -> bool:
+    """Whether all that a sweep needs is there before the walk, or in the same row of it."""
+    here = counters(sweep.space)[:rows]
+    for root in sweep.roots:
+        for access in accesses(root):
+            x = access.item
+            if isinstance(x.rule, Held) or x in sweep.roots:
+                continue
+            if position[x] in members:
+                index = access.index
+                if index is None or isinstance(index, Flat) or index[:rows] != here:
+                    return False
+                if not isinstance(x.rule, Reduce) and x.shape[:rows] != sweep.space[:rows]:
+                    return False
+            elif position[x] >= start:
+                return False
+    return True
