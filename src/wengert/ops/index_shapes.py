@@ -156,6 +156,22 @@ def slice_length(part: slice, length: Any) -> Any:
     return (span + abs(step) - 1) // abs(step)
 
 
+def slice_start(part: slice, length: Any) -> Any:
+    """The first position that a slice chooses, where `slice_length` had it not clipped."""
+    step = 1 if part.step is None else part.step
+    if not any(isinstance(n, Dim) for n in (part.start, part.stop, length)):
+        chosen = range(*part.indices(length))
+        return chosen.start if chosen else 0
+    if part.start is None:
+        return 0 if step > 0 else length - 1
+    return position_of(part.start, length)
+
+
+def position_of(i: Any, length: Any) -> Any:
+    """A position counted from the start."""
+    return length + i if _is_negative(i) else i
+
+
 def _resolver(length: Any, reason: str) -> Callable[[Any, Any, int], Any]:
     def resolve(bound: Any, default: Any, inside: int) -> Any:
         """A bound counted from the start, demanded to lie where it is not clipped."""

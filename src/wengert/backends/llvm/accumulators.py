@@ -132,7 +132,7 @@ class Parts:
         return Pair(self.language, real, imag, self.dtype)
 
 
-_UFUNC = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
+UFUNC = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 
 
 class Monoid:
@@ -142,7 +142,7 @@ class Monoid:
         self, language: Language, section: Section, monoid: str, dtype: Dtype, width: int
     ) -> None:
         self.language, self.monoid, self.dtype, self.width = language, monoid, dtype, width
-        start = _identity(monoid, dtype)
+        start = identity(monoid, dtype)
         part = part_of(dtype)
         self._slots = [Slot(language, section, part, width)]
         self._slots[0].put(section, start)
@@ -157,7 +157,7 @@ class Monoid:
     def step(self, section: Section, value: Any, mask: Lane | None) -> None:
         """Combine with one element more."""
         now = self._get(section)
-        new = self.language.binary(_UFUNC[self.monoid], value, now)
+        new = self.language.binary(UFUNC[self.monoid], value, now)
         if type(new) is Pair:
             pairs = [(new.real, now.real), (new.imag, now.imag)]
         else:
@@ -182,7 +182,7 @@ class Monoid:
         return horizontal(self.language, _word(self.monoid, self.dtype), found)
 
 
-def _identity(monoid: str, dtype: Dtype) -> Any:
+def identity(monoid: str, dtype: Dtype) -> Any:
     if monoid in ("sum", "prod"):
         return 0 if monoid == "sum" else 1
     if dtype.kind == "b":
@@ -296,4 +296,4 @@ def accumulator(
     return Monoid(language, section, monoid, dtype, width)
 
 
-__all__ = ["BLOCK", "Monoid", "Parts", "Place", "Slot", "Sum", "accumulator", "horizontal"]
+__all__ = ["BLOCK", "UFUNC", "Monoid", "Parts", "Place", "Slot", "Sum", "accumulator", "horizontal", "identity"]

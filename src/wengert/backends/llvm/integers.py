@@ -96,6 +96,15 @@ def _to_uint64(s: Language, x: Lane) -> Any:
     return s.cast(chosen, np.dtype(np.uint64))
 
 
+def compared_by_size(s: Language, ufunc: str, x: Lane, y: Lane) -> Lane:
+    """Truth values of a signed and an unsigned number of one size, by what they are worth."""
+    signed, other = (x, y) if x.dtype.kind == "i" else (y, x)
+    below = s.compare("less", signed, s.constant(0, signed.dtype))
+    smaller = ("less", "less_equal") if signed is x else ("greater", "greater_equal")
+    bits = s.compare(ufunc, s.cast(x, other.dtype), s.cast(y, other.dtype))
+    return s.select(below, s.constant(ufunc in (*smaller, "not_equal"), BOOL), bits)
+
+
 def _sign(s: Language, x: Lane) -> Any:
     one, zero = s.constant(1, x.dtype), s.constant(0, x.dtype)
     positive = s.select(s.compare("less", zero, x), one, zero)

@@ -311,6 +311,8 @@ class Language:
     def compare(self, ufunc: str, x: Lane, y: Lane) -> Lane:
         """Truth values of pairs of one dtype."""
         floating, signed, unsigned = _COMPARE[ufunc]
+        if x.dtype != y.dtype and x.dtype.kind != y.dtype.kind:  # int64 beside uint64
+            return integers.compared_by_size(self, ufunc, x, y)
         if x.dtype.kind == "f":
             return self.emit(f"fcmp {floating}", BOOL, x, y)
         return self.emit(f"icmp {signed if x.dtype.kind == 'i' else unsigned}", BOOL, x, y)

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...core.dims import Dim, names_in
 from .access import gather, load, scatter, store
-from .accumulators import BLOCK, accumulator
+from .accumulators import BLOCK, UFUNC, accumulator, identity
 from .assembly import Function, Section
 from .dtypes import BOOL, I64, in_memory, part_of
 from .forms import ZERO, Affine, Index, Length, is_one, offset_of, size_of, strides_of
@@ -27,7 +27,7 @@ from .items import Condition, Item, Reduce
 from .lane import Lane
 from .language import Language
 from .spaces import Axis, Space, space_for
-from .walks import Walk
+from .walks import Walk, role_of
 
 _TWICE = 60  # up to this weight the last, partial step of a loop is written apart
 _I8 = np.dtype(np.int8)
@@ -92,11 +92,51 @@ class Nest:
             for k, n in enumerate(self.sweep.space[: self.walk.rows])
             if not is_one(n)
         ]
-        self._row(body, rows, True)
+        self._outlasting: dict[Item, Any] = {}
+        self._columns: set[Item] = set()
+        if rows:
+            self._begin(body)
+        self._row(body.inside(), rows, True)
+        self._end(body.inside())
         for slot in self._scratch:
             free = self.language.module.declare("free", "void", ["ptr"])
             self.function.body.write(f"call void {free}(ptr {slot})")
         self.function.body.write(f"ret i64 {self._final_status()}")
+
+    def _begin(self, section: Section) -> None:
+        """What combines all rows starts before the first."""
+        for sweep, space in zip(self.walk.sweeps, self.spaces, strict=True):
+            role = role_of(sweep, self.walk.rows)
+            width = 1 if space.vector is None else space.width
+            for root in sweep.roots:
+                if role == "each" or not isinstance(root.rule, Reduce):
+                    continue
+                if role == "columns":
+                    self._columns.add(root)
+                    self._clear(section, root)
+                    continue
+                self._outlasting[root] = accumulator(
+                    self.language, section, root.rule.monoid, root.operands[0].dtype, width, True
+                )
+
+    def _clear(self, section: Section, root: Item) -> None:
+        """Memory in which rows are combined, before the first."""
+        start = identity(root.rule.monoid, root.dtype)  # type: ignore[attr-defined]
+        value = self.language.constant(start, root.dtype)
+        count = self._name(self._number(size_of(root.shape)))
+        pointer = self._entry(root)
+        with section.loop("0", count) as (inner, i):
+            place = self._address(inner, pointer, Lane(self.language, inner, i, I64, 1), root.dtype)
+            store(self.language, inner, place, value, 1, None)
+
+    def _end(self, section: Section) -> None:
+        """What all rows together give."""
+        for sweep, space in zip(self.walk.sweeps, self.spaces, strict=True):
+            self.sweep, self.space = sweep, space
+            for root in sweep.roots:
+                if root in self._outlasting:
+                    value = self._outlasting[root].result(section, space.across)
+                    self._put(section, root, self.language.cast(value, root.dtype), (ZERO,) * len(root.shape))
 
     def _row(self, section: Section, rows: list[Axis], outermost: bool) -> None:
         """Loops over the rows, and all sweeps in each."""
@@ -192,11 +232,14 @@ class Nest:
 
     def _combine(self, section: Section, axes: list[Axis], outermost: bool) -> None:
         """Loops over the reduced axes, and what they give."""
-        reductions = [r for r in self.sweep.roots if isinstance(r.rule, Reduce)]
+        reductions = [
+            r for r in self.sweep.roots if isinstance(r.rule, Reduce) and r not in self._columns
+        ]
         width = 1 if self._vector_axis() is None else self.space.width
         blocked = self._is_long(axes)
         kept: dict[Item, Any] = {
-            r: accumulator(
+            r: self._outlasting.get(r)
+            or accumulator(
                 self.language, section, r.rule.monoid, r.operands[0].dtype, width, blocked
             )
             for r in reductions
@@ -207,6 +250,8 @@ class Nest:
             self._reduce(section.inside(), axes, kept, outermost)
         tail = section.inside()
         for root, one in kept.items():
+            if root in self._outlasting:
+                continue
             value = self.language.cast(one.result(tail, self.space.across), root.dtype)
             index = self._kept_index(root)
             if self.walk.rows and self._is_single(index):
@@ -277,6 +322,9 @@ class Nest:
         """Every root once."""
         index = self.space.index
         for root in self.sweep.roots:
+            if root in self._columns:
+                self._combine_in_memory(section, root)
+                continue
             if root not in kept:
                 value = root.rule.value(self, root, index, None)
                 value = self.language.cast(value, root.dtype)
@@ -289,6 +337,19 @@ class Nest:
             if root.rule.monoid.startswith("arg"):
                 value = (value, self._place(root))
             kept[root].step(section, value, self._mask)
+
+    def _combine_in_memory(self, section: Section, root: Item) -> None:
+        """One row more, place by place."""
+        value = self.read(root.operands[0], self.space.index, None)
+        index = self._kept_index(root)
+        offset, factor = self._split(offset_of(index, strides_of(root.shape)))
+        address = self._address(section, self._entry(root), offset, root.dtype)
+        width = self.space.width if is_one(factor) else 1
+        mask = self._mask if is_one(factor) else None
+        now = load(self.language, section, address, root.dtype, width, mask)
+        word = UFUNC[root.rule.monoid]  # type: ignore[attr-defined]
+        new = self.language.cast(self.language.binary(word, value, now), root.dtype)
+        store(self.language, section, address, new, width, mask)
 
     def _place(self, root: Item) -> Any:
         """The position among what is combined."""
@@ -467,7 +528,7 @@ class Nest:
             name = self._head.value(f"load {kind}, ptr {place}")
             found = self._entries[key] = Lane(self.language, self._head, name, I64, 1)
             self.table.append(key)
-        if key in self._own:
+        if key in self._own and key not in self._columns:
             return Lane(self.language, self._floor, found.name, I64, 1)
         return found
 

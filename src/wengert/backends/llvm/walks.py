@@ -117,7 +117,7 @@ def walks_of(
         if not isinstance(stage, Sweep):
             found.append(stage)
             continue
-        rows = _rows_of(stage)
+        rows = _rows_around(stages, k)
         walk = Walk([stage], rows)
         members = {k}
         if rows:
@@ -151,10 +151,42 @@ def _rows_of(sweep: Sweep) -> int:
     return 0 if type(length) is int and length < _SHORT else first
 
 
+def _rows_around(stages: Sequence[Any], k: int) -> int:
+    """The rows of a sweep, or those of a sweep over the same space that follows soon."""
+    sweep = stages[k]
+    found = _rows_of(sweep)
+    if found or len(sweep.space) < 2:
+        return found
+    for other in stages[k + 1 : k + 1 + _AHEAD]:
+        if isinstance(other, Sweep) and other.space == sweep.space:
+            found = _rows_of(other)
+            if found and _fits(sweep, sweep.space[:found]):
+                return found
+    return 0
+
+
 def _fits(sweep: Sweep, rows: tuple[Length, ...]) -> bool:
     if sweep.space[: len(rows)] != rows:
         return False
-    return all(a >= len(rows) for a in sweep.reduced or ())
+    return bool(role_of(sweep, len(rows)))
+
+
+def role_of(sweep: Sweep, rows: int) -> str:
+    """What a sweep does with the rows of a walk; the empty word if it cannot be part of it.
+
+    ``each`` does the same with each row; ``all`` combines everything; ``columns`` combines the
+    rows with each other, place by place.
+    """
+    reduced = set(sweep.reduced or ())
+    outer = set(range(rows))
+    if not reduced & outer:
+        return "each"
+    monoids = {r.rule.monoid for r in sweep.roots if isinstance(r.rule, Reduce)}
+    if reduced == set(range(len(sweep.space))):
+        return "all"
+    if reduced == outer and not monoids & {"argmax", "argmin"}:
+        return "columns"
+    return ""
 
 
 def _waits_for_rows_only(

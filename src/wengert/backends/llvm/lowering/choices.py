@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ....core.dims import Dim
 from ....core.node import Node
+from ....ops.index_shapes import position_of, slice_length, slice_start
 from ..forms import ZERO, Affine, Length, is_one
 from ..items import Condition, Item, Select, View, aligned, number
 from .registry import lowers
@@ -98,6 +100,9 @@ def _rolled(x: Item, axis: int, by: int, n: int, node: Node) -> Item:
 # ---- slices --------------------------------------------------------------------------------------
 
 
+_BASIC = (int, Dim, slice, type(None), type(Ellipsis))
+
+
 class Part(NamedTuple):
     """What an index says of one axis of the array.
 
@@ -113,14 +118,12 @@ class Part(NamedTuple):
 def parts_of(index: Any, shape: Sequence[Length]) -> tuple[list[Part], int] | None:
     """What a basic index says of each axis, and the rank of the result; None if it is another."""
     entries = list(index) if isinstance(index, tuple) else [index]
-    if any(not isinstance(e, int | slice | type(None) | type(Ellipsis)) for e in entries):
+    if any(isinstance(e, bool) or not isinstance(e, _BASIC) for e in entries):
         return None
-    if any(isinstance(e, bool) for e in entries):
-        return None
-    given = sum(isinstance(e, int | slice) for e in entries)
-    if Ellipsis not in entries:
+    given = sum(isinstance(e, int | Dim | slice) for e in entries)
+    if not any(e is Ellipsis for e in entries):
         entries.append(Ellipsis)
-    at = entries.index(Ellipsis)
+    at = next(k for k, e in enumerate(entries) if e is Ellipsis)
     entries[at : at + 1] = [slice(None)] * (len(shape) - given)
     parts: list[Part] = []
     axis = 0
@@ -129,27 +132,13 @@ def parts_of(index: Any, shape: Sequence[Length]) -> tuple[list[Part], int] | No
             axis += 1
             continue
         n = shape[len(parts)]
-        if isinstance(e, int):
-            if type(n) is not int and e < 0:
-                parts.append(Part(None, n + e, 1, 1))
-            else:
-                parts.append(Part(None, e + n if e < 0 else e, 1, 1))
+        if not isinstance(e, slice):
+            parts.append(Part(None, position_of(e, n), 1, 1))
             continue
-        part = _slice(e, n, axis)
-        if part is None:
-            return None
-        parts.append(part)
+        step = 1 if e.step is None else e.step
+        parts.append(Part(axis, slice_start(e, n), step, slice_length(e, n)))
         axis += 1
     return parts, axis
-
-
-def _slice(e: slice, n: Length, axis: int) -> Part | None:
-    if type(n) is int and all(type(v) in (int, type(None)) for v in (e.start, e.stop, e.step)):
-        r = range(*e.indices(n))
-        return Part(axis, r.start if len(r) else 0, r.step, len(r))
-    if e == slice(None):
-        return Part(axis, 0, 1, n)
-    return None
 
 
 def _fits(parts: Any, node: Node, shape: Sequence[Length]) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from ....core.node import Node, is_variable
 from ..dtypes import is_supported
 from ..forms import Affine
-from ..items import Condition, Held, Item, Number, Position
+from ..items import Condition, Held, Item, Number, Position, View, aligned
 from .registry import lowers
 
 
@@ -21,7 +21,31 @@ def _leaf(_: Any, node: Node, operands: Sequence[Item]) -> Any:
     value = np.asarray(node.value)
     if value.ndim == 0 and is_supported(value.dtype):
         return Item(Number(value[()]), (), (), value.dtype, node)
-    return Item(Held("constant", value), (), value.shape, value.dtype, node)
+    return _array(value, node)
+
+
+def _array(value: np.ndarray[Any, Any], node: Node) -> Item:
+    """A constant array; of what is repeated along an axis one copy is kept."""
+    repeated = [k for k, n in enumerate(value.shape) if n > 1 and _is_repeated(value, k)]
+    few = value[tuple(slice(0, 1) if k in repeated else slice(None) for k in range(value.ndim))]
+    if few.size == 1 and is_supported(value.dtype):
+        return Item(Number(few.reshape(())[()]), (), value.shape, value.dtype, node)
+    held = Item(Held("constant", few), (), few.shape, value.dtype, node)
+    if not repeated:
+        return held
+    place = lambda index: aligned(index, few.shape, value.shape)  # noqa: E731
+    return Item(View("repeated", place), (held,), value.shape, value.dtype, node)
+
+
+def _is_repeated(value: np.ndarray[Any, Any], axis: int) -> bool:
+    """Whether all that stands along an axis is the same, to the last bit."""
+    if value.strides[axis] == 0:
+        return True
+    if value.dtype.kind not in "fc":
+        first = value.take([0], axis)
+        return bool((value == first).all())
+    bits = np.ascontiguousarray(value).view(np.uint8).reshape(*value.shape, -1)
+    return bool((bits == bits.take([0], axis)).all())
 
 
 @lowers("leaf size")
