@@ -23,14 +23,17 @@ mp.dps = 90
 Function = Callable[[Any], Any]
 
 
-def fitted(f: Function, weight: Function, low: Any, high: Any, degree: int, dtype: Any) -> list[Any]:
+def fitted(
+    f: Function, weight: Function, low: Any, high: Any, degree: int, dtype: Any
+) -> list[Any]:
     """Coefficients, constant first: each is rounded in its turn, and the later ones fitted anew."""
     count = 8 * (degree + 2)
     middle, half = (low + high) / 2, (high - low) / 2
     points = [middle - half * mp.cos(mp.pi * (k + 0.5) / count) for k in range(count)]
     weights = [weight(x) for x in points]
     wanted = mp.matrix([w * f(x) for w, x in zip(weights, points, strict=True)])
-    powers = mp.matrix([[w * x**j for j in range(degree + 1)] for w, x in zip(weights, points, strict=True)])
+    weighted = list(zip(weights, points, strict=True))
+    powers = mp.matrix([[w * x**j for j in range(degree + 1)] for w, x in weighted])
     found: list[Any] = []
     for j in range(degree + 1):
         rest = powers[:, j:]
@@ -81,7 +84,8 @@ def main(names: list[str]) -> None:
         points = [low + (high - low) * k / 2000 for k in range(2001)]
         exact = [mp.mpf(float(c)) for c in found]
         worst = max(abs(weight(x) * (f(x) - mp.polyval(exact[::-1], x))) for x in points)
-        print(f"{name}: [{float(low):.5f}, {float(high):.5f}], error 2**{float(mp.log(worst, 2)):.1f}")
+        error = float(mp.log(worst, 2))
+        print(f"{name}: [{float(low):.5f}, {float(high):.5f}], error 2**{error:.1f}")
         for c in found:
             print(f"    {c!s},")
 

@@ -5,6 +5,7 @@
     hard_points    where leaves go wrong: special values, powers of two, subnormals, random bits
     nanoseconds    what one element costs, from the first cache
     assembly       what the machine is told to do
+    forget         so that leaves are compiled anew, for another processor
 
 An error is measured in the spacing of numbers at the exact value; that of subnormals is constant.
 An infinity counts as the power of two after the largest number.  What mpmath has no word for (the
@@ -69,6 +70,11 @@ def nanoseconds(name: str, *arrays: Any, width: int = 8) -> float:
 def assembly(name: str, *dtypes: Any, width: int = 8) -> str:
     """The machine's assembly of a loop that does nothing but this leaf."""
     return engine.assembly_of(_compiled(name, tuple(map(np.dtype, dtypes)), width)[2])
+
+
+def forget() -> None:
+    """Drop what is compiled."""
+    _compiled.cache_clear()
 
 
 @functools.cache

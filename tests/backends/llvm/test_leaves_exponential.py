@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import platform
+
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from .leafbench import MP, hard_points, run_leaf, ulps
+from wengert.backends.llvm import engine
+
+from .leafbench import MP, assembly, forget, hard_points, run_leaf, ulps
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 DTYPES = pytest.mark.parametrize("dtype", [F64, F32], ids=str)
@@ -141,6 +146,32 @@ def test_width_changes_no_bit(name, dtype):
     one = run_leaf(name, *args, width=1)
     for width in (2, 8, 16):
         assert np.array_equal(run_leaf(name, *args, width=width), one, equal_nan=True)
+
+
+def processor(name):
+    """The code generator for another processor than this."""
+    engine.machine()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(cpu=name, opt=2, reloc="pic", jit=True)
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names x86's processors")
+@DTYPES
+@pytest.mark.parametrize("cpu", ["x86-64", "haswell"])
+def test_an_older_processor_gives_the_same_bits(cpu, dtype, monkeypatch):
+    if cpu == "haswell" and not engine.has("avx2"):
+        pytest.skip("this processor cannot run it")
+    arguments = {name: (points(name, dtype, 200),) for name in UNARY} | {"power": pairs(dtype, 40)}
+    here = {name: run_leaf(name, *args) for name, args in arguments.items()}
+    older = processor(cpu)
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "machine", lambda: older)
+        forget()
+        assert "zmm" not in assembly("exp", dtype)  # a register of newer ones
+        there = {name: run_leaf(name, *args) for name, args in arguments.items()}
+    forget()
+    for name, found in here.items():
+        assert np.array_equal(found, there[name], equal_nan=True), name
 
 
 @DTYPES

@@ -2,15 +2,15 @@
 
     x = 2**k (1 + f),  sqrt(1/2) <= 1 + f < sqrt(2),     log x = k log 2 + log(1 + f)
 
-log(1 + f) = f - f**2 / 2 + f**3 P(f), with one long polynomial P (docs/generate/leaf_coefficients.py): for
-lanes side by side it costs less than the usual quotient f / (2 + f), or a table.  k log 2 + f is
-kept in two parts (T. J. Dekker, 1971), so that only the last addition rounds much.  To another base
-f is multiplied by a factor in two parts.
+log(1 + f) = f - f**2 / 2 + f**3 P(f), with one long polynomial P, whose coefficients
+docs/generate/leaf_coefficients.py makes: for lanes side by side it costs less than the usual
+quotient f / (2 + f), or a table.  k log 2 + f is kept in two parts (T. J. Dekker, 1971), so that
+only the last addition rounds much.  To another base f is multiplied by a factor in two parts.
 
 The exponent is taken from the bits; numbers below the normal ones are multiplied by a power of two
 before.  log1p has f = 2**-k x + (2**-k - 1), which is x itself for k = 0.
 
-Measured errors: log 0.75, the others 1.2 units in the last place.
+Measured errors: log 0.78, log2 1.0, log10 0.84, log1p 1.4 units in the last place.
 """
 
 from __future__ import annotations
