@@ -162,6 +162,12 @@ def test_sizes_are_bound_and_compared():
     assert is_miss(call(3, 0))
 
 
+def test_a_size_is_at_least_one():
+    entry = entry_of(program(["float64[n]"], ["float64[n]"], copy_inputs), missing, single=True)
+    assert entry(np.ones(1)) == [1.0]
+    assert is_miss(entry(np.zeros(0)))
+
+
 def test_a_size_that_is_only_in_an_expression_is_solved_for():
     entry = entry_of(program(["float64[2*n+1]"], ["float64[n]"], nothing), missing, single=True)
     assert entry(np.zeros(7)).shape == (3,)

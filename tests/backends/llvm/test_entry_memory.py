@@ -1,5 +1,6 @@
 """The native entry and memory: no reference too many or too few, on any way through it."""
 
+import contextlib
 import ctypes
 import gc
 import sys
@@ -61,10 +62,8 @@ def refuses(*args):
 
 def caught(entry, *args):
     def call():
-        try:
+        with contextlib.suppress(ValueError, MemoryError):
             entry(*args)
-        except (ValueError, MemoryError):
-            pass
 
     return call
 

@@ -15,6 +15,7 @@ Begin with text.py, which tells the way that a call goes.
 """
 
 from .make import is_available, make_entry
+from .pointers import Pointer, pointer
 from .text import entry_text
 
-__all__ = ["entry_text", "is_available", "make_entry"]
+__all__ = ["Pointer", "entry_text", "is_available", "make_entry", "pointer"]

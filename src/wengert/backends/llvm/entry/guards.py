@@ -36,7 +36,7 @@ from .python import (
     VALUE,
 )
 from .table import canonical
-from .writer import Writer
+from .writer import Way, Writer
 
 Filled = list[tuple[int, str, Name]]  # slots of the frame, with the type and value they get
 
@@ -162,7 +162,7 @@ def _is_a(writer: Writer, number: str, given: Name, kind: Name) -> Name:
 # ---- lengths ------------------------------------------------------------------------------------
 
 
-def lengths(writer: Writer, found: Iterable[tuple[Any, Name]], sizes: Iterable[str]) -> bool:
+def lengths(writer: Way, found: Iterable[tuple[Any, Name]], sizes: Iterable[str]) -> bool:
     """Check lengths of all arguments; False if a size is in none that it can be read off.
 
     A number is compared; a size that is a length by itself is bound where it is first met, and

@@ -100,41 +100,46 @@ def is_known() -> bool:
     """Whether objects of this interpreter, and of this NumPy, are as the entry reads them."""
     plain = struct.calcsize("P") == 8 and sys.byteorder == "little" and object.__basicsize__ == 16
     locked = not sysconfig.get_config_var("Py_GIL_DISABLED")
-    recent = int(np.__version__.partition(".")[0]) >= 2 and sys.implementation.name == "cpython"
+    recent = int(np.__version__.partition(".")[0]) == 2 and sys.implementation.name == "cpython"
     return plain and locked and recent and _objects_are_known() and _arrays_are_known()
 
 
-def _words(x: Any, offset: int, count: int = 1) -> tuple[int, ...]:
-    return tuple((ctypes.c_int64 * count).from_address(id(x) + offset))
+def _read(x: Any, offset: int, kind: Any, count: int = 1) -> tuple[Any, ...]:
+    """What stands in an object, which the caller keeps alive."""
+    return tuple((kind * count).from_address(id(x) + offset))
+
+
+def _word(x: Any, offset: int) -> int:
+    return int(_read(x, offset, ctypes.c_int64)[0])
 
 
 def _objects_are_known() -> bool:
-    def doubles(x: Any, count: int) -> tuple[float, ...]:
-        return tuple((ctypes.c_double * count).from_address(id(x) + VALUE))
-
+    double, byte = ctypes.c_double, ctypes.c_uint8
     return (
-        _words(1.5, TYPE) == (id(float),)
-        and doubles(1.5, 1) == doubles(np.float64(1.5), 1) == (1.5,)
-        and doubles(1.5 + 2j, 2) == doubles(np.complex128(1.5 + 2j), 2) == (1.5, 2.0)
-        and _words(np.int64(12345), VALUE) == (12345,)
-        and ctypes.c_uint8.from_address(id(np.uint8(77)) + VALUE).value == 77
-        and _words((1.5, str, None), ITEMS, 3)[1:] == (id(str), id(None))
+        _word(1.5, TYPE) == id(float)
+        and _read(1.5, VALUE, double) == _read(np.float64(1.5), VALUE, double) == (1.5,)
+        and _read(1.5 + 2j, VALUE, double, 2) == (1.5, 2.0)
+        and _read(np.complex128(1.5 + 2j), VALUE, double, 2) == (1.5, 2.0)
+        and _word(np.int64(12345), VALUE) == 12345
+        and _read(np.uint8(77), VALUE, byte) == (77,)
+        and _read((1.5, str, None), ITEMS, ctypes.c_int64, 3)[1:] == (id(str), id(None))
     )
 
 
 def _arrays_are_known() -> bool:
     a = np.zeros((3, 4, 5), np.float64)[::2]
-    dimensions, strides = _words(a, DIMENSIONS, 2)
-    number, order = np.dtype(np.float32).num, (ctypes.c_uint8 * 1).from_address
+    lengths, strides = (
+        tuple((ctypes.c_int64 * 3).from_address(_word(a, k))) for k in (DIMENSIONS, STRIDES)
+    )
+    flags = _read(a, FLAGS, ctypes.c_int)[0]
+    single, swapped = np.dtype(np.float32), np.dtype(">f8")
     return (
-        _words(a, TYPE) == (id(np.ndarray),)
-        and _words(a, DATA) == (a.ctypes.data,)
-        and ctypes.c_int.from_address(id(a) + NDIM).value == 3
-        and tuple((ctypes.c_int64 * 3).from_address(dimensions)) == a.shape
-        and tuple((ctypes.c_int64 * 3).from_address(strides)) == a.strides
-        and _words(a, DESCR) == (id(a.dtype),)
-        and ctypes.c_int.from_address(id(a) + FLAGS).value & (C_CONTIGUOUS | ALIGNED) == ALIGNED
-        and ctypes.c_int.from_address(id(np.dtype(np.float32)) + NUMBER).value == number
-        and order(id(np.dtype(">f8")) + BYTE_ORDER)[0] == ord(">")
-        and order(id(np.dtype("f8")) + BYTE_ORDER)[0] == ord("=")
+        (_word(a, TYPE), _word(a, DATA)) == (id(np.ndarray), a.ctypes.data)
+        and _read(a, NDIM, ctypes.c_int) == (3,)
+        and (lengths, strides) == (a.shape, a.strides)
+        and _word(a, DESCR) == id(a.dtype)
+        and flags & (C_CONTIGUOUS | ALIGNED) == ALIGNED
+        and _read(single, NUMBER, ctypes.c_int) == (single.num,)
+        and _read(single, BYTE_ORDER, ctypes.c_char) == (b"=",)
+        and _read(swapped, BYTE_ORDER, ctypes.c_char) == (b">",)
     )

@@ -1,42 +1,48 @@
 """Writer: the words that the text of an entry is made of.
 
-An entry is one way through, from the checks to the result, with branches that leave it: what is not
-as expected goes to the block ``miss``.  So a value computed on the way is known in all that
+A function is one way through, from the checks to the result, with branches that leave it: what is
+not as expected goes to the block ``miss``.  So a value computed on the way is known in all that
 follows, and nothing needs a phi.
+
+    Way      a function in the making
+    Writer   an entry in the making: it also has a table of addresses (table.py) to call and look at
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from ..assembly import Function, Module, Name
 from .lengths import Lengths
 from .python import DATA, ITEMS
 from .table import Layout
 
-ARGUMENTS = [("ptr", "self"), ("ptr", "args"), ("i64", "nargs")]  # as METH_FASTCALL has them
+_FASTCALL = [("ptr", "self"), ("ptr", "args"), ("i64", "nargs")]  # as METH_FASTCALL has them
 
 
-class Writer:
-    """Writes the body of an entry.
+class Way:
+    """A function in the making.
 
     Parameters
     ----------
     module : Module
-    layout : Layout
     name : str
-        Of the function.
+    arguments : sequence of (type, name)
+    result : str
+        LLVM's type.
 
     Attributes
     ----------
     lengths : Lengths
     """
 
-    def __init__(self, module: Module, layout: Layout, name: str) -> None:
-        self.module, self.layout = module, layout
-        self.function = Function(module, name, ARGUMENTS, "ptr", "nounwind #1", linkage="")
+    def __init__(
+        self, module: Module, name: str, arguments: Sequence[tuple[str, str]], result: str
+    ) -> None:
+        self.module = module
+        self.function = Function(module, name, arguments, result, "nounwind #1", linkage="")
         self.section = self.function.body
         self.write, self.value = self.section.write, self.section.value
-        first = self.load("ptr", "%self", ITEMS)
-        self._table = self.load("ptr", first, DATA)
         self.lengths = Lengths(module, self.section, self.check)
 
     # ---- memory --------------------------------------------------------------------------------
@@ -52,10 +58,6 @@ class Writer:
     def store(self, kind: str, value: Name, base: Name, offset: int = 0) -> None:
         """Write so many bytes behind an address."""
         self.write(f"store {kind} {value}, ptr {self.at(base, offset)}")
-
-    def word(self, name: str) -> Name:
-        """A word of the table, an address."""
-        return self.load("ptr", self._table, 8 * self.layout.words[name])
 
     # ---- control -------------------------------------------------------------------------------
 
@@ -85,7 +87,27 @@ class Writer:
         """Whether two values are equal, an i1."""
         return self.value(f"icmp eq {kind} {a}, {b}")
 
-    # ---- calls ---------------------------------------------------------------------------------
+
+class Writer(Way):
+    """An entry in the making.
+
+    Parameters
+    ----------
+    module : Module
+    layout : Layout
+    name : str
+        Of the function.
+    """
+
+    def __init__(self, module: Module, layout: Layout, name: str) -> None:
+        super().__init__(module, name, _FASTCALL, "ptr")
+        self.layout = layout
+        first = self.load("ptr", "%self", ITEMS)
+        self._table = self.load("ptr", first, DATA)
+
+    def word(self, name: str) -> Name:
+        """A word of the table, an address."""
+        return self.load("ptr", self._table, 8 * self.layout.words[name])
 
     def call(self, name: str, result: str, *arguments: str) -> Name:
         """Call a function whose address is in the table; arguments are "type value"."""
