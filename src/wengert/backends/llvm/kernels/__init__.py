@@ -7,12 +7,16 @@
     matrices.py    one product of matrices: BLAS, or vectors of our own
     letters.py     from index letters to products of matrices
     products.py    matmul, dot, einsum
+    lapack.py      what the kernels of matrices share
+    solving.py     linear systems, inverses, determinants
+    factoring.py   Cholesky, QR
+    spectra.py     eigenvalues, singular values
 
 A kernel is entered under the name of its operation, and writes the inside of one function of the
 module; steps that are alike share that function.
 """
 
-from . import products
+from . import factoring, products, solving, spectra
 from .call import KERNELS, Array, Call, Steps, contiguous, is_served, kernel
 
 __all__ = [
@@ -24,4 +28,7 @@ __all__ = [
     "is_served",
     "kernel",
     "products",
+    "factoring",
+    "solving",
+    "spectra",
 ]

@@ -1,7 +1,8 @@
 """Fortran: calls of BLAS and LAPACK, which take every argument by its address.
 
-    Routine    a caller: `run("gemm", dtype, ...)` writes one call
-    letter     s, d, c or z for a dtype
+    run              writes the call of a routine
+    number, whole    the address of a number
+    check_lengths    the step fails where one does not fit
 
 A number is put into a place on the stack; a constant is one of the module's.  Whole numbers have 32
 bits: a length that has more makes the step fail, and the interpreter says what it can do with it.
@@ -21,7 +22,8 @@ from .loops import kind_of
 
 _LETTERS = {F32: "s", F64: "d", C64: "c", C128: "z"}
 _MOST = 2**31 - 1
-_BLAS = frozenset("gemm gemv ger geru dot dotu trsm syrk herk axpy scal copy nrm2".split())
+_BLAS = frozenset("gemm gemv trsm trsv".split())
+_COMPLEX = {"syevd": "heevd", "orgqr": "ungqr"}  # what is called otherwise
 
 
 def letter(dtype: Dtype) -> str:
@@ -79,13 +81,12 @@ def run(call: Call, s: Section, routine: str, dtype: Dtype, *arguments: Any) -> 
     Parameters
     ----------
     routine : str
-        Without the letter of its dtype; with it for those that have other names for complex
-        numbers ("dsyevd").
+        Without the letter of its dtype, and as it is called for real numbers.
     *arguments
         A letter ("N"), an int or the i64 of a whole number in a pair ("int", name), or a pointer.
     """
     library = "blas" if routine in _BLAS else "lapack"
-    name = letter(dtype) + routine
+    name = letter(dtype) + (_COMPLEX.get(routine, routine) if dtype.kind == "c" else routine)
     symbol = f"{library}.{name}"
     given = [_argument(call, s, a) for a in arguments]
     callee = call.external(symbol, pointers.address_of(symbol), "void", ["ptr"] * len(given))

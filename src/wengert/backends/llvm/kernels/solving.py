@@ -1,0 +1,352 @@
+"""Solving: linear systems, inverses and determinants, by LAPACK's LU factorization.
+
+    solve, inv                 gesv
+    det, slogdet               getrf, and the product of the diagonal
+    det_derivative             of first order: det times inverse; a matrix that is singular or close
+                               to it is left to the interpreter, which looks at singular values
+    solve_triangular           trsm, on the right-hand side in its own order
+
+A singular matrix makes the step fail; the interpreter says so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....core.dims import Length
+from ....ops.factorizations import TRANS
+from ..assembly import Name, Section
+from ..dtypes import F64, Dtype, in_register, part_of
+from ..lane import Lane, Pair
+from . import fortran
+from .call import Array, Call, kernel
+from .lapack import (
+    batches,
+    by_columns,
+    distance,
+    element,
+    fail_if_refused,
+    length,
+    memory,
+    one,
+    working,
+)
+from .loops import (
+    copy,
+    fill,
+    held,
+    is_in_order,
+    moved,
+    nest,
+    offset,
+    place,
+    plus,
+    read,
+    write,
+)
+
+_I32 = np.dtype(np.int32)
+
+
+def _factored(call: Call, s: Section, of: Array, to: Array, pivots: Name, info: Name) -> None:
+    """LU factorization of a copy."""
+    n = of.shape[0]
+    copy(call, s, to, of)
+    near = distance(call, s, n)
+    sizes = (length(call, n), length(call, n))
+    fortran.run(call, s, "getrf", to.dtype, *sizes, to.pointer, near, pivots, info)
+
+
+def _gesv(
+    call: Call, s: Section, a: Array, b: Array, pivots: Name, info: Name
+) -> None:
+    """Solve with a, which is lost, for b, which becomes the solution; both by columns."""
+    n, columns = b.shape
+    near = distance(call, s, n)
+    fortran.run(
+        call,
+        s,
+        "gesv",
+        a.dtype,
+        length(call, n),
+        length(call, columns),
+        a.pointer,
+        near,
+        pivots,
+        b.pointer,
+        near,
+        info,
+    )
+
+
+@kernel("solve", strided=True)
+def solve(call: Call) -> None:
+    """x with a @ x = b."""
+    a, b = call.operands
+    (x,) = call.results
+    vector = len(b.shape) == 1
+    if vector:
+        b = _as_columns(b)
+        x = _as_columns(x)
+    n, columns, dtype = x.shape[-2], x.shape[-1], working(x.dtype)
+    fortran.check_lengths(call, call.number(n), call.number(columns))
+    left = by_columns(memory(call, n * n, dtype), n, n, dtype)
+    right = by_columns(memory(call, n * columns, dtype), n, columns, dtype)
+    pivots, info = memory(call, n, _I32), fortran.whole_cell(call)
+    with batches(call, x, 2) as (s, at):
+        copy(call, s, left, one(call, s, a, at, 2))
+        copy(call, s, right, one(call, s, b, at, 2))
+        _gesv(call, s, left, right, pivots, info)
+        fail_if_refused(call, s, info)
+        copy(call, s, one(call, s, x, at, 2), right)
+
+
+def _as_columns(array: Array) -> Array:
+    """Vectors as matrices with one column."""
+    return array._replace(shape=(*array.shape, 1), strides=(*array.strides, 1))
+
+
+@kernel("inv", strided=True)
+def inv(call: Call) -> None:
+    """The inverse."""
+    (a,), (x,) = call.operands, call.results
+    n, dtype = x.shape[-1], working(x.dtype)
+    fortran.check_lengths(call, call.number(n))
+    inverse = _Inverse(call, n, dtype)
+    with batches(call, x, 2) as (s, at):
+        inverse.write(s, one(call, s, a, at, 2))
+        copy(call, s, one(call, s, x, at, 2), inverse.right)
+
+
+class _Inverse:
+    """Inverses of matrices, one after the other, in `right`."""
+
+    def __init__(self, call: Call, n: Length, dtype: Dtype) -> None:
+        self.call = call
+        self.left = by_columns(memory(call, n * n, dtype), n, n, dtype)
+        self.right = by_columns(memory(call, n * n, dtype), n, n, dtype)
+        self.pivots, self.info = memory(call, n, _I32), fortran.whole_cell(call)
+
+    def write(self, s: Section, a: Array) -> None:
+        """The inverse of a."""
+        call, right = self.call, self.right
+        copy(call, s, self.left, a)
+        fill(call, s, right, 0)
+        with s.loop("0", call.number(right.shape[0])) as (t, i):
+            write(t, place(call, t, right, [i, i]), call.language.constant(1, right.dtype))
+        _gesv(call, s, self.left, right, self.pivots, self.info)
+        fail_if_refused(call, s, self.info)
+
+
+# ---- determinants ------------------------------------------------------------------------------
+
+
+class _Determinant:
+    """Sign and logarithm of determinants, as numpy.linalg computes them, in two cells."""
+
+    def __init__(self, call: Call, n: Length, dtype: Dtype) -> None:
+        self.call, self.n, self.dtype = call, n, dtype
+        fortran.check_lengths(call, call.number(n))
+        self.matrix = by_columns(memory(call, n * n, dtype), n, n, dtype)
+        self.pivots, self.info = memory(call, n, _I32), fortran.whole_cell(call)
+        self.sign, self.log = held(call, dtype), held(call, part_of(dtype))
+
+    def write(self, s: Section, a: Array) -> None:
+        """Fill the cells for one matrix."""
+        call, dtype = self.call, self.dtype
+        language, real = call.language, part_of(self.dtype)
+        _factored(call, s, a, self.matrix, self.pivots, self.info)
+        write(s, self.sign, language.constant(0, dtype))
+        write(s, self.log, language.constant(-np.inf, real))
+        info = s.value(f"load i32, ptr {self.info}")
+        with s.when(s.value(f"icmp eq i32 {info}, 0")) as t:
+            write(t, self.sign, language.constant(1, dtype))
+            write(t, self.log, language.constant(0, real))
+            with t.loop("0", call.number(self.n)) as (u, i):
+                self._diagonal(u, i)
+
+    def _diagonal(self, s: Section, i: Name) -> None:
+        """One element of the diagonal, and whether its row was exchanged."""
+        call, language = self.call, self.call.language
+        x = element(call, s, self.matrix, i, i)
+        size = absolute(x)
+        kept = s.value(f"load i32, ptr {offset(s, self.pivots, i, _I32)}")
+        own = s.value(f"trunc i64 {plus(s, i, '1')} to i32")
+        swapped = s.value(f"icmp ne i32 {kept}, {own}")
+        old = read(language, s, self.sign, self.dtype)
+        direction = _divided(x, size)
+        new = _product(old, direction)
+        flag = Lane(language, s, swapped, np.dtype(bool), 1)
+        write(s, self.sign, _negative_if(flag, new))
+        total = read(language, s, self.log, size.dtype)
+        write(s, self.log, total + language.unary("log", size))
+
+    def value(self, s: Section) -> Any:
+        """sign * exp(log)."""
+        language = self.call.language
+        size = language.unary("exp", read(language, s, self.log, part_of(self.dtype)))
+        sign = read(language, s, self.sign, self.dtype)
+        if type(sign) is Pair:
+            return Pair(language, sign.real * size, sign.imag * size, self.dtype)
+        return sign * size
+
+
+def absolute(x: Any) -> Any:
+    """The size of a number, without overflow between."""
+    language = x.language
+    if type(x) is not Pair:
+        return language.unary("absolute", x)
+    one, two = language.unary("absolute", x.real), language.unary("absolute", x.imag)
+    big, small = language.binary("maximum", one, two), language.binary("minimum", one, two)
+    safe = language.where(language.binary("equal", big, 0.0), 1.0, big)
+    ratio = small / safe
+    return big * language.unary("sqrt", 1.0 + ratio * ratio)
+
+
+def _divided(x: Any, size: Any) -> Any:
+    if type(x) is Pair:
+        return Pair(x.language, x.real / size, x.imag / size, x.dtype)
+    return x.language.binary("copysign", x / size, x)
+
+
+def _product(x: Any, y: Any) -> Any:
+    if type(x) is not Pair:
+        return x * y
+    real = x.real * y.real - x.imag * y.imag
+    return Pair(x.language, real, x.real * y.imag + x.imag * y.real, x.dtype)
+
+
+def _negative_if(flag: Any, x: Any) -> Any:
+    if type(x) is Pair:
+        parts = [_negative_if(flag, p) for p in (x.real, x.imag)]
+        return Pair(x.language, parts[0], parts[1], x.dtype)
+    return x.language.select(flag, -x, x)
+
+
+@kernel("det", strided=True)
+def det(call: Call) -> None:
+    """The determinant."""
+    (a,), (x,) = call.operands, call.results
+    found = _Determinant(call, a.shape[-1], working(x.dtype))
+    with batches(call, x, 0) as (s, at):
+        found.write(s, one(call, s, a, at, 2))
+        write(s, place(call, s, x, at), call.language.cast(found.value(s), x.dtype))
+
+
+@kernel("slogdet", strided=True)
+def slogdet(call: Call) -> None:
+    """Sign and logarithm of the determinant."""
+    (a,), (sign, log) = call.operands, call.results
+    found = _Determinant(call, a.shape[-1], working(sign.dtype))
+    with batches(call, sign, 0) as (s, at):
+        found.write(s, one(call, s, a, at, 2))
+        language = call.language
+        for target, cell, dtype in ((sign, found.sign, found.dtype), (log, found.log, F64)):
+            value = language.cast(read(language, s, cell, dtype), target.dtype)
+            write(s, place(call, s, target, at), value)
+
+
+@kernel("det_derivative", strided=True, serves=lambda node: len(node.inputs) == 1)
+def det_derivative(call: Call) -> None:
+    """The cofactors of regular matrices: det(a) inv(a).T."""
+    (a,), (x,) = call.operands, call.results
+    n, dtype = x.shape[-1], working(x.dtype)
+    found, inverse = _Determinant(call, n, dtype), _Inverse(call, n, dtype)
+    real = part_of(dtype)
+    limit = 0.01 / float(np.finfo(x.dtype).eps)
+    with batches(call, x, 2) as (s, at):
+        given = one(call, s, a, at, 2)
+        inverse.write(s, given)
+        found.write(s, given)
+        copy(call, s, inverse.left, given)
+        condition = _one_norm(call, s, inverse.left) * _one_norm(call, s, inverse.right)
+        count = call.language.converted("sitofp", _whole_lane(call, s, n), real)
+        sound = call.language.binary("less", condition * count, call.language.constant(limit, real))
+        call.fail_if(s.value(f"xor i1 {sound.name}, true"), 1, s)
+        scale = found.value(s)
+        target, source = one(call, s, x, at, 2), inverse.right
+        with nest(s, [call.number(n)] * 2) as (t, (i, j)):
+            term = _product(moved(t, scale), element(call, t, source, j, i))
+            write(t, place(call, t, target, [i, j]), call.language.cast(term, x.dtype))
+
+
+def _whole_lane(call: Call, s: Section, n: Length) -> Lane:
+    name = s.value(f"add i64 {call.number(n)}, 0")
+    return Lane(call.language, s, name, np.dtype(np.int64), 1)
+
+
+def _one_norm(call: Call, s: Section, matrix: Array) -> Any:
+    """The largest sum of sizes in a column; NaN if there is one."""
+    language, real = call.language, part_of(matrix.dtype)
+    most, total = held(call, real), held(call, real)
+    write(s, most, language.constant(0, real))
+    rows, columns = (call.number(n) for n in matrix.shape)
+    with s.loop("0", columns) as (t, j):
+        write(t, total, language.constant(0, real))
+        with t.loop("0", rows) as (u, i):
+            size = absolute(element(call, u, matrix, i, j))
+            write(u, total, read(language, u, total, real) + size)
+        before = read(language, t, most, real)
+        write(t, most, language.binary("maximum", before, read(language, t, total, real)))
+    return read(language, s, most, real)
+
+
+# ---- triangles ---------------------------------------------------------------------------------
+
+
+@kernel("solve_triangular", strided=True)
+def solve_triangular(call: Call) -> None:
+    """x with op(a) @ x = b, a triangular.
+
+    In NumPy's order BLAS sees x.T and a.T: x.T @ op(a).T = b.T is solved from the right.
+    """
+    a, b = call.operands
+    (x,) = call.results
+    if len(b.shape) == 1:
+        b, x = _as_columns(b), _as_columns(x)
+    n, columns, dtype = x.shape[-2], x.shape[-1], x.dtype
+    fortran.check_lengths(call, call.number(n), call.number(columns))
+    lower, unit = bool(call.params.get("lower", False)), bool(call.params.get("unit_diagonal"))
+    way = TRANS[call.params.get("trans", 0)]
+    in_place = a.dtype == dtype and is_in_order(a._replace(shape=a.shape[-2:], strides=a.strides[-2:]))
+    own = "" if in_place else memory(call, n * n, dtype)
+    with batches(call, x, 2) as (s, at):
+        left, target = one(call, s, a, at, 2), one(call, s, x, at, 2)
+        if not in_place:
+            ordered = Array(own, (n, n), (n, 1), dtype)
+            copy(call, s, ordered, left)
+            left = ordered
+        if not unit:
+            _fail_at_zero(call, s, left)
+        copy(call, s, target, one(call, s, b, at, 2))
+        fortran.run(
+            call,
+            s,
+            "trsm",
+            dtype,
+            "R",
+            "U" if lower else "L",
+            "NTC"[way],
+            "U" if unit else "N",
+            length(call, columns),
+            length(call, n),
+            fortran.number(call, 1, dtype),
+            left.pointer,
+            distance(call, s, n),
+            target.pointer,
+            distance(call, s, columns),
+        )
+
+
+def _fail_at_zero(call: Call, s: Section, a: Array) -> None:
+    """Fail if an element of the diagonal is zero."""
+    with s.loop("0", call.number(a.shape[0])) as (t, i):
+        x = element(call, t, a, i, i)
+        parts = [x.real, x.imag] if type(x) is Pair else [x]
+        flags = [t.value(f"fcmp oeq {in_register(p.dtype)} {p.name}, 0.0") for p in parts]
+        name = flags[0] if len(flags) == 1 else t.value(f"and i1 {flags[0]}, {flags[1]}")
+        call.fail_if(name, 1, t)
+
+

@@ -1,0 +1,125 @@
+"""Linear systems, inverses and determinants as kernels, compared with the interpreter's run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from kernel_driver import agree, run  # noqa: E402
+
+from wengert.core.op import lookup
+
+import wengert  # noqa: F401, I001 - enters the operations
+
+DTYPES = ["f4", "f8", "c8", "c16", "i4", "?"]
+
+
+def draw(rng, shape, dtype):
+    """Matrices away from singular ones."""
+    dtype = np.dtype(dtype)
+    x = rng.normal(size=shape)
+    if dtype.kind == "c":
+        x = x + 1j * rng.normal(size=shape)
+    if dtype.kind in "iu":
+        x = rng.integers(-5, 6, shape)
+    if dtype.kind == "b":
+        x = rng.random(shape) < 0.3
+    if len(shape) > 1 and shape[-1] == shape[-2]:
+        x = np.tril(x) | np.eye(shape[-1], dtype=bool) if dtype.kind == "b" else x + 11 * np.eye(shape[-1])
+    return x.astype(dtype)
+
+
+def check(name, *operands, strided=False, tolerance=None, **params):
+    with np.errstate(all="ignore"):
+        wanted = lookup(name).run(*operands, **params)
+    wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+    status, found = run(name, *operands, outputs=wanted, strided=strided, **params)
+    assert status == 0
+    for x, y in zip(found, wanted, strict=True):
+        agree(x, y, tolerance)
+
+
+def refused(name, *operands, outputs, **params):
+    """Whether the step fails."""
+    return run(name, *operands, outputs=outputs, **params)[0] == 1
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_solve(dtype):
+    rng = np.random.default_rng(0)
+    for a, b in [((4, 4), (4,)), ((4, 4), (4, 3)), ((2, 3, 3), (2, 3, 2)), ((2, 1, 3, 3), (4, 3, 1)),
+                 ((2, 3, 3), (3,)), ((0, 0), (0, 2)), ((0, 3, 3), (3,)), ((3, 3), (3, 0)), ((20, 20), (20, 5))]:
+        check("solve", draw(rng, a, dtype), draw(rng, b, dtype))
+    check("solve", draw(rng, (3, 3), dtype), rng.normal(size=3).astype("f4"))
+    check("solve", draw(rng, (3, 3), dtype).T, draw(rng, (6, 6), dtype)[::2, 1:4], strided=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["inv", "det", "slogdet", "det_derivative"])
+def test_one_matrix(name, dtype):
+    rng = np.random.default_rng(1)
+    if name == "det_derivative" and np.dtype(dtype).kind not in "fc":
+        dtype = np.float64  # a derivative is of real or complex matrices
+    for shape in [(3, 3), (1, 1), (0, 0), (2, 3, 4, 4), (0, 2, 2), (20, 20)]:
+        check(name, draw(rng, shape, dtype))
+    x = draw(rng, (2, 3, 3), dtype)
+    check(name, x.mT, strided=True)
+    check(name, x[:, ::-1][:, :, [2, 1, 0]][::-1], strided=True)
+
+
+def test_signs_of_determinants():
+    rng = np.random.default_rng(2)
+    for _ in range(10):
+        x = rng.normal(size=(5, 5))
+        check("det", x)
+        check("slogdet", x)
+        check("slogdet", x + 1j * rng.normal(size=(5, 5)))
+    check("det", np.diag([1e200, 1e200, 1e-300]))
+    check("det", np.array([[1.0, np.nan], [2.0, 1.0]]))
+
+
+def test_singular_matrices():
+    flat = np.outer([1.0, 2.0], [3.0, 6.0])
+    check("det", np.zeros((3, 3)))
+    check("det", flat)
+    check("slogdet", flat)
+    check("slogdet", flat * 1j)
+    for name in ("inv", "det_derivative"):
+        assert refused(name, flat, outputs=[flat])
+        assert refused(name, np.stack([np.eye(2), flat]), outputs=[np.stack([flat, flat])])
+    assert refused("solve", flat, np.ones(2), outputs=[np.ones(2)])
+    near = np.array([[1.0, 1.0], [1.0, 1.0 + 1e-15]])
+    assert refused("det_derivative", near, outputs=[near])
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16", "i8"])
+@pytest.mark.parametrize("trans", [0, 1, 2])
+@pytest.mark.parametrize("lower", [False, True])
+def test_triangles(dtype, trans, lower):
+    rng = np.random.default_rng(3)
+    flags = {"trans": trans, "lower": lower}
+    for a, b in [((4, 4), (4,)), ((4, 4), (4, 3)), ((2, 3, 3), (2, 3, 2)), ((2, 1, 3, 3), (4, 3, 1)),
+                 ((0, 0), (0,)), ((3, 3), (3, 0)), ((0, 3, 3), (3,))]:
+        check("solve_triangular", draw(rng, a, dtype), draw(rng, b, dtype), **flags)
+    x = draw(rng, (2, 5, 5), dtype)
+    flags["unit_diagonal"] = True
+    check("solve_triangular", x, draw(rng, (5, 2), dtype), tolerance=1e-3, **flags)
+    check("solve_triangular", x.mT, draw(rng, (2, 5), dtype).T, strided=True, tolerance=1e-3, **flags)
+
+
+def test_triangles_of_two_dtypes():
+    rng = np.random.default_rng(4)
+    check("solve_triangular", draw(rng, (3, 3), "f4"), draw(rng, (3,), "f8"))
+    check("solve_triangular", draw(rng, (3, 3), "f8"), draw(rng, (3, 2), "c8"), trans="C")
+
+
+def test_a_zero_on_the_diagonal():
+    a = np.triu(np.ones((3, 3)))
+    a[1, 1] = 0.0
+    assert refused("solve_triangular", a, np.ones(3), outputs=[np.ones(3)])
+    check("solve_triangular", a, np.ones(3), unit_diagonal=True)
+    assert refused("solve_triangular", a * 1j, np.ones(3), outputs=[np.ones(3) * 1j])
