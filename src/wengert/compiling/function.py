@@ -157,6 +157,7 @@ class Jitted:
         args, kwargs = call.specs(shapes)
         positions, static = _pinned(call)
         guards: list[Any] = []
+        grads: list[Any] = []
         self._traces += 1
         try:
             with undrawn(self._fun, [x for x in call.leaves if not isinstance(x, Handle)]):
@@ -169,12 +170,13 @@ class Jitted:
                     static=static,
                     name=self.__name__,
                     guards=guards,
+                    grads=grads,
                 )
             if options["simplify"]:
                 graph = graph.simplify()
             backend = self._backend()
             _check_islands(backend, graph, options["islands"])
-            return Compiled(graph, backend, options["simplify"], guards)
+            return Compiled(graph, backend, options["simplify"], guards, grads)
         except RecursionError as error:
             raise self._endless() from error
         finally:

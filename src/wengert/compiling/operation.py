@@ -37,12 +37,12 @@ def extras_of(graph: Graph) -> tuple[Node, ...]:
     return (*graph.variables, *(n for n in graph.nodes if n.op is CAPTURED))
 
 
-def closed(graph: Graph) -> Graph:
-    """The outputs alone, as a graph of the inputs and then of all leaves from outside."""
+def closed(graph: Graph, count: int) -> Graph:
+    """The first outputs alone, as a graph of the inputs and then of all leaves from outside."""
     place = {n: placeholder(n.spec, n.name) for n in extras_of(graph)}
     lines = rebuilt(graph.nodes, place)
     return Graph(
-        *[lines[n] for n in graph.outputs],
+        *[lines[n] for n in graph.outputs[:count]],
         inputs=[*[lines[n] for n in graph.inputs], *place.values()],
         name=graph.name,
     )

@@ -17,10 +17,12 @@ from ..core.handle import Handle, wrap
 from ..core.node import INPUT, Discrete, Node, constant
 from ..core.recording import Changes
 from ..core.spec import unweakened
+from ..errors import TraceError, at, user_line
 from ..graphs import Graph
 from ..graphs.calling import restored
 from .operation import GraphOperation, closed, extras_of
 
+Grads = Sequence[tuple[Any, bool, bool]]  # tensor, whether something is left, and in place of all
 Guards = Sequence[tuple[Callable[[], Any], Any]]
 
 
@@ -36,14 +38,21 @@ class Compiled:
         Whether it is a part of a graph that somebody builds by hand: it cannot run.
     """
 
-    def __init__(self, graph: Graph, backend: Backend, simplify: bool, guards: Guards = ()) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        backend: Backend,
+        simplify: bool,
+        guards: Guards = (),
+        grads: Grads = (),
+    ) -> None:
         self.graph, self.backend = graph, backend
-        self._simplify, self._guards = simplify, guards
+        self._simplify, self._guards, self._grads = simplify, guards, grads
         self._seen = -1, False  # at which count of changes, and whether it was valid
         fed = set(graph.inputs)
         self.is_inline = any(n.op is INPUT and n.is_traced and n not in fed for n in graph.nodes)
         self._extras = extras_of(graph)
-        self._acts = bool(graph.updates or graph.effects)
+        self._acts = bool(graph.updates or graph.effects or grads)
         self.is_plain = not self._extras
         if self.is_inline:
             return
@@ -52,6 +61,7 @@ class Compiled:
         results = graph.structure[1]
         self.is_single = results.structure.is_leaf() and results.live[0]
         self._is_tuple = results.structure == _flat(len(results.live)) and all(results.live)
+        self._count = sum(results.live)  # behind them are gradients
         self._reached = _reached(graph, (*graph.inputs, *self._extras))
 
     def entry(self, otherwise: Callable[..., Any]) -> Callable[..., Any] | None:
@@ -80,16 +90,26 @@ class Compiled:
         if handles or self._extras:
             return self._with_history(fed)
         found = self._executable(fed)
+        if self._grads:
+            found = self._left(found)
         if self.is_single:
             return found[0]
         return tuple(found) if self._is_tuple else restored(self.graph.structure[1], found)
 
     def _with_history(self, fed: Sequence[Any]) -> Any:
         """The result as tensors, recorded if anything that takes part is."""
-        if not self.graph.outputs:
-            return restored(self.graph.structure[1], self._executable(list(map(_plain, fed))))
+        if self._grads and any(isinstance(x, Handle) and type(x.node) is Node for x in fed):
+            raise TraceError(
+                f"{self.graph.name} calls backward(), and was given a tensor that requires a "
+                "gradient, which would get none. Give it x.detach(), or let the function find the "
+                f"tensor outside, as it does parameters{at(user_line())}."
+            )
+        if not self._count:
+            found = self._left(self._executable(list(map(_plain, fed))))
+            return restored(self.graph.structure[1], found)
         if self._operation is None:
-            self._operation = GraphOperation(closed(self.graph), self.backend, self._simplify)
+            graph = closed(self.graph, self._count)
+            self._operation = GraphOperation(graph, self.backend, self._simplify)
         op = self._operation
         owners = iter(self._executable.owners)
         operands: list[Any] = list(fed)
@@ -98,7 +118,7 @@ class Compiled:
             operands.append(wrap(next(owners).node if source is None else source))
         run: Any = None
         if self._acts:
-            found = self._executable(list(map(_plain, fed)))
+            found = self._left(self._executable(list(map(_plain, fed))))
             value = tuple(found) if op.several else found[0]
 
             def run(*_: Any) -> Any:
@@ -106,9 +126,21 @@ class Compiled:
 
         out = apply(op, operands, run=run)
         outs = out if op.several else (out,)
-        triples = zip(outs, self.graph.outputs, self._reached, strict=True)
+        triples = zip(outs, self.graph.outputs, self._reached, strict=False)
         made = [_as_eager(x, n, [operands[k] for k in reached]) for x, n, reached in triples]
         return made[0] if self.is_single else restored(self.graph.structure[1], made)
+
+    def _left(self, found: list[Any]) -> list[Any]:
+        """The results of a run without the gradients behind them, which go where they belong."""
+        if not self._grads:
+            return found
+        values = iter(found[self._count :])
+        for tensor, leaves, was_set in self._grads:
+            new = wrap(constant(next(values))) if leaves else None
+            old = None if was_set else tensor.grad
+            if new is not None or was_set:
+                tensor.grad = new if old is None else old + new
+        return found[: self._count]
 
 
 def _flat(count: int) -> Any:

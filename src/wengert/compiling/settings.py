@@ -1,6 +1,7 @@
 """Settings: which backend compiles, and how many programs are kept.
 
-One place to change them, for the whole library.
+One place to change them, for the whole library.  What is kept is bounded everywhere: a function
+that is called in ever new ways compiles ever again, and takes no more memory for it.
 """
 
 from __future__ import annotations

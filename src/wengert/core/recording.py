@@ -85,6 +85,11 @@ class Session:
         Variables will have other values whenever the list runs: none is looked at.
     isolated : bool
         Writing to traced values from outside is noted in `written`, too.
+    grads : dict
+        Tensors whose ``.grad`` has been written to, with the gradient they had, and whether it was
+        set before anything was added to it.
+    added : set
+        Tensors to whose gradient something has been added.
     guards : list of (callable, object)
         What the function was told that is not an argument: how to ask again, and the answer.
     where, level
@@ -103,6 +108,8 @@ class Session:
         self.views: dict[Any, Any] = {}
         self.reads: list[tuple[Any, str, str]] = []
         self.guards: list[tuple[Callable[[], Any], Any]] = []
+        self.grads: dict[Any, tuple[Any, bool]] = {}
+        self.added: set[Any] = set()
 
     def enter(self, node: Any) -> None:
         """The lines to come stem from this one."""
@@ -118,10 +125,16 @@ class Session:
         finally:
             self.where, self.level = outside
 
+    def grads_left(self) -> list[tuple[Any, Any, bool]]:
+        """Tensors, the gradients they have now, and whether these were set before added to."""
+        return [(x, x._grad, was_set) for x, (_, was_set) in self.grads.items()]
+
     def put_back(self) -> None:
         """Give what has been written to the nodes that it had."""
         for handle, node in (self.views | self.written).items():
             handle.node = node
+        for handle, (grad, _) in self.grads.items():
+            handle._grad = grad
 
 
 _session: Blocks[Session | None] = Blocks("wengert_session", None)

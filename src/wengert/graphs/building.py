@@ -23,7 +23,7 @@ from ..core.rebuild import settled
 from ..core.recording import Session, enable_grad, tracing
 from ..core.spec import Spec
 from ..core.tracing import placeholder
-from ..errors import DtypeError, GraphError, StructureError, at, user_line
+from ..errors import DtypeError, GraphError, StructureError, TraceError, at, user_line
 from .calling import Results, Signature, Static
 
 AnyGraph = TypeVar("AnyGraph", bound=Graph)
@@ -40,6 +40,7 @@ def built(
     names: Sequence[str] | None = None,
     name: str | None = None,
     guards: list[Any] | None = None,
+    grads: list[Any] | None = None,
 ) -> AnyGraph:
     """The graph of a function for given arguments.
 
@@ -57,6 +58,10 @@ def built(
         Of the graph; by default that of `fun`.
     guards : list, optional
         Where to put what else it was built for (`Session.guards`).
+    grads : list, optional
+        Where to put the tensors whose ``.grad`` it writes to, whether it leaves something there,
+        and whether in the place of what was there before. What is left are more outputs, behind
+        the others.
     """
     what = name or name_of(fun)
     since = next_serial()
@@ -69,12 +74,14 @@ def built(
         session.general = True
         out = fun(*full, **more)
         updates = _updates(session)
+        left = _gradients(session, what, grads)
     if guards is not None:
         guards += session.guards
     leaves, structure = tree.flatten(out)
     live = tuple(_is_output(x, what) for x in leaves)
     graph = cls(
         *[x for x, is_live in zip(leaves, live, strict=True) if is_live],
+        *left,
         inputs=inputs.nodes,
         updates=updates,
         effects=session.effects,
@@ -166,6 +173,27 @@ def _is_output(x: Any, what: str) -> bool:
 def _updates(session: Session) -> dict[Node, Node]:
     """For each variable written to while tracing its line and that of its new value."""
     return {old: handle.node for handle, old in session.written.items()}
+
+
+def _gradients(session: Session, what: str, grads: list[Any] | None) -> list[Any]:
+    """The gradients that the function leaves in tensors from outside, as outputs."""
+    left = session.grads_left()
+    found = [g for _, g, _ in left if g is not None]
+    if found and grads is None:
+        raise TraceError(
+            f"{what} leaves gradients in .grad of tensors from outside, which a graph does not do. "
+            "Return them and call zero_grad(), or compile the function with wengert.jit"
+            f"{at(user_line())}."
+        )
+    if any(type(g.node) is Node and g.node.args for g in found):
+        raise TraceError(
+            f"{what} leaves gradients with a history (create_graph=True) in .grad, where a "
+            "compiled function can leave values only. Call zero_grad() at its end"
+            f"{at(user_line())}."
+        )
+    if grads is not None:
+        grads += [(x, g is not None, was_set) for x, g, was_set in left]
+    return found
 
 
 def parameter_names(fun: Any, count: int) -> list[str]:

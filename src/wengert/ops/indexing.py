@@ -423,5 +423,6 @@ def replaced(x: Any, v: Any, template: Any, operands: Any) -> Any:
         return array
 
     out = apply(setitem, args, params, overwrite)
-    out.node.version = states[0]
+    if states:  # not while a graph is built
+        out.node.version = states[0]
     return out

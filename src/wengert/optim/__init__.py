@@ -3,6 +3,7 @@
 optimizer.py   Optimizer: parameter groups, zero_grad, state_dict
 sgd.py         SGD: steepest descent, momentum, Nesterov
 adam.py        Adam, AdamW
+held.py        what is remembered, as variables of compiled steps
 """
 
 from .adam import Adam, AdamW

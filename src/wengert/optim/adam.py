@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .optimizer import Optimizer, Options, State, require
+from .optimizer import Optimizer, Options, State, as_like, require
 
 
 class Adam(Optimizer):
@@ -77,19 +77,21 @@ class Adam(Optimizer):
             self,
         )
 
+    def begin(self, p: Any, options: Options) -> State:
+        """Both means are zero."""
+        return {"step": 0, "mean": np.zeros_like(p), "square": np.zeros_like(p.real)}
+
     def update(self, p: Any, g: Any, state: State, options: Options) -> Any:
         """-lr times the mean gradient over the root of the mean square."""
         lr, (b1, b2), decay = options["lr"], options["betas"], options["weight_decay"]
         if decay and not self.decoupled:
             g = g + decay * p
-        if not state:
-            state.update(step=0, mean=np.zeros_like(g), square=np.zeros_like(g.real))
         state["step"] += 1
         state["mean"] = b1 * state["mean"] + (1 - b1) * g
         square = g * g if g.dtype.kind != "c" else (g * g.conj()).real
         state["square"] = b2 * state["square"] + (1 - b2) * square
-        mean = state["mean"] / (1 - b1 ** state["step"])
-        root = np.sqrt(state["square"] / (1 - b2 ** state["step"]))
+        mean = state["mean"] / as_like(1 - b1 ** state["step"], square)
+        root = np.sqrt(state["square"] / as_like(1 - b2 ** state["step"], square))
         change = -lr * mean / (root + options["eps"])
         return change - lr * decay * p if decay and self.decoupled else change
 

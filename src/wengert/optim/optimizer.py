@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
 from ..core.handle import Handle, value_of
-from ..core.recording import no_grad
+from ..core.recording import no_grad, session
 from ..errors import ArgumentError, StructureError, at, user_line
+from .held import Group, held_step, is_held, plain, restore, value_before
 
 State = dict[str, Any]
 Options = dict[str, Any]
@@ -48,7 +47,7 @@ class Optimizer:
     """
 
     def __init__(self, params: Iterable[Any], **defaults: Any) -> None:
-        self.param_groups: list[Options] = []
+        self.param_groups: list[Group] = []
         self._defaults = defaults
         self._state: dict[int, State] = {}
         entries: list[Any] = [params] if isinstance(params, Handle) else list(params)
@@ -87,7 +86,7 @@ class Optimizer:
                 )
             known.add(id(p))
         self.check(options)
-        self.param_groups.append(options)
+        self.param_groups.append(Group(options))
 
     def parameters(self) -> list[Any]:
         """All parameters, in order."""
@@ -111,6 +110,19 @@ class Optimizer:
 
     # ---- stepping ------------------------------------------------------------------------------
 
+    def begin(self, p: Any, options: Options) -> State:
+        """What is remembered of a parameter before the first step: arrays and whole numbers.
+
+        An optimiser that states it can take its steps in a compiled function (`wengert.jit`).
+
+        Parameters
+        ----------
+        p : array
+        options : dict
+            Of its group.
+        """
+        return {}
+
     def update(self, p: Any, g: Any, state: State, options: Options) -> Any:
         """The change of a parameter: an array that is added to it.
 
@@ -119,7 +131,7 @@ class Optimizer:
         p, g : array
             Value and gradient. Neither may be changed in place.
         state : dict
-            What is remembered of this parameter; empty at first.
+            What is remembered of this parameter; at first what `begin` says.
         options : dict
             Of its group.
         """
@@ -135,8 +147,13 @@ class Optimizer:
             for p in group["params"]:
                 if p.grad is None:
                     continue
-                state = self._state.setdefault(id(p), {})
-                p += self.update(value_of(p), value_of(p.grad), state, group)
+                state = self._state.get(id(p))
+                if not state:
+                    state = self._state[id(p)] = self.begin(value_before(p), group)
+                if session() is not None or is_held(state):
+                    held_step(self, p, state, group)
+                else:
+                    p += self.update(value_of(p), value_of(p.grad), state, group)
 
     def zero_grad(self) -> None:
         """Forget the gradients of all parameters."""
@@ -147,8 +164,8 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """What is needed to go on later: options, and what is remembered, by position."""
-        groups = [{k: v for k, v in g.items() if k != "params"} for g in self.param_groups]
-        states = [_copied(self._state.get(id(p), {})) for p in self.parameters()]
+        groups = [{k: v for k, v in g.plain().items() if k != "params"} for g in self.param_groups]
+        states = [plain(self._state.get(id(p), {})) for p in self.parameters()]
         return {"groups": groups, "states": states}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -169,14 +186,17 @@ class Optimizer:
             )
         for group, options in zip(self.param_groups, groups, strict=True):
             group.update(options)
-        self._state = {id(p): _copied(s) for p, s in zip(parameters, states, strict=True)}
+        self._state = {
+            id(p): restore(self._state.get(id(p), {}), s)
+            for p, s in zip(parameters, states, strict=True)
+        }
 
     def __getstate__(self) -> dict[str, Any]:
         # Memory addresses mean nothing after pickling: what is remembered goes by position.
         return {
             "param_groups": self.param_groups,
             "_defaults": self._defaults,
-            "_state": [self._state.get(id(p), {}) for p in self.parameters()],
+            "_state": [plain(self._state.get(id(p), {})) for p in self.parameters()],
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -185,7 +205,7 @@ class Optimizer:
 
     def __repr__(self) -> str:
         groups = [
-            ", ".join(f"{k}={v}" for k, v in g.items() if k != "params")
+            ", ".join(f"{k}={v}" for k, v in g.plain().items() if k != "params")
             + f", {len(g['params'])} parameters"
             for g in self.param_groups
         ]
@@ -202,5 +222,10 @@ def require(options: Options, name: str, holds: Any, demand: str, owner: Any) ->
         )
 
 
-def _copied(state: State) -> State:
-    return {k: np.array(v) if isinstance(v, np.ndarray) else v for k, v in state.items()}
+def as_like(number: Any, x: Any) -> Any:
+    """A number computed from what is remembered, in the dtype of an array.
+
+    In a compiled step it is an array without axes, which would widen others; eagerly it is a
+    number of Python, which does not.
+    """
+    return number.astype(x.dtype) if hasattr(number, "astype") else number

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from ..errors import ArgumentError, at, user_line
 from .optimizer import Optimizer, Options, State, require
 
@@ -73,6 +75,10 @@ class SGD(Optimizer):
                 f"momentum. Give it some, 0.9 for example{at(user_line())}."
             )
 
+    def begin(self, p: Any, options: Options) -> State:
+        """No velocity."""
+        return {"velocity": np.zeros_like(p)} if options["momentum"] else {}
+
     def update(self, p: Any, g: Any, state: State, options: Options) -> Any:
         """-lr times the gradient, or what momentum makes of it."""
         lr, momentum, decay = options["lr"], options["momentum"], options["weight_decay"]
@@ -80,7 +86,5 @@ class SGD(Optimizer):
             g = g + decay * p
         if not momentum:
             return -lr * g
-        v = state.get("velocity")
-        v = g if v is None else momentum * v + g
-        state["velocity"] = v
+        v = state["velocity"] = momentum * state["velocity"] + g
         return -lr * (g + momentum * v) if options["nesterov"] else -lr * v

@@ -4,6 +4,7 @@ protocols.py   NumPy's protocols: which function of ours stands for which of Num
 operators.py   + - * / @ ** == < ..., in-place and reflected forms, x[i], x[i] = v
 methods.py     NumPy's methods and attributes
 gradients.py   .grad, .backward(), hooks, leaves: PyTorch's names
+traced_gradients.py   the same while a function is compiled
 operands.py    what may stand beside a tensor, and as what it is taken
 tensor.py      the class made of these, conversion, printing, copying, pickling
 """

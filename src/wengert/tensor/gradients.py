@@ -21,7 +21,7 @@ from ..autodiff.reverse import pullback, vjp_from_jvp
 from ..autodiff.tape import tape_between, tape_to_owners
 from ..core import recording, tree
 from ..core.apply import PART
-from ..core.handle import Handle, held, leaf, value_of, wrap
+from ..core.handle import Handle, held, leaf, shape_of, value_of, wrap
 from ..core.node import NO_PARAMS, RELEASED, Discrete, Node, constant, owner_of
 from ..core.op import Sweep, lookup
 from ..errors import (
@@ -33,6 +33,7 @@ from ..errors import (
     at,
     user_line,
 )
+from .traced_gradients import check_backward, check_owners, check_read, deposit, note_set
 
 _hook_number = itertools.count(1).__next__
 
@@ -127,6 +128,8 @@ class Gradients:
     @property
     def grad(self) -> Any:
         """The gradient that `backward` has accumulated here, or None."""
+        if recording.switches.count:
+            check_read(self)
         return getattr(self, "_grad", None)
 
     @grad.setter
@@ -138,6 +141,8 @@ class Gradients:
                     f"grad has shape {value.shape}, the tensor {self.shape}. "  # type: ignore[attr-defined]
                     f"A gradient has the shape of its tensor{at(user_line())}."
                 )
+        if recording.switches.count:
+            note_set(self)
         self._grad = value
 
     @property
@@ -213,7 +218,7 @@ class Gradients:
 
     def zero_grad(self) -> None:
         """Forget the accumulated gradient."""
-        self._grad = None
+        self.grad = None
 
     def retain_grad(self) -> None:
         """Also fill `.grad` of this result of an operation, in later `backward` calls."""
@@ -274,12 +279,7 @@ class Gradients:
         Tensor([2., 4.], dtype=float64)
         """
         node = self.node
-        if node.is_traced:
-            raise TraceError(
-                f"backward() of {node.spec}, whose value is not known while a graph is built. Take "
-                "derivatives of functions, wengert.grad(loss)(w), in the graph too, or of the "
-                f"graph when it is finished, graph.grad(){at(user_line())}."
-            )
+        check_backward(self)
         if type(node) is not Node:
             raise NotDifferentiableError(
                 "backward() of a tensor that does not require a gradient: nothing it was computed "
@@ -289,6 +289,7 @@ class Gradients:
         seed = _seed(node, gradient)
         if inputs is None:
             tape, owners = tape_to_owners(node)
+            check_owners(node, owners)
         else:
             owners = [t.node for t in inputs]
             if any(type(n) is not Node for n in owners):
@@ -301,31 +302,33 @@ class Gradients:
             bars = pullback({node: seed}, owners, create_graph, tape)
         for n, bar in zip(owners, bars, strict=True):
             owner = _handle(n) if inputs is None else inputs[owners.index(n)]
-            if bar is not None:
+            if bar is not None and node.is_traced:
+                deposit(owner, bar, create_graph)
+            elif bar is not None:
                 _deposit(owner, bar)
-        if retain_graph is False:
+        if retain_graph is False and not node.is_traced:
             handle: Any = self
             handle.node = Node(RELEASED, (), NO_PARAMS, node.value)
 
 
 def _seed(node: Node, gradient: Any) -> Any:
-    value = node.value
+    spec = node.spec
     if gradient is None:
-        if np.size(value) != 1 or np.asarray(value).dtype.kind == "c":
+        if spec.size != 1 or spec.dtype.kind == "c":
             raise NotScalarError(
                 f"backward() of {node.spec}: only one real number has a gradient without being "
                 "told in which direction. Sum it, or pass gradient= an array of its shape"
                 f"{at(user_line())}."
             )
-        return np.ones_like(value)
+        return np.ones(spec.shape, spec.dtype)[()]
     t = gradient if isinstance(gradient, Handle) else np.asarray(gradient)
-    shape = np.shape(value_of(t))
-    if shape != np.shape(value):
+    shape = shape_of(t)
+    if shape != spec.shape:
         raise ShapeError(
-            f"backward(gradient=...): it has shape {shape}, the tensor {np.shape(value)}. Give "
+            f"backward(gradient=...): it has shape {shape}, the tensor {spec.shape}. Give "
             f"them the same shape{at(user_line())}."
         )
-    return cast(t, np.asarray(value).dtype)
+    return cast(t, spec.dtype)
 
 
 def _deposit(owner: Any, bar: Any) -> None:

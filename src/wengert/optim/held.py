@@ -1,0 +1,150 @@
+"""Held: what an optimiser knows, as variables, so that compiled functions read and write it.
+
+Eagerly an optimiser remembers plain arrays.  The first time that a step is traced (`wengert.jit`)
+they become variables for good: the graph reads them at each run, and writes them after it.  So does
+the rate, which changes as training goes on; other options are a part of the program, and a change
+of one has it built again.
+
+    Group       the options of some parameters
+    held_step   a step of one parameter on variables, traced or not
+    plain       what is remembered, as plain arrays
+    restore     values for what is remembered
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..core.handle import Handle, is_traced, rebind, value_of, wrap
+from ..core.node import constant
+from ..core.recording import Changes, no_grad, session
+from ..errors import ArgumentError, at, user_line
+from ..graphs.inputs import variable
+
+State = dict[str, Any]
+
+
+class Group(dict[str, Any]):
+    """Options of some parameters: ``group["params"]``, ``group["lr"]``, ..."""
+
+    rate: Any = None
+
+    def __getitem__(self, name: str) -> Any:
+        if name == "lr" and self.rate is not None:
+            rate = value_of(self.rate)
+            return rate if isinstance(rate, Handle) else rate.item()
+        return super().__getitem__(name)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name != "lr":
+            super().__setitem__(name, value)
+            Changes.note()
+            return
+        if not is_traced(value):
+            super().__setitem__(name, value_of(value))
+        if session() is not None:
+            self.hold()
+        if self.rate is not None:
+            with no_grad():
+                _write(self.rate, value)
+
+    def update(self, *others: Any, **more: Any) -> None:
+        """Several options at once."""
+        for name, value in dict(*others, **more).items():
+            self[name] = value
+
+    def hold(self) -> None:
+        """Let the rate be a variable from now on."""
+        if self.rate is None:
+            rate = np.array(super().__getitem__("lr"), float)
+            self.rate = variable(rate, "lr", differentiable=False)
+
+    def plain(self) -> dict[str, Any]:
+        """The options as they are now."""
+        return {name: self[name] for name in self}
+
+    def __reduce__(self) -> Any:
+        return Group, (self.plain(),)
+
+
+def is_held(state: State) -> bool:
+    """Whether what is remembered are variables."""
+    return any(isinstance(v, Handle) for v in state.values())
+
+
+def value_before(p: Any) -> Any:
+    """The value of a parameter before a trace has written to it."""
+    opened = session()
+    node = p.node if opened is None else opened.written.get(p, p.node)
+    return node.value
+
+
+def held_step(optimizer: Any, p: Any, state: State, group: Group) -> None:
+    """Change one parameter, and what is remembered of it, as variables."""
+    opened = session()
+    options: Any = group
+    for name, item in state.items():
+        if not isinstance(item, Handle):
+            state[name] = variable(np.array(item), name, differentiable=False)
+    if opened is not None:
+        group.hold()
+        ask = functools.partial(_told, state, group)
+        opened.guards.append((ask, ask()))
+        options = {**group, "lr": group["lr"].astype(np.zeros(0, p.dtype).real.dtype)}
+        view = {name: value_of(item) for name, item in state.items()}
+    else:
+        view = plain(state)
+    known = set(view)
+    change = optimizer.update(value_of(p), value_of(p.grad), view, options)
+    if set(view) != known:
+        more = ", ".join(sorted(set(view) - known))
+        raise ArgumentError(
+            f"{type(optimizer).__name__} remembers {more}, but does not say what from, so a "
+            "compiled function cannot take its steps. Define begin(p, options), what it remembers "
+            f"before the first step{at(user_line())}."
+        )
+    for name, item in view.items():
+        _write(state[name], item)
+    p += change
+
+
+def _write(held: Any, item: Any) -> None:
+    """Give a variable another value, a line while a graph is built."""
+    item = item if isinstance(item, Handle) else wrap(constant(np.array(item)))
+    item = item if item.dtype == held.dtype else item.astype(held.dtype)
+    rebind(held, item.node)
+
+
+def _told(state: State, group: Group) -> Any:
+    """What a compiled step is built for beside the values of variables."""
+    options = {k: v for k, v in group.items() if k not in ("params", "lr")}
+    return {name: id(item) for name, item in state.items()}, options, id(group.rate)
+
+
+def plain(state: State) -> State:
+    """What is remembered as arrays and whole numbers, the caller's own."""
+    return {name: _plain(item) for name, item in state.items()}
+
+
+def _plain(item: Any) -> Any:
+    value = value_of(item)
+    if isinstance(item, Handle) and np.ndim(value) == 0 and value.dtype.kind in "iu":
+        return int(value)
+    return np.array(value) if isinstance(value, np.ndarray) else value
+
+
+def restore(state: State, values: Mapping[str, Any]) -> State:
+    """Values for what is remembered: written to variables, if there are some to write to."""
+    if is_held(state) and {k: np.shape(v) for k, v in values.items()} == {
+        k: v.shape for k, v in state.items()
+    }:
+        with no_grad():
+            for name, item in values.items():
+                _write(state[name], np.array(item))
+        return state
+    Changes.note()
+    return plain(dict(values))
