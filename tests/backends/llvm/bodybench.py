@@ -133,7 +133,9 @@ def body_nanoseconds(
     run = compiled(body, tuple(x.dtype for x in arrays), np.dtype(out), width)
     result = np.empty(len(arrays[0]), out)
     addresses = [x.ctypes.data for x in arrays] + [result.ctypes.data]
-    return (_best(run, addresses, len(result), turns) - _best(run, addresses, 0, turns)) / len(result)
+    return (_best(run, addresses, len(result), turns) - _best(run, addresses, 0, turns)) / len(
+        result
+    )
 
 
 def _best(run: Any, addresses: list[int], count: int, turns: int) -> float:

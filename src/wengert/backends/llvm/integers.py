@@ -72,6 +72,7 @@ def from_float(s: Language, x: Lane, dtype: Dtype) -> Any:
     LLVM's plain conversion is undefined outside; NumPy's there is what the machine gives: the
     smallest int32 or int64, of which smaller dtypes keep the low bits.
     """
+    wide: Dtype
     if dtype.itemsize == 8 or dtype.str[1:] == "u4":
         wide, low = I64, -9223372036854775808.0
     else:
@@ -143,8 +144,8 @@ def _quotient(s: Language, x: Lane, y: Lane) -> tuple[Lane, Lane]:
     """x / y towards zero, and the rest, for y != 0.
 
     Processors divide whole numbers one lane at a time, so those of up to 32 bits are divided as
-    floating-point numbers.  That is exact: x / y is at least 1 / y away from a whole number which it
-    is not, more than the rounding of a quotient of numbers with so few digits.
+    floating-point numbers.  That is exact: x / y is at least 1 / y away from a whole number which
+    it is not, more than the rounding of a quotient of numbers with so few digits.
     """
     unsigned = x.dtype.kind == "u"
     if x.dtype.itemsize == 8:
@@ -216,13 +217,25 @@ def _fits(s: Language, x: Lane, y: Lane) -> Lane:
 
 def _power(s: Language, x: Lane, y: Lane) -> Any:
     """By squaring; a negative exponent, which NumPy refuses, gives zero here (see lowering)."""
-    out = s.constant(1, x.dtype)
-    zero, one = s.constant(0, y.dtype), s.constant(1, y.dtype)
-    for _ in range(8 * x.dtype.itemsize if x.dtype.kind == "u" else 8 * x.dtype.itemsize - 1):
-        odd = s.compare("not_equal", s.emit("and", y.dtype, y, one), zero)
-        out = s.select(odd, s.emit("mul", x.dtype, out, x), out)
-        x = s.emit("mul", x.dtype, x, x)
-        y = s.emit("lshr", y.dtype, y, one)
+    zero = s.constant(0, y.dtype)
+    if y.width == 0:
+        return _constant_power(s, x, int(y.name))
+    unsigned = np.dtype(f"u{x.dtype.itemsize}")
+    lanes = [s.cast(x, unsigned), s.cast(s.select(s.compare("less", y, zero), zero, y), unsigned)]
+    found = s.cast(call_leaf(s, "whole_power", unsigned, lanes), x.dtype)
+    return s.select(s.compare("less", y, zero), s.constant(0, x.dtype), found)
+
+
+def _constant_power(s: Language, x: Lane, n: int) -> Lane:
+    if n <= 0:
+        return s.constant(int(n == 0), x.dtype)  # type: ignore[no-any-return]
+    out = None
+    while n:
+        if n & 1:
+            out = x if out is None else s.emit("mul", x.dtype, out, x)
+        n >>= 1
+        x = s.emit("mul", x.dtype, x, x) if n else x
+    assert out is not None
     return out
 
 
@@ -270,6 +283,11 @@ def _square(s: Language, x: Lane) -> Any:
     return s.emit("mul", x.dtype, x, x)
 
 
+def _comparison(word: str) -> Any:
+    return lambda s, x, y: s.compare(word, x, y)
+
+
+_COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
 _RULES = {
     "sign": _sign,
     "absolute": _absolute,
@@ -289,8 +307,5 @@ _RULES = {
     "reciprocal": _reciprocal,
     "gcd": _gcd,
     "lcm": _lcm,
-    **{
-        word: (lambda word: lambda s, x, y: s.compare(word, x, y))(word)
-        for word in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
-    },
+    **{word: _comparison(word) for word in _COMPARISONS},
 }

@@ -1,7 +1,7 @@
 """Arithmetic of complex numbers, in NumPy's order of operations.
 
-Nothing is fused, so z * conj(z) is real.  Quotients are R. L. Smith's (Algorithm 116, CACM 5, 1962),
-which NumPy uses: no square of the divisor overflows.
+Nothing is fused, so z * conj(z) is real.  Quotients are R. L. Smith's (Algorithm 116, CACM 5,
+1962), which NumPy uses: no square of the divisor overflows.
 """
 
 from __future__ import annotations

@@ -63,7 +63,9 @@ def _tanh(s: Any, x: Any, y: Any) -> Parts:
     endless = s.logical_and(wild, s.isinf(x))
     imag = s.where(endless, s.copysign(s.cast(0.0, y.dtype), y), imag)
     real = s.where(s.logical_and(wild, s.equal(x, 0.0)), x, real)
-    real = s.where(s.logical_and(wild, s.logical_not(s.isinf(x))), s.where(s.equal(x, 0.0), x, t), real)
+    real = s.where(
+        s.logical_and(wild, s.logical_not(s.isinf(x))), s.where(s.equal(x, 0.0), x, t), real
+    )
     return real, s.where(s.equal(y, 0.0), y, imag)
 
 
@@ -153,7 +155,7 @@ def _arcsinh(s: Any, x: Any, y: Any) -> Parts:
     return -imag, real
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Any] = {
     "sinh": _sinh,
     "cosh": _cosh,
     "tanh": _tanh,

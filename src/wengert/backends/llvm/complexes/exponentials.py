@@ -80,7 +80,7 @@ def _square(s: Any, x: Any) -> Parts:
 
 
 def _small_logarithm(s: Any, start: Any, x: Any, y: Any) -> Parts:
-    """log1p(start + x*x + y*y) / 2, the sum with twice the digits; and whether it is in its range."""
+    """log1p(start + x*x + y*y) / 2, the sum with twice the digits; and whether it is in range."""
     (one, lost_one), (two, lost_two) = _square(s, x), _square(s, y)
     total, rest_one = two_sum(one, start)
     total, rest_two = two_sum(total, two)
@@ -133,7 +133,7 @@ def _log1p(s: Any, x: Any, y: Any) -> Parts:
 
 
 def sqrt(s: Any, x: Any, y: Any) -> Parts:
-    """t = sqrt((|x| + |z|) / 2) and y / 2t, in this order on the right, in the other on the left."""
+    """t = sqrt((|x| + |z|) / 2) and y / 2t, in this order for x >= 0, else in the other."""
     a, b = s.abs(x), s.abs(y)
     large = s.max(a, b)
     ones = s.cast(1.0, x.dtype)
@@ -190,7 +190,7 @@ def _power(s: Any, x: Any, y: Any, u: Any, v: Any) -> Parts:
     return real, s.where(none, 0.0, s.where(empty, vanishes, imag))
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Any] = {
     "exp": polar,
     "exp2": _exp2,
     "expm1": _expm1,

@@ -2,10 +2,15 @@
 
     exponential    exp, exp2, expm1
     logarithms     log, log2, log10, log1p
+    powers         power, cbrt
     circular, inverse_circular      sin, cos, tan; arcsin, arccos, arctan, arctan2
     hyperbolic, inverse_hyperbolic  sinh, cosh, tanh; arcsinh, arccosh, arctanh
     numbers        fmod, remainder, floor_divide, nextafter, ldexp, heaviside, sign, hypot
+    whole          gcd and powers of whole numbers
     repeat         a loop inside a leaf
+    polynomials    sums of powers
+    floats         signs, exponents and whole parts of numbers
+    reduction, payne_hanek          arguments less multiples of pi
 
 A leaf is a function of the language and of lanes of one dtype, float32 or float64, entered under
 the name that NumPy gives it:
@@ -107,4 +112,14 @@ def _language(module: Module) -> Language:
     return Language(module)
 
 
-from . import circular, exponential, hyperbolic, logarithms, numbers  # noqa: E402, F401 - they enter themselves
+from . import (  # noqa: E402, F401 - they enter themselves
+    circular,
+    exponential,
+    hyperbolic,
+    inverse_circular,
+    inverse_hyperbolic,
+    logarithms,
+    numbers,
+    powers,
+    whole,
+)

@@ -80,8 +80,8 @@ def ldexp(s: Any, x: Any, n: Any) -> Any:
 def fmod(s: Any, x: Any, y: Any) -> Any:
     """The exact remainder of x / y, with the sign of x.
 
-    If q is a whole number near r / y, then r - q y, written as one fused operation, is exact: it has
-    no more digits than r and y have.  One turn takes 53 binary digits off the quotient (24 in
+    If q is a whole number near r / y, then r - q y, written as one fused operation, is exact: it
+    has no more digits than r and y have.  One turn takes 53 binary digits off the quotient (24 in
     float32), so nearly always the first is the last.  A quotient that overflows is taken from y
     times a power of two.
     """
