@@ -111,7 +111,7 @@ def _reset(s: Section) -> None:
 
 @contextmanager
 def limited(section: Section, flops: Name, threads: Name) -> Iterator[None]:
-    """Write what limits the threads of BLAS around the text of a call.
+    r"""Write what limits the threads of BLAS around the text of a call.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def limited(section: Section, flops: Name, threads: Name) -> Iterator[None]:
     >>> kernel = Function(Module(), "kernel", [])
     >>> with limited(kernel.body, "2000", "4"):
     ...     kernel.body.write("call void @product()")
-    >>> print(*kernel.body.lines(), sep="\\n")
+    >>> print(*kernel.body.lines(), sep="\n")
       call void @wengert_blas_enter(i64 2000, i64 4)
       call void @product()
       call void @wengert_blas_leave()

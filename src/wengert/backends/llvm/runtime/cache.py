@@ -11,8 +11,9 @@ flipped - is deleted and compiled anew.  Nobody else can write to the folder (fo
 run would be theirs; the checksum is against accidents.
 
 Files appear whole or not at all: they are written under another name and then renamed.  When the
-folder grows beyond the limit, what was not used for the longest time is deleted; a use is the file's
-time of modification.  Nothing here raises because of a disk: then it is compiled, as without it.
+folder grows beyond the limit, what was not used for the longest time is deleted; the time of a
+file's modification is that of its last use.  Nothing here raises because of a disk: then it is
+compiled, as without it.
 """
 
 from __future__ import annotations
@@ -200,9 +201,7 @@ def info() -> Info:
         problem = _described(error)
     size = sum(file.bytes for file in found)
     hits, misses = _State.hits, _State.misses
-    return Info(
-        directory(), enabled(), len(found), size, _State.limit, hits, misses, problem
-    )
+    return Info(directory(), enabled(), len(found), size, _State.limit, hits, misses, problem)
 
 
 def clear() -> int:
@@ -216,10 +215,11 @@ def clear() -> int:
     Examples
     --------
     >>> import os, tempfile
-    >>> os.environ["WENGERT_CACHE"] = tempfile.mkdtemp()
-    >>> wg.cache.clear()
+    >>> from unittest.mock import patch
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with patch.dict(os.environ, WENGERT_CACHE=folder):
+    ...         wg.cache.clear()
     0
-    >>> os.rmdir(os.environ.pop("WENGERT_CACHE"))
     """
     count = 0
     try:

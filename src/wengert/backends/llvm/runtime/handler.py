@@ -58,9 +58,7 @@ def _calloc(module: Module) -> str:
 def _realloc(module: Module) -> str:
     arguments = [("ptr", "context"), ("ptr", "block"), ("i64", "bytes")]
     f = Function(module, "array_realloc", arguments, "ptr")
-    f.body.write(
-        f"ret ptr {f.body.value('call ptr @wengert_realloc(ptr %block, i64 %bytes)')}"
-    )
+    f.body.write(f"ret ptr {f.body.value('call ptr @wengert_realloc(ptr %block, i64 %bytes)')}")
     module.add(f)
     return f.name
 

@@ -130,7 +130,13 @@ def _bounds(module: Module) -> None:
     module.add(f)
 
 
-_RANGE = [("ptr", "function"), ("ptr", "frame"), ("i64", "start"), ("i64", "stop"), ("i64", "grain")]
+_RANGE = [
+    ("ptr", "function"),
+    ("ptr", "frame"),
+    ("i64", "start"),
+    ("i64", "stop"),
+    ("i64", "grain"),
+]
 
 
 def _call(s: Section, parts: Name, part: Name, given: dict[str, Name] | None = None) -> None:
@@ -154,7 +160,6 @@ def _run_all(module: Module) -> None:
 
 def _take(module: Module) -> None:
     """Take the next part of the offer: its number, with how many there are; -1 if all are taken."""
-    done = f"icmp uge i64 %next, %parts"
     module.parts["take"] = f"""\
 define internal {{i64, i64}} @take() {{
 entry:
@@ -165,7 +170,7 @@ try:
   %next = and i64 %ticket, {_NEXT}
   %shifted = lshr i64 %ticket, {_PARTS}
   %parts = and i64 %shifted, {_NEXT}
-  %none = {done}
+  %none = icmp uge i64 %next, %parts
   br i1 %none, label %empty, label %change
 change:
   %after = add i64 %ticket, 1
@@ -270,7 +275,7 @@ def _worker(module: Module) -> None:
 
 
 def _grow(module: Module) -> None:
-    """Start workers until there are so many, or the system has no more; with all signals blocked."""
+    """Start workers, all signals blocked, until there are so many or the system has no more."""
     f = Function(module, "grow", [("i64", "wanted")])
     s = f.body
     every, before, thread = f.slot("[16 x i64]"), f.slot("[16 x i64]"), f.slot("i64")

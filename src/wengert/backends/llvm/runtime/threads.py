@@ -38,7 +38,7 @@ class _Setting:
 _SETTING = _Setting()
 
 
-class set_threads:  # noqa: N801 - it is called as a function is
+class set_threads:
     """Set how many threads native functions use; as a context manager, until its end.
 
     Large loops are split over that many threads, and BLAS and LAPACK called from native code use

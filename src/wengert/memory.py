@@ -1,0 +1,15 @@
+"""Memory of large results and workspaces of native functions: recycled, bounded.
+
+    info     how much is used and kept, how often it was recycled
+    limit    how many bytes may be kept for later arrays
+    trim     give what is kept back to the system
+
+A large array's memory is not given back to the system when it dies, but to the next array of its
+size: fresh pages cost several times the computation that fills them.
+"""
+
+from __future__ import annotations
+
+from .backends.llvm.runtime.memory import Info, info, limit, trim
+
+__all__ = ["Info", "info", "limit", "trim"]
