@@ -8,9 +8,9 @@ form that fused multiplications allow (Muller, "Elementary Functions", 3rd editi
 three parts of full length.  The first product is subtracted exactly, because what is left has no
 more bits than a number; so near multiples of pi no accuracy is lost.
 
-Huge arguments: payne_hanek.py, one lane after the other, and only if some lane of the vector is huge
-or not finite.  So a lane of ordinary size pays one comparison and a branch, and its result does
-not depend on its neighbours: what the slow way gives is chosen lane by lane.
+Huge arguments: payne_hanek.py, one lane after the other, and only if some lane of the vector is
+huge or not finite.  So a lane of ordinary size pays one comparison and a branch, and its result
+does not depend on its neighbours: what the slow way gives is chosen lane by lane.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import numpy as np
 
 from ..dtypes import BOOL
 from ..lane import Lane
+from .floats import any_of, flipped, nearest_whole, rounding, to_top
 from .payne_hanek import exact_quarters
-from .polynomial import any_of, flipped, nearest_whole, rounding, to_top
 
 if TYPE_CHECKING:
     from ..language import Language
@@ -36,7 +36,6 @@ _PI = {
     4: (3.1415927410125732, -8.742277657347586e-08, -3.4302490200117637e-15),
 }
 _OVER_PI = {8: 0.3183098861837907, 4: 0.31830987334251404}
-
 
 
 def less_pi(s: Language, a: Lane, cosine: bool) -> Lane:
@@ -91,7 +90,9 @@ def less_quarter(s: Language, a: Lane) -> tuple[Lane, Lane, Lane]:
     return found[0], found[1], found[2]
 
 
-def _unless_huge(s: Language, a: Lane, quick: list[Lane], slow: Callable[[Lane], list[Lane]]) -> list[Lane]:
+def _unless_huge(
+    s: Language, a: Lane, quick: list[Lane], slow: Callable[[Lane], list[Lane]]
+) -> list[Lane]:
     """The quick lanes, but in the lanes where a is huge what the slow way gives."""
     section = a.section
     assert section is not None
