@@ -5,6 +5,7 @@ import pytest
 
 from wengert.core.size_text import dim
 from wengert.core.sizes import Requirement
+from wengert.errors import ArgumentError
 
 from .entry_programs import (
     code_of,
@@ -240,15 +241,49 @@ def test_constants_stand_in_the_frame():
 # ---- calls ----------------------------------------------------------------------------------
 
 
-def test_the_number_of_arguments_is_the_slow_path_s_to_judge_and_keywords_are_refused():
+def test_the_number_of_arguments_and_keywords_are_for_the_slow_path_to_judge():
+    def missing(*args, **keywords):
+        return "miss", args, *keywords.items()
+
     entry = entry_of(program(["float64"] * 2, ["float64"] * 2, copy_inputs), missing)
     x = np.float64(1.0)
     assert entry(x, x) == (1.0, 1.0)
     assert entry() == ("miss", ())
     assert entry(x) == ("miss", (x,))
     assert entry(x, x, x) == ("miss", (x, x, x))
-    with pytest.raises(TypeError, match="keyword"):
-        entry(x, b=x)
+    assert entry(x, b=x) == ("miss", (x,), ("b", x))
+    assert entry(x, x, b=x) == ("miss", (x, x), ("b", x))
+    assert entry(*(x, x), **{}) == (1.0, 1.0)
+    chained = entry_of(program(["float64*"], ["float64"], copy_inputs), entry)
+    assert chained(a=None) == ("miss", (), ("a", None))
+
+
+def test_a_function_in_a_class_is_called_by_its_instances():
+    made = program(["float64*"], ["float64"], copy_inputs)
+    cls = type("Called", (), {"__call__": staticmethod(entry_of(made, missing, single=True))})
+    assert cls()(2.0) == 2.0
+    assert cls()(None) == ("miss", (None,))
+
+
+def test_a_gate_closes_entries():
+    made = program(["float64*"], ["float64"], copy_inputs)
+    gate = np.zeros(1, np.int64)
+    entry = make_entry(made, code_of(made, single=True), missing, missing, gate=gate)
+    assert entry(2.0) == 2.0
+    gate[0] = 3
+    assert entry(2.0) == ("miss", (2.0,))
+    gate[0] = 0
+    assert entry(2.0) == 2.0
+    for wrong in (np.zeros(2, np.int64), np.zeros(1), np.zeros(9, np.uint8)[1:].view(np.int64)):
+        with pytest.raises(ArgumentError, match="int64"):
+            make_entry(made, code_of(made), missing, missing, gate=wrong)
+
+
+def test_what_differed_has_to_differ():
+    made = program(["float64[n]", "float64[m]"], ["float64[n]"], nothing)
+    entry = entry_of(made, missing, single=True, different=(dim("n-3"), dim("n-m")))
+    for n, m in ((3, 4), (2, 2), (2, 5)):
+        assert is_miss(entry(np.zeros(n), np.zeros(m))) == (n == 3 or n == m)
 
 
 def test_entries_are_chained():

@@ -1,7 +1,8 @@
 """Port: a value that goes into a native function, or comes out, and where the frame has it.
 
 The frame is the array of 8-byte slots that the function is called with; see
-docs/design/0009-native.md.  What writes the function and what calls it agree on nothing but these and the numbers in `Framed`.
+docs/design/0009-native.md.  What writes the function and what calls it agree on nothing but these
+and the numbers in `Framed`.
 """
 
 from __future__ import annotations

@@ -11,13 +11,18 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-from ....errors import BackendError, at, user_line
+import numpy as np
+
+from ....errors import ArgumentError, BackendError, at, user_line
 from ..engine import Code
 from ..port import Framed
 from . import python
 from .table import Layout
 
-_FASTCALL = 0x80  # METH_FASTCALL, methodobject.h
+_FASTCALL = 0x80 | 0x02  # METH_FASTCALL, METH_KEYWORDS: methodobject.h
+
+_OPEN = np.zeros(1, np.int64)
+_OPEN.flags.writeable = False
 
 
 class _Definition(ctypes.Structure):
@@ -44,6 +49,7 @@ def make_entry(
     island_error: Callable[[], Any] | None = None,
     *,
     handler: Any = None,
+    gate: Any = None,
     symbol: str = "entry",
     name: str = "entry",
     doc: str | None = None,
@@ -57,8 +63,8 @@ def make_entry(
     code : Code
         The module that has the entry, in memory.
     miss : callable
-        Called with the same arguments when they are not as the program was made for; what it
-        returns or raises is the outcome. It may be another entry.
+        Called with the same arguments, keywords among them, when they are not as the program was
+        made for; what it returns or raises is the outcome. It may be another entry.
     failed : callable
         Called with the same arguments when the run found that there is no result (status 1, or any
         that is not known).
@@ -67,6 +73,9 @@ def make_entry(
         by default `failed` is called.
     handler : capsule, optional
         Of NumPy's memory (NEP 49): where the memory of large results comes from.
+    gate : numpy.ndarray, optional
+        One int64. While it is not zero all calls go to `miss`: so entries are closed as long as
+        something is recorded, or for good.
     symbol : str
         The name of the entry in the module.
     name, doc : str
@@ -75,7 +84,7 @@ def make_entry(
     Returns
     -------
     builtin_function_or_method
-        Takes one positional argument for each of ``program.inputs``, and no keywords.
+        Takes one positional argument for each of ``program.inputs``; other calls are for `miss`.
 
     Raises
     ------
@@ -95,12 +104,19 @@ def make_entry(
         )
     given = {"miss": miss, "failed": failed, "island_error": island_error, "handler": handler}
     own = {name: 0 if x is None else id(x) for name, x in given.items()}
+    gate = _OPEN if gate is None else gate
+    if gate.dtype != np.int64 or not gate.flags.aligned or gate.size != 1:
+        raise ArgumentError(
+            f"a gate is one int64, for an entry to look at; {gate.dtype}{list(gate.shape)} was "
+            f"given. Use np.zeros(1, np.int64){at(user_line())}."
+        )
+    own["gate"] = gate.ctypes.data
     table, kept = Layout(program).filled(own, program)
     definition = _Definition(
         name.encode(), code.address(symbol), _FASTCALL, doc.encode() if doc is not None else None
     )
     # The table stands first: that is where the entry looks for it.
-    owned = (table, definition, code, *given.values(), *kept)
+    owned = (table, definition, code, *given.values(), gate, *kept)
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]

@@ -18,7 +18,7 @@ import numpy as np
 from ..port import Framed
 from . import python
 
-OWN = ("miss", "failed", "island_error", "handler")  # what each entry is given
+OWN = ("miss", "failed", "island_error", "handler", "gate")  # what each entry is given
 
 
 def canonical(dtype: np.dtype[Any]) -> np.dtype[Any]:

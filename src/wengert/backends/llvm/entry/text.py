@@ -1,6 +1,6 @@
 """Text: the entry of a program, written beside its function ``kernel`` in the same module.
 
-    ptr @entry(ptr self, ptr args, i64 nargs)
+    ptr @entry(ptr self, ptr args, i64 nargs, ptr names)
 
 One way through: check the arguments, read off the sizes, make the arrays, fill the frame, run, make
 the results.  What leaves it goes to ``miss`` (an argument is not as expected: nothing was made
@@ -35,6 +35,7 @@ def entry_text(
     single: bool = False,
     lenient: bool = False,
     numbers: bool = False,
+    different: Iterable[Any] = (),
     name: str = "entry",
 ) -> None:
     """Add the entry of a program to the module that has its function ``kernel``.
@@ -54,17 +55,22 @@ def entry_text(
     numbers : bool
         Results that are weak are Python numbers; else, as graphs return them, NumPy's (but for
         whole numbers).
+    different : iterable of Length
+        Lengths that must not be zero: what was found to differ while the graph was built (a
+        function asked whether n == 3) has to differ now.
     name : str
         Of the function.
     """
-    _Entry(module, program, name).write(single, lenient, numbers)
+    _Entry(module, program, tuple(different), name).write(single, lenient, numbers)
 
 
 class _Entry:
     """The text of one entry while it is written."""
 
-    def __init__(self, module: Module, program: Framed, name: str) -> None:
-        self.module, self.program = module, program
+    def __init__(
+        self, module: Module, program: Framed, different: tuple[Any, ...], name: str
+    ) -> None:
+        self.module, self.program, self.different = module, program, different
         self.writer = Writer(module, Layout(program), name)
         self.on_heap = program.slots > _STACK
 
@@ -107,6 +113,8 @@ class _Entry:
         lengths: list[Any] = []
         filled: guards.Filled = []
         writer.check(writer.same("%nargs", str(count), "i64"))
+        writer.check(writer.same("%names", "null"))
+        writer.check(writer.same(writer.load("i64", writer.word("gate")), "0", "i64"))
         for k, port in enumerate(program.inputs):
             argument = writer.load("ptr", "%args", 8 * k)
             more, found = guards.guard(writer, port, argument, lenient)
@@ -114,7 +122,7 @@ class _Entry:
             lengths += found
         outputs = [n for port in program.outputs for n in port.spec.shape]
         needs = program.requirements
-        used = names_in([*outputs, *(need.length for need in needs)])
+        used = names_in([*outputs, *(need.length for need in needs), *self.different])
         if not guards.lengths(writer, lengths, {*program.sizes, *used}):
             self._leave()
             return None
@@ -122,6 +130,9 @@ class _Entry:
             value = writer.lengths.number(need.length)
             relation = "eq" if need.equal else "sge"
             writer.check(writer.value(f"icmp {relation} i64 {value}, 0"))
+        for length in self.different:
+            value = writer.lengths.number(length)
+            writer.check(writer.value(f"icmp ne i64 {value}, 0"))
         for size, slot in zip(program.sizes, program.size_slots, strict=True):
             filled.append((slot, "i64", writer.lengths.bound[size]))
         return filled

@@ -17,7 +17,8 @@ from .lengths import Lengths
 from .python import DATA, ITEMS
 from .table import Layout
 
-_FASTCALL = [("ptr", "self"), ("ptr", "args"), ("i64", "nargs")]  # as METH_FASTCALL has them
+# As METH_FASTCALL | METH_KEYWORDS has them.
+_FASTCALL = [("ptr", "self"), ("ptr", "args"), ("i64", "nargs"), ("ptr", "names")]
 
 
 class Way:
@@ -128,6 +129,6 @@ class Writer(Way):
         """Return what a Python callable of the table makes of the arguments."""
         target = self.word(name)
         made = self.call(
-            "PyObject_Vectorcall", "ptr", f"ptr {target}", "ptr %args", "i64 %nargs", "ptr null"
+            "PyObject_Vectorcall", "ptr", f"ptr {target}", "ptr %args", "i64 %nargs", "ptr %names"
         )
         self.write(f"ret ptr {made}")
