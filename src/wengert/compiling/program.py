@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..backends import Backend, Executable
 from ..core import tree
-from ..core.apply import apply
+from ..core.apply import part
 from ..core.handle import Handle, wrap
-from ..core.node import INPUT, Discrete, Node, constant
-from ..core.recording import Changes
+from ..core.node import INPUT, NO_PARAMS, Constant, Discrete, Node, constant, keep
+from ..core.rebuild import CAPTURED
+from ..core.recording import Changes, is_recording
 from ..core.spec import unweakened
 from ..errors import TraceError, at, user_line
 from ..graphs import Graph
@@ -104,31 +107,38 @@ class Compiled:
                 "gradient, which would get none. Give it x.detach(), or let the function find the "
                 f"tensor outside, as it does parameters{at(user_line())}."
             )
-        if not self._count:
-            found = self._left(self._executable(list(map(_plain, fed))))
-            return restored(self.graph.structure[1], found)
-        if self._operation is None:
-            graph = closed(self.graph, self._count)
-            self._operation = GraphOperation(graph, self.backend, self._simplify)
-        op = self._operation
+        inputs: list[Any] = [x.node if isinstance(x, Handle) else x for x in fed]
         owners = iter(self._executable.owners)
-        operands: list[Any] = list(fed)
-        for node in self._extras:  # variables come first
-            source = (node.extra or {}).get("source")
-            operands.append(wrap(next(owners).node if source is None else source))
-        run: Any = None
-        if self._acts:
-            found = self._left(self._executable(list(map(_plain, fed))))
-            value = tuple(found) if op.several else found[0]
+        for node in self._extras:  # variables come first; what they are now, before the run
+            inputs.append(next(owners).node if node.op is not CAPTURED else _source(node))
+        found = self._left(self._executable([_plain(x) for x in inputs[: len(fed)]]))
+        if self._count:
+            found = self._recorded(inputs, found)
+        return found[0] if self.is_single else restored(self.graph.structure[1], found)
 
-            def run(*_: Any) -> Any:
-                return value
-
-        out = apply(op, operands, run=run)
-        outs = out if op.several else (out,)
-        triples = zip(outs, self.graph.outputs, self._reached, strict=False)
-        made = [_as_eager(x, n, [operands[k] for k in reached]) for x, n, reached in triples]
-        return made[0] if self.is_single else restored(self.graph.structure[1], made)
+    def _recorded(self, inputs: Sequence[Any], found: list[Any]) -> list[Any]:
+        """The results on one line of the tape, each as it would be without compiling."""
+        kinds = list(map(type, inputs))
+        line: Any = None
+        if Node in kinds and is_recording():
+            if self._operation is None:
+                graph = closed(self.graph, self._count)
+                self._operation = GraphOperation(graph, self.backend, self._simplify)
+            args = tuple([keep(x) if type(x) is np.ndarray else x for x in inputs])
+            value = tuple(found) if self._operation.several else found[0]
+            line = Node(self._operation, args, NO_PARAMS, value)
+        made: list[Any] = []
+        for i, (x, reached) in enumerate(zip(found, self._reached, strict=False)):
+            those = {kinds[k] for k in reached if isinstance(inputs[k], Node)}
+            if those and (line is None or those == {Constant}):
+                x = wrap(constant(x))
+            elif those:
+                node = part(line, i) if type(line.value) is tuple else line
+                if Node not in those or type(self.graph.outputs[i]) is not Node:
+                    node = Discrete(node.op, node.args, node.params, node.value)
+                x = wrap(node)
+            made.append(x)
+        return made
 
     def _left(self, found: list[Any]) -> list[Any]:
         """The results of a run without the gradients behind them, which go where they belong."""
@@ -148,7 +158,12 @@ def _flat(count: int) -> Any:
 
 
 def _plain(x: Any) -> Any:
-    return unweakened(x.node.value) if isinstance(x, Handle) else x
+    return unweakened(x.value) if isinstance(x, Node) else x
+
+
+def _source(node: Node) -> Any:
+    """The line outside that a captured one stands for."""
+    return (node.extra or {})["source"]
 
 
 def _reached(graph: Graph, leaves: Sequence[Node]) -> list[list[int]]:
@@ -161,17 +176,3 @@ def _reached(graph: Graph, leaves: Sequence[Node]) -> list[list[int]]:
                 bits |= found.get(a, 0)
             found[node] = bits
     return [[k for k in range(len(leaves)) if found[n] >> k & 1] for n in graph.outputs]
-
-
-def _as_eager(x: Any, line: Node, operands: Sequence[Any]) -> Any:
-    """An output as it would be if only that was recorded which it is computed from."""
-    node = x.node
-    handles = [a for a in operands if isinstance(a, Handle)]
-    if not handles:
-        return unweakened(node.value)
-    kinds = [type(a.node) for a in handles]
-    if type(node) is not Node or (Node in kinds and type(line) is Node):
-        return x
-    if Node in kinds or Discrete in kinds:
-        return wrap(Discrete(node.op, node.args, node.params, node.value, node.extra))
-    return wrap(constant(node.value))
