@@ -6,6 +6,7 @@ feeding.py, owned.py, updates.py    what goes in, what comes out, what stays
 interpret.py     "interpret": NumPy, line by line; the meaning of a graph
 reuse.py         memory that has become free during a run
 null.py          "null": runs nothing
+llvm/            "llvm": native code; imported at first use, as LLVM is large
 liveness.py      when each value is needed for the last time, and what that saves
 profile.py       how long each line takes, seen by a clock
 report.py        operations, bytes and peak memory, counted without running

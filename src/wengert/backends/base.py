@@ -13,6 +13,7 @@ import difflib
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -25,6 +26,8 @@ from ..errors import ArgumentError, BackendError, RegistryError, at, user_line
 
 Run = Callable[[Sequence[Any]], list[Any]]
 GROUP = "wengert.backends"
+# Backends of our own whose import takes long, and the modules that register them.
+_AT_FIRST_USE = {"llvm": ".llvm.backend"}
 
 
 class Backend(ABC):
@@ -123,7 +126,7 @@ def register_backend(made: Backend, replace: bool = False) -> Backend:
 
 def backends() -> list[str]:
     """The names of all backends, those of installed packages among them."""
-    return sorted({*_REGISTRY, *(e.name for e in _found())})
+    return sorted({*_REGISTRY, *_AT_FIRST_USE, *(e.name for e in _found())})
 
 
 def _found() -> Iterable[Any]:
@@ -160,6 +163,8 @@ def backend(name: str | Backend) -> Backend:
     if isinstance(name, Backend):
         return name
     word(name, "the name of a backend")
+    if name not in _REGISTRY and name in _AT_FIRST_USE:
+        import_module(_AT_FIRST_USE[name], __package__)
     if name not in _REGISTRY:
         for entry in _found():
             if entry.name == name:

@@ -1,13 +1,11 @@
 """Nests: the loops of a walk, as text.
 
-A nest is one function, `void @nest(ptr %table, i64 %lo, i64 %hi)`: the table has the addresses of
-the arrays and the sizes it needs, the outermost loop goes from lo to hi.  Nests with the same text
-are one function, so an unrolled loop is compiled once.
+A nest is one function, `void @nest(ptr %table, i64 %lo, i64 %hi, i64 %part)`: the table has the
+addresses of the arrays and the sizes it needs, the outermost loop goes from lo to hi.  What that
+loop combines is written `part` times its size further on, so several parts can run side by side
+(parallel.py).  Nests with the same text are one function, so an unrolled loop is compiled once.
 
-    Nest     writes it; it is the `at` of the rules (items.py): `read`, `lane_of`, `all_of`, `both`
-
-A value is written in the outermost loop in which all it needs is known; what the table holds is
-read before the first loop.
+    Nest     writes it: the loops; what is computed inside them is asked of the rules (elements.py)
 """
 
 from __future__ import annotations
@@ -17,25 +15,24 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dims import Dim, names_in
-from .access import gather, load, scatter, store
+from .access import load, store
 from .accumulators import BLOCK, UFUNC, accumulator, identity
 from .assembly import Function, Section
-from .dtypes import BOOL, I64, in_memory, part_of
-from .forms import ZERO, Affine, Index, Length, is_one, offset_of, size_of, strides_of
-from .items import Condition, Item, Reduce
+from .dtypes import BOOL, I64
+from .elements import Elements
+from .forms import ZERO, Affine, Length, is_one, offset_of, size_of, strides_of
+from .items import Item, Reduce
 from .lane import Lane
 from .language import Language
-from .spaces import Axis, Space, space_for
+from .spaces import Axis, space_for
 from .walks import Walk, role_of
 
 _TWICE = 60  # up to this weight the last, partial step of a loop is written apart
 _I8 = np.dtype(np.int8)
-_ON_STACK = 16384  # bytes for one row, up to which they are part of the stack
-_SIGNATURE = [("ptr", "table"), ("i64", "lo"), ("i64", "hi")]
+_SIGNATURE = [("ptr", "table"), ("i64", "lo"), ("i64", "hi"), ("i64", "part")]
 
 
-class Nest:
+class Nest(Elements):
     """One walk as a function.
 
     Parameters
@@ -49,8 +46,6 @@ class Nest:
 
     Attributes
     ----------
-    table : list of Item, or of str
-        What the table holds: an item's address, or the size of that name.
     spaces : list of Space
         Of the walk's sweeps.
     """
@@ -58,27 +53,25 @@ class Nest:
     def __init__(
         self, language: Language, walk: Walk, stored: Any, register_bytes: int
     ) -> None:
-        self.language, self.walk, self._stored = language, walk, stored
+        function = Function(language.module, "nest", _SIGNATURE, "void", "nounwind #1")
+        super().__init__(language, function, walk, stored)
         self.spaces = [space_for(s, register_bytes, walk.rows) for s in walk.sweeps]
         self.sweep, self.space = walk.sweeps[0], self.spaces[0]
-        self.table: list[Any] = []
-        self.function = Function(language.module, "nest", _SIGNATURE, "i64", "nounwind #1")
-        self._head = language.home = self.function.body.inside()
-        self._entries: dict[Any, Any] = {}
-        self._memo: dict[Any, Any] = {}
-        self._numbers: dict[Any, Any] = {}
-        self._counters: dict[int, Any] = {}
-        self._mask: Lane | None = None
-        self._floor = self._head  # nothing that this walk has made is read before it
-        self._scratch: list[str] = []
-        self._own = {r for s in walk.sweeps for r in s.roots} if walk.rows else set()
-        self._status: Any = None
-        self._write(self.function.body.inside())
+        self.partial = self._found_partial()
+        self._outlasting: dict[Item, Any] = {}
+        self._write(function.body.inside())
 
-    @property
-    def may_fail(self) -> bool:
-        """Whether it can return a status other than 0."""
-        return self._status is not None or bool(self._scratch)
+    def _found_partial(self) -> set[Item]:
+        if not self.walk.rows and not (self.space.axes and self.space.axes[0].is_reduced):
+            return set()
+        rows = self.walk.rows
+        return {
+            root
+            for sweep in self.walk.sweeps
+            if not rows or role_of(sweep, rows) != "each"
+            for root in sweep.roots
+            if isinstance(root.rule, Reduce)
+        }
 
     def text(self, name: str) -> str:
         """The function, under a name."""
@@ -92,16 +85,16 @@ class Nest:
             for k, n in enumerate(self.sweep.space[: self.walk.rows])
             if not is_one(n)
         ]
-        self._outlasting: dict[Item, Any] = {}
-        self._columns: set[Item] = set()
         if rows:
             self._begin(body)
         self._row(body.inside(), rows, True)
         self._end(body.inside())
-        for slot in self._scratch:
-            free = self.language.module.declare("free", "void", ["ptr"])
-            self.function.body.write(f"call void {free}(ptr {slot})")
-        self.function.body.write(f"ret i64 {self._final_status()}")
+        end = self.function.body
+        if self._scratch:
+            free = self.language.module.declare("wengert_free", "void", ["ptr"])
+            for name in self._scratch:
+                end.write(f"call void {free}(ptr {name})")
+        end.write("ret void")
 
     def _begin(self, section: Section) -> None:
         """What combines all rows starts before the first."""
@@ -153,11 +146,6 @@ class Nest:
             kept = [a for a in space.axes if not a.is_reduced]
             self._open(section.inside(), list(space.axes), len(kept), outermost)
 
-    def _final_status(self) -> str:
-        if self._status is None:
-            return "0"
-        return self.function.body.value(f"load i64, ptr {self._status}")
-
     def _open(self, section: Section, axes: list[Axis], kept: int, outermost: bool) -> None:
         """Loops over the kept axes, one after the other, and what is inside them."""
         if kept == 0:
@@ -177,9 +165,6 @@ class Nest:
             self._count(axis, inner, i)
             self._open(inner.inside(), axes[1:], kept - 1, False)
         self._leave(inner)
-
-    def _vector_axis(self) -> Axis | None:
-        return None if self.space.vector is None else self.space.axes[self.space.vector]
 
     def _range(self, axis: Axis, section: Section, outermost: bool) -> tuple[str, str]:
         if outermost:
@@ -366,231 +351,6 @@ class Nest:
     def _kept_index(self, root: Item) -> tuple[Affine, ...]:
         axes = root.rule.axes  # type: ignore[attr-defined]
         return tuple(ZERO if k in axes else f for k, f in enumerate(self.space.index))
-
-    # ---- what rules ask for ----------------------------------------------------------------------
-
-    def read(self, item: Item, index: Index, mask: Lane | None) -> Any:
-        """The element of an item at an index, where the mask holds."""
-        if index == self.space.index:
-            found = self._memo.get((item, index, None))
-            if found is not None:
-                return found
-        key = item, index, None if mask is None else mask.name
-        found = self._memo.get(key)
-        if found is None:
-            if item.is_root:
-                found = self._load(item, index, mask)
-            else:
-                found = item.rule.value(self, item, index, mask)
-            self._memo[key] = found
-        return found
-
-    def lane_of(self, form: Affine) -> Any:
-        """A form as whole numbers."""
-        base, factor = self._split(form)
-        base = self.language.cast(base, I64)
-        if type(factor) is int and factor == 0:
-            return base
-        return base + self._iota() * self._number(factor)
-
-    def all_of(self, conditions: Sequence[Condition]) -> Any:
-        """Whether all conditions hold; None if they always do."""
-        found: Any = None
-        for condition in conditions:
-            lane = self._held(condition)
-            found = self.both(found, lane)
-        return found
-
-    def both(self, one: Lane | None, two: Lane | None) -> Lane | None:
-        """Where both masks hold."""
-        if one is None or two is None:
-            return one if two is None else two
-        found: Lane = self.language.binary("logical_and", one, two)
-        return found
-
-    def _held(self, condition: Condition) -> Any:
-        key = condition
-        if key in self._memo:
-            return self._memo[key]
-        form, low, high = condition
-        lane = self.lane_of(form)
-        found: Any = None
-        if not self._is_natural(form, low):
-            found = self.language.compare("less_equal", self.language.cast(self._number(low), I64), lane)
-        if not self._is_within(form, high):
-            below = self.language.compare("less", lane, self.language.cast(self._number(high), I64))
-            found = self.both(found, below)
-        if found is not None:
-            self._memo[key] = found
-        return found
-
-    def _is_natural(self, form: Affine, low: Length) -> bool:
-        """Whether a form is never below a bound, as far as one can see."""
-        numbers = [form.offset, *[f for _, f in form.terms]]
-        return type(low) is int and all(type(n) is int for n in numbers) and (
-            form.offset >= low and all(f >= 0 for _, f in form.terms)
-        )
-
-    def _is_within(self, form: Affine, high: Length) -> bool:
-        """Whether a form is always below a bound, as far as one can see."""
-        if not form.terms:
-            return type(form.offset) is int and type(high) is int and form.offset < high
-        if len(form.terms) > 1 or not is_one(form.terms[0][1]):
-            return False
-        length = next((a.length for a in self.space.axes if a.counter == form.terms[0][0]), None)
-        return length is not None and form.offset == 0 and bool(length == high)
-
-    # ---- memory ----------------------------------------------------------------------------------
-
-    def _strides(self, item: Item) -> tuple[Length, ...]:
-        """Of an item in memory; what is kept for one row only has no distance between rows."""
-        strides = strides_of(item.shape)
-        if item in self._stored or item not in self.walk.local:
-            return strides
-        return tuple(0 if k < self.walk.rows else n for k, n in enumerate(strides))
-
-    def _load(self, item: Item, index: Index, mask: Lane | None) -> Any:
-        offset, factor = self._split(offset_of(index, self._strides(item)))
-        pointer = self._entry(item)
-        width = self.space.width
-        dtype = item.dtype
-        if type(factor) is int and factor == 0:
-            return self._load_one(item, pointer, offset, mask)
-        exists = self.both(mask, self._mask)
-        section = self._latest(pointer, offset, exists, self._counters[self._vector_axis().counter])  # type: ignore[union-attr]
-        address = self._address(section, pointer, offset, dtype)
-        if is_one(factor):
-            return load(self.language, section, address, dtype, width, exists)
-        steps = self.language.cast(self._iota() * self._number(factor), I64)
-        steps = self.language.widened(steps, width)
-        section = max(section, steps.section or section, key=lambda s: s.rank)
-        kind = self._element(dtype)
-        places = section.value(
-            f"getelementptr {kind}, ptr {address}, <{width} x i64> {steps.name}"
-        )
-        return gather(self.language, section, places, dtype, width, exists)
-
-    def _load_one(self, item: Item, pointer: Lane, offset: Any, mask: Lane | None) -> Any:
-        """The same element for all lanes; under a mask only if some lane wants it."""
-        section = self._latest(pointer, offset, mask)
-        address = self._address(section, pointer, offset, item.dtype)
-        if mask is not None:
-            some = mask.name
-            if mask.width > 1:
-                callee = self.language.module.declare(
-                    f"llvm.vector.reduce.or.v{mask.width}i1", "i1", [f"<{mask.width} x i1>"]
-                )
-                exists = self.both(mask, self._mask) or mask
-                section = self._latest(pointer, offset, exists)
-                some = section.value(f"call i1 {callee}(<{mask.width} x i1> {exists.name})")
-            safe = self.function.slot("[16 x i8]", 16)
-            self._head.write(f"store [16 x i8] zeroinitializer, ptr {safe}")
-            address = section.value(f"select i1 {some}, ptr {address}, ptr {safe}")
-        return load(self.language, section, address, item.dtype, 1, None)
-
-    def _put(self, section: Section, root: Item, value: Any, index: Index) -> None:
-        offset, factor = self._split(offset_of(index, self._strides(root)))
-        pointer = self._entry(root)
-        address = self._address(section, pointer, offset, root.dtype)
-        if type(factor) is int and factor == 0:
-            store(self.language, section, address, value, 1, None)
-            return
-        width = self.space.width
-        if is_one(factor):
-            store(self.language, section, address, value, width, self._mask)
-            return
-        steps = self.language.widened(self.language.cast(self._iota() * self._number(factor), I64), width)
-        places = section.value(
-            f"getelementptr {self._element(root.dtype)}, ptr {address}, "
-            f"<{width} x i64> {steps.name}"
-        )
-        scatter(self.language, section, places, value, width, self._mask)
-
-    def _element(self, dtype: Any) -> str:
-        kind = in_memory(part_of(dtype))
-        return f"[2 x {kind}]" if dtype.kind == "c" else kind
-
-    def _address(self, section: Section, pointer: Lane, offset: Any, dtype: Any) -> str:
-        if type(offset) is int and offset == 0:
-            return pointer.name
-        return section.value(
-            f"getelementptr {self._element(dtype)}, ptr {pointer.name}, i64 {self._name(offset)}"
-        )
-
-    def _entry(self, key: Any) -> Lane:
-        """What the table holds: an address, or a size."""
-        found = self._entries.get(key)
-        if found is None and key in self.walk.local and key not in self._stored:
-            found = self._entries[key] = self._scratched(key)
-        if found is None:
-            place = self._head.value(f"getelementptr i64, ptr %table, i64 {len(self.table)}")
-            kind = "i64" if isinstance(key, str) else "ptr"
-            name = self._head.value(f"load {kind}, ptr {place}")
-            found = self._entries[key] = Lane(self.language, self._head, name, I64, 1)
-            self.table.append(key)
-        if key in self._own and key not in self._columns:
-            return Lane(self.language, self._floor, found.name, I64, 1)
-        return found
-
-    def _scratched(self, item: Item) -> Lane:
-        """Memory for one row of what only this walk needs."""
-        size = size_of(item.shape[self.walk.rows :]) * item.dtype.itemsize
-        if type(size) is int and size <= _ON_STACK:
-            name = self.function.slot(f"[{size} x i8]", 64)
-        else:
-            allocate = self.language.module.declare("malloc", "ptr", ["i64"])
-            count = self._name(self._number(size))
-            name = self._head.value(f"call ptr {allocate}(i64 {count})")
-            self._scratch.append(name)
-            none = self._head.value(f"icmp eq ptr {name}, null")
-            n = self.function.number()
-            self._head.write(f"br i1 {none}, label %none{n}, label %some{n}")
-            self._head.label(f"none{n}")
-            self._head.write("ret i64 3")
-            self._head.label(f"some{n}")
-        return Lane(self.language, self._head, name, I64, 1)
-
-    # ---- numbers ---------------------------------------------------------------------------------
-
-    def _number(self, length: Length) -> Any:
-        """A length: an int, or a lane computed before the loops."""
-        if not isinstance(length, Dim):
-            return length
-        found = self._numbers.get(length)
-        if found is None:
-            sizes = {name: self._entry(name) for name in names_in((length,))}
-            found = self._numbers[length] = length.replace(sizes)  # type: ignore[arg-type]
-        return found
-
-    def _split(self, form: Affine) -> tuple[Any, Any]:
-        """A form without the vector counter's lanes, and the factor of that counter."""
-        vector = self._vector_axis()
-        key = "form", form
-        total = self._numbers.get(key)
-        factor: Length = 0
-        for c, f in form.terms:
-            if vector is not None and c == vector.counter and self.space.width > 1:
-                factor = f
-        if total is None:
-            total = self._number(form.offset)
-            for c, f in sorted(form.terms, key=lambda t: self._counters[t[0]].section.rank):
-                term = self._counters[c] if is_one(f) else self._counters[c] * self._number(f)
-                total = term if type(total) is int and total == 0 else term + total
-            if isinstance(total, Lane):
-                self._numbers[key] = total
-        return total, factor
-
-    def _iota(self) -> Lane:
-        lanes = ", ".join(f"i64 {k}" for k in range(self.space.width))
-        lane = Lane(self.language, self._head, f"<{lanes}>", I64, self.space.width)
-        return lane
-
-    def _name(self, number: Any) -> str:
-        return number.name if isinstance(number, Lane) else str(number)
-
-    def _latest(self, *lanes: Any) -> Section:
-        sections = [x.section for x in lanes if isinstance(x, Lane) and x.section is not None]
-        return max([self._head, *sections], key=lambda s: s.rank)
 
 
 def extent_of(nest: Nest) -> Length:

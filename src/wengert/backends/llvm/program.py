@@ -9,9 +9,10 @@ place is used again when what it held is no longer needed.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,14 +24,17 @@ from . import engine
 from .assembly import Function, Module, Section
 from .dtypes import I64
 from .forms import size_of
+from .entry import entry_text
 from .islands import Islands
 from .items import Held, Item, Part
 from .kernels import KERNELS, Array, Steps, contiguous, is_served
 from .lane import Lane
 from .language import Language
-from .nests import Nest, extent_of
+from .nests import Nest
+from .parallel import Walking
 from .plan import Plan, owner_of, strided_view
 from .port import Port
+from .runtime.library import symbols
 from .walks import Walk, roots_of
 
 _ON_STACK = 32768  # bytes kept between stages, up to which they are part of the stack
@@ -44,6 +48,8 @@ class Program:
     ----------
     graph : Graph
         Its sizes may have names: one program serves all of them.
+    threads : int, optional
+        How many it may use; by default as many as are set for all (`wengert.set_threads`).
 
     Attributes
     ----------
@@ -52,13 +58,24 @@ class Program:
     slots : int
     constants : list of (int, numpy.ndarray)
     symbols : dict from str to int
-    islands : Islands
+        Addresses of what it needs from outside.
+    threads : int or None
+    requirements : list of Requirement
+        What has to hold of the sizes.
+    long : Length
+        The work of a run, beside what moves inputs and outputs, as so many bytes moved.
+    callbacks : Islands
+    islands : list of Node
+        The lines that are called back in Python.
+    is_single : bool
+        Whether a call returns its only output, and no tuple.
     text : str
     plan : Plan
     """
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, threads: int | None = None) -> None:
+        self.graph, self.threads = graph, threads
+        self.requirements = graph.requirements
         self.plan = Plan(graph)
         self.module = Module()
         self.language = Language(self.module)
@@ -72,18 +89,46 @@ class Program:
         specs = [n.spec for n in (*graph.outputs, *graph.updates.values())]
         self.outputs = tuple(self._port(s) for s in specs)
         self.constants: list[tuple[int, np.ndarray[Any, Any]]] = []
-        self.islands = Islands(self.sizes, self.size_slots)
+        self.callbacks = Islands(self.sizes, self.size_slots)
+        self.long: Length = 0
+        self._needs_runtime = False
         self.nests: list[tuple[Nest, str]] = []
         self._nest_names: dict[str, str] = {}
         self._write()
-        if self.islands.nodes:
-            self.constants.append((self._island_slot, self.islands.pointer))
-        self.text = self.module.text(engine.heading())
+        if self.islands:
+            self.constants.append((self._island_slot, self.callbacks.pointer))
+        self.is_single = _is_single(graph)
+        entry_text(self.module, self, single=self.is_single)
+
+    @property
+    def islands(self) -> list[Any]:
+        """The lines that are called back in Python."""
+        return self.callbacks.nodes
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The module, as LLVM reads it."""
+        return self.module.text(engine.heading())
+
+    @property
+    def assembly(self) -> str:
+        """The machine's instructions."""
+        return engine.assembly_of(self.text)
+
+    @property
+    def loops(self) -> str:
+        """What shares a loop, what is stored, and what is called."""
+        return "\n".join(map(repr, self.plan.stages))
 
     @property
     def symbols(self) -> dict[str, int]:
         """Addresses of what it needs from outside."""
-        return self.steps.symbols
+        return {**self.steps.symbols, **(symbols() if self._needs_runtime else {})}
+
+    def runtime(self, name: str, result: str, arguments: Sequence[str]) -> str:
+        """A function of the runtime, as ``@name``."""
+        self._needs_runtime = True
+        return self.module.declare(name, result, arguments)
 
     def _slot(self) -> int:
         self.slots += 1
@@ -95,12 +140,12 @@ class Program:
     # ---- the kernel ------------------------------------------------------------------------------
 
     def _write(self) -> None:
-        self._function = Function(
+        self.function = Function(
             self.module, "kernel", [("ptr", "frame")], "i64", "nounwind #1", linkage=""
         )
-        body = self._function.body
+        body = self.function.body
         self._head = self.language.home = body.inside()
-        self._status = self._function.slot("i64")
+        self._status = self.function.slot("i64")
         self._head.write(f"store i64 0, ptr {self._status}")
         self._pointers: dict[Any, str] = {}
         self._lanes: dict[Any, Any] = {}
@@ -116,7 +161,7 @@ class Program:
         self._give_back(body)
         status = body.value(f"load i64, ptr {self._status}")
         body.write(f"ret i64 {status}")
-        self.module.add(self._function)
+        self.module.add(self.function)
 
     def _framed(self, slot: int, kind: str = "ptr") -> str:
         place = self._head.value(f"getelementptr i64, ptr %frame, i64 {slot}")
@@ -133,9 +178,9 @@ class Program:
         offsets, total = _arranged(self.plan, inner)
         self._held: str | None = None
         if type(total) is int and total <= _ON_STACK:
-            base = self._function.slot(f"[{max(total, 1)} x i8]", _LINE)
+            base = self.function.slot(f"[{max(total, 1)} x i8]", _LINE)
         else:
-            alloc = self.module.declare("malloc", "ptr", ["i64"])
+            alloc = self.runtime("wengert_alloc", "ptr", ["i64"])
             count = self.number(total)
             base = self._head.value(f"call ptr {alloc}(i64 {count})")
             self._held = base
@@ -171,7 +216,7 @@ class Program:
 
     def _give_back(self, body: Section) -> None:
         if self._held is not None:
-            free = self.module.declare("free", "void", ["ptr"])
+            free = self.runtime("wengert_free", "void", ["ptr"])
             body.write(f"call void {free}(ptr {self._held})")
 
     def number(self, length: Length) -> str:
@@ -192,7 +237,8 @@ class Program:
             self._lanes[name] = found
         return found
 
-    def _pointer(self, item: Item) -> str:
+    def pointer(self, item: Item) -> str:
+        """The address of a stored item."""
         found = self._pointers.get(item)
         if found is None:
             assert isinstance(item.rule, Held) and item.rule.array is not None, item
@@ -214,20 +260,28 @@ class Program:
             name = self._nest_names[key] = f"nest{len(self._nest_names)}"
             self.module.parts[name] = nest.text(name)
         self.nests.append((nest, name))
-        table = self._function.slot(f"[{max(len(nest.table), 1)} x i64]", 8)
-        for k, entry in enumerate(nest.table):
+        self._needs_runtime |= nest.needs_runtime
+        Walking(self, body, nest, name).write()
+
+    def table(self, body: Section, nest: Nest, instead: Mapping[Any, str]) -> str:
+        """What a nest is given: addresses and sizes; `instead` has others for some items."""
+        table = self.function.slot(f"[{len(nest.table) + 1} x i64]", 8)
+        body.write(f"store i64 0, ptr {table}")
+        for k, entry in enumerate(nest.table, 1):
             place = body.value(f"getelementptr i64, ptr {table}, i64 {k}")
             if isinstance(entry, str):
                 body.write(f"store i64 {self._size(entry).name}, ptr {place}")
             else:
-                body.write(f"store ptr {self._pointer(entry)}, ptr {place}")
-        extent = self.number(extent_of(nest))
-        status = body.value(f"call i64 @{name}(ptr {table}, i64 0, i64 {extent})")
+                body.write(f"store ptr {instead.get(entry) or self.pointer(entry)}, ptr {place}")
+        return table
+
+    def check(self, body: Section, nest: Nest, table: str) -> None:
+        """Leave if a nest has failed."""
         if nest.may_fail:
-            self._leave_if_not_zero(body, status)
+            self._leave_if_not_zero(body, body.value(f"load i64, ptr {table}"))
 
     def _leave_if_not_zero(self, body: Section, status: str) -> None:
-        n = self._function.number()
+        n = self.function.number()
         body.write(f"store i64 {status}, ptr {self._status}")
         failed = body.value(f"icmp ne i64 {status}, 0")
         body.write(f"br i1 {failed}, label %leave, label %on{n}")
@@ -236,7 +290,7 @@ class Program:
     def _run_step(self, body: Section, step: Item) -> None:
         node = step.node
         results = [
-            contiguous(self._pointer(p), p.shape, p.dtype) for p in self._parts[step]
+            contiguous(self.pointer(p), p.shape, p.dtype) for p in self._parts[step]
         ]
         if is_served(node):
             strided = KERNELS[node.op.name].strided
@@ -255,26 +309,33 @@ class Program:
             view = strided_view(x)
             if view is not None:
                 base, offset, strides = view
-                pointer = self._pointer(base)
+                pointer = self.pointer(base)
                 count = self.number(offset * x.dtype.itemsize)
                 moved = pointer if count == "0" else body.value(
                     f"getelementptr i8, ptr {pointer}, i64 {count}"
                 )
                 return Array(moved, x.shape, strides, x.dtype)
-        return contiguous(self._pointer(owner_of(x)), x.shape, x.dtype)
+        return contiguous(self.pointer(owner_of(x)), x.shape, x.dtype)
 
     def _run_island(self, body: Section, node: Any, arrays: Sequence[Array]) -> None:
         if self._island_slot < 0:
             self._island_slot = self._slot()
             cell = self._framed(self._island_slot)
             self._island = self._head.value(f"load ptr, ptr {cell}")
-        k = self.islands.add(node)
-        table = self._function.slot(f"[{max(len(arrays), 1)} x ptr]", 8)
+        k = self.callbacks.add(node)
+        table = self.function.slot(f"[{max(len(arrays), 1)} x ptr]", 8)
         for n, array in enumerate(arrays):
             place = body.value(f"getelementptr ptr, ptr {table}, i64 {n}")
             body.write(f"store ptr {array.pointer}, ptr {place}")
         status = body.value(f"call i64 {self._island}(i64 {k}, ptr {table}, ptr %frame)")
         self._leave_if_not_zero(body, status)
+
+
+def _is_single(graph: Graph) -> bool:
+    """Whether a call of the graph returns its only output, and no container of it."""
+    results = graph.structure[1]
+    structure = getattr(results, "structure", results)
+    return len(graph.outputs) == 1 and not graph.updates and bool(structure.is_leaf())
 
 
 def _kept(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
