@@ -4,7 +4,7 @@
     place, read, write             an element of an array
     moved                          a lane, for what is computed from it in a section inside
     nest                           loops over all indices of a shape
-    copy, fill                     whole arrays, with another layout and dtype
+    copy, clear                    whole arrays, with another layout and dtype
 
 Loops here are scalar.  What takes long in a kernel is in BLAS and LAPACK, or in vectors of its own.
 """
@@ -16,8 +16,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from ....core.dims import Length
-from ..assembly import Name, Section
-from ..dtypes import BOOL, Dtype, in_memory, in_register, part_of
+from ..assembly import Function, Module, Name, Section
+from ..dtypes import BOOL, Dtype, in_memory, part_of
 from ..lane import Lane, Pair
 from ..language import Language
 from .call import Array, Call
@@ -137,11 +137,6 @@ def held(call: Call, dtype: Dtype) -> Name:
     return call.function.slot(kind_of(dtype))
 
 
-def register(dtype: Dtype) -> str:
-    """LLVM's type of a real dtype in a register."""
-    return in_register(dtype)
-
-
 # ---- arrays ------------------------------------------------------------------------------------
 
 
@@ -159,11 +154,11 @@ def nest(s: Section, lengths: Sequence[Name]) -> Iterator[tuple[Section, list[Na
         yield s, indices
 
 
-def fill(call: Call, s: Section, array: Array, value: Any) -> None:
-    """Write one number everywhere."""
-    lane = call.language.constant(value, array.dtype)
-    with nest(s, [call.number(n) for n in array.shape]) as (inner, indices):
-        write(inner, place(call, inner, array, indices), lane)
+def clear(call: Call, s: Section, pointer: Name, count: Length, dtype: Dtype) -> None:
+    """Write zeros from an address on."""
+    callee = call.module.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
+    size = call.number(count * dtype.itemsize)
+    s.write(f"call void {callee}(ptr {pointer}, i8 0, i64 {size}, i1 false)")
 
 
 def is_in_order(array: Array) -> bool:
@@ -185,62 +180,78 @@ def size_of(array: Array) -> Length:
 
 
 def copy(call: Call, s: Section, to: Array, of: Array, conjugate: bool = False) -> None:
-    """Copy an array into another one of the same shape; the dtype may differ."""
+    """Copy an array into another one of the same shape; the dtype may differ.
+
+    The last two axes are copied by a function that all copies of these dtypes share.
+    """
     plain = to.dtype == of.dtype and not conjugate
     if plain and is_in_order(to) and is_in_order(of):
         count = times(s, call.number(size_of(to)), str(to.dtype.itemsize))
-        _memory_copy(call, s, to.pointer, of.pointer, count)
+        _memory_copy(call.module, s, to.pointer, of.pointer, count)
         return
     axes = [k for k, n in enumerate(to.shape) if n != 1]
-    first = Array(to.pointer, *_picked(to, axes), to.dtype)
-    second = Array(of.pointer, *_picked(of, axes), of.dtype)
-    near, far = _unit(first), _unit(second)
-    if near is not None and far is not None and near != far:
-        _tiled(call, s, first, second, (near, far), conjugate)
-        return
-    last = near if near is not None else len(axes) - 1
-    order = [k for k in range(len(axes)) if k != last] + ([last] if axes else [])
-    with nest(s, [call.number(first.shape[k]) for k in order]) as (inner, found):
-        indices = [found[order.index(k)] for k in range(len(axes))]
-        _one(call, inner, first, second, indices, conjugate)
+    near = next((k for k in axes if to.strides[k] == 1), axes[-1] if axes else None)
+    far = next((k for k in axes if of.strides[k] == 1 and k != near), None)
+    if far is None:
+        far = next((k for k in reversed(axes) if k != near), None)
+    outer = [k for k in axes if k not in (near, far)]
+    rows = plain and near is not None and to.strides[near] == of.strides[near] == 1
+    function = _copier(call.language, to.dtype, of.dtype, conjugate, rows)
+    with nest(s, [call.number(to.shape[k]) for k in outer]) as (inner, found):
+        given = []
+        for array in (to, of):
+            total = "0"
+            for k, i in zip(outer, found, strict=True):
+                total = plus(inner, total, times(inner, i, call.number(array.strides[k])))
+            given.append(f"ptr {offset(inner, array.pointer, total, array.dtype)}")
+        for k in (far, near):
+            sizes = (1, 0, 0) if k is None else (to.shape[k], to.strides[k], of.strides[k])
+            given += [f"i64 {call.number(n)}" for n in sizes]
+        inner.write(f"call void @{function}({', '.join(given)})")
 
 
-def _memory_copy(call: Call, s: Section, to: Name, of: Name, size: Name) -> None:
-    callee = call.module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
+def _memory_copy(module: Module, s: Section, to: Name, of: Name, size: Name) -> None:
+    callee = module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
     s.write(f"call void {callee}(ptr {to}, ptr {of}, i64 {size}, i1 false)")
 
 
-def _picked(array: Array, axes: Sequence[int]) -> tuple[tuple[Length, ...], tuple[Length, ...]]:
-    return tuple(array.shape[k] for k in axes), tuple(array.strides[k] for k in axes)
+def _copier(language: Language, to: Dtype, of: Dtype, conjugate: bool, rows: bool) -> str:
+    """The function that copies matrices: row by row, or in squares."""
+    module = language.module
+    name = f"copy.{of.str[1:]}.{to.str[1:]}" + ".conjugate" * conjugate + ".rows" * rows
+    if name in module:
+        return name
+    arguments = [("ptr", "to"), ("ptr", "of")]
+    arguments += [("i64", n) for n in ("high", "down0", "down1", "wide", "across0", "across1")]
+    function = Function(module, name, arguments, attributes="noinline nounwind")
+    if rows:
+        with function.body.loop("0", "%high") as (s, i):
+            first = offset(s, "%to", times(s, i, "%down0"), to)
+            second = offset(s, "%of", times(s, i, "%down1"), of)
+            _memory_copy(module, s, first, second, times(s, "%wide", str(to.itemsize)))
+    else:
+        _in_squares(language, function, to, of, conjugate)
+    function.body.write("ret void")
+    module.add(function)
+    return name
 
 
-def _unit(array: Array) -> int | None:
-    """The axis along which neighbours lie side by side."""
-    return next((k for k, stride in enumerate(array.strides) if stride == 1), None)
-
-
-def _one(
-    call: Call, s: Section, to: Array, of: Array, indices: Sequence[Name], conjugate: bool
+def _in_squares(
+    language: Language, function: Function, to: Dtype, of: Dtype, conjugate: bool
 ) -> None:
-    value = read(call.language, s, place(call, s, of, indices), of.dtype)
-    if conjugate and type(value) is Pair:
-        value = Pair(call.language, value.real, -value.imag, value.dtype)
-    write(s, place(call, s, to, indices), call.language.cast(value, to.dtype))
-
-
-def _tiled(
-    call: Call, s: Section, to: Array, of: Array, across: tuple[int, int], conjugate: bool
-) -> None:
-    """A transposition, in squares."""
-    p, q = across
-    others = [k for k in range(len(to.shape)) if k not in across]
-    wide, high = call.number(to.shape[p]), call.number(to.shape[q])
-    with nest(s, [call.number(to.shape[k]) for k in others]) as (a, outer):
-        indices = dict(zip(others, outer, strict=True))
-        with a.loop("0", wide, str(_TILE)) as (b, i0), b.loop("0", high, str(_TILE)) as (c, j0):
-            i1 = smaller(c, wide, plus(c, i0, str(_TILE)))
-            j1 = smaller(c, high, plus(c, j0, str(_TILE)))
-            with c.loop(j0, j1) as (d, j), d.loop(i0, i1) as (e, i):
-                indices[p], indices[q] = i, j
-                every = [indices[k] for k in range(len(to.shape))]
-                _one(call, e, to, of, every, conjugate)
+    """So that a transposition uses all of a line of the cache while it is there."""
+    step = str(_TILE)
+    with function.body.loop("0", "%high", step) as (a, i0), a.loop("0", "%wide", step) as (b, j0):
+        i1 = smaller(b, "%high", plus(b, i0, step))
+        j1 = smaller(b, "%wide", plus(b, j0, step))
+        with b.loop(i0, i1) as (c, i):
+            down = [times(c, i, f"%down{k}") for k in range(2)]
+            with c.loop(j0, j1) as (d, j):
+                places = []
+                for k, (pointer, dtype) in enumerate((("%to", to), ("%of", of))):
+                    distance = plus(d, down[k], times(d, j, f"%across{k}"))
+                    places.append(offset(d, pointer, distance, dtype))
+                value = read(language, d, places[1], of)
+                if conjugate and type(value) is Pair:
+                    value = Pair(language, value.real, -value.imag, value.dtype)
+                write(d, places[0], language.cast(value, to))

@@ -34,8 +34,8 @@ from .lapack import (
     working,
 )
 from .loops import (
+    clear,
     copy,
-    fill,
     held,
     is_in_order,
     moved,
@@ -44,6 +44,7 @@ from .loops import (
     place,
     plus,
     read,
+    size_of,
     write,
 )
 
@@ -133,7 +134,7 @@ class _Inverse:
         """The inverse of a."""
         call, right = self.call, self.right
         copy(call, s, self.left, a)
-        fill(call, s, right, 0)
+        clear(call, s, right.pointer, size_of(right), right.dtype)
         with s.loop("0", call.number(right.shape[0])) as (t, i):
             write(t, place(call, t, right, [i, i]), call.language.constant(1, right.dtype))
         _gesv(call, s, self.left, right, self.pivots, self.info)
