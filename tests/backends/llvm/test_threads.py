@@ -361,8 +361,9 @@ def number():
     return ctypes.CFUNCTYPE(ctypes.c_int)(blas_threads.functions()["blas_get"])()
 
 
-enter = library.function("wengert_blas_enter")
-leave = library.function("wengert_blas_leave")
+BLAS = blas_threads.symbols()
+enter = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(BLAS["wengert_blas_enter"])
+leave = ctypes.CFUNCTYPE(None)(BLAS["wengert_blas_leave"])
 needs_blas = pytest.mark.skipif(not blas_threads.functions(), reason="a BLAS that cannot be asked")
 
 
@@ -409,6 +410,37 @@ def test_a_blas_that_is_not_known_is_left_alone():
     code = compiled(module)
     ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(code.address("wengert_blas_enter"))(1, 1)
     ctypes.CFUNCTYPE(None)(code.address("wengert_blas_leave"))()
+
+
+@needs_blas
+def test_the_text_around_a_call(setting):
+    """A function that asks in the middle how many threads there are."""
+    module = Module()
+    needed = dict(library.symbols())
+
+    def external(name, address, result, arguments):
+        needed[name] = address
+        return module.declare(name, result, arguments)
+
+    for name, most in (("few", "2"), ("set", None)):
+        f = Function(module, name, [("i64", "flops")], "i32", linkage="")
+        ask = external("blas_get", blas_threads.functions()["blas_get"], "i32", [])
+        with blas_threads.limited(external, f.body, "%flops", most):
+            asked = f.body.value(f"call i32 {ask}()")
+        f.body.write(f"ret i32 {asked}")
+        module.add(f)
+    code = engine.Code(engine.object_of(module.text(engine.heading())), needed)
+    few, by_setting = (
+        ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64)(code.address(name))
+        for name in ("few", "set")
+    )
+    before = number()
+    assert (few(1), few(1 << 40)) == (1, 2)
+    wg.set_threads(1)
+    assert by_setting(1 << 40) == 1
+    wg.set_threads(2)
+    assert by_setting(1 << 40) == 2 and by_setting(1) == 1
+    assert number() == before
 
 
 def test_the_setting_is_a_module_without_the_compiler():

@@ -1,29 +1,32 @@
-"""BLAS threads: how many threads SciPy's BLAS uses for one call, as LLVM's text.
+"""BLAS threads: how many threads SciPy's BLAS uses for one call.
 
-    wengert_blas_enter(i64 flops, i64 threads)    before a call: one thread if it is small
-    wengert_blas_leave()                          after it: the setting of before
-    limited    write both around the text of a call
+    limited      write around the text of a call what limits its threads
+    symbols      wengert_blas_enter(i64 flops, i64 threads) before it, wengert_blas_leave() after
+    functions    the addresses of BLAS's own two functions, where it has such
 
 A product of 128 x 128 matrices takes 68 us on one thread, 55 us on two that have nothing else to
 do, and on a busy machine some milliseconds, because two threads wait for each other at each step
 and one of them has no processor.  So a second thread is asked for from `WORTH` operations on.
 
 The number of threads is one setting of the whole library.  Of calls that overlap, from several
-Python threads, the first sets it and the last restores it.  A switch costs some 20 ns.  SciPy's
-wheels have OpenBLAS, whose functions are found through the library that SciPy links with; of a BLAS
-without them (MKL, Accelerate) nothing is changed.
+Python threads, the first sets it and the last restores it.  SciPy's wheels have OpenBLAS, whose
+functions are found through the library that SciPy links with; of a BLAS without them (MKL,
+Accelerate) nothing is changed.  A module of its own, as most programs call no BLAS, and finding it
+imports scipy.linalg.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Iterator
+import importlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from scipy.linalg import cython_blas
-
+from .. import engine
 from ..assembly import Function, Module, Name, Section
+from . import library
 from .system import enter_locks, load, store
 
 WORTH = 10_000_000  # floating-point operations: some 140 us of one thread
@@ -33,22 +36,46 @@ _SETTERS = (
     "scipy_openblas_set_num_threads64_",
     "openblas_set_num_threads",
 )
+_NAMES = ("wengert_blas_enter", "wengert_blas_leave", "wengert_blas_start")
 _USERS, _BEFORE = 1, 2  # words of the state; the first is its lock
+_LOCK = threading.Lock()
+
+
+def symbols() -> dict[str, int]:
+    """Addresses by name, to be given to `engine.Code` with a program that declares the names.
+
+    Examples
+    --------
+    >>> sorted(symbols())
+    ['wengert_blas_enter', 'wengert_blas_leave', 'wengert_blas_start']
+    """
+    with _LOCK:
+        return dict(_started())
+
+
+@functools.cache
+def _started() -> dict[str, int]:
+    module = Module()
+    enter_blas_threads(module, bool(functions()))
+    addresses = library.loaded(module.text(engine.heading()), functions(), _NAMES)
+    library.call_in_child(addresses["wengert_blas_start"])
+    return addresses
 
 
 @functools.cache
 def functions() -> dict[str, int]:
     """The addresses of "blas_set" and "blas_get"; empty where BLAS cannot be asked."""
+    blas = importlib.import_module("scipy.linalg.cython_blas")
     try:
-        library = ctypes.CDLL(cython_blas.__file__)  # and what it is linked with
+        found = ctypes.CDLL(blas.__file__)  # and what it is linked with
     except OSError:
         return {}
     for setter in _SETTERS:
         getter = setter.replace("_set_", "_get_")
-        if hasattr(library, setter) and hasattr(library, getter):
+        if hasattr(found, setter) and hasattr(found, getter):
             pair = {"blas_set": setter, "blas_get": getter}
             return {
-                name: ctypes.cast(library[symbol], ctypes.c_void_p).value or 0
+                name: ctypes.cast(found[symbol], ctypes.c_void_p).value or 0
                 for name, symbol in pair.items()
             }
     return {}
@@ -110,29 +137,45 @@ def _reset(s: Section) -> None:
 
 
 @contextmanager
-def limited(section: Section, flops: Name, threads: Name) -> Iterator[None]:
+def limited(
+    external: Callable[[str, int, str, Sequence[str]], str],
+    section: Section,
+    flops: Name,
+    threads: Name | None = None,
+) -> Iterator[None]:
     r"""Write what limits the threads of BLAS around the text of a call.
 
     Parameters
     ----------
+    external : callable
+        ``external(name, address, result, arguments)`` declares a function and gives its name in
+        the text, as a kernel's `call.external` does.
     section : Section
-    flops, threads : str
-        Names of i64: the operations of the call; how many threads the function may use.
+    flops : str
+        Name of an i64: how many floating-point operations the call does.
+    threads : str, optional
+        Name of an i64: how many threads it may use; by default what `wengert.set_threads` says at
+        the time of the call.
 
     Examples
     --------
     >>> from wengert.backends.llvm.assembly import Function, Module
     >>> kernel = Function(Module(), "kernel", [])
-    >>> with limited(kernel.body, "2000", "4"):
+    >>> external = lambda name, address, result, arguments: f"@{name}"
+    >>> with limited(external, kernel.body, "2000", "4"):
     ...     kernel.body.write("call void @product()")
     >>> print(*kernel.body.lines(), sep="\n")
       call void @wengert_blas_enter(i64 2000, i64 4)
       call void @product()
       call void @wengert_blas_leave()
     """
-    module = section.function.module
-    enter = module.declare("wengert_blas_enter", "void", ["i64", "i64"])
-    leave = module.declare("wengert_blas_leave", "void", [])
+    addresses = symbols()
+    if threads is None:
+        address = library.symbols()["wengert_get_threads"]
+        threads = section.value(f"call i64 {external('wengert_get_threads', address, 'i64', [])}()")
+    arguments = ["i64", "i64"]
+    enter = external("wengert_blas_enter", addresses["wengert_blas_enter"], "void", arguments)
+    leave = external("wengert_blas_leave", addresses["wengert_blas_leave"], "void", [])
     section.write(f"call void {enter}(i64 {flops}, i64 {threads})")
     yield
     section.write(f"call void {leave}()")

@@ -23,6 +23,7 @@ import operator
 import os
 import struct
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,6 +106,8 @@ def directory() -> Path:
         base = os.environ.get("XDG_CACHE_HOME", "")
         if not os.path.isabs(base):  # as its specification asks
             base = os.path.expanduser("~/.cache")
+    if not os.path.isabs(base):  # a user without a home
+        base = tempfile.gettempdir()
     return Path(base) / "wengert"
 
 

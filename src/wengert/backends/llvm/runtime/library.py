@@ -2,6 +2,7 @@
 
     symbols    the names of its functions, to addresses: what a program's text may declare
     function   one of them, to be called from Python
+    loaded     a module for ever: its functions' addresses; for this one, and blas_threads.py
 
 Arrays are freed by its code until the very end of the process, after Python has taken its modules
 apart, and its sleeping threads return into it: so the code is made immortal when it is loaded.
@@ -15,12 +16,12 @@ import ctypes
 import functools
 import os
 import threading
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import engine
 from ..assembly import Module
 from . import memory, threads
-from .blas_threads import enter_blas_threads, functions
 from .blocks import enter_blocks
 from .handler import enter_handler
 from .objects import kept_object_of
@@ -35,17 +36,14 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "wengert_parallel": (None, _ADDRESS, _ADDRESS, _COUNT, _COUNT, _COUNT, _COUNT),
     "wengert_parts": (_COUNT, _COUNT, _COUNT, _COUNT, _COUNT),
     "wengert_get_threads": (_COUNT,),
-    "wengert_blas_enter": (None, _COUNT, _COUNT),
-    "wengert_blas_leave": (None,),
     "wengert_set_threads": (None, _COUNT),
     "wengert_team_start": (None,),
     "wengert_team_size": (_COUNT,),
-    "wengert_blas_start": (None,),
     "wengert_memory_start": (None,),
+    "wengert_memory_child": (None,),
     "wengert_memory_limit": (None, _COUNT),
     "wengert_memory_trim": (_COUNT, _COUNT),
     "wengert_memory_read": (None, _ADDRESS),
-    "wengert_memory_child": (None,),
     "wengert_array_handler": (_ADDRESS,),
 }
 _THREADS = (
@@ -61,7 +59,6 @@ def text() -> str:
     enter_blocks(module)
     enter_handler(module)
     enter_team(module, _has_threads())
-    enter_blas_threads(module, bool(functions()))
     return module.text(engine.heading())
 
 
@@ -71,7 +68,7 @@ def symbols() -> dict[str, int]:
     Examples
     --------
     >>> sorted(symbols())[:3]
-    ['wengert_alloc', 'wengert_array_handler', 'wengert_blas_enter']
+    ['wengert_alloc', 'wengert_array_handler', 'wengert_free']
     """
     return dict(_addresses())
 
@@ -90,28 +87,44 @@ def function(name: str) -> Any:
     return ctypes.CFUNCTYPE(*_SIGNATURES[name])(_addresses()[name])
 
 
+def loaded(text: str, needed: Mapping[str, int], names: Iterable[str]) -> dict[str, int]:
+    """The addresses of functions of a module, which is then in memory until the process ends.
+
+    Parameters
+    ----------
+    text : str
+    needed : mapping from str to int
+        Addresses of what the module declares; the C library's need none.
+    names : iterable of str
+        Its functions.
+    """
+    code = engine.Code(kept_object_of(text), needed)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
+    return {name: code.address(name) for name in names}
+
+
+def call_in_child(*addresses: int) -> None:
+    """Call native functions without arguments in the child of every fork."""
+    # With the lock of the interpreter held: in a child there is nobody to give it to.
+    calls = [ctypes.PYFUNCTYPE(None)(address) for address in addresses]
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: [call() for call in calls])
+
+
 def _addresses() -> dict[str, int]:
     with _LOCK:
-        return _loaded()
+        return _started()
 
 
 @functools.cache
-def _loaded() -> dict[str, int]:
-    code = engine.Code(kept_object_of(text()), functions())
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
-    addresses = {name: code.address(name) for name in _SIGNATURES}
+def _started() -> dict[str, int]:
+    addresses = loaded(text(), {}, _SIGNATURES)
     calls = {name: ctypes.CFUNCTYPE(*kinds)(addresses[name]) for name, kinds in _SIGNATURES.items()}
-    for name in ("memory", "team", "blas"):
-        calls[f"wengert_{name}_start"]()
-    # Called with the lock of the interpreter held: after a fork there is nobody to give it to.
-    in_child = [
-        ctypes.PYFUNCTYPE(None)(addresses[name])
-        for name in ("wengert_memory_child", "wengert_team_start", "wengert_blas_start")
-    ]
+    calls["wengert_memory_start"]()
+    calls["wengert_team_start"]()
     memory.attach({name: calls[f"wengert_memory_{name}"] for name in ("read", "limit", "trim")})
     threads.attach(calls["wengert_set_threads"])
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=lambda: [call() for call in in_child])
+    call_in_child(addresses["wengert_memory_child"], addresses["wengert_team_start"])
     return addresses
 
 
