@@ -1,0 +1,146 @@
+"""One function handed to every library, compiled as its users would.
+
+A function of a workload is written once, over a namespace ``xp`` that is NumPy's or has its names, and
+takes and returns arrays.  Each helper returns a Call of its compiled value and gradient; arguments
+are the library's own arrays, made beforehand.  Libraries are imported here only, when asked for,
+because one that is missing is left out by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .case import Call
+from .environment import threads
+
+Function = Callable[..., Any]  # of arrays, returns one number
+
+
+# ---- wengert -------------------------------------------------------------------------------------
+
+
+def has_jit() -> bool:
+    """Whether this version of wengert compiles; one that does not is measured eagerly."""
+    import wengert as wg
+
+    return hasattr(wg, "jit")
+
+
+def jit(function: Function) -> Function:
+    """``wg.jit`` of a function."""
+    import wengert as wg
+
+    return wg.jit(function) if has_jit() else function
+
+
+def wengert(function: Function, *arguments: Any, argnums: Any = 0, value: bool = True) -> Call:
+    """``wg.jit(wg.value_and_grad(f))`` of plain arrays or numbers."""
+    import wengert as wg
+
+    transform = wg.value_and_grad if value else wg.grad
+    return Call(jit(transform(function, argnums)), arguments)
+
+
+# ---- JAX -----------------------------------------------------------------------------------------
+
+
+def jax() -> Any:
+    """JAX with float64 allowed."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    return jax
+
+
+def jax_call(function: Function, *arguments: Any) -> Call:
+    """``jax.jit(f)`` of arrays on the device."""
+    j = jax()
+    placed = tuple(j.tree.map(j.numpy.asarray, a) for a in arguments)
+    return Call(j.jit(function), placed, j.block_until_ready)
+
+
+def jax_gradient(function: Function, *arguments: Any, argnums: Any = 0, value: bool = True) -> Call:
+    """``jax.jit(jax.value_and_grad(f))``."""
+    j = jax()
+    transform = j.value_and_grad if value else j.grad
+    return jax_call(transform(function, argnums), *arguments)
+
+
+# ---- PyTorch -------------------------------------------------------------------------------------
+
+
+def torch() -> Any:
+    """PyTorch on as many threads as this process was given."""
+    import torch
+
+    torch.set_num_threads(threads())
+    return torch
+
+
+def torch_gradient(
+    function: Function,
+    *arguments: Any,
+    by: Sequence[int] = (0,),
+    compiled: bool = False,
+    value: bool = True,
+) -> Call:
+    """Forward, then ``torch.autograd.grad``; of an array of values the sum is differentiated."""
+    t = torch()
+    placed = [t.from_numpy(np.array(a)) if isinstance(a, np.ndarray) else a for a in arguments]
+    leaves = [placed[i].requires_grad_() for i in by]
+    forward = t.compile(function, dynamic=False) if compiled else function
+    pick = (lambda gradients: gradients[0]) if len(by) == 1 else (lambda gradients: gradients)
+
+    def run(*args: Any) -> Any:
+        out = forward(*args)
+        ones = None if out.ndim == 0 else t.ones_like(out)
+        gradients = pick(t.autograd.grad(out, leaves, ones))
+        return (out, gradients) if value else gradients
+
+    return Call(run, tuple(placed))
+
+
+# ---- HIPS autograd -------------------------------------------------------------------------------
+
+
+def autograd_gradient(function: Function, *arguments: Any, value: bool = True) -> Call:
+    """``autograd.value_and_grad(f)``."""
+    from autograd import grad, value_and_grad
+
+    return Call((value_and_grad if value else grad)(function), arguments)
+
+
+# ---- PyTensor ------------------------------------------------------------------------------------
+
+
+def pytensor_call(build: Function, *arguments: Any, mode: str = "NUMBA") -> Call:
+    """A compiled function of ``build(pt, *symbols)``; arrays are trusted to be of the right type."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that no BLAS is linked to its C code
+        import pytensor
+        import pytensor.tensor as pt
+
+        placed = tuple(np.asarray(a) for a in arguments)
+        symbols = [pt.tensor(dtype=str(a.dtype), shape=(None,) * a.ndim) for a in placed]
+        compiled = pytensor.function(
+            symbols, build(pt, *symbols), mode=mode, trust_input=True, on_unused_input="ignore"
+        )
+    return Call(compiled, placed)
+
+
+def pytensor_gradient(
+    function: Function, *arguments: Any, mode: str = "NUMBA", value: bool = True
+) -> Call:
+    """Value and gradient by the first argument; ``function(pt, *symbols)``."""
+
+    def build(pt: Any, *symbols: Any) -> Any:
+        out = function(pt, *symbols)
+        gradient = pt.grad(out, symbols[0])
+        return [out, gradient] if value else gradient
+
+    return pytensor_call(build, *arguments, mode=mode)

@@ -1,0 +1,104 @@
+"""Saved results as Markdown: a table for each workload, cases in rows and contestants in columns.
+
+A cell is the median.  Two ratios stand at the end of each row: the time of the best peer library, and
+that of C by hand, over wengert's; so more than one is faster, less than one slower.  Contestants
+without a time are listed below the table, with the reason.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from _harness import machine_line, table
+
+WENGERT = "wengert"
+BY_HAND = ("C", "NumPy", "numba", "CasADi, buffers")
+UNITS = [(1e-3, 1e6, "us"), (1.0, 1e3, "ms"), (float("inf"), 1.0, "s")]
+
+
+def duration(seconds: float) -> str:
+    """A time in a unit that suits it."""
+    for limit, scale, unit in UNITS:
+        if seconds < limit:
+            value = seconds * scale
+            return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
+    raise AssertionError
+
+
+def kind(name: str) -> str:
+    """Without what follows a comma: "C, fresh" is of C."""
+    return name.partition(",")[0]
+
+
+def best(times: dict[str, float], of: str) -> float | None:
+    """The least time of C, or of the peer libraries."""
+    found = [
+        seconds
+        for name, seconds in times.items()
+        if name != WENGERT
+        and (kind(name) == "C" if of == "C" else not {name, kind(name)} & set(BY_HAND))
+    ]
+    return min(found) if found else None
+
+
+def workload(section: dict[str, Any]) -> list[str]:
+    """Heading, text, table and notes of one workload."""
+    cases = section["cases"]
+    names: list[str] = []
+    for case in cases:
+        names += [name for name in case["contestants"] if name not in names]
+    rows, notes = [], []
+    for case in cases:
+        times = {n: c["median"] for n, c in case["contestants"].items() if "median" in c}
+        ours = times.get(WENGERT)
+        peer, c = best(times, "peer"), best(times, "C")
+        rate = case.get("bytes")
+        cells = []
+        for name in names:
+            seconds = times.get(name)
+            cell = None if seconds is None else duration(seconds)
+            if cell and rate:
+                cell += f", {rate / seconds / 1e9:.3g} GB/s"
+                cell += f", {case['contestants'][name]['faults']:.0f} faults"
+            cells.append(cell)
+        ratios = [x / ours if x and ours else None for x in (peer, c)]
+        rows.append([case["case"], *cells, *ratios])
+        notes += [
+            f"* {case['case']}, {name}: {reason} ({detail:.1e} off)"
+            if reason == "wrong"
+            else f"* {case['case']}, {name}: {reason}: {detail}"
+            for name, c in case["contestants"].items()
+            for reason, detail in c.items()
+            if reason in ("wrong", "failed", "skipped")
+        ]
+        notes += [
+            f"* {case['case']}, {name}: kept {c['cores']:.1f} cores busy"
+            for name, c in case["contestants"].items()
+            if section["threads"] == 1 and c.get("cores", 0) > 1.2
+        ]
+    head = ["", *names, "best peer over wengert", "C over wengert"]
+    parts = [f"## {section['title']}", section["text"], f"Target: {section['target']}."]
+    parts.append(table(head, rows))
+    return [*parts, "\n".join(dict.fromkeys(notes))] if notes else parts
+
+
+def render(results: dict[str, Any]) -> str:
+    """Return docs/benchmarks-native.md for saved results."""
+    parts = [
+        "# Benchmarks: native code",
+        "Written by `python benchmarks/native.py --render` from `benchmarks/results/native.json`. "
+        "Read the ratios: times are one machine's.",
+        machine_line(results["machine"]),
+        "Every contestant computes the same numbers (checked first: 1e-6 in float64, 1e-3 in "
+        "float32; one that deviates is not timed), in one process, in turn; a cell is the median. "
+        "Each library has its own arrays and makes new results, as its users let it. C: "
+        f"`{results['compiler']}`. The last two columns: above one, wengert is faster.",
+    ]
+    if not results["jit"]:
+        parts.append("**wengert is measured eagerly: this version has no `wg.jit`.**")
+    for section in results["sections"]:
+        if section is results["sections"][0] or section["threads"] != threads:
+            threads = section["threads"]
+            parts.append(f"*On {'one thread' if threads == 1 else f'{threads} threads'}:*")
+        parts += workload(section)
+    return "\n\n".join(parts) + "\n"
