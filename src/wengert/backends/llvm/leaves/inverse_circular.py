@@ -96,7 +96,8 @@ def arcsin(s: Language, x: Lane) -> Any:
     large = s.less(0.5, a)
     t, rest = _half_angle(s, a, large)
     half, lacks = _HALF_PI[x.dtype.itemsize]
-    y = s.where(large, s.fma(t, -2.0, half) - s.fma(rest, 2.0, -lacks), t + rest)
+    y = t + (rest - s.where(large, 0.5 * lacks, 0.0))
+    y = s.where(large, s.fma(y, -2.0, half), y)
     return s.copysign(y, x)
 
 

@@ -18,11 +18,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..dtypes import BOOL
 from ..lane import Lane
-from .floats import any_of, flipped, nearest_whole, rounding, to_top
+from .floats import any_of, flipped, nearest_whole, rounding, sign_of, to_top
 from .payne_hanek import exact_quarters
 
 if TYPE_CHECKING:
@@ -60,11 +58,15 @@ def less_pi(s: Language, a: Lane, cosine: bool) -> Lane:
     r = flipped(s, r, to_top(a, bits))
 
     def slow(moved: Lane) -> list[Lane]:
-        exact, _, quarters = exact_quarters(s, moved)
+        exact, low, quarters = exact_quarters(s, moved)
         k = quarters + 1 if cosine else quarters
         odd = s.compare("not_equal", k & 1, s.constant(0, k.dtype))
-        folded = s.where(odd, np.pi / 2 - s.abs(exact), exact)
-        return [flipped(s, folded, to_top(a, k >> 1))]
+        # cos(r) = sin(pi/2 - |r|)
+        half, half_low = [part / 2 for part in _PI[size][:2]]
+        near, more = s.abs(exact), flipped(s, low, sign_of(s, exact))
+        far = half - near
+        far = far + (((half - far) - near) + (half_low - more))
+        return [flipped(s, s.where(odd, far, exact), to_top(a, k >> 1))]
 
     return _unless_huge(s, a, [r], slow)[0]
 
