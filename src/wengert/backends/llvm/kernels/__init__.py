@@ -11,12 +11,14 @@
     solving.py     linear systems, inverses, determinants
     factoring.py   Cholesky, QR
     spectra.py     eigenvalues, singular values
+    sequences.py   running sums and products, recurrences
+    convolutions.py    slide, convolve
 
 A kernel is entered under the name of its operation, and writes the inside of one function of the
 module; steps that are alike share that function.
 """
 
-from . import factoring, products, solving, spectra
+from . import convolutions, factoring, products, sequences, solving, spectra
 from .call import KERNELS, Array, Call, Steps, contiguous, is_served, kernel
 
 __all__ = [
@@ -28,7 +30,9 @@ __all__ = [
     "is_served",
     "kernel",
     "products",
+    "convolutions",
     "factoring",
+    "sequences",
     "solving",
     "spectra",
 ]
