@@ -125,7 +125,9 @@ class Family:
             compiled = self._compile(call, pattern)
         known = [d for d in dict.fromkeys(differences) if isinstance(d, Dim)]
         sizes = names_in([n for s in pattern if s for n in s])
-        return General(pattern, compiled, tuple(d for d in known if names_in([d]) <= sizes))
+        asked = tuple([d for d in known if names_in([d]) <= sizes])
+        compiled.is_asked = bool(asked)
+        return General(pattern, compiled, asked)
 
 
 def _pattern(base: Shapes, shapes: Shapes) -> Shapes:

@@ -133,7 +133,7 @@ class Jitted:
         """
         args, kwargs = call.specs(call.shapes)
         flat = not kwargs and len(args) == len(call.leaves) == len(call.fed)
-        if not flat or not self._layout.is_plain or compiled in self._entered:
+        if not flat or call.policy or not self._layout.is_plain or compiled in self._entered:
             return
         if len(self._entered) >= ENTRIES:
             self._leave()

@@ -7,17 +7,20 @@ what is recorded is one line (operation.py).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..backends import Backend, Executable
+from ..backends.updates import exclusively, locks_of, values_of, write
 from ..core import tree
 from ..core.apply import part
 from ..core.handle import Handle, wrap
 from ..core.node import INPUT, NO_PARAMS, Constant, Discrete, Node, constant, keep
-from ..core.rebuild import CAPTURED
+from ..core.policy import BLOCKS
+from ..core.rebuild import CAPTURED, rebuilt
 from ..core.recording import Changes, is_recording
 from ..core.spec import unweakened
 from ..errors import TraceError, at, user_line
@@ -37,6 +40,8 @@ class Compiled:
     graph : Graph
     is_plain : bool
         Whether nothing from outside takes part.
+    is_asked : bool
+        Whether sizes are to be compared with others before it may run (family.py).
     is_inline : bool
         Whether it is a part of a graph that somebody builds by hand: it cannot run.
     """
@@ -52,20 +57,29 @@ class Compiled:
         self.graph, self.backend = graph, backend
         self._simplify, self._guards, self._grads = simplify, guards, grads
         self._seen = -1, False  # at which count of changes, and whether it was valid
+        self.is_asked = False
         fed = set(graph.inputs)
-        self.is_inline = any(n.op is INPUT and n.is_traced and n not in fed for n in graph.nodes)
+        self.is_inline = any(
+            n.is_traced and (n.op is CAPTURED or (n.op is INPUT and n not in fed))
+            for n in graph.nodes
+        )
         self._extras = extras_of(graph)
         self._acts = bool(graph.updates or graph.effects or grads)
         self.is_plain = not self._extras
         if self.is_inline:
             return
-        self._executable = Executable(graph, backend)
+        known = {n: constant(n.value) for n in graph.nodes if n.op is CAPTURED}
+        lines = rebuilt(graph.nodes, known) if known else {}
+        self._executable = Executable(graph.with_lines(lines) if known else graph, backend)
         self._operation: GraphOperation | None = None
         results = graph.structure[1]
         self.is_single = results.structure.is_leaf() and results.live[0]
-        self._is_tuple = results.structure == _flat(len(results.live)) and all(results.live)
+        self._returns_one = self.is_single and len(graph.outputs) == 1 and not graph.updates
+        count = len(results.live)
+        self._is_tuple = 0 < count == sum(results.live) and results.structure == _flat(count)
         self._count = sum(results.live)  # behind them are gradients
         self._reached = _reached(graph, (*graph.inputs, *self._extras))
+        self._native = self._made_native()
 
     def entry(self, otherwise: Callable[..., Any]) -> Callable[..., Any] | None:
         """A native entry for the leaves by position, if the backend has one for this graph.
@@ -76,10 +90,37 @@ class Compiled:
             What it calls, with the same arguments, where it does not serve them: tensors, other
             dtypes and shapes, keywords.
         """
-        make = getattr(self.backend, "entry", None)
-        if make is None or self.is_inline or self._guards or not self.is_plain or self._acts:
+        if self.is_inline or self.is_asked or self._guards or not self.is_plain or self._acts:
             return None
-        return make(self.graph, single=self.is_single, otherwise=otherwise)  # type: ignore[no-any-return]
+        return self._entry(otherwise) if self.is_single or self._is_tuple else None
+
+    def _entry(self, otherwise: Callable[..., Any]) -> Callable[..., Any] | None:
+        make = getattr(self.backend, "entry", None)
+        if make is None:
+            return None
+        graph, gate = self._executable.graph, BLOCKS
+        return make(graph, single=self._returns_one, otherwise=otherwise, gate=gate)  # type: ignore[no-any-return]
+
+    def _made_native(self) -> Callable[[Sequence[Any]], Any]:
+        """A run of the native entry, or of what stands in its place."""
+        entry = self._entry(_missed)
+        if entry is None:
+            return self._executable
+        owners, count = self._executable.owners, len(self.graph.outputs)
+        places = {v: k for k, v in enumerate(self.graph.variables)}
+        written = [owners[places[v]] for v in self.graph.updates]
+        locks, single = locks_of(written), self._returns_one
+
+        def run(fed: Sequence[Any]) -> Any:
+            out = entry(*fed, *values_of(owners))
+            if out is _MISSED:
+                return self._executable(fed)
+            if written:
+                write(written, out[count:])
+                return list(out[:count])
+            return [out] if single else list(out)
+
+        return (lambda fed: exclusively(locks, functools.partial(run, fed))) if written else run
 
     def is_valid(self) -> bool:
         """Whether all that the function was told beside its arguments is what it was then."""
@@ -92,7 +133,7 @@ class Compiled:
         """The result for the leaves that are fed; `handles` says that there are tensors."""
         if handles or self._extras:
             return self._with_history(fed)
-        found = self._executable(fed)
+        found = self._native(fed)
         if self._grads:
             found = self._left(found)
         if self.is_single:
@@ -111,7 +152,7 @@ class Compiled:
         owners = iter(self._executable.owners)
         for node in self._extras:  # variables come first; what they are now, before the run
             inputs.append(next(owners).node if node.op is not CAPTURED else _source(node))
-        found = self._left(self._executable([_plain(x) for x in inputs[: len(fed)]]))
+        found = self._left(self._native([_plain(x) for x in inputs[: len(fed)]]))
         if self._count:
             found = self._recorded(inputs, found)
         return found[0] if self.is_single else restored(self.graph.structure[1], found)
@@ -151,6 +192,13 @@ class Compiled:
             if new is not None or was_set:
                 tensor.grad = new if old is None else old + new
         return found[: self._count]
+
+
+_MISSED = object()
+
+
+def _missed(*_: Any) -> Any:
+    return _MISSED
 
 
 def _flat(count: int) -> Any:

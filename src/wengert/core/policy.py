@@ -19,6 +19,7 @@ import numpy as np
 
 from ..errors import ArgumentError, PolicyError, at, user_level, user_line
 from .blocks import Block, Blocks
+from .locks import lock
 from .recording import paused
 from .spec import Spec
 
@@ -61,6 +62,21 @@ class Policy:
 
 _chosen: Blocks[Policy | None] = Blocks("wengert_policy", None)
 chosen: Callable[[], Policy | None] = _chosen.get
+
+
+BLOCKS = np.zeros(1, np.int64)  # how many are open in any thread; native entries look at it
+_lock = lock()
+
+
+@contextmanager
+def _counted() -> Iterator[None]:
+    with _lock:
+        BLOCKS[0] += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            BLOCKS[0] -= 1
 
 
 @contextmanager
@@ -114,7 +130,7 @@ def policy(
         _cap(max_int, "iu", "max_int"),
     )
     block: Block[Policy | None] = Block(made)
-    with paused():
+    with paused(), _counted():
         try:
             _chosen.open(block)
             yield made

@@ -120,7 +120,7 @@ class Native(Backend):
         return run
 
     def entry(
-        self, graph: Graph, single: bool, otherwise: Callable[..., Any]
+        self, graph: Graph, single: bool, otherwise: Callable[..., Any], gate: Any = None
     ) -> Callable[..., Any] | None:
         """A function of Python that runs a graph at the cost of a call.
 
@@ -131,6 +131,8 @@ class Native(Backend):
             Whether it returns its only output, and no tuple.
         otherwise : callable
             What calls go to that it does not serve, with the same arguments.
+        gate : numpy.ndarray, optional
+            One int64; while it is not zero all calls go there.
 
         Returns
         -------
@@ -151,7 +153,7 @@ class Native(Backend):
             raise program.callbacks.take_error()
 
         return make_entry(
-            program, compiled.code, otherwise, failed, island_error, handler=handler()
+            program, compiled.code, otherwise, failed, island_error, handler=handler(), gate=gate
         )
 
     def address(self, graph: Graph, signature: str = "numbers") -> Any:
