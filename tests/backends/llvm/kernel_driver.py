@@ -15,7 +15,7 @@ from wengert.backends.llvm import engine
 from wengert.backends.llvm.assembly import Function, Module
 from wengert.backends.llvm.kernels import Array, Steps
 from wengert.backends.llvm.language import Language
-from wengert.core.dims import names_in, valued
+from wengert.core.dims import names_in
 from wengert.core.size_text import dim
 
 GUARD = 64  # elements before and behind a result, which must stay as they are
@@ -40,7 +40,9 @@ class Compiled:
         for shape, strides, dtype in [*operands, *results]:
             where = body.value(f"getelementptr i64, ptr %frame, i64 {slot}")
             pointer = body.value(f"load ptr, ptr {where}")
-            sizes = [tuple(dim(n) if isinstance(n, str) else n for n in x) for x in (shape, strides)]
+            sizes = [
+                tuple(dim(n) if isinstance(n, str) else n for n in x) for x in (shape, strides)
+            ]
             arrays.append(Array(pointer, *sizes, np.dtype(dtype)))
             slot += 1
         self.names = sorted(names_in(n for a in arrays for n in a.shape + a.strides))
@@ -69,8 +71,15 @@ def strides_of(x: np.ndarray) -> tuple[int, ...]:
     return tuple(s // x.itemsize for s in x.strides)
 
 
-def run(name: str, *operands: Any, outputs: Any, strided: bool = False, begin: Any = None,
-        options: Any = None, **params: Any) -> Any:
+def run(
+    name: str,
+    *operands: Any,
+    outputs: Any,
+    strided: bool = False,
+    begin: Any = None,
+    options: Any = None,
+    **params: Any,
+) -> Any:
     """The status, and the results of a kernel for arrays.
 
     Parameters
@@ -80,8 +89,9 @@ def run(name: str, *operands: Any, outputs: Any, strided: bool = False, begin: A
     begin : numpy.ndarray, optional
         What is in the first result before.
     """
-    operands = [np.asarray(x) if strided else np.ascontiguousarray(x).reshape(np.shape(x))
-                for x in operands]
+    operands = [
+        np.asarray(x) if strided else np.ascontiguousarray(x).reshape(np.shape(x)) for x in operands
+    ]
     shapes = [(x.shape, strides_of(x), x.dtype) for x in operands]
     made = [np.asarray(y) for y in outputs]
     plain = [np.empty(y.shape, y.dtype) for y in made]
@@ -110,8 +120,10 @@ def agree(found: Any, wanted: Any, tolerance: float | None = None) -> None:
         tolerance = {2: 2e-3, 4: 2e-5, 8: 1e-12}[np.finfo(wanted.dtype).dtype.itemsize]
     finite = np.isfinite(wanted)
     np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
-    np.testing.assert_array_equal(found[~finite & ~np.isnan(wanted)],
-                                  wanted[~finite & ~np.isnan(wanted)])
+    np.testing.assert_array_equal(
+        found[~finite & ~np.isnan(wanted)], wanted[~finite & ~np.isnan(wanted)]
+    )
     scale = max(float(np.abs(wanted[finite]).max(initial=0.0)), 1e-300)
-    np.testing.assert_allclose(found[finite], wanted[finite], rtol=tolerance,
-                               atol=tolerance * scale)
+    np.testing.assert_allclose(
+        found[finite], wanted[finite], rtol=tolerance, atol=tolerance * scale
+    )

@@ -5,17 +5,13 @@ Compared with what the interpreter runs; memory around each result must stay as 
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-from kernel_driver import Compiled, agree, run  # noqa: E402
-
 import wengert as wg
 from wengert.core.op import lookup
+
+from .kernel_driver import Compiled, agree, run
 
 FLOATS = ["f4", "f8", "c8", "c16"]
 OTHERS = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2"]
@@ -72,8 +68,22 @@ def test_matmul_in_all_dtypes(dtype):
 def test_matmul_of_views(dtype):
     rng = np.random.default_rng(1)
     a, b = draw(rng, (9, 8), dtype), draw(rng, (8, 9), dtype)
-    for x in (b.T, a[::2], a[:, ::2].repeat(2, 1)[:, :8], a[::-1], a[:, ::-1], np.broadcast_to(a[0], (3, 8))):
-        for y in (a.T, b[:, ::3], b[:, 1:4], b[:, ::-1], np.broadcast_to(b[:, :1], (8, 4)), b[:, 0]):
+    for x in (
+        b.T,
+        a[::2],
+        a[:, ::2].repeat(2, 1)[:, :8],
+        a[::-1],
+        a[:, ::-1],
+        np.broadcast_to(a[0], (3, 8)),
+    ):
+        for y in (
+            a.T,
+            b[:, ::3],
+            b[:, 1:4],
+            b[:, ::-1],
+            np.broadcast_to(b[:, :1], (8, 4)),
+            b[:, 0],
+        ):
             check("matmul", x, y, strided=True)
     big = draw(rng, (4, 6, 5), dtype)
     check("matmul", big.transpose(0, 2, 1), big, strided=True)
@@ -128,7 +138,13 @@ def test_axes_of_length_one_meet_longer_ones():
 
 
 def test_zero_sizes_of_einsum():
-    check("einsum", np.ones((2, 0)), np.ones((0, 3)), np.ones((3, 2)), letters=("ab", "bc", "ca", "ac"))
+    check(
+        "einsum",
+        np.ones((2, 0)),
+        np.ones((0, 3)),
+        np.ones((3, 2)),
+        letters=("ab", "bc", "ca", "ac"),
+    )
     check("einsum", np.ones((2, 0), int), np.ones((0, 3), int), letters=("ab", "bc", "ac"))
 
 
@@ -145,8 +161,15 @@ def test_scaled_and_added(dtype):
     a, b = draw(rng, (4, 5), dtype), draw(rng, (6, 5, 3), dtype)
     wanted = np.einsum("ab,dbe->dae", a, b)
     options = {"beta": 1.0}
-    _, (found,) = run("einsum", a, b, outputs=[wanted], begin=wanted, options=options,
-                      letters=("ab", "dbe", "dae"))
+    _, (found,) = run(
+        "einsum",
+        a,
+        b,
+        outputs=[wanted],
+        begin=wanted,
+        options=options,
+        letters=("ab", "dbe", "dae"),
+    )
     agree(found, 2 * wanted)
 
 
@@ -174,11 +197,15 @@ def test_strong_zeros(dtype):
 
 def test_sizes_that_are_not_known():
     kernel = Compiled(
-        "matmul", {}, [(("n", "k"), ("k", 1), "f8"), (("k", "m"), ("m", 1), "f8")],
+        "matmul",
+        {},
+        [(("n", "k"), ("k", 1), "f8"), (("k", "m"), ("m", 1), "f8")],
         [(("n", "m"), ("m", 1), "f8")],
     )
     vector = Compiled(
-        "matmul", {}, [(("n", "k - 1"), ("k - 1", 1), "f8"), (("k - 1",), (1,), "f8")],
+        "matmul",
+        {},
+        [(("n", "k - 1"), ("k - 1", 1), "f8"), (("k - 1",), (1,), "f8")],
         [(("n",), (1,), "f8")],
     )
     rng = np.random.default_rng(7)
@@ -192,8 +219,9 @@ def test_sizes_that_are_not_known():
 
 
 def test_a_step_that_is_taken_twice_is_written_once():
-    kernel = Compiled("matmul", {}, [((3, 4), (4, 1), "f8"), ((4, 2), (2, 1), "f8")],
-                      [((3, 2), (2, 1), "f8")])
+    kernel = Compiled(
+        "matmul", {}, [((3, 4), (4, 1), "f8"), ((4, 2), (2, 1), "f8")], [((3, 2), (2, 1), "f8")]
+    )
     assert kernel.text.count("define internal i64 @step") == 1
 
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-from kernel_driver import Compiled, agree, run  # noqa: E402
 
 import wengert  # noqa: F401 - enters the operations
 from wengert.core.op import lookup
 
+from .kernel_driver import Compiled, agree, run
+
 DTYPES = ["f2", "f4", "f8", "c8", "c16", "i1", "u2", "i8", "?"]
-SHAPES = [((7,), 0), ((3, 5), 1), ((3, 5), 0), ((2, 4, 19), 1), ((2, 3, 4, 5), 1), ((0, 4), 0),
-          ((4, 0), 0), ((1, 1), 0), ((3, 4, 1), 1)]
+SHAPES = [
+    ((7,), 0),
+    ((3, 5), 1),
+    ((3, 5), 0),
+    ((2, 4, 19), 1),
+    ((2, 3, 4, 5), 1),
+    ((0, 4), 0),
+    ((4, 0), 0),
+    ((1, 1), 0),
+    ((3, 4, 1), 1),
+]
 
 
 def draw(rng, shape, dtype):

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-from kernel_driver import agree, run  # noqa: E402
-
+import wengert  # noqa: F401 - enters the operations
 from wengert.core.op import lookup
 
-import wengert  # noqa: F401, I001 - enters the operations
+from .kernel_driver import agree, run
 
 DTYPES = ["f4", "f8", "c8", "c16", "i4", "?"]
+
+
+def some(dtype, shapes):
+    """Shapes: all of them for float64, the first three for the others."""
+    return shapes if dtype == "f8" else shapes[:3]
 
 
 def draw(rng, shape, dtype):
@@ -29,7 +29,11 @@ def draw(rng, shape, dtype):
     if dtype.kind == "b":
         x = rng.random(shape) < 0.3
     if len(shape) > 1 and shape[-1] == shape[-2]:
-        x = np.tril(x) | np.eye(shape[-1], dtype=bool) if dtype.kind == "b" else x + 11 * np.eye(shape[-1])
+        x = (
+            np.tril(x) | np.eye(shape[-1], dtype=bool)
+            if dtype.kind == "b"
+            else x + 11 * np.eye(shape[-1])
+        )
     return x.astype(dtype)
 
 
@@ -51,8 +55,18 @@ def refused(name, *operands, outputs, **params):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_solve(dtype):
     rng = np.random.default_rng(0)
-    for a, b in [((4, 4), (4,)), ((4, 4), (4, 3)), ((2, 3, 3), (2, 3, 2)), ((2, 1, 3, 3), (4, 3, 1)),
-                 ((2, 3, 3), (3,)), ((0, 0), (0, 2)), ((0, 3, 3), (3,)), ((3, 3), (3, 0)), ((20, 20), (20, 5))]:
+    pairs = [
+        ((4, 4), (4,)),
+        ((4, 4), (4, 3)),
+        ((2, 3, 3), (2, 3, 2)),
+        ((2, 1, 3, 3), (4, 3, 1)),
+        ((2, 3, 3), (3,)),
+        ((0, 0), (0, 2)),
+        ((0, 3, 3), (3,)),
+        ((3, 3), (3, 0)),
+        ((20, 20), (20, 5)),
+    ]
+    for a, b in some(dtype, pairs):
         check("solve", draw(rng, a, dtype), draw(rng, b, dtype))
     check("solve", draw(rng, (3, 3), dtype), rng.normal(size=3).astype("f4"))
     check("solve", draw(rng, (3, 3), dtype).T, draw(rng, (6, 6), dtype)[::2, 1:4], strided=True)
@@ -64,7 +78,7 @@ def test_one_matrix(name, dtype):
     rng = np.random.default_rng(1)
     if name == "det_derivative" and np.dtype(dtype).kind not in "fc":
         dtype = np.float64  # a derivative is of real or complex matrices
-    for shape in [(3, 3), (1, 1), (0, 0), (2, 3, 4, 4), (0, 2, 2), (20, 20)]:
+    for shape in some(dtype, [(3, 3), (2, 1, 4, 4), (0, 0), (1, 1), (0, 2, 2), (20, 20)]):
         check(name, draw(rng, shape, dtype))
     x = draw(rng, (2, 3, 3), dtype)
     check(name, x.mT, strided=True)
@@ -102,13 +116,23 @@ def test_singular_matrices():
 def test_triangles(dtype, trans, lower):
     rng = np.random.default_rng(3)
     flags = {"trans": trans, "lower": lower}
-    for a, b in [((4, 4), (4,)), ((4, 4), (4, 3)), ((2, 3, 3), (2, 3, 2)), ((2, 1, 3, 3), (4, 3, 1)),
-                 ((0, 0), (0,)), ((3, 3), (3, 0)), ((0, 3, 3), (3,))]:
+    pairs = [
+        ((4, 4), (4,)),
+        ((4, 4), (4, 3)),
+        ((2, 3, 3), (2, 3, 2)),
+        ((2, 1, 3, 3), (4, 3, 1)),
+        ((0, 0), (0,)),
+        ((3, 3), (3, 0)),
+        ((0, 3, 3), (3,)),
+    ]
+    for a, b in some(dtype, pairs):
         check("solve_triangular", draw(rng, a, dtype), draw(rng, b, dtype), **flags)
     x = draw(rng, (2, 5, 5), dtype)
     flags["unit_diagonal"] = True
     check("solve_triangular", x, draw(rng, (5, 2), dtype), tolerance=1e-3, **flags)
-    check("solve_triangular", x.mT, draw(rng, (2, 5), dtype).T, strided=True, tolerance=1e-3, **flags)
+    check(
+        "solve_triangular", x.mT, draw(rng, (2, 5), dtype).T, strided=True, tolerance=1e-3, **flags
+    )
 
 
 def test_triangles_of_two_dtypes():

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-from kernel_driver import agree, run  # noqa: E402
 
 import wengert  # noqa: F401 - enters the operations
 from wengert.core.op import lookup
 
+from .kernel_driver import agree, run
+
 DTYPES = ["f4", "f8", "c8", "c16", "i4"]
-SHAPES = [(3, 3), (1, 1), (2, 3, 4, 4), (20, 20)]
+SHAPES = [(3, 3), (2, 1, 4, 4), (1, 1), (20, 20)]
 TALL = [(5, 3), (3, 5), (2, 4, 2), (2, 2, 4), (1, 4), (4, 1), (40, 12)]
+
+
+def some(dtype, *lists):
+    """Shapes: all of them for float64, the first two of each list for the others."""
+    return [shape for shapes in lists for shape in (shapes if dtype == "f8" else shapes[:2])]
 
 
 def draw(rng, shape, dtype):
@@ -41,10 +42,14 @@ def check(name, *operands, strided=False, tolerance=None, **params):
 @pytest.mark.parametrize("upper", [False, True])
 def test_cholesky(dtype, upper):
     rng = np.random.default_rng(0)
-    for shape in [*SHAPES, (0, 0), (0, 2, 2)]:
+    for shape in some(dtype, SHAPES, [(0, 0), (0, 2, 2)]):
         x = draw(rng, shape, dtype)
         x = (x @ x.mT.conj() + 9 * np.eye(shape[-1])).astype(dtype)
-        x += np.triu(draw(rng, shape, dtype), 1) if not upper else np.tril(draw(rng, shape, dtype), -1)
+        x += (
+            np.triu(draw(rng, shape, dtype), 1)
+            if not upper
+            else np.tril(draw(rng, shape, dtype), -1)
+        )
         check("cholesky", x, upper=upper)
     check("cholesky", x.mT, strided=True, upper=upper)
     assert run("cholesky", -np.eye(3), outputs=[np.eye(3)], upper=upper)[0] == 1
@@ -54,7 +59,7 @@ def test_cholesky(dtype, upper):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_qr(dtype):
     rng = np.random.default_rng(1)
-    for shape in [*SHAPES, *TALL]:
+    for shape in some(dtype, SHAPES, TALL):
         x = draw(rng, shape, dtype)
         check("qr", x)
         check("qr", x.mT, strided=True)
@@ -66,9 +71,14 @@ def test_qr(dtype):
 @pytest.mark.parametrize("lower", [False, True])
 def test_eigh(dtype, lower):
     rng = np.random.default_rng(2)
-    for shape in [*SHAPES, (0, 0), (0, 2, 2)]:
+    for shape in some(dtype, SHAPES, [(0, 0), (0, 2, 2)]):
         x = draw(rng, shape, dtype)
-        check("eigh", (x + x.mT.conj()).astype(dtype), lower=lower, tolerance=1e-3 if dtype in ("f4", "c8") else 1e-10)
+        check(
+            "eigh",
+            (x + x.mT.conj()).astype(dtype),
+            lower=lower,
+            tolerance=1e-3 if dtype in ("f4", "c8") else 1e-10,
+        )
     check("eigh", x.mT, strided=True, lower=lower)
 
 
@@ -76,7 +86,7 @@ def test_eigh(dtype, lower):
 def test_eig(dtype):
     rng = np.random.default_rng(3)
     tolerance = 2e-4 if dtype in ("f4", "c8") else 1e-10
-    for shape in [*SHAPES, (0, 0), (0, 2, 2)]:
+    for shape in some(dtype, SHAPES, [(0, 0), (0, 2, 2)]):
         check("eig", draw(rng, shape, dtype), tolerance=tolerance)
     check("eig", draw(rng, (2, 5, 5), dtype).mT, strided=True, tolerance=tolerance)
     check("eig", np.array([[0, 1], [-1, 0]]).astype(dtype), tolerance=tolerance)
@@ -96,7 +106,7 @@ def test_eig_refuses_what_is_not_finite():
 def test_svd(dtype, full):
     rng = np.random.default_rng(4)
     tolerance = 2e-4 if dtype in ("f4", "c8") else 1e-10
-    for shape in [*SHAPES, *TALL]:
+    for shape in some(dtype, SHAPES, TALL):
         x = draw(rng, shape, dtype)
         check("svd", x, full_matrices=full, tolerance=tolerance)
         check("svd", x.mT, strided=True, full_matrices=full, tolerance=tolerance)
@@ -111,7 +121,7 @@ def test_svd_refuses_nan():
 def test_pinv(dtype):
     rng = np.random.default_rng(5)
     tolerance = 2e-4 if dtype in ("f4", "c8") else 1e-10
-    for shape in [*SHAPES, *TALL]:
+    for shape in some(dtype, SHAPES, TALL):
         check("pinv", draw(rng, shape, dtype), tolerance=tolerance)
     flat = draw(rng, (5, 2), dtype) @ draw(rng, (2, 4), dtype)
     check("pinv", flat, rtol=1e-4, tolerance=tolerance)
@@ -121,7 +131,7 @@ def test_pinv(dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_matrix_rank(dtype):
     rng = np.random.default_rng(6)
-    for shape in [*SHAPES, *TALL]:
+    for shape in some(dtype, SHAPES, TALL):
         check("matrix_rank", draw(rng, shape, dtype))
     check("matrix_rank", draw(rng, (5, 2), dtype) @ draw(rng, (2, 4), dtype))
     check("matrix_rank", np.diag([3, 2, 0]).astype(dtype), tol=2.5)

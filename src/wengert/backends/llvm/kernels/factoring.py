@@ -1,8 +1,8 @@
 """Factoring: Cholesky and QR, by LAPACK.
 
-    cholesky                 potrf in place: what LAPACK sees is the transpose, so its upper
-                             triangle is our lower one, and no matrix is turned
-    qr, completing_columns   geqrf and orgqr
+cholesky                 potrf in place: what LAPACK sees is the transpose, so its upper
+                         triangle is our lower one, and no matrix is turned
+qr, completing_columns   geqrf and orgqr
 """
 
 from __future__ import annotations
@@ -148,5 +148,3 @@ def completing_columns(call: Call) -> None:
         pointer = offset(s, q.pointer, behind, q.dtype)
         rest = Array(pointer, x.shape[-2:], q.strides, q.dtype)
         copy(call, s, one(call, s, x, at, 2), rest)
-
-

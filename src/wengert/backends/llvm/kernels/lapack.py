@@ -26,9 +26,7 @@ from .loops import held, larger, nest, offset, place, read, times
 
 
 @contextmanager
-def batches(
-    call: Call, array: Array, core: int
-) -> Iterator[tuple[Section, list[Name]]]:
+def batches(call: Call, array: Array, core: int) -> Iterator[tuple[Section, list[Name]]]:
     """Loops over the axes of a result before its last `core` ones."""
     lead = array.shape[: len(array.shape) - core]
     with nest(call.section, [call.number(n) for n in lead]) as (s, indices):
@@ -149,4 +147,3 @@ def may_be_empty(node: Any) -> bool:
 def working(dtype: Dtype) -> Dtype:
     """The dtype in which numpy.linalg computes: of double precision, float32 included."""
     return C128 if dtype.kind == "c" else F64
-

@@ -193,4 +193,3 @@ def _ready(
     target = Word(new(call, [w.axis(x).length for x in order], dtype), order)
     copy(call, s, target.array, arranged(w, order))
     return target
-

@@ -204,8 +204,10 @@ def copy(call: Call, s: Section, to: Array, of: Array, conjugate: bool = False) 
             for k, i in zip(outer, found, strict=True):
                 total = plus(inner, total, times(inner, i, call.number(array.strides[k])))
             given.append(f"ptr {offset(inner, array.pointer, total, array.dtype)}")
-        for k in (far, near):
-            sizes = (1, 0, 0) if k is None else (to.shape[k], to.strides[k], of.strides[k])
+        for axis in (far, near):
+            sizes: tuple[Length, ...] = (1, 0, 0)
+            if axis is not None:
+                sizes = to.shape[axis], to.strides[axis], of.strides[axis]
             given += [f"i64 {call.number(n)}" for n in sizes]
         inner.write(f"call void @{function}({', '.join(given)})")
 

@@ -128,9 +128,9 @@ def _general(
 ) -> None:
     """By gemm; c in NumPy's order."""
     m, n, k = c.rows.length, c.columns.length, a.columns.length
-    found = leading(a), leading(b), leading(c)
-    assert found[0] is not None and found[1] is not None and found[2] is not None
-    (way_a, near_a), (way_b, near_b), (_, near_c) = found
+    one, two, three = leading(a), leading(b), leading(c)
+    assert one is not None and two is not None and three is not None
+    (way_a, near_a), (way_b, near_b), (_, near_c) = one, two, three
     fortran.run(
         call,
         s,
@@ -242,9 +242,7 @@ def _read(call: Call, s: Section, pointer: Name, dtype: Dtype) -> Any:
 class _Panel:
     """So many columns of b side by side, in the dtype that is computed in, 0 beyond the last."""
 
-    def __init__(
-        self, call: Call, width: int, inner: Dtype, dtype: Dtype, depth: Length
-    ) -> None:
+    def __init__(self, call: Call, width: int, inner: Dtype, dtype: Dtype, depth: Length) -> None:
         self.call, self.width, self.inner = call, width, inner
         self.truth = dtype.kind == "b"
         self.stored = U8 if self.truth else dtype

@@ -40,9 +40,7 @@ def _table(library: str) -> dict[str, Any]:
 def _opened(capsule: Any) -> tuple[int, str]:
     """The address in a capsule, and the C declaration."""
     api = ctypes.pythonapi
-    name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(
-        ("PyCapsule_GetName", api)
-    )
+    name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
     pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
         ("PyCapsule_GetPointer", api)
     )

@@ -55,8 +55,10 @@ def is_large(node: Any) -> bool:
     for letters, a in zip(ins, node.inputs, strict=True):
         for c, n in zip(letters, a.spec.shape, strict=True):
             sizes[c] = max(sizes.get(c, 1), _size(n))
-    seen = [{c for c, n in zip(w, a.spec.shape, strict=True) if not _is_one(n)}
-            for w, a in zip(ins, node.inputs, strict=True)]
+    seen = [
+        {c for c, n in zip(w, a.spec.shape, strict=True) if not _is_one(n)}
+        for w, a in zip(ins, node.inputs, strict=True)
+    ]
     both = seen[0] & seen[1]
     shared = prod(sizes[c] for c in both if c not in out)
     rows = prod(sizes[c] for c in seen[0] - seen[1])
@@ -160,7 +162,7 @@ def einsum(call: Call) -> None:
 
 @kernel("strong_einsum", strided=True)
 def strong(call: Call) -> None:
-    """The product; where it is NaN, once more, without what comes of a zero of the first operand."""
+    """The product; where it is NaN once more, without what a zero of the first operand hides."""
     words = _letters(call, "strong_einsum")
     _contract(call, words)
     if call.results[0].dtype.kind not in "fc":

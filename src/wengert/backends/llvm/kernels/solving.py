@@ -60,9 +60,7 @@ def _factored(call: Call, s: Section, of: Array, to: Array, pivots: Name, info: 
     fortran.run(call, s, "getrf", to.dtype, *sizes, to.pointer, near, pivots, info)
 
 
-def _gesv(
-    call: Call, s: Section, a: Array, b: Array, pivots: Name, info: Name
-) -> None:
+def _gesv(call: Call, s: Section, a: Array, b: Array, pivots: Name, info: Name) -> None:
     """Solve with a, which is lost, for b, which becomes the solution; both by columns."""
     n, columns = b.shape
     near = distance(call, s, n)
@@ -311,7 +309,9 @@ def solve_triangular(call: Call) -> None:
     fortran.check_lengths(call, call.number(n), call.number(columns))
     lower, unit = bool(call.params.get("lower", False)), bool(call.params.get("unit_diagonal"))
     way = TRANS[call.params.get("trans", 0)]
-    in_place = a.dtype == dtype and is_in_order(a._replace(shape=a.shape[-2:], strides=a.strides[-2:]))
+    in_place = a.dtype == dtype and is_in_order(
+        a._replace(shape=a.shape[-2:], strides=a.strides[-2:])
+    )
     own = "" if in_place else memory(call, n * n, dtype)
     with batches(call, x, 2) as (s, at):
         left, target = one(call, s, a, at, 2), one(call, s, x, at, 2)
@@ -349,5 +349,3 @@ def _fail_at_zero(call: Call, s: Section, a: Array) -> None:
         flags = [t.value(f"fcmp oeq {in_register(p.dtype)} {p.name}, 0.0") for p in parts]
         name = flags[0] if len(flags) == 1 else t.value(f"and i1 {flags[0]}, {flags[1]}")
         call.fail_if(name, 1, t)
-
-

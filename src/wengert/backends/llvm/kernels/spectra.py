@@ -1,10 +1,10 @@
 """Spectra: eigenvalues, singular values, and what is made of them, by LAPACK.
 
-    eigh            syevd, heevd
-    eig             geev; NaN and infinity make the step fail, as numpy.linalg refuses them
-    svd             gesdd
-    pinv            the singular values above a cutoff, inverted
-    matrix_rank     how many are above a tolerance
+eigh            syevd, heevd
+eig             geev; NaN and infinity make the step fail, as numpy.linalg refuses them
+svd             gesdd
+pinv            the singular values above a cutoff, inverted
+matrix_rank     how many are above a tolerance
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from .lapack import (
 )
 from .loops import copy, held, larger, minus, nest, offset, place, plus, read, smaller, write
 from .matrices import Axis, Matrix, multiply
-
 
 # ---- eigenvalues -------------------------------------------------------------------------------
 
@@ -98,9 +97,7 @@ def eig(call: Call) -> None:
             _pairs(call, s, values, vectors, *target)
 
 
-def _pairs(
-    call: Call, s: Section, values: list[Name], vectors: Array, w: Array, v: Array
-) -> None:
+def _pairs(call: Call, s: Section, values: list[Name], vectors: Array, w: Array, v: Array) -> None:
     """Complex numbers of what geev says of real matrices.
 
     Of a conjugate pair, that with the positive imaginary part is first; the two columns of vectors
@@ -122,7 +119,9 @@ def _pairs(
         single = t.value(f"xor i1 {second}, {single}")  # neither of a pair
         with t.loop("0", n) as (u, i):
             x, y = (element(call, u, vectors, i, k) for k in (column, other))
-            name = u.value(f"select i1 {second}, {kind} {u.value(f'fneg {kind} {y.name}')}, {kind} {y.name}")
+            name = u.value(
+                f"select i1 {second}, {kind} {u.value(f'fneg {kind} {y.name}')}, {kind} {y.name}"
+            )
             name = u.value(f"select i1 {single}, {kind} 0.0, {kind} {name}")
             pair = Pair(language, x, Lane(language, u, name, real, 1), C128)
             write(u, place(call, u, v, [i, j]), language.cast(pair, v.dtype))
