@@ -10,15 +10,17 @@ cannot be hashed, by being that very thing).
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Collection, Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..core import tree
 from ..core.handle import Handle
 from ..core.policy import chosen
+from ..core.recording import switches
 from ..core.spec import WEAK, Spec
 from ..errors import ArgumentError, ConversionError, at, user_line
 
@@ -34,45 +36,81 @@ class _Number:
 
 
 _NUMBERS: dict[type, _Number] = {kind: _Number(kind) for kind in (float, int, bool, complex)}
-_FED = object()  # stands in the place of what is fed
+_SIMPLE = frozenset((np.ndarray, *_NUMBERS))
 
 
-class Call(NamedTuple):
+class Call:
     """One call, taken apart.
 
-    structure : of ``(args, kwargs)``, as containers.
-    kinds : for each leaf the dtype of an array, `_Number`, or what stands for its value.
-    shapes : for each leaf the shape of an array, else None.
-    leaves : as they came.
-    handles : whether some leaf is a tensor.
-    traced : whether some leaf is a tensor without a value.
-    policy : the rules that graphs are built under.
+    Attributes
+    ----------
+    structure : object
+        Of ``(args, kwargs)``, as containers.
+    kinds : tuple
+        For each leaf the dtype of an array, `_Number`, or what stands for its value.
+    shapes : tuple
+        For each leaf the shape of an array, else None.
+    leaves, fed : list
+        All leaves as they came, and those that are fed.
+    handles, traced : bool
+        Whether some leaf is a tensor, and whether some is one without a value.
+    policy : Policy or None
+        The rules that graphs are built under.
+    key : hashable
+        Equal for calls that one program serves in the same way.
     """
 
-    structure: Any
-    kinds: tuple[Any, ...]
-    shapes: tuple[Any, ...]
-    leaves: list[Any]
-    handles: bool
-    traced: bool
-    policy: Any
+    __slots__ = (
+        "fed",
+        "handles",
+        "key",
+        "kinds",
+        "leaves",
+        "policy",
+        "shapes",
+        "structure",
+        "traced",
+    )
 
-    @property
-    def key(self) -> Hashable:
-        """Equal for calls that one program serves in the same way."""
-        return self.structure, self.kinds, self.shapes, self.policy
+    def __init__(self, structure: Any, leaves: list[Any], is_spec: bool) -> None:
+        self.structure, self.leaves = structure, leaves
+        self.handles = self.traced = False
+        kinds: list[Any] = []
+        shapes: list[Any] = []
+        fed: list[Any] = []
+        for x in leaves:
+            cls = type(x)
+            if cls is np.ndarray:
+                kinds.append(x.dtype)
+                shapes.append(x.shape)
+                fed.append(x)
+                continue
+            kind: Any = _NUMBERS.get(cls)
+            shape: Any = None
+            if kind is None:
+                kind, shape = self._of_tensor(x) if isinstance(x, Handle) else _of(x, is_spec)
+            if isinstance(kind, np.dtype | _Number):
+                fed.append(x)
+            kinds.append(kind)
+            shapes.append(shape)
+        self.kinds, self.shapes, self.fed = tuple(kinds), tuple(shapes), fed
+        self.policy = chosen() if switches.count else None
+        self.key = structure, self.kinds, self.shapes, self.policy
+
+    def _of_tensor(self, x: Handle) -> tuple[Any, Any]:
+        self.handles = True
+        value = x.node.value
+        if value is None:
+            self.traced = True
+            return None, None
+        weak = WEAK.get(type(value))
+        return _of(value, False) if weak is None else (_NUMBERS[weak], None)
 
     @property
     def family(self) -> Hashable:
         """Equal for calls that differ in lengths only."""
         ranks = tuple([None if s is None else len(s) for s in self.shapes])
         return self.structure, self.kinds, ranks, self.policy
-
-    @property
-    def fed(self) -> list[Any]:
-        """The leaves that are fed, in order."""
-        pairs = zip(self.leaves, self.kinds, strict=True)
-        return [x for x, kind in pairs if isinstance(kind, np.dtype | _Number)]
 
     def specs(self, shapes: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with specs in the place of what is fed, of these shapes."""
@@ -135,38 +173,19 @@ class Layout:
             pinned = {*self.positions, *(n + len(args) for n in self.negative)}
             args = tuple([Pinned(a) if i in pinned else a for i, a in enumerate(args)])
             kwargs = {k: Pinned(v) if k in self.names else v for k, v in kwargs.items()}
+        elif not kwargs and _SIMPLE.issuperset(map(type, args)):
+            return Call(_flat(len(args)), list(args), specs)
         leaves, structure = tree.flatten((args, kwargs))
-        kinds: list[Any] = []
-        shapes: list[Any] = []
-        handles = traced = False
-        for x in leaves:
-            cls = type(x)
-            if cls is np.ndarray:
-                kinds.append(x.dtype)
-                shapes.append(x.shape)
-                continue
-            number = _NUMBERS.get(cls)
-            if number is not None:
-                kinds.append(number)
-                shapes.append(None)
-                continue
-            if isinstance(x, Handle):
-                handles = True
-                x = x.node.value
-                if x is None:
-                    traced = True
-                weak = WEAK.get(type(x))
-                if weak is not None:
-                    kinds.append(_NUMBERS[weak])
-                    shapes.append(None)
-                    continue
-            kind, shape = _described(x, specs)
-            kinds.append(kind)
-            shapes.append(shape)
-        return Call(structure, tuple(kinds), tuple(shapes), leaves, handles, traced, chosen())
+        return Call(structure, leaves, specs)
 
 
-def _described(x: Any, specs: bool) -> tuple[Any, Any]:
+@functools.cache
+def _flat(count: int) -> Any:
+    """The structure of that many arguments by position, none of them a container."""
+    return tree.flatten(((0,) * count, {}))[1]
+
+
+def _of(x: Any, specs: bool) -> tuple[Any, Any]:
     """What a leaf counts by: dtype and shape, or its value."""
     if isinstance(x, np.ndarray | np.generic):
         if isinstance(x, np.ndarray) and type(x).__mul__ is not np.ndarray.__mul__:

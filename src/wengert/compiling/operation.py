@@ -10,6 +10,7 @@ line of another compiled graph, so derivatives of any order are.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +31,7 @@ from ..core.tracing import placeholder
 from ..graphs import Graph
 from ..graphs.again import written_again
 from ..graphs.building import built
+from .native import Run, run_of
 
 
 def extras_of(graph: Graph) -> tuple[Node, ...]:
@@ -68,13 +70,16 @@ class GraphOperation(Operation):
         super().__init__(f"jit_{graph.name}", f"The compiled function {graph.name}.")
         self.graph, self.backend, self.simplify = graph, backend, simplify
         self.several = len(graph.outputs) > 1
-        self._executable = Executable(graph, backend)
         self._derived: dict[Any, GraphOperation] = {}
         self._lock = lock()
 
+    @functools.cached_property
+    def _run(self) -> Run:
+        return run_of(Executable(self.graph, self.backend), single=False)
+
     def run(self, *values: Any) -> Any:
         """The value, or a tuple of them."""
-        found = self._executable(values)
+        found = self._run(values)
         return tuple(found) if self.several else found[0]
 
     def __call__(self, *args: Any, **params: Any) -> Any:

@@ -7,25 +7,23 @@ what is recorded is one line (operation.py).
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..backends import Backend, Executable
-from ..backends.updates import exclusively, locks_of, values_of, write
 from ..core import tree
 from ..core.apply import part
 from ..core.handle import Handle, wrap
 from ..core.node import INPUT, NO_PARAMS, Constant, Discrete, Node, constant, keep
-from ..core.policy import BLOCKS
 from ..core.rebuild import CAPTURED, rebuilt
 from ..core.recording import Changes, is_recording
 from ..core.spec import unweakened
 from ..errors import TraceError, at, user_line
 from ..graphs import Graph
 from ..graphs.calling import restored
+from .native import entry_of, run_of
 from .operation import GraphOperation, closed, extras_of
 
 Grads = Sequence[tuple[Any, bool, bool]]  # tensor, whether something is left, and in place of all
@@ -79,7 +77,7 @@ class Compiled:
         self._is_tuple = 0 < count == sum(results.live) and results.structure == _flat(count)
         self._count = sum(results.live)  # behind them are gradients
         self._reached = _reached(graph, (*graph.inputs, *self._extras))
-        self._native = self._made_native()
+        self._native = run_of(self._executable, self._returns_one)
 
     def entry(self, otherwise: Callable[..., Any]) -> Callable[..., Any] | None:
         """A native entry for the leaves by position, if the backend has one for this graph.
@@ -92,35 +90,9 @@ class Compiled:
         """
         if self.is_inline or self.is_asked or self._guards or not self.is_plain or self._acts:
             return None
-        return self._entry(otherwise) if self.is_single or self._is_tuple else None
-
-    def _entry(self, otherwise: Callable[..., Any]) -> Callable[..., Any] | None:
-        make = getattr(self.backend, "entry", None)
-        if make is None:
+        if not (self.is_single or self._is_tuple):
             return None
-        graph, gate = self._executable.graph, BLOCKS
-        return make(graph, single=self._returns_one, otherwise=otherwise, gate=gate)  # type: ignore[no-any-return]
-
-    def _made_native(self) -> Callable[[Sequence[Any]], Any]:
-        """A run of the native entry, or of what stands in its place."""
-        entry = self._entry(_missed)
-        if entry is None:
-            return self._executable
-        owners, count = self._executable.owners, len(self.graph.outputs)
-        places = {v: k for k, v in enumerate(self.graph.variables)}
-        written = [owners[places[v]] for v in self.graph.updates]
-        locks, single = locks_of(written), self._returns_one
-
-        def run(fed: Sequence[Any]) -> Any:
-            out = entry(*fed, *values_of(owners))
-            if out is _MISSED:
-                return self._executable(fed)
-            if written:
-                write(written, out[count:])
-                return list(out[:count])
-            return [out] if single else list(out)
-
-        return (lambda fed: exclusively(locks, functools.partial(run, fed))) if written else run
+        return entry_of(self._executable, self._returns_one, otherwise)
 
     def is_valid(self) -> bool:
         """Whether all that the function was told beside its arguments is what it was then."""
@@ -192,13 +164,6 @@ class Compiled:
             if new is not None or was_set:
                 tensor.grad = new if old is None else old + new
         return found[: self._count]
-
-
-_MISSED = object()
-
-
-def _missed(*_: Any) -> Any:
-    return _MISSED
 
 
 def _flat(count: int) -> Any:

@@ -1,0 +1,67 @@
+"""Native: a run of a graph by the native entry of a backend, where it has one.
+
+The entry takes values of inputs and variables, and returns outputs and updates; what it does not
+serve (a list in the place of an array, a dtype that has to be cast) and what it cannot finish goes
+to the `Executable`, which checks, and says what is wrong.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..backends import Executable
+from ..backends.updates import exclusively, locks_of, values_of, write
+from ..core.policy import BLOCKS
+
+Run = Callable[[Sequence[Any]], list[Any]]
+_MISSED = object()
+
+
+def entry_of(
+    executable: Executable, single: bool, otherwise: Callable[..., Any]
+) -> Callable[..., Any] | None:
+    """The native entry of a graph, or None if its backend makes none.
+
+    Parameters
+    ----------
+    executable : Executable
+    single : bool
+        Whether it returns its only output, and no tuple.
+    otherwise : callable
+        What it calls, with the same arguments, where it does not serve them.
+    """
+    make = getattr(executable.backend, "entry", None)
+    if make is None:
+        return None
+    return make(executable.graph, single=single, otherwise=otherwise, gate=BLOCKS)  # type: ignore[no-any-return]
+
+
+def run_of(executable: Executable, single: bool) -> Run:
+    """A function of the values of inputs that gives a list of outputs, and writes updates."""
+    entry = entry_of(executable, single, _missed)
+    if entry is None:
+        return executable
+    graph, owners = executable.graph, executable.owners
+    places = {v: k for k, v in enumerate(graph.variables)}
+    written = [owners[places[v]] for v in graph.updates]
+    locks, count = locks_of(written), len(graph.outputs)
+
+    def run(fed: Sequence[Any]) -> list[Any]:
+        out = entry(*fed, *values_of(owners))
+        if out is _MISSED:
+            return executable(fed)
+        if written:
+            write(written, out[count:])
+            return list(out[:count])
+        return [out] if single else list(out)
+
+    def alone(fed: Sequence[Any]) -> list[Any]:
+        return exclusively(locks, functools.partial(run, fed))
+
+    return alone if written else run
+
+
+def _missed(*_: Any) -> Any:
+    return _MISSED
