@@ -6,6 +6,7 @@
     lengths     named sizes, and expressions of them, as instructions
     guards      is this argument what the program was made for?
     numbers     Python numbers as values of a port
+    support     what all entries do alike, compiled once
     results     the objects that a call returns
     text        the whole text of an entry            `entry_text(module, program)`
     make        the function object                   `make_entry(program, code, miss, failed)`

@@ -6,13 +6,16 @@ numbers) with the dtype of the port, aligned, and contiguous unless the port tak
 without axes may be a NumPy scalar, an array without axes, or, where the port is a Python number's
 (or the entry is lenient), a Python number, which is put into a cell on the stack.
 
-    guard     the checks of one argument: what to write into which slots of the frame
-    lengths   the checks of all lengths: sizes are bound where they stand alone, then compared
+    kinds     the types of all arguments
+    header    dtype, axes and flags of an array
+    read      the data, lengths and strides of an array
+    number    a value without axes
+    lengths   the lengths of all arrays: sizes are bound where they stand alone, then compared
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,36 +49,35 @@ def is_servable(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "biufc" and dtype.isnative
 
 
-def guard(writer: Writer, port: Port, argument: Name, lenient: bool) -> tuple[Filled, list[Any]]:
-    """Check one argument, but for its lengths.
+def kinds(writer: Writer, ports: Sequence[Port], arguments: Sequence[Name]) -> list[Name]:
+    """Check that arguments that need be arrays are; the types of all arguments."""
+    found = [writer.load("ptr", argument, TYPE) for argument in arguments]
+    for port, kind in zip(ports, found, strict=True):
+        if port.spec.shape:
+            writer.check(writer.same(kind, writer.word("ndarray")))
+    writer.settle()
+    return found
 
-    Parameters
-    ----------
-    writer : Writer
-    port : Port
-    argument : Name
-    lenient : bool
-        A Python number may stand for a value that was none when the graph was built.
 
-    Returns
-    -------
-    filled : list
-        What its slots get.
-    lengths : list of (Length, Name)
-        The lengths of the port and the i64 numbers to compare with them.
+def header(writer: Writer, port: Port, array: Name) -> None:
+    """Check dtype, number of axes, and flags of what is known to be an ndarray.
+
+    The dtype is looked at and not compared with the object that most arrays share: arrays that
+    were pickled have one of their own.
     """
-    kind = writer.load("ptr", argument, TYPE)
-    if not port.spec.shape:
-        return [(port.slot, "ptr", _without_axes(writer, port, argument, kind, lenient))], []
-    writer.check(writer.same(kind, writer.word("ndarray")))
-    return _array(writer, port, argument)
+    dtype = canonical(port.spec.dtype)
+    writer.check(writer.same(writer.load("i32", array, NDIM), str(port.spec.ndim), "i32"))
+    found = writer.load("ptr", array, DESCR)
+    writer.check(writer.same(writer.load("i32", found, NUMBER), str(dtype.num), "i32"))
+    order = str(ord(dtype.byteorder))
+    writer.check(writer.same(writer.load("i8", found, BYTE_ORDER), order, "i8"))
+    wanted = ALIGNED if port.strided else ALIGNED | C_CONTIGUOUS
+    flags = writer.value(f"and i32 {writer.load('i32', array, FLAGS)}, {wanted}")
+    writer.check(writer.same(flags, str(wanted), "i32"))
 
 
-# ---- arrays -------------------------------------------------------------------------------------
-
-
-def _array(writer: Writer, port: Port, array: Name) -> tuple[Filled, list[Any]]:
-    _plain(writer, port, array)
+def read(writer: Writer, port: Port, array: Name) -> tuple[Filled, list[Any]]:
+    """What the slots of an array get, whose header is right; its lengths beside the port's."""
     dimensions = writer.load("ptr", array, DIMENSIONS)
     found = [
         (length, writer.load("i64", dimensions, 8 * k)) for k, length in enumerate(port.spec.shape)
@@ -83,40 +85,26 @@ def _array(writer: Writer, port: Port, array: Name) -> tuple[Filled, list[Any]]:
     filled: Filled = [(port.slot, "ptr", writer.load("ptr", array, DATA))]
     if port.strided:
         strides = writer.load("ptr", array, STRIDES)
-        filled += [
-            (port.slot + 1 + k, "i64", writer.load("i64", strides, 8 * k))
-            for k in range(len(found))
-        ]
+        for k in range(len(found)):
+            filled.append((port.slot + 1 + k, "i64", writer.load("i64", strides, 8 * k)))
     return filled, found
-
-
-def _plain(writer: Writer, port: Port, array: Name) -> None:
-    """Check dtype, number of axes, and flags of what is known to be an ndarray."""
-    ndim = writer.load("i32", array, NDIM)
-    writer.check(writer.same(ndim, str(port.spec.ndim), "i32"))
-    _dtype(writer, port.spec.dtype, writer.load("ptr", array, DESCR))
-    wanted = ALIGNED if port.strided else ALIGNED | C_CONTIGUOUS
-    flags = writer.value(f"and i32 {writer.load('i32', array, FLAGS)}, {wanted}")
-    writer.check(writer.same(flags, str(wanted), "i32"))
-
-
-def _dtype(writer: Writer, dtype: np.dtype[Any], found: Name) -> None:
-    """The object that arrays share, or one like it (arrays that were pickled have such)."""
-    dtype = canonical(dtype)
-    other, good = writer.fresh("other"), writer.fresh("good")
-    writer.branch(writer.same(found, writer.word(f"dtype.{dtype.str}")), good, other)
-    writer.label(other)
-    number, order = writer.load("i32", found, NUMBER), writer.load("i8", found, BYTE_ORDER)
-    writer.check(writer.same(number, str(dtype.num), "i32"))
-    writer.branch(writer.same(order, str(ord(dtype.byteorder)), "i8"), good, "miss")
-    writer.label(good)
 
 
 # ---- values without axes ------------------------------------------------------------------------
 
 
-def _without_axes(writer: Writer, port: Port, given: Name, kind: Name, lenient: bool) -> Name:
-    """The address of a value without axes."""
+def number(writer: Writer, port: Port, given: Name, kind: Name, lenient: bool) -> Name:
+    """The address of a value without axes, of whatever type it is.
+
+    Parameters
+    ----------
+    writer : Writer
+    port : Port
+    given, kind : Name
+        The argument and its type.
+    lenient : bool
+        A Python number may stand for a value that was none when the graph was built.
+    """
     where = writer.function.slot("ptr")
     done = writer.fresh("done")
     dtype = canonical(port.spec.dtype)
@@ -128,14 +116,14 @@ def _without_axes(writer: Writer, port: Port, given: Name, kind: Name, lenient: 
         writer.go(done)
         writer.label(no)
         no = _chosen(writer, writer.same(kind, writer.word("ndarray")))
-        _plain(writer, Port(port.spec, port.slot), given)
+        header(writer, Port(port.spec, port.slot), given)
         writer.store("ptr", writer.load("ptr", given, DATA), where)
         writer.go(done)
         writer.label(no)
     cell = writer.function.slot(CELL, 16) if numbers else ""
-    for number in numbers:
-        no = _chosen(writer, _is_a(writer, number, given, kind))
-        converted(writer, number, given, dtype, cell)
+    for name in numbers:
+        no = _chosen(writer, _is_a(writer, name, given, kind))
+        converted(writer, name, given, dtype, cell)
         writer.store("ptr", cell, where)
         writer.go(done)
         writer.label(no)
@@ -152,10 +140,10 @@ def _chosen(writer: Writer, condition: Name) -> str:
     return no
 
 
-def _is_a(writer: Writer, number: str, given: Name, kind: Name) -> Name:
-    if number != "bool":
-        return writer.same(kind, writer.word(number))
-    true, false = (writer.same(given, writer.word(name)) for name in ("True", "False"))
+def _is_a(writer: Writer, name: str, given: Name, kind: Name) -> Name:
+    if name != "bool":
+        return writer.same(kind, writer.word(name))
+    true, false = (writer.same(given, writer.word(x)) for x in ("True", "False"))
     return writer.value(f"or i1 {true}, {false}")
 
 

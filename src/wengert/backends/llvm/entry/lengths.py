@@ -15,6 +15,7 @@ from ....core.dims import Quotient, names_in
 from ..assembly import Module, Name, Section
 
 Check = Callable[[Name], None]  # goes on if an i1 holds, else leaves
+Settle = Callable[[], None]  # leaves now, if a check before did not hold
 
 
 class Lengths:
@@ -25,7 +26,9 @@ class Lengths:
     module : Module
     section : Section
     check : callable
-        Writes a branch that is left by what is not so.
+        Notes what has to hold.
+    settle : callable
+        Writes the branch that leaves where something noted does not hold.
 
     Attributes
     ----------
@@ -33,8 +36,9 @@ class Lengths:
         The sizes known so far.
     """
 
-    def __init__(self, module: Module, section: Section, check: Check) -> None:
-        self._module, self._section, self._check = module, section, check
+    def __init__(self, module: Module, section: Section, check: Check, settle: Settle) -> None:
+        self._module, self._section = module, section
+        self._check, self._settle = check, settle
         self.bound: dict[str, Name] = {}
         self._known: dict[Any, Name] = {}
 
@@ -50,16 +54,11 @@ class Lengths:
             self._known[length] = self._sum(length)
         return self._known[length]
 
-    def product(self, lengths: Any) -> Name:
-        """The product of several lengths."""
-        total: Name = "1"
-        for length in lengths:
-            total = self._watched("mul", total, self.number(length))
-        return total
-
-    def total(self, a: Name, b: Name) -> Name:
-        """The sum of two whole numbers."""
-        return self._watched("add", a, b)
+    def roughly(self, length: Any) -> Name:
+        """The value of a length that something is only estimated by: overflow does not matter."""
+        if isinstance(length, int):
+            return str(length)
+        return self._known.get(length) or self._sum(length, watched=False)
 
     def solve(self, length: Any, number: Name) -> bool:
         """Bind the one size that a length ``c*n + d`` has, c and d numbers, if it is such a one.
@@ -88,38 +87,45 @@ class Lengths:
 
     # ---- sums of products ----------------------------------------------------------------------
 
-    def _sum(self, length: Any) -> Name:
+    def _sum(self, length: Any, watched: bool = True) -> Name:
         total: Name = "0"
         for product, factor in length._terms.items():
             term: Name = str(factor)
             for atom, power in product:
-                one = self._quotient(atom) if isinstance(atom, Quotient) else self.bound[atom]
+                if isinstance(atom, Quotient):
+                    one = self._quotient(atom, watched)
+                else:
+                    one = self.bound[atom]
                 for _ in range(power):
-                    term = self._watched("mul", term, one)
-            total = self._watched("add", total, term)
+                    term = self._computed("mul", term, one, watched)
+            total = self._computed("add", total, term, watched)
         return total
 
-    def _watched(self, operation: str, a: Name, b: Name) -> Name:
+    def _computed(self, operation: str, a: Name, b: Name, watched: bool) -> Name:
         nothing = "0" if operation == "add" else "1"
         if nothing in (a, b):
             return b if a == nothing else a
-        if not a.startswith("%") and not b.startswith("%"):
-            exact = int(a) + int(b) if operation == "add" else int(a) * int(b)
-            if -(2**63) <= exact < 2**63:
-                return str(exact)
+        if not watched:
+            return self._section.value(f"{operation} i64 {a}, {b}")
         pair = "{ i64, i1 }"
         name = f"llvm.s{operation}.with.overflow.i64"
-        watched = self._module.declare(name, pair, ["i64", "i64"])
-        both = self._section.value(f"call {pair} {watched}(i64 {a}, i64 {b})")
+        function = self._module.declare(name, pair, ["i64", "i64"])
+        both = self._section.value(f"call {pair} {function}(i64 {a}, i64 {b})")
         over = self._section.value(f"extractvalue {pair} {both}, 1")
         self._check(self._section.value(f"xor i1 {over}, true"))
         return self._section.value(f"extractvalue {pair} {both}, 0")
 
-    def _quotient(self, quotient: Quotient) -> Name:
+    def _quotient(self, quotient: Quotient, watched: bool) -> Name:
         """The whole part, towards minus infinity, of a quotient with a positive divisor."""
         section = self._section
-        above, below = self.number(quotient.above), self.number(quotient.below)
-        self._check(section.value(f"icmp sgt i64 {below}, 0"))
+        read = self.number if watched else self.roughly
+        above, below = read(quotient.above), read(quotient.below)
+        positive = section.value(f"icmp sgt i64 {below}, 0")
+        if watched:
+            self._check(positive)
+            self._settle()
+        else:
+            below = section.value(f"select i1 {positive}, i64 {below}, i64 1")
         whole = section.value(f"sdiv i64 {above}, {below}")
         rest = section.value(f"srem i64 {above}, {below}")
         less = section.value(f"icmp slt i64 {rest}, 0")

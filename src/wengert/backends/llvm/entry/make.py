@@ -17,6 +17,7 @@ from ....errors import ArgumentError, BackendError, at, user_line
 from ..engine import Code
 from ..port import Framed
 from . import python
+from .support import shared
 from .table import Layout
 
 _FASTCALL = 0x80 | 0x02  # METH_FASTCALL, METH_KEYWORDS: methodobject.h
@@ -111,7 +112,7 @@ def make_entry(
             f"given. Use np.zeros(1, np.int64){at(user_line())}."
         )
     own["gate"] = gate.ctypes.data
-    table, kept = Layout(program).filled(own, program)
+    table, kept = Layout(program).filled({**own, **shared()}, program)
     definition = _Definition(
         name.encode(), code.address(symbol), _FASTCALL, doc.encode() if doc is not None else None
     )

@@ -202,6 +202,7 @@ class _Way(Way):
         self._put(output.slot, cell, "ptr")
         status = self._run()
         self.check(self.same(status, "0", "i64"))
+        self.settle()
         kind = in_memory(output.spec.dtype)
         answer = self.load(kind, cell)
         if kind != self._result:
@@ -224,6 +225,7 @@ class _Way(Way):
 
     def _run(self) -> Name:
         kernel = f"inttoptr (i64 {self._kernel} to ptr)"
+        self.settle()
         return self.value(f"call i64 {kernel}(ptr {self._frame})")
 
     def _put(self, slot: int, value: Name, kind: str) -> None:

@@ -5,6 +5,7 @@ another process.  What differs is in a table of 8-byte words that hangs at the f
 functions of CPython and NumPy, types and dtypes, what to call when a check fails, constants.
 
     Layout      which word is where, the same for whoever writes the text and who fills the table
+    WORDS       the words that stand in front in every table
     canonical   a dtype as the object that arrays share
 """
 
@@ -19,6 +20,9 @@ from ..port import Framed
 from . import python
 
 OWN = ("miss", "failed", "island_error", "handler", "gate")  # what each entry is given
+SHARED = ("new", "drop", "several")  # functions that all entries use: support.py
+_FIRST = (*OWN, *SHARED, *python.PYTHON, *python.NUMPY, *python.OBJECTS)
+WORDS = {name: k for k, name in enumerate(_FIRST)}  # where these stand in every table
 
 
 def canonical(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -44,22 +48,22 @@ class Layout:
     def __init__(self, program: Framed) -> None:
         ports = (*program.inputs, *program.outputs)
         self.dtypes = list(dict.fromkeys(canonical(port.spec.dtype) for port in ports))
-        names = [*OWN, *python.PYTHON, *python.NUMPY, *python.OBJECTS]
+        names = list(WORDS)
         for dtype in self.dtypes:
             names += [f"{what}.{dtype.str}" for what in ("dtype", "scalar", "allocate")]
         names += [f"constant.{slot}" for slot, _ in program.constants]
         self.words = {name: k for k, name in enumerate(names)}
 
-    def filled(self, own: Mapping[str, int], program: Framed) -> tuple[Any, list[Any]]:
+    def filled(self, given: Mapping[str, int], program: Framed) -> tuple[Any, list[Any]]:
         """The table as an array, and the objects that its addresses are good for.
 
         Parameters
         ----------
-        own : mapping from str to int
-            The words of `OWN`.
+        given : mapping from str to int
+            The words of `OWN` and `SHARED`.
         program : Framed
         """
-        found = {**python.addresses(), **own}
+        found = {**python.addresses(), **given}
         kept: list[Any] = []
         for dtype in self.dtypes:
             scalar = dtype.type

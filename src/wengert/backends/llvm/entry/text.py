@@ -4,7 +4,7 @@
 
 One way through: check the arguments, read off the sizes, make the arrays, fill the frame, run, make
 the results.  What leaves it goes to ``miss`` (an argument is not as expected: nothing was made
-yet), or through the blocks that let objects go (results.py) to ``ended``, and from there, as the
+yet), or to ``drop``, which lets objects go (results.py), and ``ended``, and from there, as the
 status of the run says, to the Python callables that know more.
 
 The lock of the interpreter is let go around the run where the work is worth it (taking it again
@@ -20,11 +20,16 @@ from ....core.dims import names_in
 from ..assembly import Module, Name
 from ..port import Framed
 from . import guards
-from .results import Results
+from .python import DATA, ITEMS
+from .results import Results, bytes_of
 from .table import Layout
 from .writer import Writer
 
 LONG = 64 * 1024  # bytes of arrays from which the lock is let go
+# As METH_FASTCALL | METH_KEYWORDS has them.
+_FASTCALL = [("ptr", "self"), ("ptr", "args"), ("i64", "nargs"), ("ptr", "names")]
+# An entry goes through once: optimising it takes three times as long and gains nothing.
+_ATTRIBUTES = "nounwind noinline optnone #1"
 _STACK = 512  # slots: a frame of more is allocated
 
 
@@ -71,7 +76,10 @@ class _Entry:
         self, module: Module, program: Framed, different: tuple[Any, ...], name: str
     ) -> None:
         self.module, self.program, self.different = module, program, different
-        self.writer = Writer(module, Layout(program), name)
+        words = Layout(program).words
+        self.writer = Writer(module, name, _FASTCALL, "ptr", words, _ATTRIBUTES)
+        first = self.writer.load("ptr", "%self", ITEMS)
+        self.writer.table = self.writer.load("ptr", first, DATA)
         self.on_heap = program.slots > _STACK
 
     def write(self, single: bool, lenient: bool, numbers: bool) -> None:
@@ -85,22 +93,22 @@ class _Entry:
             self._close()
             return
         results = Results(writer, program.outputs, numbers)
-        sizes = results.measure()
-        is_long = self._is_long(sizes)
+        results.measure()
+        writer.settle()  # from here on objects are made
+        is_long = self._is_long()
         action = writer.function.slot("i64")
         writer.store("i64", "0", action)
         frame = self._frame()
-        with_handler = any(port.spec.shape for port in program.outputs)
-        for slot, address in results.arrays(with_handler):
+        for slot, address in results.arrays():
             writer.store("ptr", address, frame, 8 * slot)
         self._fill(frame, filled)
         status = self._run(frame, is_long)
         writer.store("i64", status, action)
-        writer.check(writer.same(status, "0", "i64"), results.failed)
+        writer.unless(writer.same(status, "0", "i64"), "drop")
         answer = results.finish(single)
         self._free(frame)
         writer.write(f"ret ptr {answer}")
-        results.drops("ended")
+        results.drop("ended")
         self._ended(frame, action)
         self._close()
 
@@ -109,17 +117,28 @@ class _Entry:
     def _guards(self, lenient: bool) -> guards.Filled | None:
         """Check all arguments; what the slots get, or None if a size can never be known."""
         writer, program = self.writer, self.program
-        count = len(program.inputs)
         lengths: list[Any] = []
         filled: guards.Filled = []
+        count = len(program.inputs)
         writer.check(writer.same("%nargs", str(count), "i64"))
         writer.check(writer.same("%names", "null"))
         writer.check(writer.same(writer.load("i64", writer.word("gate")), "0", "i64"))
-        for k, port in enumerate(program.inputs):
-            argument = writer.load("ptr", "%args", 8 * k)
-            more, found = guards.guard(writer, port, argument, lenient)
+        writer.settle()
+        arguments = [writer.load("ptr", "%args", 8 * k) for k in range(count)]
+        types = guards.kinds(writer, program.inputs, arguments)
+        given = list(zip(program.inputs, arguments, types, strict=True))
+        arrays = [(port, argument) for port, argument, _ in given if port.spec.shape]
+        for port, array in arrays:
+            guards.header(writer, port, array)
+        writer.settle()
+        for port, array in arrays:
+            more, found = guards.read(writer, port, array)
             filled += more
             lengths += found
+        for port, argument, kind in given:
+            if not port.spec.shape:
+                place = guards.number(writer, port, argument, kind, lenient)
+                filled.append((port.slot, "ptr", place))
         outputs = [n for port in program.outputs for n in port.spec.shape]
         needs = program.requirements
         used = names_in([*outputs, *(need.length for need in needs), *self.different])
@@ -149,7 +168,7 @@ class _Entry:
         if not self.on_heap:
             return writer.function.slot(f"[{max(slots, 1)} x i64]", 8)
         frame = writer.call("PyMem_RawMalloc", "ptr", f"i64 {8 * slots}")
-        writer.check(writer.value(f"icmp ne ptr {frame}, null"), "no_memory")
+        writer.unless(writer.value(f"icmp ne ptr {frame}, null"), "no_memory")
         return frame
 
     def _free(self, frame: Name) -> None:
@@ -165,21 +184,18 @@ class _Entry:
 
     # ---- the run -------------------------------------------------------------------------------
 
-    def _is_long(self, sizes: list[Name]) -> Name:
+    def _is_long(self) -> Name:
         """Whether to let the lock go, an i1."""
         lengths = self.writer.lengths
-        total: Name = "0"
-        for port in self.program.inputs:
-            size = lengths.product([*port.spec.shape, port.spec.dtype.itemsize])
-            total = lengths.total(total, size)
-        extra = getattr(self.program, "long", 0)
-        if lengths.is_known(extra):
-            total = lengths.total(total, lengths.number(extra))
-        for size in sizes:
-            total = lengths.total(total, size)
-        if not total.startswith("%"):
-            return "true" if int(total) >= LONG else "false"
-        return self.writer.value(f"icmp sge i64 {total}, {LONG}")
+        total = getattr(self.program, "long", 0)
+        if not lengths.is_known(total):
+            total = 0
+        for port in (*self.program.inputs, *self.program.outputs):
+            total = total + bytes_of(port)
+        number = lengths.roughly(total)
+        if not number.startswith("%"):
+            return "true" if int(number) >= LONG else "false"
+        return self.writer.value(f"icmp sge i64 {number}, {LONG}")
 
     def _run(self, frame: Name, is_long: Name) -> Name:
         writer = self.writer
@@ -214,7 +230,7 @@ class _Entry:
         writer.write("ret ptr null")
         writer.label("island")
         raising = writer.word("island_error")
-        writer.check(writer.value(f"icmp ne ptr {raising}, null"), "failed")
+        writer.unless(writer.value(f"icmp ne ptr {raising}, null"), "failed")
         made = writer.call("PyObject_CallObject", "ptr", f"ptr {raising}", "ptr null")
         writer.write(f"ret ptr {made}")
         writer.label("failed")

@@ -5,20 +5,17 @@ not as expected goes to the block ``miss``.  So a value computed on the way is k
 follows, and nothing needs a phi.
 
     Way      a function in the making
-    Writer   an entry in the making: it also has a table of addresses (table.py) to call and look at
+    Writer   the same with a table of addresses (table.py) to call and look at: an entry, or support
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..assembly import Function, Module, Name
 from .lengths import Lengths
-from .python import DATA, ITEMS
-from .table import Layout
 
-# As METH_FASTCALL | METH_KEYWORDS has them.
-_FASTCALL = [("ptr", "self"), ("ptr", "args"), ("i64", "nargs"), ("ptr", "names")]
+_USUAL = "nounwind #1"
 
 
 class Way:
@@ -31,6 +28,8 @@ class Way:
     arguments : sequence of (type, name)
     result : str
         LLVM's type.
+    attributes : str
+        As LLVM writes them.
 
     Attributes
     ----------
@@ -38,13 +37,19 @@ class Way:
     """
 
     def __init__(
-        self, module: Module, name: str, arguments: Sequence[tuple[str, str]], result: str
+        self,
+        module: Module,
+        name: str,
+        arguments: Sequence[tuple[str, str]],
+        result: str,
+        attributes: str = _USUAL,
     ) -> None:
         self.module = module
-        self.function = Function(module, name, arguments, result, "nounwind #1", linkage="")
+        self.function = Function(module, name, arguments, result, attributes, linkage="")
         self.section = self.function.body
         self.write, self.value = self.section.write, self.section.value
-        self.lengths = Lengths(module, self.section, self.check)
+        self._noted: list[Name] = []
+        self.lengths = Lengths(module, self.section, self.check, self.settle)
 
     # ---- memory --------------------------------------------------------------------------------
 
@@ -72,16 +77,34 @@ class Way:
 
     def go(self, label: str) -> None:
         """End a block."""
+        self.settle()
         self.write(f"br label %{label}")
 
     def branch(self, condition: Name, yes: str, no: str) -> None:
         """End a block, by an i1."""
+        self.settle()
         self.write(f"br i1 {condition}, label %{yes}, label %{no}")
 
-    def check(self, condition: Name, otherwise: str = "miss") -> None:
-        """Go on if an i1 holds."""
+    def check(self, condition: Name) -> None:
+        """Note what has to hold; where it does not the way is left, by `settle` at the latest.
+
+        One branch for many checks: they nearly always hold, and each branch costs compiling.
+        """
+        self._noted.append(condition)
+
+    def settle(self) -> None:
+        """Go on only if all that was noted holds: what follows may depend on it."""
+        if self._noted:
+            all_hold, *others = self._noted
+            self._noted = []
+            for condition in others:
+                all_hold = self.value(f"and i1 {all_hold}, {condition}")
+            self.unless(all_hold, "miss")
+
+    def unless(self, condition: Name, label: str) -> None:
+        """Go on if an i1 holds, else to a label."""
         following = self.fresh("next")
-        self.branch(condition, following, otherwise)
+        self.branch(condition, following, label)
         self.label(following)
 
     def same(self, a: Name, b: Name, kind: str = "ptr") -> Name:
@@ -90,25 +113,36 @@ class Way:
 
 
 class Writer(Way):
-    """An entry in the making.
+    """A function in the making that has a table.
 
     Parameters
     ----------
     module : Module
-    layout : Layout
     name : str
-        Of the function.
+    arguments : sequence of (type, name)
+    result : str
+    words : mapping from str to int
+        Where in the table what stands.
+    attributes : str
+        As LLVM writes them.
     """
 
-    def __init__(self, module: Module, layout: Layout, name: str) -> None:
-        super().__init__(module, name, _FASTCALL, "ptr")
-        self.layout = layout
-        first = self.load("ptr", "%self", ITEMS)
-        self._table = self.load("ptr", first, DATA)
+    def __init__(
+        self,
+        module: Module,
+        name: str,
+        arguments: Sequence[tuple[str, str]],
+        result: str,
+        words: Mapping[str, int],
+        attributes: str = _USUAL,
+    ) -> None:
+        super().__init__(module, name, arguments, result, attributes)
+        self._words = words
+        self.table: Name = "%table"
 
     def word(self, name: str) -> Name:
         """A word of the table, an address."""
-        return self.load("ptr", self._table, 8 * self.layout.words[name])
+        return self.load("ptr", self.table, 8 * self._words[name])
 
     def call(self, name: str, result: str, *arguments: str) -> Name:
         """Call a function whose address is in the table; arguments are "type value"."""
@@ -122,7 +156,7 @@ class Writer(Way):
     def made(self, name: str, failed: str, *arguments: str) -> Name:
         """A new object of a function in the table; to a block if there is none."""
         new = self.call(name, "ptr", *arguments)
-        self.check(self.value(f"icmp ne ptr {new}, null"), failed)
+        self.unless(self.value(f"icmp ne ptr {new}, null"), failed)
         return new
 
     def forward(self, name: str) -> None:
