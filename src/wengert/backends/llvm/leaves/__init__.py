@@ -6,6 +6,7 @@
     circular, inverse_circular      sin, cos, tan; arcsin, arccos, arctan, arctan2
     hyperbolic, inverse_hyperbolic  sinh, cosh, tanh; arcsinh, arccosh, arctanh
     numbers        fmod, remainder, floor_divide, nextafter, ldexp, heaviside, sign, hypot
+    erf            erf, erfc
     whole          gcd and powers of whole numbers
     repeat         a loop inside a leaf
     polynomials    sums of powers
@@ -114,6 +115,7 @@ def _language(module: Module) -> Language:
 
 from . import (  # noqa: E402, F401 - they enter themselves
     circular,
+    erf,
     exponential,
     hyperbolic,
     inverse_circular,

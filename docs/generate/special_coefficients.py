@@ -1,0 +1,86 @@
+"""Special coefficients: the polynomials of erf, erfc, gamma and gammaln, computed anew.
+
+The functions stand in wengert/backends/llvm/leaves/erf.py and gamma.py; the fit is the one of
+leaf_coefficients.py, beside this file.
+
+    python docs/generate/special_coefficients.py erf_tail64
+    python docs/generate/special_coefficients.py            # all of them
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from leaf_coefficients import fitted
+from mpmath import mp
+
+mp.dps = 60
+ONE, NIL = mp.mpf(1), mp.mpf(10) ** -20
+
+
+def scaled_erfc(x: Any) -> Any:
+    """exp(x*x) erfc(x)."""
+    return mp.exp(x * x) * mp.erfc(x)
+
+
+def erf_near(z: Any) -> Any:
+    """erf(x) / x - 1, of z = x*x."""
+    x = mp.sqrt(max(z, NIL))
+    return mp.erf(x) / x - 1
+
+
+def erf_tail(middle: Any, half: Any) -> tuple[Any, Any]:
+    """exp(x*x) erfc(x) of (x - middle) / half, and the weight that makes errors those of erfc."""
+    return (
+        lambda u: scaled_erfc(middle + half * u),
+        lambda u: mp.exp(-((middle + half * u) ** 2)),
+    )
+
+
+def erfc_tail(c: Any) -> tuple[Any, Any]:
+    """(x + c) exp(x*x) erfc(x), of t = (x - c) / (x + c); relative."""
+
+    def f(t: Any) -> Any:
+        x = c * (1 + t) / (1 - t)
+        return (x + c) * scaled_erfc(x)
+
+    return f, lambda t: 1 / f(t)
+
+
+def mapped(x: Any, c: Any) -> Any:
+    """Where x is on the axis of t."""
+    return (mp.mpf(x) - c) / (mp.mpf(x) + c)
+
+
+ERF = erf_near, lambda z: 1 / (1 + erf_near(z))
+C64, C32 = mp.mpf(4.125), mp.mpf(2.875)
+# name: function, weight, interval, degree, dtype
+JOBS: dict[str, Any] = {
+    "erf_near64": (*ERF, 0 * ONE, ONE, 12, np.float64),
+    "erf_near32": (*ERF, 0 * ONE, ONE, 6, np.float32),
+    "erf_tail64": (*erf_tail(ONE * 3.5, ONE * 2.5), -ONE, ONE, 21, np.float64),
+    "erf_tail32": (*erf_tail(ONE * 2.5, ONE * 1.5), -ONE, ONE, 8, np.float32),
+    "erfc_near64": (*ERF, 0 * ONE, ONE / 4, 8, np.float64),
+    "erfc_near32": (*ERF, 0 * ONE, ONE / 4, 4, np.float32),
+    "erfc_tail64": (*erfc_tail(C64), mapped(0.5, C64), mapped(28, C64), 20, np.float64),
+    "erfc_tail32": (*erfc_tail(C32), mapped(0.5, C32), mapped(10.2, C32), 9, np.float32),
+}
+
+
+def main(names: list[str]) -> None:
+    """Print the polynomials of these names."""
+    for name in names or JOBS:
+        f, weight, low, high, degree, dtype = JOBS[name]
+        found = fitted(f, weight, low, high, degree, dtype)
+        points = [low + (high - low) * k / 1000 for k in range(1001)]
+        exact = [mp.mpf(float(c)) for c in found]
+        worst = max(abs(weight(x) * (f(x) - mp.polyval(exact[::-1], x))) for x in points)
+        print(f"{name}: [{float(low):.5f}, {float(high):.5f}], error 2**{float(mp.log(worst, 2)):.1f}")
+        for c in found:
+            print(f"    {c!s},")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
