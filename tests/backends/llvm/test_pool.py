@@ -11,7 +11,7 @@ import pytest
 
 import wengert as wg
 from wengert.backends.llvm import engine
-from wengert.backends.llvm.assembly import Module
+from wengert.backends.llvm.assembly import Function, Module
 from wengert.backends.llvm.runtime import blocks, library, memory, pool, system
 
 LARGE = blocks.LARGE
@@ -292,6 +292,36 @@ def test_threads_without_the_lock_of_the_interpreter():
     assert errors == []
     assert after.used == before.used and after.kept <= 2 * MEGABYTE
     assert memory.trim() == after.kept
+
+
+def test_native_threads_at_once():
+    """Parts that take two blocks, mark them, look whether the marks are still theirs, and free."""
+    module = Module()
+    module.declare("wengert_alloc", "ptr", ["i64"])
+    module.declare("wengert_free", "void", ["ptr"])
+    arguments = [("ptr", "wrong"), ("i64", "lo"), ("i64", "hi"), ("i64", "part")]
+    f = Function(module, "hammer", arguments, linkage="")
+    with f.body.loop("0", "300000") as (s, turn):
+        mark = s.value(f"add i64 {s.value('mul i64 %part, 1000000')}, {turn}")
+        taken = [s.value(f"call ptr @wengert_alloc(i64 {size})") for size in (LARGE + 1, 200_000)]
+        for block in taken:
+            s.write(f"store volatile i64 {mark}, ptr {block}")
+        for block in taken:
+            seen = s.value(f"load volatile i64, ptr {block}")
+            with s.when(s.value(f"icmp ne i64 {seen}, {mark}")) as bad:
+                bad.value("atomicrmw add ptr %wrong, i64 1 seq_cst")
+            s.write(f"call void @wengert_free(ptr {block})")
+    f.body.write("ret void")
+    module.add(f)
+    code = engine.Code(engine.object_of(module.text(engine.heading())), library.symbols())
+    before = memory.info()
+    wrong = ctypes.c_int64(0)
+    parallel = library.function("wengert_parallel")
+    parallel(code.address("hammer"), ctypes.addressof(wrong), 0, 4, 1, 4)
+    after = memory.info()
+    assert wrong.value == 0 and after.used == before.used
+    assert after.hits + after.misses - before.hits - before.misses == 4 * 2 * 300_000
+    assert memory.trim() == after.kept > 0 and memory.info().kept == 0
 
 
 def test_the_heap_serves_where_there_are_no_maps():

@@ -14,10 +14,14 @@ kept in the list of its size class: eight classes to a doubling, whole huge page
 Within a class the block freed last is handed out first, as it may still be in a cache.  All kept
 blocks are also in one list by age, from whose end blocks go back to the system beyond the limit.
 
+Filling 80 MB took 37 ms fresh and 24 ms recycled on a busy machine, 5.3 and 2.9 ms on a quiet one,
+where the C library's memory took 24 ms.  Taking and freeing a kept block takes some 25 ns.
+
 Before the first byte of a large block lie eight words: its neighbours in both lists, what was
 mapped and how long, its size and its class.  A small block has the last three of them.  Large
 blocks begin at sixteen different distances from a page: if all began at the same, the streams
-that a loop reads and writes side by side would fall into the same few lines of the first cache.
+that a loop reads and writes side by side would fall into the same few lines of the first cache
+(thirteen of them ran a tenth faster).
 """
 
 from __future__ import annotations
