@@ -96,6 +96,17 @@ def make_entry(
     -----
     Safe to call from several threads and from itself. An exception is raised only by the callables
     given, and by NumPy when there is no memory for results.
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> from wengert.backends import backend
+    >>> graph = wg.trace(np.square)(wg.spec("n"))
+    >>> square = backend("llvm").entry(graph, single=True, otherwise=print)
+    >>> square(np.array([1.0, 2.0, 3.0]))
+    array([1., 4., 9.])
+    >>> square([1.0, 2.0])  # a list: that is for the slow path, here print
+    [1.0, 2.0]
     """
     if not is_available():
         raise BackendError(

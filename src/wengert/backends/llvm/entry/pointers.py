@@ -95,6 +95,17 @@ def pointer(program: Framed, code: Code, signature: str = "numbers") -> Pointer:
     -----
     The function does not need the global lock (an island takes it for its own time), and any number
     of threads may call it at once. Compiling it takes a few milliseconds.
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> from wengert.backends import backend
+    >>> square = backend("llvm").address(wg.trace(np.square)(wg.spec(())))
+    >>> square.function(3.0)
+    9.0
+    >>> from scipy import LowLevelCallable, integrate
+    >>> round(integrate.quad(LowLevelCallable(square.function), 0.0, 3.0)[0], 12)
+    9.0
     """
     form = signature.replace(" ", "")
     if program.slots > _SLOTS:
