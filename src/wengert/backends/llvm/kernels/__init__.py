@@ -1,24 +1,26 @@
 """Kernels: steps of a graph that are no loops of the plan, as native code.
 
-    call.py        what a kernel is given, the functions of a program's steps, the registry
-    pointers.py    addresses of BLAS, LAPACK and special functions
-    fortran.py     calls of BLAS and LAPACK
-    loops.py       sums of indices, elements, copies
-    matrices.py    one product of matrices: BLAS, or vectors of our own
-    letters.py     from index letters to products of matrices
-    products.py    matmul, dot, einsum
-    lapack.py      what the kernels of matrices share
-    solving.py     linear systems, inverses, determinants
-    factoring.py   Cholesky, QR
-    spectra.py     eigenvalues, singular values
-    sequences.py   running sums and products, recurrences
-    convolutions.py    slide, convolve
+    call.py            what a kernel is given, the functions of a program's steps, the registry
+    pointers.py        addresses of BLAS, LAPACK, special functions, NumPy's sorting
+    fortran.py         calls of BLAS and LAPACK
+    loops.py           sums of indices, elements, copies
+    matrices.py        one product of matrices: BLAS, or vectors of our own
+    letters.py         from index letters to products of matrices
+    products.py        matmul, dot, einsum
+    lapack.py          what the kernels of matrices share
+    solving.py         linear systems, inverses, determinants
+    factoring.py       Cholesky, QR
+    spectra.py         eigenvalues, singular values
+    sequences.py       running sums and products, recurrences
+    convolutions.py    products of sequences
+    sorting.py         positions that sort
+    searching.py       places among sorted numbers, counts
 
 A kernel is entered under the name of its operation, and writes the inside of one function of the
 module; steps that are alike share that function.
 """
 
-from . import convolutions, factoring, products, sequences, solving, spectra
+from . import convolutions, factoring, products, searching, sequences, solving, sorting, spectra
 from .call import KERNELS, Array, Call, Steps, contiguous, is_served, kernel
 
 __all__ = [
@@ -27,12 +29,14 @@ __all__ = [
     "Call",
     "Steps",
     "contiguous",
+    "convolutions",
+    "factoring",
     "is_served",
     "kernel",
     "products",
-    "convolutions",
-    "factoring",
+    "searching",
     "sequences",
     "solving",
+    "sorting",
     "spectra",
 ]

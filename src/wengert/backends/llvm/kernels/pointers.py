@@ -1,11 +1,12 @@
-"""Pointers: where BLAS, LAPACK and SciPy's special functions begin.
+"""Pointers: where BLAS, LAPACK, SciPy's special functions and NumPy's sorting begin.
 
 SciPy's Cython modules say in their table `__pyx_capi__` at which address each of their functions
-stands, in a capsule whose name is the C declaration.  They need neither Python nor the GIL.
+stands, in a capsule whose name is the C declaration.  NumPy's C interface has a table for each
+dtype, with its functions for sorting.  They need neither Python nor the GIL.
 
-    blas, lapack    by Fortran's name: "dgemm"
-    special         by SciPy's name and the types of its operands: "gammaln", "dd"
-    address_of      by the name of the symbol, as a module of LLVM's uses it
+    special       a special function by SciPy's name and the types of its operands: "jv", "dd"
+    address_of    any of them by the name of the symbol, as a module of LLVM's uses it:
+                  "blas.dgemm", "lapack.dgesv", "special.gammaln", "argsort.stable.f8"
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import ctypes
 import functools
 import importlib
 from typing import Any
+
+import numpy as np
 
 _MODULES = {
     "blas": "scipy.linalg.cython_blas",
@@ -46,12 +49,6 @@ def _opened(capsule: Any) -> tuple[int, str]:
     )
     name = name_of(capsule)
     return int(pointer_of(capsule, name)), name.decode()
-
-
-def has(library: str, name: str) -> bool:
-    """Whether a library ("blas", "lapack") has a function, with whole numbers of 32 bits."""
-    found = _table(library).get(name)
-    return found is not None and "int *" in _opened(found)[1]
 
 
 @functools.cache
@@ -91,6 +88,25 @@ def special(name: str, letters: str) -> tuple[str, int] | None:
     return None if found is None else (f"special.{found[0]}", found[1])
 
 
+# Where NumPy's C interface has the function that gives the table of a dtype, and where that table
+# has its functions for sorting positions; both are part of the binary interface of NumPy 2.
+_TABLE_OF_DTYPE, _FIRST_ARGSORT = 365, 36
+SORTS = ("quicksort", "heapsort", "stable")
+
+
+@functools.cache
+def _argsort(kind: str, dtype: str) -> int:
+    """``int argsort(values, positions, count, NULL)``, all in order in memory."""
+    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    api = importlib.import_module("numpy._core._multiarray_umath")._ARRAY_API
+    functions = ctypes.cast(get(api, None), ctypes.POINTER(ctypes.c_void_p))
+    table_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(functions[_TABLE_OF_DTYPE])
+    table = ctypes.cast(table_of(np.dtype(dtype)), ctypes.POINTER(ctypes.c_void_p))
+    return int(table[_FIRST_ARGSORT + SORTS.index(kind)] or 0)
+
+
 def address_of(symbol: str) -> int:
     """Where the function begins that a module of LLVM's calls ``blas.dgemm``.
 
@@ -100,4 +116,6 @@ def address_of(symbol: str) -> int:
         There is none of that name.
     """
     library, _, name = symbol.partition(".")
+    if library == "argsort":
+        return _argsort(*name.split("."))
     return _opened(_table(library)[name])[0]

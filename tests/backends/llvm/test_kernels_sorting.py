@@ -1,0 +1,100 @@
+"""Sorting, searching and counting as kernels: the very positions of the interpreter's run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wengert  # noqa: F401 - enters the operations
+from wengert.core.op import lookup
+
+from .kernel_driver import run
+
+DTYPES = ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8", "c8", "c16"]
+
+
+def draw(rng, shape, dtype):
+    """Numbers many of which are equal, and NaN among them."""
+    dtype = np.dtype(dtype)
+    x = rng.integers(0, 12, shape).astype(dtype)
+    if dtype.kind in "fc":
+        x = np.where(rng.random(shape) < 0.1, np.nan, x).astype(dtype)
+    if dtype.kind == "c":
+        x = (x + 1j * rng.integers(0, 3, shape)).astype(dtype)
+    return x
+
+
+def check(name, *operands, strided=False, **params):
+    wanted = np.asarray(lookup(name).run(*operands, **params))
+    status, (found,) = run(name, *operands, outputs=[wanted], strided=strided, **params)
+    assert status == 0
+    assert found.dtype == wanted.dtype
+    np.testing.assert_array_equal(found, wanted)
+
+
+def refused(name, *operands, outputs, **params):
+    return run(name, *operands, outputs=outputs, **params)[0] == 1
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_argsort(dtype):
+    rng = np.random.default_rng(0)
+    for kind in (None, "stable", "mergesort"):
+        check("argsort", draw(rng, 300, dtype), axis=0, kind=kind)
+        check("argsort", draw(rng, (3, 40, 2), dtype), axis=1, kind=kind)
+    check("argsort", draw(rng, (3, 0), dtype), axis=-1)
+    check("argsort", draw(rng, (30, 4), dtype).T, axis=-1, strided=True)
+    check("argsort", draw(rng, (4, 60), dtype)[:, ::-2], axis=-1, strided=True)
+
+
+def test_lexsort():
+    rng = np.random.default_rng(1)
+    one, two, three = draw(rng, (3, 50), "f8"), draw(rng, (3, 50), "i4"), draw(rng, (3, 50), "?")
+    check("lexsort", one, two, axis=-1)
+    check("lexsort", three, one, two, axis=0)
+    check("lexsort", one.T, two.T, axis=0, strided=True)
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u8", "f2", "f8"])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_searchsorted(dtype, side):
+    rng = np.random.default_rng(2)
+    x, v = np.sort(draw(rng, 30, dtype)), draw(rng, (4, 5), dtype)
+    check("searchsorted", x, v, side=side)
+    check("searchsorted", x, v.astype("f8"), side=side)
+    check("searchsorted", x, v[0, 0], side=side)
+    check("searchsorted", x[:0], v, side=side)
+    turned = draw(rng, 30, dtype)
+    check("searchsorted", turned, v.T, np.argsort(turned), side=side, strided=True)
+    if dtype == "f8":
+        bad = np.full(30, 99)
+        assert refused("searchsorted", turned, v, bad, outputs=[np.ones(v.shape, int)], side=side)
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_digitize(right):
+    rng = np.random.default_rng(3)
+    x = draw(rng, (5, 6), "f8")
+    for bins in ([1.0, 3.0, 3.0, 7.5], [9.0, 4.0, 4.0, 1.0], [2.0], [2.0, 2.0], [3, 5]):
+        check("digitize", x, np.array(bins), right=right)
+        check("digitize", draw(rng, 9, "i4"), np.array(bins), right=right)
+    for bins in ([1.0, 3.0, 2.0], [1.0, np.nan]):
+        assert refused("digitize", x, np.array(bins), outputs=[np.ones(x.shape, int)], right=right)
+
+
+def test_histogram():
+    rng = np.random.default_rng(4)
+    for edges in ([0.0, 1.0, 5.0, 11.0], [2.0, 3.0, 3.0, 4.0], [1.0, 2.0, 2.0], [0, 3, 6], [1, 2]):
+        check("histogram_counts", draw(rng, (7, 9), "f8"), np.array(edges))
+        check("histogram_counts", draw(rng, 50, "i2"), np.array(edges))
+    assert refused("histogram_counts", np.ones(3), np.array([2.0, 1.0]), outputs=[np.ones(1, int)])
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u4", "i8"])
+def test_bincount(dtype):
+    x = np.array([0, 3, 3, 1, 7], dtype)
+    check("bincount", x, minlength=9)
+    check("bincount", x[:0], minlength=4)
+    assert refused("bincount", x, outputs=[np.ones(5, int)], minlength=5)
+    if dtype != "u4":
+        assert refused("bincount", -x, outputs=[np.ones(9, int)], minlength=9)
