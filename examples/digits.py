@@ -6,6 +6,7 @@ them is held out and never trained on.  Everything follows from one seed.
 
     make demo
     python examples/digits.py --epochs 60 --seed 0 --out out
+    python examples/digits.py --compiled
 
 Written into the folder `out`:
 
@@ -22,6 +23,7 @@ reads anything otherwise.
 """
 
 import argparse
+import copy
 import sys
 import time
 from pathlib import Path
@@ -40,14 +42,14 @@ from wengert.show.training import training_picture
 class Reader(nn.Module):
     """64 pixels in, ten logits out."""
 
-    def __init__(self, rng):
+    def __init__(self, rng, stream):
         self.body = nn.Sequential(
             nn.Linear(64, 128, rng=rng),
             nn.ReLU(),
-            nn.Dropout(0.2, rng),
+            nn.Dropout(0.2, stream),
             nn.Linear(128, 64, rng=rng),
             nn.ReLU(),
-            nn.Dropout(0.2, rng),
+            nn.Dropout(0.2, stream),
             nn.Linear(64, 10, rng=rng),
         )
 
@@ -106,9 +108,25 @@ def accuracy(model, pixels, labels):
     return float(np.mean(predictions(model, pixels) == labels))
 
 
-def train(model, loss_fn, loader, held_out, epochs):
+def training_step(model, loss_fn, optimizer, compiled):
+    """One step on one batch, as a function that is compiled or runs as it is."""
+    decorate = wg.jit if compiled else lambda f: f
+
+    @decorate
+    def step(pixels, labels):
+        optimizer.zero_grad()
+        loss = loss_fn(model(pixels), labels)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def train(model, loss_fn, loader, held_out, epochs, compiled):
     """Adam, its rate falling to zero along a cosine; return losses and held-out accuracies."""
     optimizer = optim.Adam(model.parameters(), lr=3e-3, weight_decay=1e-5)
+    step = training_step(model, loss_fn, optimizer, compiled)
     total = epochs * len(loader)
     losses, accuracies = [], []
     with Progress(total, "training") as progress:
@@ -116,14 +134,25 @@ def train(model, loss_fn, loader, held_out, epochs):
             model.train()
             for pixels, labels in loader:
                 optimizer.lr = 1.5e-3 * (1.0 + np.cos(np.pi * len(losses) / total))
-                optimizer.zero_grad()
-                loss = loss_fn(model(pixels), labels)
-                loss.backward()
-                optimizer.step()
-                losses.append(loss.item())
+                losses.append(step(pixels, labels).item())
                 progress.update(loss=float(np.mean(losses[-len(loader) :])))
             accuracies.append(accuracy(model, *held_out))
     return losses, accuracies
+
+
+def seconds_an_epoch(model, loss_fn, loader, compiled):
+    """How long an epoch takes, eagerly or compiled; the time of compiling, first, not counted."""
+    model = copy.deepcopy(model).train()
+    optimizer = optim.Adam(model.parameters(), lr=1e-3)
+    step = training_step(model, loss_fn, optimizer, compiled)
+    batches = list(loader)
+    times = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        for pixels, labels in batches:
+            step(pixels, labels)
+        times.append(time.perf_counter() - begin)
+    return min(times)
 
 
 def keep(model, loss_fn, out, test_x):
@@ -148,20 +177,22 @@ def main(arguments=None):
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("out"))
     parser.add_argument("--at-least", type=float, default=0.96, help="held-out accuracy demanded")
+    parser.add_argument("--compiled", action="store_true", help="compile the training step")
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
     begin = time.perf_counter()
 
     rng = np.random.default_rng(options.seed)
     train_x, test_x, train_y, test_y = load(options.seed)
-    model, loss_fn = Reader(rng), nn.CrossEntropyLoss()
+    model, loss_fn = Reader(rng, wg.random.Stream(options.seed)), nn.CrossEntropyLoss()
     loader = DataLoader((train_x, train_y), batch_size=32, shuffle=True, rng=rng)
     count = sum(p.size for p in model.parameters())
     print(f"{len(train_x)} digits to learn from, {len(test_x)} held out, seed {options.seed}")
     print(f"{model}\n{count} parameters\n")
 
     worst = check_gradient(model, loss_fn, train_x[:64], train_y[:64], rng)
-    losses, accuracies = train(model, loss_fn, loader, (test_x, test_y), options.epochs)
+    held_out = test_x, test_y
+    losses, accuracies = train(model, loss_fn, loader, held_out, options.epochs, options.compiled)
 
     read = predictions(model, test_x)
     wrong = np.flatnonzero(read != test_y)
@@ -184,10 +215,12 @@ def main(arguments=None):
     (options.out / "graph.txt").write_text(show.table(loss, names) + "\n", encoding="utf-8")
 
     again = keep(model, loss_fn, options.out, test_x)
+    eager, compiled = (seconds_an_epoch(model, loss_fn, loader, c) for c in (False, True))
 
     print(f"\nloss of the last epoch     {np.mean(losses[-len(loader) :]):.5f}")
     print(f"accuracy on what it learnt {100 * accuracy(model, train_x, train_y):.2f} %")
     print(f"accuracy held out          {100 * share:.2f} %  ({len(wrong)} of {len(test_y)} wrong)")
+    print(f"seconds an epoch           {eager:.3f} eager, {compiled:.3f} compiled")
     print(f"seconds                    {time.perf_counter() - begin:.1f}")
     for name in "digits.png graph.svg graph.dot graph.txt graph.html reader.safetensors".split():
         print(f"wrote {options.out / name}")

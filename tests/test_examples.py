@@ -57,12 +57,20 @@ def test_digits_in_small(tmp_path):
     assert unlike.sub("", text) == unlike.sub("", same)  # everything follows from the seed
 
 
+def test_digits_compiled(tmp_path):
+    _, eager = read_digits(tmp_path, "--epochs", "2", "--at-least", "0.5")
+    _, compiled = read_digits(tmp_path, "--epochs", "2", "--at-least", "0.5", "--compiled")
+    pattern = r"loss of the last epoch +(\S+)"
+    assert figure(compiled, pattern) == pytest.approx(figure(eager, pattern), rel=1e-3)
+    assert figure(compiled, r"seconds an epoch .* eager, (\S+) compiled") > 0.0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", ["0", "1", "2"])
 def test_digits_in_full(tmp_path, seed):
     accuracy, text = read_digits(tmp_path, "--seed", seed)
     assert accuracy >= 96.0
-    assert figure(text, r"seconds +(\S+)") < 60.0
+    assert figure(text, r"seconds +(\d\S*)") < 60.0
 
 
 def test_too_low_an_accuracy_is_a_failure(tmp_path):
