@@ -27,7 +27,7 @@ def folder(monkeypatch, tmp_path):
     """An empty cache of the test's own, that is not made yet."""
     path = tmp_path / "cache"
     monkeypatch.setenv("WENGERT_CACHE", str(path))
-    for name, value in (("enabled", None), ("limit", 512 << 20), ("unswept", None)):
+    for name, value in (("enabled", None), ("limit", 512 << 20), ("unswept", 0)):
         monkeypatch.setattr(cache._State, name, value)
     for name, value in (("hits", 0), ("misses", 0), ("problem", "")):
         monkeypatch.setattr(cache._State, name, value)
@@ -199,6 +199,13 @@ def test_what_was_used_longest_ago_is_deleted(folder):
     left = {path.name.split(".")[0] for path in folder.iterdir()}
     newest = {key.hex() for key in keys[-(len(left) - 1) :]}
     assert left == newest | {keys[0].hex()}
+
+
+def test_there_are_not_too_many_files(monkeypatch):
+    monkeypatch.setattr(cache, "_FILES", 32)
+    for number in range(256):  # one in 64 measures the folder
+        cache.write(bytes([number]) * 32, b"x")
+    assert 30 <= wg.cache.info().files <= 30 + 64
 
 
 def test_many_small_writes_stay_within_a_sixteenth_of_the_limit():
@@ -376,7 +383,7 @@ def start(*arguments):
 
 def test_readers_and_writers_at_once():
     """Each sees whole files or none, while the others write, clear and delete."""
-    team = [start(seed, 300) for seed in range(3)]
+    team = [start(seed, 150) for seed in range(3)]
     for process in team:
         _, complaint = process.communicate(timeout=60)
         assert process.returncode == 0, complaint
@@ -391,7 +398,7 @@ def test_a_writer_that_is_killed_in_the_middle(folder, rng):
         time.sleep(float(rng.uniform(0.01, 0.05)))
         process.kill()
         process.communicate()
-    process = start(100, 200)
+    process = start(100, 100)
     _, complaint = process.communicate(timeout=60)
     assert process.returncode == 0, complaint
     assert all(path.suffix in (".object", ".unfinished") for path in folder.iterdir())

@@ -36,6 +36,8 @@ _HEADER = struct.Struct("<8s32sQ32s")  # mark and version, key, length, checksum
 _MARK = b"wengert\x01"
 _ENDING = ".object"
 _LIMIT = 512 << 20
+_FILES = 1 << 14  # so that the folder is measured in a tenth of a second
+_SELDOM = 64  # one write in so many measures it; which, its key says, and keys are random
 _LARGEST = 256 << 20  # of one file: a header that says more is wrong
 _LEFT_OVER = 3600  # seconds after which a file that was never finished is deleted
 _OFF = {"0", "off", "no", "false"}
@@ -76,7 +78,7 @@ class _State:
     enabled: bool | None = None  # as the environment says
     limit = _LIMIT
     hits = misses = 0
-    unswept: int | None = None  # bytes written since the folder was last measured; None: never
+    unswept = 0  # bytes written since the folder was last measured
     problem = ""
 
 
@@ -155,8 +157,8 @@ def limit(bytes: SupportsIndex) -> None:
     Parameters
     ----------
     bytes : int
-        512 MiB at the beginning.  It holds for this process; files are deleted when something is
-        written, and the folder may be a sixteenth larger until then.
+        512 MiB at the beginning.  It holds for what this process writes: then files are deleted,
+        and until then the folder may be somewhat larger.  There are at most 16384 files too.
 
     Raises
     ------
@@ -178,7 +180,7 @@ def limit(bytes: SupportsIndex) -> None:
             f"limit({bytes!r}) is not a number of bytes: give an integer that is at least 0"
             f"{at(user_line())}."
         )
-    _State.limit, _State.unswept = number, None
+    _State.limit, _State.unswept = number, number + 1  # measured at the next write
 
 
 def info() -> Info:
@@ -266,11 +268,10 @@ def write(key: bytes, payload: bytes) -> None:
             folder.write(key.hex() + _ENDING, header + payload)
             _State.problem = ""
             written = len(header) + len(payload)
-            if _State.unswept is None or _State.unswept + written > _State.limit // 32:
+            _State.unswept += written
+            if key[0] % _SELDOM == 0 or _State.unswept > _State.limit // 32:
                 _sweep(folder)
                 _State.unswept = 0
-            else:
-                _State.unswept += written
     except OSError as error:
         _note(error)
 
@@ -294,11 +295,13 @@ def _sweep(folder: Folder) -> None:
             found.append(file)
         elif folder.is_unfinished(file.name) and file.used < time.time() - _LEFT_OVER:
             folder.delete(file.name)
-    size = sum(file.bytes for file in found)
+    size, count = sum(file.bytes for file in found), len(found)
+    if size <= _State.limit and count <= _FILES:
+        return
     for file in sorted(found, key=lambda file: (file.used, file.name)):
-        if size <= _State.limit - _State.limit // 16:
+        if size <= _State.limit - _State.limit // 16 and count <= _FILES - _FILES // 16:
             break
-        size -= file.bytes
+        size, count = size - file.bytes, count - 1
         folder.delete(file.name)
 
 
