@@ -11,7 +11,8 @@ each 4 KiB).  Whether memory is free is asked of the interpreter itself (referen
 nothing that anybody can still see is ever overwritten.
 
     Interpreter   the backend; derive from it for others that go line by line
-    Program      one graph at given sizes
+    Program       one graph at given sizes
+    refusal       what goes wrong in a line, as an error that names it
 """
 
 from __future__ import annotations
@@ -220,26 +221,27 @@ class Program:
         except Exception as error:
             # The iterator knows how far it has come: nothing has to be counted on the way.
             step = len(self.steps) - operator.length_hint(ahead) - 1
-            raise self._refusal(self.lines[step], error) from error
+            line = self.lines[step]
+            raise refusal(self.graph.nodes[line], line, error) from error
         return [held[k] for k in self.results]
 
-    def _refusal(self, i: int, error: Exception) -> Exception:
-        """What went wrong, as an error that names the line, its operation and the user's line."""
-        node = self.graph.nodes[i]
-        if isinstance(error, GuardError | BackendError):  # which name the line themselves
-            return error
-        operands = ", ".join(str(a.spec) for a in node.inputs)
-        text = f"%{i} = {node.op.name} of {operands}: {error}"
-        text += "" if text.endswith(".") else "."
-        where = at(node.where)
-        if isinstance(error, np.linalg.LinAlgError):
-            return MatrixError(f"{text}{where}")
-        if isinstance(error, WengertError):
-            return type(error)(f"{text}{where}")
-        if type(error) in (ValueError, TypeError):
-            return (ShapeError if type(error) is ValueError else DtypeError)(f"{text}{where}")
-        error.add_note(f"in line %{i} = {node.op.name} of {operands}{where}")
+
+def refusal(node: Node, line: int, error: Exception) -> Exception:
+    """What went wrong, as an error that names the line, its operation and the user's line."""
+    if isinstance(error, GuardError | BackendError):  # which name the line themselves
         return error
+    operands = ", ".join(str(a.spec) for a in node.inputs)
+    text = f"%{line} = {node.op.name} of {operands}: {error}"
+    text += "" if text.endswith(".") else "."
+    where = at(node.where)
+    if isinstance(error, np.linalg.LinAlgError):
+        return MatrixError(f"{text}{where}")
+    if isinstance(error, WengertError):
+        return type(error)(f"{text}{where}")
+    if type(error) in (ValueError, TypeError):
+        return (ShapeError if type(error) is ValueError else DtypeError)(f"{text}{where}")
+    error.add_note(f"in line %{line} = {node.op.name} of {operands}{where}")
+    return error
 
 
 def _addressed(slots: tuple[int, ...]) -> tuple[Any, int]:

@@ -70,7 +70,10 @@ class Compiled:
             raise program.callbacks.take_error()
         if status:
             return None
-        return [r if r.ndim else r[()] for r in results]
+        found = iter([r if r.ndim else r[()] for r in results])
+        return [
+            tuple([next(found) for _ in range(n)]) if n else next(found) for n in program.counts
+        ]
 
 
 class Native(Backend):
@@ -143,7 +146,7 @@ class Native(Backend):
             return None
         compiled = self.compiled(graph)
         program = compiled.program
-        if single != program.is_single:
+        if single != program.is_single or any(program.counts):
             return None
 
         def failed(*args: Any) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from ...core.dims import Dim, names_in
 from .access import gather, load, scatter, store
 from .assembly import Function, Section
-from .dtypes import I64, in_memory, part_of
+from .dtypes import BOOL, I64, in_memory, part_of
 from .forms import Affine, Index, Length, is_one, offset_of, size_of, strides_of
 from .items import Condition, Item
 from .lane import Lane
@@ -61,6 +61,7 @@ class Elements:
         self._mask: Lane | None = None
         self._floor = self._head  # nothing that this walk has made is read before it
         self._scratch: list[str] = []
+        self._exits: list[tuple[Section, int | None]] = []
         self._columns: set[Item] = set()
         self._own = {r for s in walk.sweeps for r in s.roots} if walk.rows else set()
 
@@ -145,6 +146,55 @@ class Elements:
         length = next((a.length for a in self.space.axes if a.counter == form.terms[0][0]), None)
         return length is not None and form.offset == 0 and bool(length == high)
 
+    def position(self, lane: Any, length: Length, mask: Lane | None) -> Any:
+        """Whole numbers as positions of an axis: negative ones count from its end, others fail."""
+        language = self.language
+        lane = language.cast(lane, I64)
+        n = language.cast(self._number(length), I64)
+        wanted = mask if lane.width <= 1 else self.both(mask, self._mask)
+        key = "position", lane.name, n.name, None if wanted is None else wanted.name
+        found = self._memo.get(key)
+        if found is None:
+            negative = language.compare("less", lane, language.constant(0, I64))
+            moved = language.select(negative, language.emit("add", I64, lane, n), lane)
+            outside = language.emit("icmp uge", BOOL, moved, n)
+            if wanted is not None:
+                outside = language.emit("and", BOOL, outside, wanted)
+            section = outside.section
+            assert section is not None
+            self._leave_if(section, self._any(section, outside))
+            # Nothing that is computed from it comes before it has been looked at.
+            found = self._memo[key] = Lane(language, section, moved.name, I64, moved.width)
+        return found
+
+    def _any(self, section: Section, mask: Lane) -> str:
+        """Whether some lane holds."""
+        if mask.width <= 1:
+            return mask.name
+        callee = self.language.module.declare(
+            f"llvm.vector.reduce.or.v{mask.width}i1", "i1", [f"<{mask.width} x i1>"]
+        )
+        return section.value(f"call i1 {callee}(<{mask.width} x i1> {mask.name})")
+
+    def _leave_if(self, section: Section, condition: str) -> None:
+        """End without a result if an i1 holds."""
+        n = self.function.number()
+        section.write(f"br i1 {condition}, label %outside{n}, label %inside{n}")
+        section.label(f"outside{n}")
+        self.fail(section)
+        # What is asked for after this does not have to be given back here.
+        known = len(self._scratch) if section is self._head else None
+        self._exits.append((section.inside(), known))
+        section.write("ret void")
+        section.label(f"inside{n}")
+
+    def _give_back(self) -> None:
+        """Give memory for rows back, at the end and where it ends before."""
+        free = self.language.module.declare("wengert_free", "void", ["ptr"]) if self._scratch else ""
+        for section, known in [*self._exits, (self.function.body, None)]:
+            for name in self._scratch[:known]:
+                section.write(f"call void {free}(ptr {name})")
+
     # ---- memory ----------------------------------------------------------------------------------
 
     def _strides(self, item: Item) -> tuple[Length, ...]:
@@ -155,7 +205,27 @@ class Elements:
         return tuple(0 if k < self.walk.rows else n for k, n in enumerate(strides))
 
     def _load(self, item: Item, index: Index, mask: Lane | None) -> Any:
-        offset, factor = self._split(offset_of(index, self._strides(item)))
+        return self._load_from(item, *self._split(offset_of(index, self._strides(item))), mask)
+
+    def read_from(self, item: Item, form: Affine, moved: Any, mask: Lane | None) -> Any:
+        """The element of an item in memory so far from its first one; `moved` is added as it is."""
+        offset, factor = self._split(form)
+        if moved is None:
+            return self._load_from(item, offset, factor, mask)
+        offset = moved + offset
+        if offset.width <= 1:
+            return self._load_from(item, offset, factor, mask)
+        if not (type(factor) is int and factor == 0):
+            offset = offset + self._iota() * self._number(factor)
+        pointer, exists = self._entry(item), self.both(mask, self._mask)
+        section = self._latest(pointer, offset, exists)
+        kind, width = self._element(item.dtype), offset.width
+        places = section.value(
+            f"getelementptr {kind}, ptr {pointer.name}, <{width} x i64> {offset.name}"
+        )
+        return gather(self.language, section, places, item.dtype, width, exists)
+
+    def _load_from(self, item: Item, offset: Any, factor: Length, mask: Lane | None) -> Any:
         pointer = self._entry(item)
         width = self.space.width
         dtype = item.dtype
@@ -182,12 +252,9 @@ class Elements:
         if mask is not None:
             some = mask.name
             if mask.width > 1:
-                callee = self.language.module.declare(
-                    f"llvm.vector.reduce.or.v{mask.width}i1", "i1", [f"<{mask.width} x i1>"]
-                )
                 exists = self.both(mask, self._mask) or mask
                 section = self._latest(pointer, offset, exists)
-                some = section.value(f"call i1 {callee}(<{mask.width} x i1> {exists.name})")
+                some = self._any(section, exists)
             safe = self.function.slot("[16 x i8]", 16)
             self._head.write(f"store [16 x i8] zeroinitializer, ptr {safe}")
             address = section.value(f"select i1 {some}, ptr {address}, ptr {safe}")

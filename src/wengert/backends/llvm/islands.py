@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from ...core.graph import Graph
 from ...core.params import substituted
 from ...core.spec import Spec, at_sizes
 from ...errors import ShapeError, at
+from ..interpret import refusal
 
 RAISED = 2  # the status of a run in which an island raised
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
@@ -35,7 +37,8 @@ class Islands:
         One number: the address that native code calls.
     """
 
-    def __init__(self, sizes: Sequence[str], size_slots: Sequence[int]) -> None:
+    def __init__(self, graph: Graph, sizes: Sequence[str], size_slots: Sequence[int]) -> None:
+        self.graph = graph
         self.nodes: list[Any] = []
         self._sizes, self._slots = tuple(sizes), tuple(size_slots)
         self._callback = _CALLBACK(self._called)
@@ -59,7 +62,11 @@ class Islands:
             slots = ctypes.cast(frame, ctypes.POINTER(ctypes.c_int64))
             sizes = {n: slots[s] for n, s in zip(self._sizes, self._slots, strict=True)}
             self._run(self.nodes[k], ctypes.cast(table, ctypes.POINTER(ctypes.c_void_p)), sizes)
-        except BaseException as error:  # whatever it is, it is raised where the run was asked for
+        except Exception as error:
+            node = self.nodes[k]
+            self._raised.error = refusal(node, self.graph.index(node), error)
+            return RAISED
+        except BaseException as error:  # Ctrl-C: it is raised where the run was asked for
             self._raised.error = error
             return RAISED
         return 0

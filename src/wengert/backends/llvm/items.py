@@ -42,12 +42,14 @@ class Condition(NamedTuple):
 class Read(NamedTuple):
     """An operand, and where it is read; under conditions on the index.
 
-    An index of None says that it cannot be told before: the operand has to be in memory.
+    An index of None says that it cannot be told before: the operand has to be in memory. What can
+    be told of the distance from its first element is `form`.
     """
 
     operand: Item
     index: Index | None
     conditions: tuple[Condition, ...] = ()
+    form: Affine | None = None
 
 
 class Item:

@@ -89,12 +89,8 @@ class Nest(Elements):
             self._begin(body)
         self._row(body.inside(), rows, True)
         self._end(body.inside())
-        end = self.function.body
-        if self._scratch:
-            free = self.language.module.declare("wengert_free", "void", ["ptr"])
-            for name in self._scratch:
-                end.write(f"call void {free}(ptr {name})")
-        end.write("ret void")
+        self._give_back()
+        self.function.body.write("ret void")
 
     def _begin(self, section: Section) -> None:
         """What combines all rows starts before the first."""
@@ -231,6 +227,7 @@ class Nest(Elements):
         }
         if not axes:
             self._body(section, kept)
+            self._flush(section, kept)
         else:
             self._reduce(section.inside(), axes, kept, outermost)
         tail = section.inside()

@@ -18,10 +18,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.graph import Graph
+from ...core.spec import Spec
 from .forms import Flat, Index, Length, counters, is_one, offset_of, strides_of
 from .items import Held, Item, Map, Number, Part, Read, Reduce, Step, View
 from .kernels import KERNELS, is_served
 from .lowering import items_of
+from .lowering.registry import specs_of
+from .strided import strided_view
 from .walks import Access, Sweep, Walk, roots_of, walks_of
 
 _CHEAP = 6  # this much work is done again rather than written to memory
@@ -51,7 +54,10 @@ class Plan:
         self.outputs: list[Item] = []
         taken: set[Item] = set()
         for node in (*graph.outputs, *graph.updates.values()):
-            self.outputs.append(_result(self.items[node], node, taken))
+            items = self.items[node]
+            several = isinstance(items, tuple)
+            for x, spec in zip(items if several else [items], specs_of(node), strict=True):
+                self.outputs.append(_result(x, spec, taken))
         effects = [self.items[n] for n in graph.effects]
         self.reachable = _reachable([*self.outputs, *_flat_items(effects)])
         self._consumers = _consumers(self.reachable)
@@ -205,24 +211,6 @@ def is_strided(step: Item) -> bool:
     return is_served(step.node) and KERNELS[step.node.op.name].strided
 
 
-def strided_view(item: Item) -> tuple[Item, Length, tuple[Length, ...]] | None:
-    """An item as a part of one in memory: that, the offset of the first element, and strides.
-
-    None if it is none. Offset and strides count elements.
-    """
-    index: Index = counters(item.shape)
-    inner = item
-    while not inner.is_root:
-        if not isinstance(inner.rule, View):
-            return None
-        index = inner.rule.placed(inner, index)
-        (inner,) = inner.operands
-    if not inner.is_root:
-        return None
-    form = offset_of(index, strides_of(inner.shape))
-    return inner, form.offset, tuple(form.factor(k) for k in range(len(item.shape)))
-
-
 def owner_of(item: Item) -> Item:
     """The item whose memory one is that is the same in another shape."""
     while not item.is_root:
@@ -268,7 +256,7 @@ def _repeats(x: Item, item: Item) -> bool:
     return sum(not is_one(n) for n in x.shape) < sum(not is_one(n) for n in item.shape)
 
 
-def _result(x: Any, node: Any, taken: set[Item]) -> Item:
+def _result(x: Any, spec: Spec, taken: set[Item]) -> Item:
     """The item that a result is stored by."""
     same = x
     while (
@@ -276,14 +264,14 @@ def _result(x: Any, node: Any, taken: set[Item]) -> Item:
         and isinstance(same.operands[0].rule, Reduce | Part | View)
     ):
         same = same.operands[0]
-    if isinstance(same.rule, Reduce | Part) and same not in taken and same.dtype == node.spec.dtype:
+    if isinstance(same.rule, Reduce | Part) and same not in taken and same.dtype == spec.dtype:
         taken.add(same)
         return same
-    if isinstance(x.rule, Held | Reduce | Part | Number) or x in taken or x.dtype != node.spec.dtype or (
-        x.shape != node.spec.shape
+    if isinstance(x.rule, Held | Reduce | Part | Number) or x in taken or x.dtype != spec.dtype or (
+        x.shape != spec.shape
     ):
-        dtype = node.spec.dtype
-        x = Item(Map("copy", lambda s, v: s.cast(v, dtype)), (x,), node.spec.shape, dtype, node)
+        dtype = spec.dtype
+        x = Item(Map("copy", lambda s, v: s.cast(v, dtype)), (x,), spec.shape, dtype)
     taken.add(x)
     return x
 

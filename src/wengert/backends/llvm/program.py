@@ -30,11 +30,13 @@ from .items import Held, Item, Part
 from .kernels import KERNELS, Array, Steps, contiguous, is_served
 from .lane import Lane
 from .language import Language
+from .lowering.registry import specs_of
 from .nests import Nest
 from .parallel import Walking
-from .plan import Plan, owner_of, strided_view
+from .plan import Plan, owner_of
 from .port import Port
 from .runtime.library import symbols
+from .strided import strided_view
 from .walks import Walk, roots_of
 
 _ON_STACK = 32768  # bytes kept between stages, up to which they are part of the stack
@@ -69,6 +71,8 @@ class Program:
         The lines that are called back in Python.
     is_single : bool
         Whether a call returns its only output, and no tuple.
+    counts : list of int
+        For each result of the graph 0, or how many outputs it is made of.
     text : str
     plan : Plan
     """
@@ -86,10 +90,11 @@ class Program:
         lengths += [n for p in self.inputs for n in p.spec.shape]
         self.sizes = tuple(sorted(names_in(lengths)))
         self.size_slots = tuple(self._slot() for _ in self.sizes)
-        specs = [n.spec for n in (*graph.outputs, *graph.updates.values())]
-        self.outputs = tuple(self._port(s) for s in specs)
+        results = (*graph.outputs, *graph.updates.values())
+        self.outputs = tuple(self._port(s) for n in results for s in specs_of(n))
+        self.counts = [len(n.spec) if isinstance(n.spec, tuple) else 0 for n in results]
         self.constants: list[tuple[int, np.ndarray[Any, Any]]] = []
-        self.callbacks = Islands(self.sizes, self.size_slots)
+        self.callbacks = Islands(graph, self.sizes, self.size_slots)
         self.long: Length = 0
         self._needs_runtime = False
         self.nests: list[tuple[Nest, str]] = []
@@ -205,7 +210,7 @@ class Program:
             if isinstance(stage, Walk):
                 continue
             node = stage.node
-            specs = node.spec if isinstance(node.spec, tuple) else (node.spec,)
+            specs = specs_of(node)
             mine = {p.rule.position: p for p in self._parts.get(stage, [])}  # type: ignore[attr-defined]
             for k, spec in enumerate(specs):
                 if k not in mine:
@@ -335,7 +340,7 @@ def _is_single(graph: Graph) -> bool:
     """Whether a call of the graph returns its only output, and no container of it."""
     results = graph.structure[1]
     structure = getattr(results, "structure", results)
-    return len(graph.outputs) == 1 and not graph.updates and bool(structure.is_leaf())
+    return len(graph.outputs) == 1 and not graph.updates and structure.is_leaf() is True
 
 
 def _kept(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -81,6 +81,10 @@ class _Facts:
             for read in item.reads(index):
                 for condition in read.conditions:
                     self._pin(condition.form)
+                if read.form is not None:
+                    self.offsets.append(read.form)
+                    self.itemsizes.add(part_of(read.operand.dtype).itemsize)
+                    continue
                 if read.index is None:
                     for form in index.form if isinstance(index, Flat) else index:
                         self._pin(form)
