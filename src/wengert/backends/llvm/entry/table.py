@@ -75,4 +75,5 @@ class Layout:
             kept.append(array)
             found[f"constant.{slot}"] = array.ctypes.data
         table = np.array([found[name] for name in self.words], np.uint64)
+        table.flags.writeable = False  # it can be reached from the function object
         return table, kept
