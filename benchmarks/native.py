@@ -1,14 +1,15 @@
 """Native code: value and derivatives beside C written by hand and the peer libraries.
 
-    python benchmarks/native.py                 measure on one thread, print, write results/native.json
+    python benchmarks/native.py                 measure on one thread, print, write
+                                                results/native.json
     python benchmarks/native.py --threads       on all threads, beside what was measured on one
     python benchmarks/native.py --quick         small sizes, little time, nothing written
     python benchmarks/native.py --only NAME     some workloads only (may be repeated); the others'
                                                 results stay as they are
     python benchmarks/native.py --render        write docs/benchmarks-native.md
 
-Workloads are modules of benchmarks/native, C sources are in benchmarks/c.  A workload runs in a process
-of its own, whose environment tells every library how many threads there are; in it all
+Workloads are modules of benchmarks/native, C sources are in benchmarks/c.  A workload runs in a
+process of its own, whose environment tells every library how many threads there are; in it all
 contestants take turns.  Before anything is timed all of them have computed the same numbers.  A
 library that is not installed is skipped by name.
 """
@@ -89,17 +90,25 @@ def worker(name: str, out: str, quick: bool) -> None:
 
 
 def collect(names: list[str], threads: int, quick: bool) -> dict[str, Any]:
-    """Measure; workloads that are not asked for keep the results that were saved."""
-    from native.compiled import FLAGS
-
+    """Measure; workloads that are not asked for keep their results; each is saved when done."""
     old = {}
     if not quick and (RESULTS / "native.json").exists():
         old = {(s["name"], s["threads"]): s for s in load("native")["sections"]}
     for name in names:
         print(f"{name}, {threads} thread(s)", file=sys.stderr, flush=True)
         old[name, threads] = workload(name, threads, quick)
-    order = sorted(old, key=lambda key: (key[1], WORKLOADS.index(key[0])))
-    sections = [old[key] for key in order]
+        results = arranged(old)
+        if not quick:
+            save("native", results)
+    return results
+
+
+def arranged(found: dict[tuple[str, int], dict[str, Any]]) -> dict[str, Any]:
+    """Sections in the order of the page, and what they were measured on."""
+    from native.compiled import FLAGS
+
+    order = sorted(found, key=lambda key: (key[1], WORKLOADS.index(key[0])))
+    sections = [found[key] for key in order]
     return {
         "machine": machine(PACKAGES),
         "compiler": f"gcc {' '.join(f for f in FLAGS if f.startswith(('-O', '-m', '-ff')))}",
@@ -137,7 +146,6 @@ def main() -> int:
     results = collect(options.only or list(WORKLOADS), threads, options.quick)
     print(render(results))
     if not options.quick:
-        save("native", results)
         print("wrote benchmarks/results/native.json")
     return any(
         "wrong" in contestant

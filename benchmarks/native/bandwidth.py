@@ -1,8 +1,8 @@
 """Kernels that wait for memory: the gradient of sum((a x + y)^2) / 2 by x, which is a (a x + y).
 
-Two arrays are read and one is written, 24 bytes an element; beside it a copy, 16 bytes an element, which shows
-what the memory can give.  *Fresh* arrays come from the system page by page when they are first
-written, and each page costs more than filling it; *recycled* ones do not.
+Two arrays are read and one is written, 24 bytes an element; beside it a copy, 16 bytes an element,
+which shows what the memory can give.  *Fresh* arrays come from the system page by
+page when they are first written, and each page costs more than filling it; *recycled* ones do not.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Prices of European calls and their sensitivities to spot, time and volatility.
 
-The derivative of every price by its own arguments: the pullback of ones.  A library whose compiler sees
-the whole shares logarithm, exponentials and error functions between price and derivatives; the
+The derivative of every price by its own arguments: the pullback of ones.  A library whose compiler
+sees the whole shares logarithm, exponentials and error functions between price and derivatives; the
 C does so by hand.
 """
 

@@ -3,9 +3,9 @@
     sin(x) x**2     by x, which is a Python float, or an array of no dimensions
     Rosenbrock      10 numbers
 
-numba compiles the derivative that a person wrote; it is what a call of native code costs in Python, not
-a peer.  C is called through ctypes with its arguments converted beforehand.  For a Python float
-PyTensor checks its arguments; its arrays it trusts.
+numba compiles the derivative that a person wrote; it is what a call of native code costs in
+Python, not a peer.  C is called through ctypes with its arguments converted beforehand.  For a
+Python float PyTensor checks its arguments; its arrays it trusts.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@
     keeping  nothing compiled before; the library writes what it compiles to disk
     second   another process, which finds what the one before has kept
 
-Counted is the time from the plain function to the first result; the import of the library, the start
-of its backend and its arrays are not.  (What wengert imports only when it compiles is counted.)
+Counted is the time from the plain function to the first result; the import of the library, the
+start of its backend and its arrays are not.  (What wengert imports only when it compiles is
+counted.)
 Each run is a process of its own, `native.py --cold PROGRAM LIBRARY`; contestants take turns.
 """
 
@@ -21,6 +22,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+
 from _harness import spread
 from eager import chain, start
 

@@ -1,7 +1,7 @@
 """C written by hand, compiled when first asked for.
 
-A source of benchmarks/c is written for a type REAL and compiled for float64 or float32 with the flags
-below: those of a programmer who wants speed and knows that no NaN comes.  Linked without
+A source of benchmarks/c is written for a type REAL and compiled for float64 or float32 with the
+flags below: those of a programmer who wants speed and knows that no NaN comes.  Linked without
 -ffast-math, because that would change the arithmetic of the whole process.  Compiled files are
 kept by content in the folder for temporary files.
 """

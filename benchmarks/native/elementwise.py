@@ -1,4 +1,4 @@
-"""sum(tanh(x w + b) exp(-x^2)) and its gradient by x: a fused loop with two transcendental functions.
+"""sum(tanh(x w + b) exp(-x^2)) and its gradient by x: one loop, two transcendental functions.
 
 A thousand numbers fit into the first cache and cost a few microseconds; ten million come from
 memory, and the gradient is 80 MB of fresh pages each time unless they are recycled.

@@ -1,6 +1,6 @@
 """The variables that tell every library how many threads to use.
 
-They are read when a library is imported, so a workload runs in a process that was started with them.
+They are read when a library is imported, so a workload runs in a process started with them.
 One thread is asked for in each library's own way; measure.py counts the processor time beside the
 elapsed time, so that a library that does not listen is seen.
 """

@@ -1,8 +1,8 @@
 """One function handed to every library, compiled as its users would.
 
-A function of a workload is written once, over a namespace ``xp`` that is NumPy's or has its names, and
-takes and returns arrays.  Each helper returns a Call of its compiled value and gradient; arguments
-are the library's own arrays, made beforehand.  Libraries are imported here only, when asked for,
+A function of a workload is written once, over a namespace ``xp`` that is NumPy's or has its names,
+and takes and returns arrays.  Each helper returns a Call of its compiled value and gradient;
+arguments are the library's own arrays, made beforehand.  Libraries are imported here only, when asked for,
 because one that is missing is left out by name.
 """
 
@@ -117,7 +117,7 @@ def autograd_gradient(function: Function, *arguments: Any, value: bool = True) -
 
 
 def pytensor_call(build: Function, *arguments: Any, mode: str = "NUMBA") -> Call:
-    """A compiled function of ``build(pt, *symbols)``; arrays are trusted to be of the right type."""
+    """A compiled function of ``build(pt, *symbols)``, which trusts the types of its arguments."""
     import warnings
 
     with warnings.catch_warnings():

@@ -1,8 +1,8 @@
 """Agreement first, then time: the measurement of one case.
 
-Every contestant computes once, and its numbers are compared with those of the others: the middle one
-of all results is taken as right, element by element, so that no contestant is the judge.  One that
-deviates is reported as wrong and is not timed.  Then all run in turn, in a rotating order
+Every contestant computes once, and its numbers are compared with those of the others: the middle
+one of all results is taken as right, element by element, so that no contestant is the judge.  One
+that deviates is reported as wrong and is not timed.  Then all run in turn, in a rotating order
 (_harness.interleave); a sample is so many calls that it lasts a millisecond, timed by timeit's
 loop ``r = f(x)``, which adds nothing of ours to a call.  Beside the elapsed time each sample has
 the processor time (how many cores were busy) and the page faults.
@@ -18,6 +18,7 @@ from timeit import Timer
 from typing import Any
 
 import numpy as np
+
 from _harness import interleave, settle, spread
 
 from .case import Call, Case

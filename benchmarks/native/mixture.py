@@ -1,6 +1,7 @@
-"""The log-likelihood of a Gaussian mixture with a Wishart prior: ADBench's objective, and its gradient.
+"""ADBench's objective: the log-likelihood of a Gaussian mixture, with a Wishart prior.
 
-    sum_i logsumexp_k(alpha_k + log|Q_k| - |Q_k (x_i - mu_k)|^2 / 2) - n logsumexp(alpha) + prior + constant
+    sum_i logsumexp_k(alpha_k + log|Q_k| - |Q_k (x_i - mu_k)|^2 / 2)
+        - n logsumexp(alpha) + prior + constant
 
 Q_k is lower triangular: its diagonal is the exponential of the first d numbers of icf_k, and the
 others fill the columns below.  Parameters: alpha (k,), mu (k, d), icf (k, d (d + 1) / 2); points

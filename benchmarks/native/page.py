@@ -1,8 +1,8 @@
 """Saved results as Markdown: a table for each workload, cases in rows and contestants in columns.
 
-A cell is the median.  Two ratios stand at the end of each row: the time of the best peer library, and
-that of C by hand, over wengert's; so more than one is faster, less than one slower.  Contestants
-without a time are listed below the table, with the reason.
+A cell is the median.  Two ratios stand at the end of each row: the time of the best peer library,
+and that of C by hand, over wengert's; so more than one is faster, less than one slower.
+Contestants without a time are listed below the table, with the reason.
 """
 
 from __future__ import annotations
@@ -96,8 +96,9 @@ def render(results: dict[str, Any]) -> str:
     ]
     if not results["jit"]:
         parts.append("**wengert is measured eagerly: this version has no `wg.jit`.**")
+    threads = 0
     for section in results["sections"]:
-        if section is results["sections"][0] or section["threads"] != threads:
+        if section["threads"] != threads:
             threads = section["threads"]
             parts.append(f"*On {'one thread' if threads == 1 else f'{threads} threads'}:*")
         parts += workload(section)

@@ -1,13 +1,14 @@
 """One training step of a perceptron 784-256-256-10: loss, gradients, and the step of descent.
 
-Nearly all of it are matrix products in float32.  The hand-written ones update the parameters in place, as
-does PyTorch; JAX is told that it may (its parameters are donated, and handed on from step to
-step); wengert's step returns new parameters, and is called as a training loop calls it.
+Nearly all of it are matrix products in float32.  The hand-written ones update the parameters in
+place, as does PyTorch; JAX is told that it may (its parameters are donated, and handed on from step
+to step); wengert's step returns new parameters, and is called as a training loop calls it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def data(batch: int) -> tuple[list[Any], Any, Any]:
     """Parameters (w1, b1, w2, b2, w3, b3), inputs and labels."""
     random = generator(7, batch)
     parameters: list[Any] = []
-    for m, n in zip(SIZES[:-1], SIZES[1:], strict=True):
+    for m, n in pairwise(SIZES):
         parameters.append((random.normal(size=(m, n)) * (2.0 / m) ** 0.5).astype(np.float32))
         parameters.append((random.normal(size=n) * 0.1).astype(np.float32))
     x = random.uniform(size=(batch, SIZES[0])).astype(np.float32)

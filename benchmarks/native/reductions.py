@@ -1,7 +1,7 @@
 """logsumexp and what is made of it: the cross-entropy of rows of logits.
 
-Each needs the largest element before the sum; the gradient of both is the softmax, whose exponentials a good
-program has already computed.
+Each needs the largest element before the sum; the gradient of both is the softmax, whose
+exponentials a good program has already computed.
 """
 
 from __future__ import annotations
