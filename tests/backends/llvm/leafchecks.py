@@ -100,4 +100,4 @@ def dense_error(name: str, *args: Any) -> float:
         finite = np.isfinite(nearest) & (nearest > 0)
         assert np.array_equal(np.isnan(found), np.isnan(exact))
         errors = np.abs(found.astype(wider) - exact) / unit
-    return float(np.max(errors[finite]))
+    return float(np.max(errors[finite], initial=0.0))

