@@ -88,13 +88,3 @@ def test_histogram():
         check("histogram_counts", draw(rng, (7, 9), "f8"), np.array(edges))
         check("histogram_counts", draw(rng, 50, "i2"), np.array(edges))
     assert refused("histogram_counts", np.ones(3), np.array([2.0, 1.0]), outputs=[np.ones(1, int)])
-
-
-@pytest.mark.parametrize("dtype", ["i1", "u4", "i8"])
-def test_bincount(dtype):
-    x = np.array([0, 3, 3, 1, 7], dtype)
-    check("bincount", x, minlength=9)
-    check("bincount", x[:0], minlength=4)
-    assert refused("bincount", x, outputs=[np.ones(5, int)], minlength=5)
-    if dtype != "u4":
-        assert refused("bincount", -x, outputs=[np.ones(9, int)], minlength=9)

@@ -11,6 +11,7 @@
     solving.py         linear systems, inverses, determinants
     factoring.py       Cholesky, QR
     spectra.py         eigenvalues, singular values
+    exponentials.py    the exponential of a matrix
     sequences.py       running sums and products, recurrences
     convolutions.py    products of sequences
     sorting.py         positions that sort
@@ -20,7 +21,17 @@ A kernel is entered under the name of its operation, and writes the inside of on
 module; steps that are alike share that function.
 """
 
-from . import convolutions, factoring, products, searching, sequences, solving, sorting, spectra
+from . import (
+    convolutions,
+    exponentials,
+    factoring,
+    products,
+    searching,
+    sequences,
+    solving,
+    sorting,
+    spectra,
+)
 from .call import KERNELS, Array, Call, Steps, contiguous, is_served, kernel
 
 __all__ = [
@@ -30,6 +41,7 @@ __all__ = [
     "Steps",
     "contiguous",
     "convolutions",
+    "exponentials",
     "factoring",
     "is_served",
     "kernel",

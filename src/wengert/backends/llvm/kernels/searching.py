@@ -3,9 +3,8 @@
     searchsorted       by bisection; NaN comes after everything
     digitize           the same for bins that rise or fall
     histogram_counts   how many lie in each bin; the last bin has its upper edge
-    bincount           how often each whole number occurs
 
-Bins that are not in order, and numbers for which the result has no place, make the step fail.
+Bins that are not in order make the step fail.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import numpy as np
 
 from ..assembly import Name, Section
 from ..dtypes import BOOL, Dtype
-from ..lane import Lane
 from .call import Array, Call, kernel
 from .loops import clear, larger, minus, moved, nest, offset, place, plus, read, size_of, write
 
@@ -192,22 +190,3 @@ def _count(s: Section, y: Array, index: Name) -> None:
     target = offset(s, y.pointer, index, y.dtype)
     old = s.value(f"load i64, ptr {target}")
     s.write(f"store i64 {plus(s, old, '1')}, ptr {target}")
-
-
-def _is_long_enough(node: Any) -> bool:
-    """Whether the length of the result is the one that was asked for."""
-    length: Any = node.spec.shape[0]
-    return node.inputs[0].spec.dtype.kind in "biu" and node.params.get("minlength", 0) == length
-
-
-@kernel("bincount", strided=True, serves=_is_long_enough)
-def bincount(call: Call) -> None:
-    """How often each whole number occurs."""
-    (x,), (y,) = call.operands, call.results
-    clear(call, call.section, y.pointer, size_of(y), y.dtype)
-    with _each(call, x) as (s, at):
-        value = read(call.language, s, place(call, s, x, at), x.dtype)
-        index: Lane = call.language.cast(value, _I64)
-        inside = s.value(f"icmp ult i64 {index.name}, {call.number(y.shape[0])}")
-        call.fail_if(s.value(f"xor i1 {inside}, true"), 1, s)
-        _count(s, y, index.name)

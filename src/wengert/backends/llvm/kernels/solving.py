@@ -60,7 +60,7 @@ def _factored(call: Call, s: Section, of: Array, to: Array, pivots: Name, info: 
     fortran.run(call, s, "getrf", to.dtype, *sizes, to.pointer, near, pivots, info)
 
 
-def _gesv(call: Call, s: Section, a: Array, b: Array, pivots: Name, info: Name) -> None:
+def gesv(call: Call, s: Section, a: Array, b: Array, pivots: Name, info: Name) -> None:
     """Solve with a, which is lost, for b, which becomes the solution; both by columns."""
     n, columns = b.shape
     near = distance(call, s, n)
@@ -97,7 +97,7 @@ def solve(call: Call) -> None:
     with batches(call, x, 2) as (s, at):
         copy(call, s, left, one(call, s, a, at, 2))
         copy(call, s, right, one(call, s, b, at, 2))
-        _gesv(call, s, left, right, pivots, info)
+        gesv(call, s, left, right, pivots, info)
         fail_if_refused(call, s, info)
         copy(call, s, one(call, s, x, at, 2), right)
 
@@ -135,7 +135,7 @@ class _Inverse:
         clear(call, s, right.pointer, size_of(right), right.dtype)
         with s.loop("0", call.number(right.shape[0])) as (t, i):
             write(t, place(call, t, right, [i, i]), call.language.constant(1, right.dtype))
-        _gesv(call, s, self.left, right, self.pivots, self.info)
+        gesv(call, s, self.left, right, self.pivots, self.info)
         fail_if_refused(call, s, self.info)
 
 
@@ -260,7 +260,7 @@ def det_derivative(call: Call) -> None:
         inverse.write(s, given)
         found.write(s, given)
         copy(call, s, inverse.left, given)
-        condition = _one_norm(call, s, inverse.left) * _one_norm(call, s, inverse.right)
+        condition = one_norm(call, s, inverse.left) * one_norm(call, s, inverse.right)
         count = call.language.converted("sitofp", _whole_lane(call, s, n), real)
         sound = call.language.binary("less", condition * count, call.language.constant(limit, real))
         call.fail_if(s.value(f"xor i1 {sound.name}, true"), 1, s)
@@ -276,7 +276,7 @@ def _whole_lane(call: Call, s: Section, n: Length) -> Lane:
     return Lane(call.language, s, name, np.dtype(np.int64), 1)
 
 
-def _one_norm(call: Call, s: Section, matrix: Array) -> Any:
+def one_norm(call: Call, s: Section, matrix: Array) -> Any:
     """The largest sum of sizes in a column; NaN if there is one."""
     language, real = call.language, part_of(matrix.dtype)
     most, total = held(call, real), held(call, real)
