@@ -187,6 +187,35 @@ def test_results_are_the_callers_own():
     assert g()[0] == 0.0
 
 
+def test_arguments_that_are_written_to():
+    def f(x, y):
+        x[0] = 5.0
+        x[1:] *= y
+        y = y + x[0]
+        return x * 2.0, y
+
+    j = wg.jit(f)
+    for make in (np.copy, wg.tensor):
+        a, b, y = make(X), make(X), 3.0
+        assert same(j(a, y), f(b, y))
+        equal(np.asarray(a), np.asarray(b))
+    a, b = np.arange(6.0), np.arange(6.0)  # two views of one array
+    assert same(j(a[:3], a[2:4]), f(b[:3], b[2:4]))
+    equal(a, b)
+    fixed = np.ones(3)
+    fixed.flags.writeable = False
+    with pytest.raises(ValueError):
+        j(fixed, 1.0)
+    number = wg.jit(lambda x: sum_up(x))
+    assert number(2.0) == 3.0
+    equal(wg.grad(lambda x: np.sum(j(x * 1.0, 2.0)[0]))(X), [0.0, 4.0, 4.0])
+
+
+def sum_up(x):
+    x += 1.0
+    return x
+
+
 def test_variables_are_read_and_written():
     w = wg.variable([1.0, 2.0, 3.0], "w")
     count = wg.variable(0, "count")

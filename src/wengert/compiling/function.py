@@ -88,6 +88,8 @@ class Jitted:
             compiled = self._compiled(call)
         if compiled.is_inline:
             return self._fun(*args, **kwargs)
+        if compiled.writes and not compiled.writes_apart(call.fed, call.handles):
+            return self._fun(*args, **kwargs)
         return compiled.run(call.fed, call.handles)
 
     def _written(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -158,6 +160,7 @@ class Jitted:
         positions, static = _pinned(call)
         guards: list[Any] = []
         grads: list[Any] = []
+        written: list[int] = []
         self._traces += 1
         try:
             with undrawn(self._fun, [x for x in call.leaves if not isinstance(x, Handle)]):
@@ -171,12 +174,13 @@ class Jitted:
                     name=self.__name__,
                     guards=guards,
                     grads=grads,
+                    written=written,
                 )
             if options["simplify"]:
                 graph = graph.simplify()
             backend = self._backend()
             _check_islands(backend, graph, options["islands"])
-            return Compiled(graph, backend, options["simplify"], guards, grads)
+            return Compiled(graph, backend, options["simplify"], guards, grads, written)
         except RecursionError as error:
             raise self._endless() from error
         finally:

@@ -51,9 +51,11 @@ class Compiled:
         simplify: bool,
         guards: Guards = (),
         grads: Grads = (),
+        written: Sequence[int] = (),
     ) -> None:
         self.graph, self.backend = graph, backend
         self._simplify, self._guards, self._grads = simplify, guards, grads
+        self._written = tuple(written)
         self._seen = -1, False  # at which count of changes, and whether it was valid
         self.is_asked = False
         fed = set(graph.inputs)
@@ -62,7 +64,7 @@ class Compiled:
             for n in graph.nodes
         )
         self._extras = extras_of(graph)
-        self._acts = bool(graph.updates or graph.effects or grads)
+        self._acts = bool(graph.updates or graph.effects or grads or written)
         self.is_plain = not self._extras
         if self.is_inline:
             return
@@ -106,8 +108,8 @@ class Compiled:
         if handles or self._extras:
             return self._with_history(fed)
         found = self._native(fed)
-        if self._grads:
-            found = self._left(found)
+        if self._grads or self._written:
+            found = self._left(found, fed)
         if self.is_single:
             return found[0]
         return tuple(found) if self._is_tuple else restored(self.graph.structure[1], found)
@@ -124,7 +126,8 @@ class Compiled:
         owners = iter(self._executable.owners)
         for node in self._extras:  # variables come first; what they are now, before the run
             inputs.append(next(owners).node if node.op is not CAPTURED else _source(node))
-        found = self._left(self._native([_plain(x) for x in inputs[: len(fed)]]))
+        values = [_plain(x) for x in inputs[: len(fed)]]
+        found = self._left(self._native(values), values)
         if self._count:
             found = self._recorded(inputs, found)
         return found[0] if self.is_single else restored(self.graph.structure[1], found)
@@ -153,9 +156,12 @@ class Compiled:
             made.append(x)
         return made
 
-    def _left(self, found: list[Any]) -> list[Any]:
-        """The results of a run without the gradients behind them, which go where they belong."""
-        if not self._grads:
+    def _left(self, found: list[Any], fed: Sequence[Any]) -> list[Any]:
+        """The results of a run; what is behind them goes where it belongs.
+
+        Gradients that a backward sweep has left, then arguments that were written to in place.
+        """
+        if not self._grads and not self._written:
             return found
         values = iter(found[self._count :])
         for tensor, leaves, was_set in self._grads:
@@ -163,7 +169,29 @@ class Compiled:
             old = None if was_set else tensor.grad
             if new is not None or was_set:
                 tensor.grad = new if old is None else old + new
+        for k in self._written:
+            value = next(values)
+            if type(fed[k]) is np.ndarray:  # a number of Python or NumPy does not change
+                fed[k][...] = value
         return found[: self._count]
+
+    def writes_apart(self, fed: Sequence[Any], handles: bool) -> bool:
+        """Whether arguments that are written to in place share memory with no others.
+
+        Else, and where they are tensors, only the function itself does what it does.
+        """
+        arrays = [(k, x) for k, x in enumerate(fed) if type(x) is np.ndarray]
+        return not handles and not any(
+            np.may_share_memory(fed[k], x)
+            for k in self._written
+            for i, x in arrays
+            if i != k and type(fed[k]) is np.ndarray
+        )
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes to its arguments in place."""
+        return bool(self._written)
 
 
 def _flat(count: int) -> Any:

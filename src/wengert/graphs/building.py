@@ -41,6 +41,7 @@ def built(
     name: str | None = None,
     guards: list[Any] | None = None,
     grads: list[Any] | None = None,
+    written: list[int] | None = None,
 ) -> AnyGraph:
     """The graph of a function for given arguments.
 
@@ -62,6 +63,9 @@ def built(
         Where to put the tensors whose ``.grad`` it writes to, whether it leaves something there,
         and whether in the place of what was there before. What is left are more outputs, behind
         the others.
+    written : list, optional
+        Where to put the numbers of the inputs it writes to in place; what they become are outputs
+        behind all others.
     """
     what = name or name_of(fun)
     since = next_serial()
@@ -75,6 +79,9 @@ def built(
         out = fun(*full, **more)
         updates = _updates(session)
         left = _gradients(session, what, grads)
+        if written is not None:
+            written += inputs.written()
+            left += [inputs.handles[k] for k in written]
     if guards is not None:
         guards += session.guards
     leaves, structure = tree.flatten(out)
@@ -97,6 +104,7 @@ class _Inputs:
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
+        self.handles: list[Any] = []
         self.fed: list[bool] = []
         self.passed: list[str] = []
 
@@ -119,9 +127,15 @@ class _Inputs:
             if is_fed:
                 self.nodes.append(placeholder(spec, name + path))
                 x = wrap(self.nodes[-1])
+                self.handles.append(x)
                 x = x if rules is None else rules.capped(x)
             made.append(x)
         return tree.unflatten(structure, made)
+
+    def written(self) -> list[int]:
+        """The numbers of those that have been written to."""
+        pairs = enumerate(zip(self.handles, self.nodes, strict=True))
+        return [k for k, (handle, node) in pairs if handle.node is not node]
 
     @contextmanager
     def belonging_to(self, what: str) -> Iterator[None]:
