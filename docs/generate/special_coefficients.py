@@ -54,7 +54,27 @@ def mapped(x: Any, c: Any) -> Any:
     return (mp.mpf(x) - c) / (mp.mpf(x) + c)
 
 
+def log_gamma_two(t: Any) -> Any:
+    """log gamma(2 + t) / (t (1 + t))."""
+    t = t if abs(t) > NIL else NIL
+    return mp.loggamma(2 + t) / (t * (1 + t))
+
+
+def stirling(z: Any) -> Any:
+    """x times the rest of Stirling's formula for log gamma(x), of z = 1/x**2 (DLMF 5.11.1)."""
+    x = 1 / mp.sqrt(max(z, mp.mpf(10) ** -24))
+    return x * (mp.loggamma(x) - (x - ONE / 2) * mp.log(x) + x - mp.log(2 * mp.pi) / 2)
+
+
+def softened(e: Any) -> Any:
+    """log1p(e) / e."""
+    return mp.log1p(e) / e if e > NIL else ONE
+
+
 ERF = erf_near, lambda z: 1 / (1 + erf_near(z))
+SOFT = (lambda u: softened((1 + u) / 2), lambda u: ONE)
+LOG_GAMMA = log_gamma_two, lambda t: 1 / log_gamma_two(t)
+HALF = ONE / 2
 C64, C32 = mp.mpf(4.125), mp.mpf(2.875)
 # name: function, weight, interval, degree, dtype
 JOBS: dict[str, Any] = {
@@ -66,6 +86,11 @@ JOBS: dict[str, Any] = {
     "erfc_near32": (*ERF, 0 * ONE, ONE / 4, 4, np.float32),
     "erfc_tail64": (*erfc_tail(C64), mapped(0.5, C64), mapped(28, C64), 20, np.float64),
     "erfc_tail32": (*erfc_tail(C32), mapped(0.5, C32), mapped(10.2, C32), 9, np.float32),
+    "log_gamma_two": (*LOG_GAMMA, -3 * ONE / 4, HALF, 21, np.float64),
+    "gamma_two": (lambda t: mp.gamma(2 + t), lambda t: ONE, -HALF, HALF, 19, np.float64),
+    "stirling": (stirling, lambda z: ONE, 0 * ONE, 1 / mp.mpf(8.5) ** 2, 6, np.float64),
+    "softened64": (*SOFT, -ONE, ONE, 20, np.float64),
+    "softened32": (*SOFT, -ONE, ONE, 9, np.float32),
 }
 
 
@@ -77,7 +102,9 @@ def main(names: list[str]) -> None:
         points = [low + (high - low) * k / 1000 for k in range(1001)]
         exact = [mp.mpf(float(c)) for c in found]
         worst = max(abs(weight(x) * (f(x) - mp.polyval(exact[::-1], x))) for x in points)
-        print(f"{name}: [{float(low):.5f}, {float(high):.5f}], error 2**{float(mp.log(worst, 2)):.1f}")
+        print(
+            f"{name}: [{float(low):.5f}, {float(high):.5f}], error 2**{float(mp.log(worst, 2)):.1f}"
+        )
         for c in found:
             print(f"    {c!s},")
 

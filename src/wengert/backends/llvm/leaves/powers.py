@@ -90,7 +90,7 @@ def _product(s: Any, a: Any, b: Any) -> tuple[Any, Any]:
     return high, s.fma(a[0], b[1], s.fma(a[1], b[0], s.fma(a[0], b[0], -high)))
 
 
-def _log2(s: Any, x: Any) -> tuple[Any, Any]:
+def log2_in_two_parts(s: Any, x: Any) -> tuple[Any, Any]:
     """The logarithm to base 2 of a positive float64, in two parts."""
     k, m = _normal(s, x)
     f, d = m - 1.0, m + 1.0
@@ -113,7 +113,7 @@ def _log2(s: Any, x: Any) -> tuple[Any, Any]:
 def _magnitude(s: Any, x: Any, y: Any) -> Any:
     """x**y for positive finite x and any y, in float64."""
     y = clipped(s, y, -(2.0**66), 2.0**66)  # beyond it everything but 1 overflows or vanishes
-    high, low = _log2(s, x)
+    high, low = log2_in_two_parts(s, x)
     e = y * high
     rest = s.fma(y, low, s.fma(y, high, -e))
     n, bits = rounded(s, clipped(s, e, -1080.0, 1030.0), 1.0)
