@@ -84,7 +84,7 @@ class Gather(Rule):
             lane = at.read(place.array, place.index, mask)
             lane = at.position(lane, place.length, mask)
             if not is_one(stride):
-                lane = lane * at.number(stride)
+                lane = lane * at.lane_of(Affine(stride, ()))
             moved = lane if moved is None else moved + lane
         return at.read_from(base, form, moved, mask)
 

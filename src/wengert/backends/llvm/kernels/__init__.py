@@ -16,6 +16,8 @@
     convolutions.py    products of sequences
     sorting.py         positions that sort
     searching.py       places among sorted numbers, counts
+    indexing.py        writing through index arrays and in steps
+    joining.py         many arrays copied into one; elements moved around an axis
 
 A kernel is entered under the name of its operation, and writes the inside of one function of the
 module; steps that are alike share that function.
@@ -25,6 +27,8 @@ from . import (
     convolutions,
     exponentials,
     factoring,
+    indexing,
+    joining,
     products,
     searching,
     sequences,
@@ -43,7 +47,9 @@ __all__ = [
     "convolutions",
     "exponentials",
     "factoring",
+    "indexing",
     "is_served",
+    "joining",
     "kernel",
     "products",
     "searching",

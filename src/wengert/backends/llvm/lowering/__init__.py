@@ -4,12 +4,13 @@
     elementwise    bodies in the scalar language
     leaves         inputs, constants, sizes, arrays made from nothing
     views          reshape, transpose, slices, flips: other indices of the same elements
-    choices        concatenate, stack, roll, writing a slice: which operand, by the index
+    choices        concatenate, stack, roll: which operand, by the index
+    indexing       x[index] and x[index] = v; slices are views and choices, index arrays gathers
     reductions     sums, extremes, norms, log-sum-exp
     products       products that are loops: outer, dot of vectors, small matrices
 """
 
-from . import choices, elementwise, leaves, products, reductions, views
+from . import choices, elementwise, indexing, leaves, products, reductions, views
 from .registry import items_of
 
-__all__ = ["choices", "elementwise", "items_of", "leaves", "products", "reductions", "views"]
+__all__ = ["choices", "elementwise", "indexing", "items_of", "leaves", "products", "reductions", "views"]

@@ -1,0 +1,92 @@
+"""Joining: many arrays copied into one; elements moved around the end of an axis.
+
+Few arrays are joined where they are used (lowering/choices.py); of many each is copied once, so the
+work is as long as the result.
+
+    stack, concatenate    each operand to its place
+    roll                  for lengths that are known only when it runs
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....core.dims import Length
+from ..assembly import Name, Section
+from .call import Array, Call, kernel
+from .loops import copy, larger, minus, nest, offset, place, read, write
+
+
+@kernel("stack", strided=True)
+def stack(call: Call) -> None:
+    """Each operand at its position along a new axis."""
+    (z,) = call.results
+    axis = call.params["axis"] % len(z.shape)
+    strides = (*z.strides[:axis], *z.strides[axis + 1 :])
+    for k, x in enumerate(call.operands):
+        _put(call, z, k * z.strides[axis], strides, x)
+
+
+@kernel("concatenate", strided=True)
+def concatenate(call: Call) -> None:
+    """Each operand behind the one before."""
+    (z,) = call.results
+    axis = call.params["axis"] % len(z.shape)
+    start: Length = 0
+    for x in call.operands:
+        _put(call, z, start * z.strides[axis], z.strides, x)
+        start = start + x.shape[axis]
+
+
+def _put(call: Call, z: Array, start: Length, strides: Any, x: Array) -> None:
+    s = call.section
+    pointer = offset(s, z.pointer, call.number(start), z.dtype)
+    copy(call, s, Array(pointer, x.shape, tuple(strides), z.dtype), x)
+
+
+def _is_of_numbers(node: Any) -> bool:
+    """Whether the shifts are plain numbers, as many as axes or one for all."""
+    shift, axis = node.params["shift"], node.params.get("axis")
+    shifts = shift if isinstance(shift, tuple) else (shift,)
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    if axis is None and node.spec.ndim != 1:
+        return False
+    return all(type(n) is int for n in shifts) and len(shifts) in (1, len(axes))
+
+
+@kernel("roll", strided=True, serves=_is_of_numbers)
+def roll(call: Call) -> None:
+    """Each element from where it was."""
+    (x,), (z,) = call.operands, call.results
+    shift, axis = call.params["shift"], call.params.get("axis")
+    axes = (0,) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
+    shifts = shifts * len(axes) if len(shifts) == 1 else shifts
+    by: dict[int, int] = {}
+    for a, n in zip(axes, shifts, strict=True):
+        k = a % len(x.shape)
+        by[k] = by.get(k, 0) + n
+    s = call.section
+    starts = {k: _start(s, call.number(x.shape[k]), n) for k, n in by.items()}
+    with nest(s, [call.number(n) for n in z.shape]) as (t, indices):
+        of = [
+            _around(t, i, starts[k], call.number(x.shape[k])) if k in starts else i
+            for k, i in enumerate(indices)
+        ]
+        value = read(call.language, t, place(call, t, x, of), x.dtype)
+        write(t, place(call, t, z, indices), call.language.cast(value, z.dtype))
+
+
+def _start(s: Section, n: Name, by: int) -> Name:
+    """Where what comes first was before: -by, counted around an axis of length n."""
+    some = larger(s, n, "1")
+    rest = s.value(f"srem i64 {-by}, {some}")
+    negative = s.value(f"icmp slt i64 {rest}, 0")
+    return s.value(f"select i1 {negative}, i64 {s.value(f'add i64 {rest}, {some}')}, i64 {rest}")
+
+
+def _around(s: Section, i: Name, start: Name, n: Name) -> Name:
+    far = s.value(f"add i64 {i}, {start}")
+    back = minus(s, far, n)
+    beyond = s.value(f"icmp sge i64 {far}, {n}")
+    return s.value(f"select i1 {beyond}, i64 {back}, i64 {far}")
