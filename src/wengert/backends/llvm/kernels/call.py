@@ -23,8 +23,10 @@ from ....core.params import frozen
 from ..assembly import Function, Name, Section
 from ..dtypes import Dtype, is_supported
 from ..language import Language
+from ..runtime import blas_threads, library
 
 ON_THE_STACK = 8192  # bytes of scratch memory, up to which it is part of the stack
+ON_ONE_THREAD = 20_000  # operations, up to which BLAS takes no second thread by itself
 
 
 class Array(NamedTuple):
@@ -187,7 +189,9 @@ class Call:
         self._status = function.slot("i64")
         self._opening.write(f"store i64 0, ptr {self._status}")
         self._held: list[Name] = []
+        self._limits = function.body.inside()
         self._memory = function.body.inside()
+        self._flops: Length = 0
         self.section = function.body.inside()
 
     def number(self, length: Length) -> Name:
@@ -229,7 +233,7 @@ class Call:
         slot = self.function.slot("ptr")
         self._opening.write(f"store ptr null, ptr {slot}")
         self._held.append(slot)
-        allocate = self.module.declare("malloc", "ptr", ["i64"])
+        allocate = self._of_runtime("wengert_alloc", "ptr", ["i64"])
         some = section.value(f"or i64 {name}, 1")  # none would be null
         pointer = section.value(f"call ptr {allocate}(i64 {some})")
         section.write(f"store ptr {pointer}, ptr {slot}")
@@ -252,13 +256,38 @@ class Call:
         self._symbols[name] = address
         return self.module.declare(name, result, arguments, "nounwind")
 
+    def _of_runtime(self, name: str, result: str, arguments: Sequence[str]) -> str:
+        return self.external(name, library.symbols()[name], result, arguments)
+
+    def works(self, flops: Length) -> None:
+        """Say that a call of BLAS or LAPACK does about so many operations.
+
+        By the most of them the step has more than one thread, or one only.
+        """
+        self._flops = self._flops + flops
+
+    def _limited(self) -> bool:
+        """Write how many threads BLAS may use, where that is not one anyway."""
+        if isinstance(self._flops, int) and self._flops < ON_ONE_THREAD:
+            return False
+        asked = self._of_runtime("wengert_get_threads", "i64", [])
+        threads = self._limits.value(f"call i64 {asked}()")
+        address = blas_threads.symbols()["wengert_blas_enter"]
+        enter = self.external("wengert_blas_enter", address, "void", ["i64", "i64"])
+        flops = self.number(self._flops)
+        self._limits.write(f"call void {enter}(i64 {flops}, i64 {threads})")
+        return True
+
     def finish(self) -> None:
         """Write the way out; the kernel has written all."""
         body = self.function.body
         body.write("br label %leave")
         body.label("leave")
+        if self._limited():
+            address = blas_threads.symbols()["wengert_blas_leave"]
+            body.write(f"call void {self.external('wengert_blas_leave', address, 'void', [])}()")
         if self._held:
-            release = self.module.declare("free", "void", ["ptr"])
+            release = self._of_runtime("wengert_free", "void", ["ptr"])
             for slot in self._held:
                 held = body.value(f"load ptr, ptr {slot}")
                 body.write(f"call void {release}(ptr {held})")

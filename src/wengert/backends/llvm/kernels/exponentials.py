@@ -79,6 +79,7 @@ def expm(call: Call) -> None:
     (a,), (y,) = call.operands, call.results
     n, dtype = y.shape[-1], working(y.dtype)
     fortran.check_lengths(call, call.number(n))
+    call.works(n * n * n * 2)
     matrices = _Scratch(call, n, dtype)
     x, top, bottom = matrices.new(), matrices.new(), matrices.new()
     powers = [matrices.new() for _ in range(3)]

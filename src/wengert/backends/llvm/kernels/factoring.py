@@ -36,6 +36,7 @@ def cholesky(call: Call) -> None:
     n, dtype = x.shape[-1], working(x.dtype)
     upper = bool(call.params.get("upper", False))
     fortran.check_lengths(call, call.number(n))
+    call.works(n * n * n)
     info = fortran.whole_cell(call)
     own = "" if dtype == x.dtype else memory(call, n * n, dtype)
     with batches(call, x, 2) as (s, at):
@@ -83,6 +84,7 @@ class _Reflections:
         self.call, self.dtype = call, dtype
         self.rows, self.columns, self.rank, self.wide = rows, columns, rank, wide
         fortran.check_lengths(call, *[call.number(n) for n in (rows, columns)])
+        call.works(rows * columns * wide * 4)
         size = rows * (wide + columns)  # either may be the larger one
         self.memory = memory(call, size, dtype)
         self.matrix = by_columns(self.memory, rows, columns, dtype)

@@ -149,6 +149,10 @@ def multiplied(
         axes = [w.merged(g) for w, g in ((left, parts.rows), (right, parts.columns))]
         axes.append(left.merged(parts.shared))
         fortran.check_lengths(call, *[call.number(x.length) for x in axes if x is not None])
+        work: Length = 2 if dtype.kind == "f" else 8
+        for x in axes:
+            work = work * (1 if x is None else x.length)
+        call.works(work)
     with nest(s, lengths) as (inner, indices):
         each = [
             _matrix(call, inner, w, parts.batch, indices, rows, columns)

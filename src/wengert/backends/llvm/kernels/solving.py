@@ -91,6 +91,7 @@ def solve(call: Call) -> None:
         x = _as_columns(x)
     n, columns, dtype = x.shape[-2], x.shape[-1], working(x.dtype)
     fortran.check_lengths(call, call.number(n), call.number(columns))
+    call.works(n * n * (n + columns * 2))
     left = by_columns(memory(call, n * n, dtype), n, n, dtype)
     right = by_columns(memory(call, n * columns, dtype), n, columns, dtype)
     pivots, info = memory(call, n, _I32), fortran.whole_cell(call)
@@ -113,6 +114,7 @@ def inv(call: Call) -> None:
     (a,), (x,) = call.operands, call.results
     n, dtype = x.shape[-1], working(x.dtype)
     fortran.check_lengths(call, call.number(n))
+    call.works(n * n * n * 2)
     inverse = _Inverse(call, n, dtype)
     with batches(call, x, 2) as (s, at):
         inverse.write(s, one(call, s, a, at, 2))
@@ -148,6 +150,7 @@ class _Determinant:
     def __init__(self, call: Call, n: Length, dtype: Dtype) -> None:
         self.call, self.n, self.dtype = call, n, dtype
         fortran.check_lengths(call, call.number(n))
+        call.works(n * n * n)
         self.matrix = by_columns(memory(call, n * n, dtype), n, n, dtype)
         self.pivots, self.info = memory(call, n, _I32), fortran.whole_cell(call)
         self.sign, self.log = held(call, dtype), held(call, part_of(dtype))
@@ -307,6 +310,7 @@ def solve_triangular(call: Call) -> None:
         b, x = _as_columns(b), _as_columns(x)
     n, columns, dtype = x.shape[-2], x.shape[-1], x.dtype
     fortran.check_lengths(call, call.number(n), call.number(columns))
+    call.works(n * n * columns)
     lower, unit = bool(call.params.get("lower", False)), bool(call.params.get("unit_diagonal"))
     way = TRANS[call.params.get("trans", 0)]
     in_place = a.dtype == dtype and is_in_order(

@@ -45,6 +45,7 @@ def eigh(call: Call) -> None:
     (a,), (w, v) = call.operands, call.results
     n, dtype = v.shape[-1], working(v.dtype)
     fortran.check_lengths(call, call.number(n))
+    call.works(n * n * n * 8)
     matrix = by_columns(memory(call, n * n, dtype), n, n, dtype)
     values = Array(memory(call, n, part_of(dtype)), (n,), (1,), part_of(dtype))
     info = fortran.whole_cell(call)
@@ -71,6 +72,7 @@ def eig(call: Call) -> None:
     dtype = working(a.dtype)
     real = part_of(dtype)
     fortran.check_lengths(call, call.number(n))
+    call.works(n * n * n * 8)
     matrix = by_columns(memory(call, n * n, dtype), n, n, dtype)
     vectors = by_columns(memory(call, n * n, dtype), n, n, dtype)
     info, space = fortran.whole_cell(call), Workspace(call, dtype)
@@ -160,6 +162,7 @@ class _Singular:
         self.call, self.dtype = call, dtype
         self.real = part_of(dtype)
         fortran.check_lengths(call, call.number(rows), call.number(columns))
+        call.works(rows * columns * (rows + columns) * 8)
         self.matrix = by_columns(memory(call, rows * columns, dtype), rows, columns, dtype)
         self.u = by_columns(memory(call, rows * u_wide, dtype), rows, u_wide, dtype)
         self.vh = by_columns(memory(call, columns * v_high, dtype), v_high, columns, dtype)
