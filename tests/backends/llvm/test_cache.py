@@ -459,6 +459,38 @@ def test_threads_at_once():
     assert wg.cache.info().files == 8
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_while_another_thread_compiles():
+    """The child compiles too, though the thread that held the compiler's lock is not in it."""
+    program = """
+import itertools, os, threading, time, warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+from wengert.backends.llvm import engine
+from wengert.backends.llvm.runtime import objects
+def text(n): return engine.heading() + f"\\ndefine i64 @answer() {{ ret i64 {n} }}\\n"
+stop = []
+def work():
+    for n in itertools.count():
+        if stop: return
+        objects.kept_object_of(text(n))
+        time.sleep(0.001)  # the lock is not fair, and the fork waits for it
+thread = threading.Thread(target=work)
+thread.start()
+for n in range(5):
+    child = os.fork()
+    if not child:
+        objects.kept_object_of(text(-n - 1))
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+stop.append(1)
+thread.join()
+print("done")
+"""
+    command = [sys.executable, "-W", "error", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "done\n", done.stderr
+
+
 def test_a_hit_is_quick():
     """One that compiled instead would take many times as long."""
     payload = os.urandom(100_000)

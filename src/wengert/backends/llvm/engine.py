@@ -10,6 +10,7 @@ LLVM is started at the first use, and not when wengert is imported.
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -24,29 +25,37 @@ _PASSES = (
 )
 # LLVM's compiler is not for several threads at once, as llvmlite uses it.
 _LOCK = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    # A fork waits until nobody is inside LLVM, which the child would find half changed for ever.
+    os.register_at_fork(
+        before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release
+    )
 
 
 @functools.cache
 def machine() -> Any:
     """The code generator for the processor of this computer."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    target = llvm.Target.from_default_triple()
-    return target.create_target_machine(
-        cpu=cpu(), features=features(), opt=2, reloc="pic", codemodel="default", jit=True
-    )
+    with _LOCK:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        target = llvm.Target.from_default_triple()
+        return target.create_target_machine(
+            cpu=cpu(), features=features(), opt=2, reloc="pic", codemodel="default", jit=True
+        )
 
 
 @functools.cache
 def cpu() -> str:
     """The processor, as LLVM names it."""
-    return str(llvm.get_host_cpu_name())
+    with _LOCK:
+        return str(llvm.get_host_cpu_name())
 
 
 @functools.cache
 def features() -> str:
     """What the processor can do, as LLVM lists it."""
-    return str(llvm.get_host_cpu_features().flatten())
+    with _LOCK:
+        return str(llvm.get_host_cpu_features().flatten())
 
 
 def has(feature: str) -> bool:
@@ -65,8 +74,9 @@ def vector_bytes() -> int:
 @functools.cache
 def heading() -> str:
     """The lines that a module begins with."""
-    made = machine()
-    return f'target triple = "{made.triple}"\ntarget datalayout = "{made.target_data}"'
+    with _LOCK:
+        made = machine()
+        return f'target triple = "{made.triple}"\ntarget datalayout = "{made.target_data}"'
 
 
 def optimised(text: str) -> Any:

@@ -20,10 +20,10 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from ....core.locks import lock
 from .. import engine
 from ..assembly import Function, Module, Name, Section
 from . import library
@@ -38,7 +38,7 @@ _SETTERS = (
 )
 _NAMES = ("wengert_blas_enter", "wengert_blas_leave", "wengert_blas_start")
 _USERS, _BEFORE = 1, 2  # words of the state; the first is its lock
-_LOCK = threading.Lock()
+_LOCK = lock()
 
 
 def symbols() -> dict[str, int]:

@@ -15,10 +15,10 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ....core.locks import lock
 from .. import engine
 from ..assembly import Module
 from . import memory, threads
@@ -50,7 +50,7 @@ _THREADS = (
     *("create", "detach", "sigmask", "mutex_init", "mutex_lock", "mutex_unlock"),
     *("cond_init", "cond_wait", "cond_signal"),
 )
-_LOCK = threading.Lock()
+_LOCK = lock()
 
 
 def text() -> str:
