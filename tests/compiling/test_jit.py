@@ -480,3 +480,26 @@ def test_noted_lines_are_seen():
     with wg.note_lines():
         y = f(t)
     assert {n.op.name for n in wg.Graph(y).nodes} >= {"sin", "multiply", "sum"}
+
+
+def test_islands(compiler):
+    @wg.primitive
+    def reversed_twice(x):
+        return x[::-1] * 2.0
+
+    f = lambda x: reversed_twice(x) + 1.0  # noqa: E731
+    equal(wg.jit(f)(X), f(X))
+    strict = wg.jit(f, islands="forbid")
+    if compiler == "interpret":
+        equal(strict(X), f(X))
+        return
+    with pytest.raises(BackendError, match=r"reversed_twice.*test_jit\.py.*islands='forbid'"):
+        strict(X)
+    equal(wg.jit(np.tanh, islands="forbid")(X), np.tanh(X))
+
+
+def test_native_text(compiler):
+    lowered = wg.jit(lambda x: np.sum(x * x)).lower(wg.spec("n"))
+    if compiler == "llvm":
+        assert "double" in lowered.llvm_ir and lowered.loops and lowered.assembly
+    assert "lowered" in repr(lowered)
