@@ -20,7 +20,7 @@ _MISSED = object()
 
 
 def entry_of(
-    executable: Executable, single: bool, otherwise: Callable[..., Any]
+    executable: Executable, single: bool, otherwise: Callable[..., Any], nested: bool = False
 ) -> Callable[..., Any] | None:
     """The native entry of a graph, or None if its backend makes none.
 
@@ -31,11 +31,14 @@ def entry_of(
         Whether it returns its only output, and no tuple.
     otherwise : callable
         What it calls, with the same arguments, where it does not serve them.
+    nested : bool
+        Whether it returns tuples in tuples, as the graph does.
     """
     make = getattr(executable.backend, "entry", None)
     if make is None:
         return None
-    return make(executable.graph, single=single, otherwise=otherwise, gate=BLOCKS)  # type: ignore[no-any-return]
+    options = {"single": single, "otherwise": otherwise, "gate": BLOCKS, "nested": nested}
+    return make(executable.graph, **options)  # type: ignore[no-any-return]
 
 
 def run_of(executable: Executable, single: bool) -> Run:

@@ -92,9 +92,8 @@ class Compiled:
         """
         if self.is_inline or self.is_asked or self._guards or not self.is_plain or self._acts:
             return None
-        if not (self.is_single or self._is_tuple):
-            return None
-        return entry_of(self._executable, self._returns_one, otherwise)
+        nested = not (self.is_single or self._is_tuple)
+        return entry_of(self._executable, self._returns_one, otherwise, nested)
 
     def is_valid(self) -> bool:
         """Whether all that the function was told beside its arguments is what it was then."""

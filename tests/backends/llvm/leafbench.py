@@ -29,6 +29,7 @@ from wengert.backends.llvm.assembly import Function, Module
 from wengert.backends.llvm.dtypes import in_memory, of_width
 from wengert.backends.llvm.lane import Lane
 from wengert.backends.llvm.language import Language, loop_of
+from wengert.backends.llvm.leaves import call_leaf
 
 MP = mpmath.mp.clone()
 MP.dps = 60
@@ -79,7 +80,8 @@ def forget() -> None:
 
 @functools.cache
 def _compiled(name: str, dtypes: tuple[Any, ...], width: int) -> tuple[Any, Any, str]:
-    out = loop_of({"max": "maximum", "min": "minimum"}.get(name, name), dtypes)[-1]
+    ufunc = {"max": "maximum", "min": "minimum"}.get(name, name)
+    out = loop_of(ufunc, dtypes)[-1] if hasattr(np, ufunc) else dtypes[0]
     module = Module()
     s = Language(module)
     arguments = [("ptr", f"a{i}") for i in range(len(dtypes))] + [("ptr", "out"), ("i64", "n")]
@@ -91,8 +93,11 @@ def _compiled(name: str, dtypes: tuple[Any, ...], width: int) -> tuple[Any, Any,
             place = section.value(f"getelementptr {in_memory(dtype)}, ptr %a{k}, i64 {i}")
             value = section.value(f"load {kind}, ptr {place}, align {dtype.itemsize}")
             lanes.append(Lane(s, section, value, dtype, width))
-        call = s.unary if len(lanes) == 1 else s.binary
-        found = s.widened(call(name, *lanes), width)
+        if hasattr(np, ufunc):
+            value: Any = (s.unary if len(lanes) == 1 else s.binary)(name, *lanes)
+        else:
+            value = call_leaf(s, name, out, lanes)
+        found = s.widened(value, width)
         kind, value = of_width(in_memory(out), width), found.name
         if out.kind == "b":
             value = section.value(f"zext {of_width('i1', width)} {value} to {kind}")

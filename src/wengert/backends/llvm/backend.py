@@ -123,7 +123,12 @@ class Native(Backend):
         return run
 
     def entry(
-        self, graph: Graph, single: bool, otherwise: Callable[..., Any], gate: Any = None
+        self,
+        graph: Graph,
+        single: bool,
+        otherwise: Callable[..., Any],
+        gate: Any = None,
+        nested: bool = False,
     ) -> Callable[..., Any] | None:
         """A function of Python that runs a graph at the cost of a call.
 
@@ -136,17 +141,22 @@ class Native(Backend):
             What calls go to that it does not serve, with the same arguments.
         gate : numpy.ndarray, optional
             One int64; while it is not zero all calls go there.
+        nested : bool
+            Whether it returns tuples in tuples, as the graph does.
 
         Returns
         -------
         builtin_function_or_method, or None
-            None where this interpreter is not one that entries are made for.
+            None where this interpreter is not one that entries are made for, or the results are
+            nested in another way.
         """
         if not is_available():
             return None
         compiled = self.compiled(graph)
         program = compiled.program
         if single != program.is_single or any(program.counts):
+            return None
+        if nested and program.nesting is None:
             return None
 
         def failed(*args: Any) -> Any:
@@ -156,7 +166,14 @@ class Native(Backend):
             raise program.callbacks.take_error()
 
         return make_entry(
-            program, compiled.code, otherwise, failed, island_error, handler=handler(), gate=gate
+            program,
+            compiled.code,
+            otherwise,
+            failed,
+            island_error,
+            handler=handler(),
+            gate=gate,
+            symbol="nested" if nested else "entry",
         )
 
     def address(self, graph: Graph, signature: str = "numbers") -> Any:

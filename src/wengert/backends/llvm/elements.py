@@ -261,6 +261,8 @@ class Elements:
         return load(self.language, section, address, item.dtype, 1, None)
 
     def _put(self, section: Section, root: Item, value: Any, index: Index) -> None:
+        if any(type(n) is int and n == 0 for n in root.shape):
+            return  # there is no element, and no stride
         offset, factor = self._split(offset_of(index, self._strides(root)))
         pointer = self._entry(root)
         address = self._address(section, pointer, offset, root.dtype)

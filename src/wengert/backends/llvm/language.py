@@ -52,6 +52,8 @@ _INTRINSIC = {
     "maximum": "maximum",
     "minimum": "minimum",
 }
+# What depends on how many digits a dtype has.
+_OF_FORMAT = ("nextafter", "spacing")
 _PYTHON = (bool, int, float, complex)
 
 
@@ -82,6 +84,7 @@ class Language:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.home: Section | None = None
+        self.calls: dict[Any, str] = {}  # of leaves that give several results
 
     # ---- constants and conversions -------------------------------------------------------------
 
@@ -292,7 +295,7 @@ class Language:
         if any(type(x) is Pair for x in operands):
             return complexes.computed(self, ufunc, outer, operands)
         dtype = operands[0].dtype
-        if dtype == F16 and ufunc != "nextafter":  # computed in float32, rounded once
+        if dtype == F16 and ufunc not in _OF_FORMAT:  # computed in float32, rounded once
             wide = [self.cast(x, F32) if x.dtype == F16 else x for x in operands]
             found = self.computed(ufunc, F32 if outer == F16 else outer, *wide)
             return self.cast(found, outer)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core import tree
 from ...core.dims import Dim, Length, names_in
 from ...core.graph import Graph
 from ...core.spec import Spec
@@ -71,6 +72,8 @@ class Program:
         The lines that are called back in Python.
     is_single : bool
         Whether a call returns its only output, and no tuple.
+    nesting : tuple or None
+        Of the results, if a call returns tuples in tuples; then there is an entry for that too.
     counts : list of int
         For each result of the graph 0, or how many outputs it is made of.
     text : str
@@ -104,6 +107,9 @@ class Program:
             self.constants.append((self._island_slot, self.callbacks.pointer))
         self.is_single = _is_single(graph)
         entry_text(self.module, self, single=self.is_single)
+        self.nesting = _nesting(graph)
+        if self.nesting is not None:
+            entry_text(self.module, self, nesting=self.nesting, name="nested")
 
     @property
     def islands(self) -> list[Any]:
@@ -341,6 +347,21 @@ def _is_single(graph: Graph) -> bool:
     results = graph.structure[1]
     structure = getattr(results, "structure", results)
     return len(graph.outputs) == 1 and not graph.updates and structure.is_leaf() is True
+
+
+def _nesting(graph: Graph) -> Any:
+    """The numbers of the results in the tuples they are returned in; None if it is otherwise."""
+    results = graph.structure[1]
+    if graph.updates or not all(getattr(results, "live", (True,))):
+        return None
+    structure = getattr(results, "structure", results)
+    numbers = tree.unflatten(structure, list(range(structure.num_leaves)))
+    return numbers if _is_tuple(numbers) and any(map(_is_tuple, numbers)) else None
+
+
+def _is_tuple(x: Any) -> bool:
+    """Whether it is a tuple of numbers and of tuples that are not empty."""
+    return type(x) is tuple and bool(x) and all(type(y) is int or _is_tuple(y) for y in x)
 
 
 def _kept(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -88,14 +88,35 @@ class Results:
 
     # ---- after the run -------------------------------------------------------------------------
 
-    def finish(self, single: bool) -> Name:
-        """Make the values without axes; the one result, or the tuple of all."""
+    def finish(self, single: bool, nesting: Any = None) -> Name:
+        """Make the values without axes; the one result, or the tuple of all.
+
+        `nesting` says it for tuples in tuples: the same tuples with numbers of results in them.
+        """
         writer = self._writer
         for k, cell in self._cells.items():
             writer.store("ptr", self._scalar(self._ports[k], cell), self._objects, 8 * k)
         if single:
             return writer.load("ptr", self._objects)
+        if nesting is not None:
+            return writer.load("ptr", self._objects, 8 * self._nested(nesting))
         return writer.made("several", "drop", *self._all())
+
+    def _nested(self, nesting: Any) -> int:
+        """Which of the objects is what a nesting stands for; those inside it are taken away."""
+        if isinstance(nesting, int):
+            return nesting
+        writer = self._writer
+        inner = [self._nested(x) for x in nesting]
+        items = writer.function.slot(f"[{len(inner)} x ptr]", 8)
+        for k, which in enumerate(inner):
+            writer.store("ptr", writer.load("ptr", self._objects, 8 * which), items, 8 * k)
+        given = f"ptr {writer.table}", f"ptr {items}", f"i64 {len(inner)}"
+        made = writer.made("several", "drop", *given)
+        for which in inner:
+            writer.store("ptr", "null", self._objects, 8 * which)
+        writer.store("ptr", made, self._objects, 8 * inner[0])
+        return inner[0]
 
     def _all(self) -> tuple[str, str, str]:
         table, objects = self._writer.table, self._objects

@@ -38,6 +38,7 @@ def entry_text(
     program: Framed,
     *,
     single: bool = False,
+    nesting: Any = None,
     lenient: bool = False,
     numbers: bool = False,
     different: Iterable[Any] = (),
@@ -54,6 +55,8 @@ def entry_text(
         arithmetic counted in such bytes; it tells whether the lock is worth letting go.
     single : bool
         Return the only output itself, and not a tuple.
+    nesting : tuple, optional
+        Of the results, where they are returned as tuples in tuples: their numbers.
     lenient : bool
         A Python number may stand for a value without axes that was none when the graph was built,
         as `feeding.fitted` allows; else it goes to the slow path, for promotion differs.
@@ -66,7 +69,7 @@ def entry_text(
     name : str
         Of the function.
     """
-    _Entry(module, program, tuple(different), name).write(single, lenient, numbers)
+    _Entry(module, program, tuple(different), name).write(single, nesting, lenient, numbers)
 
 
 class _Entry:
@@ -82,7 +85,7 @@ class _Entry:
         self.writer.table = self.writer.load("ptr", first, DATA)
         self.on_heap = program.slots > _STACK
 
-    def write(self, single: bool, lenient: bool, numbers: bool) -> None:
+    def write(self, single: bool, nesting: Any, lenient: bool, numbers: bool) -> None:
         """All of it."""
         writer, program = self.writer, self.program
         ports = (*program.inputs, *program.outputs)
@@ -105,7 +108,7 @@ class _Entry:
         status = self._run(frame, is_long)
         writer.store("i64", status, action)
         writer.unless(writer.same(status, "0", "i64"), "drop")
-        answer = results.finish(single)
+        answer = results.finish(single, nesting)
         self._free(frame)
         writer.write(f"ret ptr {answer}")
         results.drop("ended")

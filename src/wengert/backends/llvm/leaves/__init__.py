@@ -5,8 +5,9 @@
     powers         power, cbrt
     circular, inverse_circular      sin, cos, tan; arcsin, arccos, arctan, arctan2
     hyperbolic, inverse_hyperbolic  sinh, cosh, tanh; arcsinh, arccosh, arctanh
-    numbers        fmod, remainder, floor_divide, nextafter, ldexp, heaviside, sign, hypot
-    erf            erf, erfc
+    numbers        fmod, remainder, floor_divide, nextafter, spacing, ldexp, sign, hypot
+    erf, gamma     erf, erfc; gamma, gammaln
+    smooth         softplus, log_sigmoid
     whole          gcd and powers of whole numbers
     repeat         a loop inside a leaf
     polynomials    sums of powers
@@ -37,14 +38,15 @@ from ..lane import Lane
 if TYPE_CHECKING:
     from ..language import Language
 
-_LEAVES: dict[str, Callable[..., Lane]] = {}
+# For a name the function, the names it serves together, and which of them this is; -1 if alone.
+_LEAVES: dict[str, tuple[Callable[..., Any], tuple[str, ...], int]] = {}
 _TEXTS: dict[str, dict[str, str]] = {}  # for a function's name the parts of a module it needs
 
 # How a leaf's function is marked; the program says what `leaf` means (see Module.attributes).
 ATTRIBUTES = "#0"
 
 
-def leaf(*names: str) -> Callable[[Callable[..., Lane]], Callable[..., Lane]]:
+def leaf(*names: str, together: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Enter the function below it as a leaf under NumPy's names (a decorator).
 
     Parameters
@@ -52,11 +54,14 @@ def leaf(*names: str) -> Callable[[Callable[..., Lane]], Callable[..., Lane]]:
     *names : str
         The function is called as ``function(s, *lanes)``, all lanes of the same dtype, float32 or
         float64 (an operand that NumPy wants as a whole number excepted), and returns a lane.
+    together : bool
+        It returns a tuple, with a lane for each name: functions that have most of the work in
+        common. Who needs several of them at one place pays once.
     """
 
-    def enter(function: Callable[..., Lane]) -> Callable[..., Lane]:
-        for name in names:
-            _LEAVES[name] = function
+    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
+        for k, name in enumerate(names):
+            _LEAVES[name] = (function, names, k) if together else (function, (name,), -1)
         return function
 
     return enter
@@ -76,32 +81,55 @@ def call_leaf(s: Language, name: str, outer: Dtype, operands: Sequence[Lane]) ->
         There is no such leaf.
     """
     lanes, section, width = s.together(*operands)
+    _, names, position = _LEAVES[name]
     kinds = [of_width(in_register(x.dtype), width) for x in lanes]
     result = of_width(in_register(outer), width)
     ends = "".join(suffix(in_register(x.dtype), width) for x in lanes)
-    full = f"leaf.{name}{ends}"
+    full = f"leaf.{'.'.join(names)}{ends}"
     if full not in s.module:
         s.module.include(_parts_of(full, name, outer, [x.dtype for x in lanes], width))
-    s.module.count_call(full)
     listed = ", ".join(f"{k} {x.name}" for k, x in zip(kinds, lanes, strict=True))
-    return s.lane(section, f"call {result} @{full}({listed})", outer, width)
+    if position < 0:
+        s.module.count_call(full)
+        return s.lane(section, f"call {result} @{full}({listed})", outer, width)
+    several = _several(result, names)
+    key = section, full, listed
+    if key not in s.calls:
+        s.module.count_call(full)
+        s.calls[key] = section.value(f"call {several} @{full}({listed})")
+    return s.lane(section, f"extractvalue {several} {s.calls[key]}, {position}", outer, width)
+
+
+def _several(result: str, names: Sequence[str]) -> str:
+    """LLVM's type of several results."""
+    return "{" + ", ".join([result] * len(names)) + "}"
 
 
 def _parts_of(
     full: str, name: str, outer: Dtype, dtypes: Sequence[Dtype], width: int
 ) -> dict[str, str]:
     if full not in _TEXTS:
-        make = _LEAVES[name]
+        make, names, position = _LEAVES[name]
         module = Module()
         s = _language(module)
         kinds = [of_width(in_register(d), width) for d in dtypes]
         arguments = [(kind, f"x{i}") for i, kind in enumerate(kinds)]
         result = of_width(in_register(outer), width)
-        function = Function(module, full, arguments, result, ATTRIBUTES)
+        several = result if position < 0 else _several(result, names)
+        function = Function(module, full, arguments, several, ATTRIBUTES)
+        s.home = function.body
         operands = [Lane(s, function.body, f"%x{i}", d, width) for i, d in enumerate(dtypes)]
-        (found,) = s.together(s.cast(make(s, *operands), outer))[0]
-        found = s.widened(found, width)
-        function.body.write(f"ret {result} {found.name}")
+        made = make(s, *operands)
+        found = [s.widened(s.cast(x, outer), width) for x in (made if position >= 0 else (made,))]
+        if position < 0:
+            function.body.write(f"ret {result} {found[0].name}")
+        else:
+            whole = "poison"
+            for k, x in enumerate(found):
+                whole = function.body.value(
+                    f"insertvalue {several} {whole}, {result} {x.name}, {k}"
+                )
+            function.body.write(f"ret {several} {whole}")
         module.add(function)
         _TEXTS[full] = module.parts
     return _TEXTS[full]
@@ -117,11 +145,13 @@ from . import (  # noqa: E402, F401 - they enter themselves
     circular,
     erf,
     exponential,
+    gamma,
     hyperbolic,
     inverse_circular,
     inverse_hyperbolic,
     logarithms,
     numbers,
     powers,
+    smooth,
     whole,
 )

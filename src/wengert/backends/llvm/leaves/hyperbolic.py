@@ -1,6 +1,8 @@
 """Hyperbolic functions.
 
-    tanh         to 0.55, where it is about 1/2, a polynomial; beyond, 1 - 2 / (exp(2 |x|) + 1)
+    tanh         to 0.55, where it is about 1/2, a polynomial; beyond, 1 - 2 u / (1 + u), where u
+                 is exp(-2 |x|)
+    sech_squared its derivative, 4 u / (1 + u)**2
     sinh         to 1 a polynomial; beyond, (exp(|x|) - exp(-|x|)) / 2
     cosh         (exp(|x|) + exp(-|x|)) / 2
 
@@ -15,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import leaf
+from .exponential import rounded, times_power
 from .floats import nearest_whole, power_of_two, rounding
 from .polynomials import horner
 
@@ -83,19 +86,37 @@ _LOG_2 = {
 _OVER_LOG_2 = {8: 1.4426950408889634, 4: 1.4426950216293335}
 # From here on tanh is 1; and here sinh and cosh are infinite.
 _ONE = {8: 20.0, 4: 10.0}
+# From here on exp(-2 x) is zero.
+_ZERO = {8: 373.0, 4: 52.5}
 _INFINITE = {8: 711.0, 4: 90.0}
 
 
-@leaf("tanh")
+@leaf("tanh", "sech_squared", together=True)
 def tanh(s: Language, x: Lane) -> Any:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent, and its derivative 1 / cosh(x)**2.
+
+    Both are quotients of u = exp(-2 |x|): 1 - 2 u / (1 + u) and 4 u / (1 + u)**2.
+    """
     a = s.abs(x)
-    size = x.dtype.itemsize
     square = a * a
     small = s.fma(a * square, horner(s, square, _TANGENT), a)
-    scale, near = _exponential(s, a, 2.0, _ONE[size], 0)
-    large = 1.0 - 2.0 / s.fma(scale, near, 1.0)
-    return s.copysign(s.where(s.less(a, 0.55), small, large), x)
+    u = _decaying(s, a)
+    quotient = 1.0 / (1.0 + u)
+    large = s.fma(u * -2.0, quotient, 1.0)
+    value = s.copysign(s.where(s.less(a, 0.55), small, large), x)
+    return value, (4.0 * u) * (quotient * quotient)
+
+
+def _decaying(s: Language, a: Lane) -> Any:
+    """exp(-2 a) for a >= 0, gradually to zero; NaN stays."""
+    size = a.dtype.itemsize
+    a = s.where(s.less(_ZERO[size], a), _ZERO[size], a)
+    n, bits = rounded(s, a, -2.0 * _OVER_LOG_2[size])
+    first, second = _LOG_2[size]
+    r = s.fma(n, second * 0.5, s.fma(n, first * 0.5, a))
+    whole = (1.0, 1.0, *_EXPONENTIAL[size])
+    near = horner(s, r, [c * (-2.0) ** k for k, c in enumerate(whole)])
+    return times_power(s, near, bits)
 
 
 @leaf("sinh")

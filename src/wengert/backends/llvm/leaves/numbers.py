@@ -1,7 +1,7 @@
 """Numbers: leaves that look at a floating-point number as sign, exponent and digits.
 
     sign, heaviside      steps
-    nextafter, ldexp     the format itself
+    nextafter, spacing, ldexp    the format itself
     fmod                 the exact remainder, and what Python makes of it: remainder, floor_divide
     hypot                the length of a pair
 
@@ -50,6 +50,18 @@ def nextafter(s: Any, x: Any, y: Any) -> Any:
     moved = s.where(s.equal(x, 0.0), first, moved)
     here = x if x.dtype.itemsize == 2 else y  # of two zeros, as NumPy and C have it
     return s.where(s.equal(x, y), here, s.where(s.isnan(x), x, s.where(s.isnan(y), y, moved)))
+
+
+@leaf("spacing")
+def spacing(s: Any, x: Any) -> Any:
+    """The distance to the next number away from zero, with the sign of x.
+
+    Of float16 to the next larger number, as NumPy has it.
+    """
+    endless = s.cast(inf, x.dtype)
+    toward = endless if x.dtype.itemsize == 2 else s.copysign(endless, x)
+    distance = s.where(s.isinf(x), nan, nextafter(s, x, toward) - x)
+    return s.where(s.equal(x, 0.0), s.abs(distance), distance)
 
 
 @leaf("ldexp")

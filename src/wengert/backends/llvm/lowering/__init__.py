@@ -6,11 +6,12 @@
     views          reshape, transpose, slices, flips: other indices of the same elements
     choices        concatenate, stack, roll: which operand, by the index
     indexing       x[index] and x[index] = v; slices are views and choices, index arrays gathers
+    rounding       rounding to decimals; modf, frexp
     reductions     sums, extremes, norms, log-sum-exp
     products       products that are loops: outer, dot of vectors, small matrices
 """
 
-from . import choices, elementwise, indexing, leaves, products, reductions, views
+from . import choices, elementwise, indexing, leaves, products, reductions, rounding, views
 from .registry import items_of
 
-__all__ = ["choices", "elementwise", "indexing", "items_of", "leaves", "products", "reductions", "views"]
+__all__ = ["choices", "elementwise", "indexing", "items_of", "leaves", "products", "reductions", "rounding", "views"]

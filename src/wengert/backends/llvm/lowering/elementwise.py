@@ -18,12 +18,13 @@ from ..dtypes import F16, F32, is_supported
 from ..integers import has_rule
 from ..items import Item, Map
 from ..language import loop_of
+from ..leaves import call_leaf, has_leaf
 from .registry import lowers, lowers_kind
 
 # The work of an operation beside that of an addition.
 _HEAVY = frozenset(
     """exp exp2 expm1 log log2 log10 log1p sin cos tan cot arcsin arccos arctan arctan2 sinh cosh
-    tanh coth arcsinh arccosh arctanh sigmoid softplus log_sigmoid logaddexp logaddexp2 power
+    tanh sech_squared coth arcsinh arccosh arctanh sigmoid softplus log_sigmoid logaddexp logaddexp2 power
     float_power cbrt erf erfc elu sinc hypot fmod remainder floor_divide gcd lcm""".split()
 )
 _PYTHON = {"f": float, "c": complex, "i": int, "u": int, "b": bool}
@@ -47,7 +48,9 @@ def _elementwise(_: Any, node: Node, operands: Sequence[Item]) -> Any:
     ufunc = op.ufunc if isinstance(getattr(op, "ufunc", None), np.ufunc) else None
     if node.params or (body is None and ufunc is None):
         return NotImplemented
-    if ufunc is None:
+    if ufunc is None and has_leaf(op.name) and node.spec.dtype.kind == "f":
+        combine = functools.partial(_by_leaf, op.name, node.spec.dtype)
+    elif ufunc is None:
         combine = functools.partial(_composed, body, _meeting(node))
     else:
         *loop, outer = loop_of(ufunc.__name__, tuple(map(_class_of, node.inputs)))
@@ -57,13 +60,19 @@ def _elementwise(_: Any, node: Node, operands: Sequence[Item]) -> Any:
         name = ufunc.__name__
         if kinds & set("biu") and "f" not in kinds and (body is None or has_rule(name)):
             combine = functools.partial(_direct, name, loop, outer)
-        elif "c" in kinds:
+        elif "c" in kinds or has_leaf(name):
             combine = functools.partial(_direct, name, loop, outer)
         else:
             combine = functools.partial(_in_loop, body, loop)
     return Item(
         Map(op.name, combine, weight_of(op.name)), operands, node.spec.shape, node.spec.dtype, node
     )
+
+
+def _by_leaf(name: str, dtype: Any, language: Any, *lanes: Any) -> Any:
+    """A leaf of our own for the whole operation."""
+    wide = F32 if dtype == F16 else dtype
+    return call_leaf(language, name, wide, [language.cast(x, wide) for x in lanes])
 
 
 def _direct(name: str, loop: Sequence[Any], outer: Any, language: Any, *lanes: Any) -> Any:
@@ -133,6 +142,6 @@ def _isclose(_: Any, node: Node, operands: Sequence[Item]) -> Any:
     return Item(Map("isclose", combine, 4), operands, node.spec.shape, node.spec.dtype, node)
 
 
-@lowers("stop_gradient", "copy", "positive")
+@lowers("stop_gradient", "copy", "positive", "assume", "after")
 def _same(_: Any, node: Node, operands: Sequence[Item]) -> Any:
     return operands[0] if operands[0].dtype == node.spec.dtype else NotImplemented

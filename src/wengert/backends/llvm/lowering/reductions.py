@@ -220,3 +220,26 @@ def _norm2(c: Combined) -> Any:
     return c.done(
         c.map("sqrt", lambda s, v: s.sqrt(v), total, dtype=c.node.spec.dtype, weight=4)
     )
+
+
+@_reduction("norm_p")
+def _norm_p(c: Combined) -> Any:
+    p, dtype = c.node.params["p"], c.node.spec.dtype
+    if c.x.dtype.kind not in "fc" or dtype == F16 or isinstance(p, bool) or not isinstance(
+        p, int | float
+    ):
+        return NotImplemented
+    powers = c.map("power", lambda s, v: _powered(s, s.abs(v), p), c.x, dtype=dtype, weight=22)
+    total = c.reduce("sum", powers, dtype)
+    return c.done(c.map("root", lambda s, v: _powered(s, v, 1 / p), total, weight=22))
+
+
+def _powered(s: Any, x: Any, p: float) -> Any:
+    """x**p, with NumPy's own ways for some p."""
+    if p == 1:
+        return x
+    if p in (2, 3, 4):
+        return x * x if p == 2 else x * x * x if p == 3 else (x * x) * (x * x)
+    if p == 0.5:
+        return s.sqrt(x)
+    return 1.0 / x if p == -1 else s.power(x, float(p))
