@@ -52,10 +52,12 @@ def test_bodies_of_quotients(operation, dtype):
     check(operation.name, dtype, *pairs(dtype), width=8, body=operation.body)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [*DTYPES, np.float16])
 def test_spacing(dtype):
-    points = hard_points(dtype, 2000)
-    with np.errstate(all="ignore"):
+    points = hard_points(np.float32 if dtype == np.float16 else dtype, 2000).astype(dtype)
+    check("spacing", dtype, points, width=8)
+    if dtype != np.float16:
         check("spacing", dtype, points, width=8, body=spacing.body)
 
 

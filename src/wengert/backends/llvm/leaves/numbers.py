@@ -1,9 +1,9 @@
 """Numbers: leaves that look at a floating-point number as sign, exponent and digits.
 
-    sign, heaviside      steps
+    sign, heaviside              steps
     nextafter, spacing, ldexp    the format itself
-    fmod                 the exact remainder, and what Python makes of it: remainder, floor_divide
-    hypot                the length of a pair
+    fmod                         the exact remainder; remainder and floor_divide made of it
+    hypot                        the length of a pair
 
 All are exact, rounded once where they have to be (hypot: within 1 unit in the last place), and give
 what NumPy gives for zeros, infinities and NaN.
