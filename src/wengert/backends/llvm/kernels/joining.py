@@ -9,12 +9,14 @@ work is as long as the result.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 from ....core.dims import Length
 from ..assembly import Name, Section
 from .call import Array, Call, kernel
-from .loops import copy, larger, minus, nest, offset, place, read, write
+from .loops import copy, larger, minus, nest, offset, place, read, times, write
 
 
 @kernel("stack", strided=True)
@@ -23,8 +25,7 @@ def stack(call: Call) -> None:
     (z,) = call.results
     axis = call.params["axis"] % len(z.shape)
     strides = (*z.strides[:axis], *z.strides[axis + 1 :])
-    for k, x in enumerate(call.operands):
-        _put(call, z, k * z.strides[axis], strides, x)
+    _copy_all(call, z, strides, z.strides[axis], [1] * len(call.operands))
 
 
 @kernel("concatenate", strided=True)
@@ -32,16 +33,31 @@ def concatenate(call: Call) -> None:
     """Each operand behind the one before."""
     (z,) = call.results
     axis = call.params["axis"] % len(z.shape)
+    _copy_all(call, z, z.strides, z.strides[axis], [x.shape[axis] for x in call.operands])
+
+
+def _copy_all(
+    call: Call, z: Array, strides: Sequence[Length], stride: Length, lengths: Sequence[Length]
+) -> None:
+    """Each operand behind the one before; those that are alike in a loop over their addresses."""
     start: Length = 0
-    for x in call.operands:
-        _put(call, z, start * z.strides[axis], z.strides, x)
-        start = start + x.shape[axis]
-
-
-def _put(call: Call, z: Array, start: Length, strides: Any, x: Array) -> None:
-    s = call.section
-    pointer = offset(s, z.pointer, call.number(start), z.dtype)
-    copy(call, s, Array(pointer, x.shape, tuple(strides), z.dtype), x)
+    pairs = zip(call.operands, lengths, strict=True)
+    for (shape, steps, dtype, length), group in itertools.groupby(
+        pairs, lambda pair: (*pair[0][1:], pair[1])
+    ):
+        pointers = [x.pointer for x, _ in group]
+        s = call.section
+        table = call.function.slot(f"[{len(pointers)} x ptr]", 8)
+        for k, pointer in enumerate(pointers):
+            cell = s.value(f"getelementptr ptr, ptr {table}, i64 {k}")
+            s.write(f"store ptr {pointer}, ptr {cell}")
+        first = offset(s, z.pointer, call.number(start * stride), z.dtype)
+        with s.loop("0", str(len(pointers))) as (t, k):
+            pointer = t.value(f"load ptr, ptr {t.value(f'getelementptr ptr, ptr {table}, i64 {k}')}")
+            distance = times(t, k, call.number(length * stride))
+            target = Array(offset(t, first, distance, z.dtype), shape, tuple(strides), z.dtype)
+            copy(call, t, target, Array(pointer, shape, steps, dtype))
+        start = start + length * len(pointers)
 
 
 def _is_of_numbers(node: Any) -> bool:
