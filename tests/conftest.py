@@ -3,16 +3,20 @@
 The suite is stricter than a user's session: warnings are errors (pyproject.toml), so a NaN or an
 overflow that NumPy would only warn of fails the test; a test that means to make one says so with
 `np.errstate`.  Everything random is seeded by the test's own name, so a test fails alone as it
-fails in company, and the same commit always runs the same cases.
+fails in company, and the same commit always runs the same cases.  Compiled code is kept in a folder
+of this run, which its workers share, so that the user's own cache is neither read nor written.
 
     rng          a generator seeded by the name of the test
     operations   on the configuration: the library's own, as test modules may register others
     fast, wide   hypothesis profiles: `pytest --hypothesis-profile=wide` searches afresh, and longer
 """
 
+import atexit
 import importlib.metadata
 import os
 import platform
+import shutil
+import tempfile
 import zlib
 
 import hypothesis
@@ -23,6 +27,9 @@ import wengert as wg
 from wengert.core.op import REGISTRY
 
 os.environ["MPLBACKEND"] = "Agg"  # a page or test that draws needs no screen
+if "PYTEST_XDIST_WORKER" not in os.environ:  # workers have it from the process that began them
+    os.environ["WENGERT_CACHE"] = tempfile.mkdtemp(prefix="wengert-tests-")
+    atexit.register(shutil.rmtree, os.environ["WENGERT_CACHE"], ignore_errors=True)
 
 hypothesis.settings.register_profile(
     "fast", max_examples=50, deadline=None, derandomize=True, database=None
