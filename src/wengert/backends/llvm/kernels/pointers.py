@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from ..runtime.extensions import extension
+
 _MODULES = {
     "blas": "scipy.linalg.cython_blas",
     "lapack": "scipy.linalg.cython_lapack",
@@ -37,7 +39,9 @@ _LETTERS = {
 @functools.cache
 def _table(library: str) -> dict[str, Any]:
     """The capsules of a library; it is loaded at the first use."""
-    return dict(importlib.import_module(_MODULES[library]).__pyx_capi__)
+    module = _MODULES[library]
+    load = extension if "linalg" in module else importlib.import_module
+    return dict(load(module).__pyx_capi__)
 
 
 def _opened(capsule: Any) -> tuple[int, str]:

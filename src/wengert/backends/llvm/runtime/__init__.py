@@ -7,6 +7,7 @@ handler.py         such memory for NumPy's arrays, as LLVM's text
 team.py            a range shared out to threads, as LLVM's text
 library.py         these texts as one native module: its functions by name
 blas_threads.py    how many threads BLAS uses for one call
+extensions.py      SciPy's compiled modules without the packages around them
 pool.py            the capsule that makes arrays own recycled memory
 memory.py          what can be asked of that memory; without LLVM
 threads.py         the number of threads; without LLVM

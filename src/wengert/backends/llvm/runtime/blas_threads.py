@@ -11,15 +11,13 @@ and one of them has no processor.  So a second thread is asked for from `WORTH` 
 The number of threads is one setting of the whole library.  Of calls that overlap, from several
 Python threads, the first sets it and the last restores it.  SciPy's wheels have OpenBLAS, whose
 functions are found through the library that SciPy links with; of a BLAS without them (MKL,
-Accelerate) nothing is changed.  A module of its own, as most programs call no BLAS, and finding it
-imports scipy.linalg.
+Accelerate) nothing is changed.  A module of its own, as most programs call no BLAS.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import importlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -27,6 +25,7 @@ from ....core.locks import lock
 from .. import engine
 from ..assembly import Function, Module, Name, Section
 from . import library
+from .extensions import extension
 from .system import enter_locks, load, store
 
 WORTH = 10_000_000  # floating-point operations: some 140 us of one thread
@@ -65,9 +64,9 @@ def _started() -> dict[str, int]:
 @functools.cache
 def functions() -> dict[str, int]:
     """The addresses of "blas_set" and "blas_get"; empty where BLAS cannot be asked."""
-    blas = importlib.import_module("scipy.linalg.cython_blas")
+    blas = extension("scipy.linalg.cython_blas")
     try:
-        found = ctypes.CDLL(blas.__file__)  # and what it is linked with
+        found = ctypes.CDLL(str(blas.__file__))  # and what it is linked with
     except OSError:
         return {}
     for setter in _SETTERS:
