@@ -77,10 +77,9 @@ class Elements:
 
     def read(self, item: Item, index: Index, mask: Lane | None) -> Any:
         """The element of an item at an index, where the mask holds."""
-        if index == self.space.index:
-            found = self._memo.get((item, index, None))
-            if found is not None:
-                return found
+        found = self._memo.get((item, index, None))  # what is there for all is there for some
+        if found is not None:
+            return found
         key = item, index, None if mask is None else mask.name
         found = self._memo.get(key)
         if found is None:

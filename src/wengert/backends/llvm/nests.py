@@ -24,6 +24,7 @@ from .forms import ZERO, Affine, Length, is_one, offset_of, size_of, strides_of
 from .items import Item, Reduce
 from .lane import Lane
 from .language import Language
+from .plan import is_one_place
 from .spaces import Axis, space_for
 from .walks import Walk, role_of
 
@@ -236,7 +237,7 @@ class Nest(Elements):
                 continue
             value = self.language.cast(one.result(tail, self.space.across), root.dtype)
             index = self._kept_index(root)
-            if self.walk.rows and self._is_single(index):
+            if self.walk.rows and is_one_place(index, self.walk.rows):
                 self._memo[root, index, None] = value
             if root in self._stored or root in self.walk.local:
                 self._put(tail, root, value, index)
@@ -340,10 +341,6 @@ class Nest(Elements):
         lengths = [x.shape[k] for k in axes]
         forms = [self.space.index[k] for k in axes]
         return self.lane_of(offset_of(tuple(forms), strides_of(lengths)))
-
-    def _is_single(self, index: tuple[Affine, ...]) -> bool:
-        """Whether an index is one place of each row."""
-        return all(c < self.walk.rows for form in index for c, _ in form.terms)
 
     def _kept_index(self, root: Item) -> tuple[Affine, ...]:
         axes = root.rule.axes  # type: ignore[attr-defined]

@@ -192,11 +192,18 @@ class Plan:
                 for access in self.accesses(root):
                     x = access.item
                     if x in made:
-                        if not isinstance(x.rule, Reduce):
+                        if not isinstance(x.rule, Reduce) or not is_one_place(access.index, walk.rows):
                             walk.local[x] = None
                     elif x not in mine or access.index != here:
                         needed[x] = None
             made.update(sweep.roots)
+
+
+def is_one_place(index: Index | None, rows: int) -> bool:
+    """Whether an index is one place of each row: such a number is kept in a register."""
+    return isinstance(index, tuple) and not isinstance(index, Flat) and all(
+        c < rows for form in index for c, _ in form.terms
+    )
 
 
 def is_in_memory(item: Item) -> bool:
