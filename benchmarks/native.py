@@ -39,6 +39,7 @@ PACKAGES = (
 )  # fmt: skip
 SECONDS = 3.0  # for each case
 SECONDS_QUICK = 0.3
+SECONDS_OF_WORKER = "BENCHMARK_SECONDS"  # the variable that hands the choice to a process
 
 
 def render(results: dict[str, Any]) -> str:
@@ -48,7 +49,7 @@ def render(results: dict[str, Any]) -> str:
     return page.render(results)
 
 
-def workload(name: str, threads: int, quick: bool) -> dict[str, Any]:
+def workload(name: str, threads: int, quick: bool, seconds: float) -> dict[str, Any]:
     """Run one workload in a process of its own."""
     from native.environment import environment
 
@@ -56,7 +57,7 @@ def workload(name: str, threads: int, quick: bool) -> dict[str, Any]:
         out = Path(folder) / "results.json"
         command = [sys.executable, __file__, "--worker", name, str(out)]
         command += ["--quick"] * quick
-        variables = environment(threads)
+        variables = environment(threads) | {SECONDS_OF_WORKER: str(seconds)}
         done = subprocess.run(command, env=variables, stdout=sys.stderr, check=False)
         if done.returncode:
             raise SystemExit(f"{name} ended with status {done.returncode}")
@@ -75,7 +76,7 @@ def worker(name: str, out: str, quick: bool) -> None:
     else:
         cases = []
         for case in module.cases(quick):
-            cases.append(measure.measure(case, SECONDS_QUICK if quick else SECONDS))
+            cases.append(measure.measure(case, float(os.environ[SECONDS_OF_WORKER])))
             print(f"  {case.name}", flush=True)
     section = {
         "name": name,
@@ -83,20 +84,21 @@ def worker(name: str, out: str, quick: bool) -> None:
         "title": module.TITLE,
         "text": module.TEXT,
         "target": module.TARGET,
+        "peers": getattr(module, "PEERS", None),
         "jit": libraries.has_jit(),
         "cases": cases,
     }
     Path(out).write_text(json.dumps(section))
 
 
-def collect(names: list[str], threads: int, quick: bool) -> dict[str, Any]:
+def collect(names: list[str], threads: int, quick: bool, seconds: float) -> dict[str, Any]:
     """Measure; workloads that are not asked for keep their results; each is saved when done."""
     old = {}
     if not quick and (RESULTS / "native.json").exists():
         old = {(s["name"], s["threads"]): s for s in load("native")["sections"]}
     for name in names:
         print(f"{name}, {threads} thread(s)", file=sys.stderr, flush=True)
-        old[name, threads] = workload(name, threads, quick)
+        old[name, threads] = workload(name, threads, quick, seconds)
         results = arranged(old)
         if not quick:
             save("native", results)
@@ -123,6 +125,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="small sizes, nothing written")
     parser.add_argument("--only", action="append", choices=WORKLOADS, help="some workloads")
     parser.add_argument("--threads", action="store_true", help="all threads instead of one")
+    parser.add_argument("--seconds", type=float, help=f"for each case (default {SECONDS:g})")
     parser.add_argument("--render", action="store_true", help=f"write docs/{PAGE}")
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--cold", nargs=2, help=argparse.SUPPRESS)
@@ -143,7 +146,8 @@ def main() -> int:
         print(f"wrote docs/{PAGE}")
         return 0
     threads = (os.cpu_count() or 1) if options.threads else 1
-    results = collect(options.only or list(WORKLOADS), threads, options.quick)
+    seconds = options.seconds or (SECONDS_QUICK if options.quick else SECONDS)
+    results = collect(options.only or list(WORKLOADS), threads, options.quick, seconds)
     print(render(results))
     if not options.quick:
         print("wrote benchmarks/results/native.json")

@@ -18,7 +18,8 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
+from statistics import median
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ TEXT = (
     "minute for the LSTM, so it is left out there); CasADi makes no native code; *numba* compiles "
     "a derivative written by hand."
 )
+PEERS = ("JAX",)  # what the target compares with
 TARGET = "cold: at most half of JAX's; second: at most 50 ms"
 CHOICE = ("wengert", "JAX")  # these keep what they compile, or not, as they are told
 ALWAYS = ("torch.compile", "PyTensor")  # these keep it
@@ -187,15 +189,15 @@ def once(program: str, library: str) -> dict[str, Any]:
         result = call.function(*call.arguments)
         return call.ready(result) if call.ready else result
 
-    begin = perf_counter()
+    cpu, begin = process_time(), perf_counter()
     call = make()
     result = run(call)
-    first = perf_counter() - begin
+    first, busy = perf_counter() - begin, process_time() - cpu
     begin = perf_counter()
     run(call)
     again = perf_counter() - begin
     numbers = [[float(a.sum()), float(np.linalg.norm(a)), *a[:5]] for a in arrays(result)]
-    return {"first": first, "again": again, "numbers": numbers}
+    return {"first": first, "processor": busy, "again": again, "numbers": numbers}
 
 
 def process(program: str, library: str, threads: int, folder: str, keep: bool) -> dict[str, Any]:
@@ -259,8 +261,10 @@ def summary(text: str, names: list[str], samples: dict[Any, list[Any]]) -> list[
                     contestants[name] = {"wrong": off}
                     break
             else:
-                first = [s["first"] for s in samples.get((state, name), [])]
+                group = samples.get((state, name), [])
+                first = [s["first"] for s in group]
                 if first:
                     contestants[name] = spread(first * 2 if len(first) == 1 else first)
+                    contestants[name]["processor"] = median(s["processor"] for s in group)
         cases.append({"case": f"{text}: {state}", "contestants": contestants})
     return cases

@@ -2,8 +2,8 @@
 
 A function of a workload is written once, over a namespace ``xp`` that is NumPy's or has its names,
 and takes and returns arrays.  Each helper returns a Call of its compiled value and gradient;
-arguments are the library's own arrays, made beforehand.  Libraries are imported here only, when asked for,
-because one that is missing is left out by name.
+arguments are the library's own arrays, made beforehand.  Libraries are imported here only,
+when asked for, because one that is missing is left out by name.
 """
 
 from __future__ import annotations

@@ -133,6 +133,7 @@ def measure(case: Case, budget: float) -> dict[str, Any]:
     for name, samples in interleave(samplers, repetitions, warmup=1).items() if samplers else ():
         elapsed, busy, faults = zip(*samples, strict=True)
         timed[name] = spread(elapsed) | {
+            "processor": statistics.median(busy),
             "cores": sum(busy) / sum(elapsed),
             "faults": statistics.median(faults),
         }

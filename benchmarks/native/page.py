@@ -1,12 +1,13 @@
 """Saved results as Markdown: a table for each workload, cases in rows and contestants in columns.
 
 A cell is the median.  Two ratios stand at the end of each row: the time of the best peer library,
-and that of C by hand, over wengert's; so more than one is faster, less than one slower.
-Contestants without a time are listed below the table, with the reason.
+and that of C by hand, over wengert's, of elapsed time and of the processor's; so
+more than one is faster, less than one slower.  Contestants without a time are listed below the table, with the reason.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from _harness import machine_line, table
@@ -30,15 +31,22 @@ def kind(name: str) -> str:
     return name.partition(",")[0]
 
 
-def best(times: dict[str, float], of: str) -> float | None:
-    """The least time of C, or of the peer libraries."""
+def best(times: dict[str, float], of: str, peers: Sequence[str] | None) -> float | None:
+    """The least time of C, or of the peer libraries (of some only, where a target says so)."""
     found = [
         seconds
         for name, seconds in times.items()
         if name != WENGERT
+        and (of == "C" or peers is None or name in peers)
         and (kind(name) == "C" if of == "C" else not {name, kind(name)} & set(BY_HAND))
     ]
     return min(found) if found else None
+
+
+def over(times: dict[str, float], of: str, peers: Sequence[str] | None) -> float | None:
+    """The best of C or of the peers over wengert."""
+    least, ours = best(times, of, peers), times.get(WENGERT)
+    return least / ours if least and ours else None
 
 
 def workload(section: dict[str, Any]) -> list[str]:
@@ -50,8 +58,7 @@ def workload(section: dict[str, Any]) -> list[str]:
     rows, notes = [], []
     for case in cases:
         times = {n: c["median"] for n, c in case["contestants"].items() if "median" in c}
-        ours = times.get(WENGERT)
-        peer, c = best(times, "peer"), best(times, "C")
+        busy = {n: c["processor"] for n, c in case["contestants"].items() if "processor" in c}
         rate = case.get("bytes")
         cells = []
         for name in names:
@@ -61,7 +68,10 @@ def workload(section: dict[str, Any]) -> list[str]:
                 cell += f", {rate / seconds / 1e9:.3g} GB/s"
                 cell += f", {case['contestants'][name]['faults']:.0f} faults"
             cells.append(cell)
-        ratios = [x / ours if x and ours else None for x in (peer, c)]
+        ratios = [
+            over(measured, of, section.get("peers"))
+            for measured, of in ((times, "peer"), (times, "C"), (busy, "peer"), (busy, "C"))
+        ]
         rows.append([case["case"], *cells, *ratios])
         notes += [
             f"* {case['case']}, {name}: {reason} ({detail:.1e} off)"
@@ -76,7 +86,14 @@ def workload(section: dict[str, Any]) -> list[str]:
             for name, c in case["contestants"].items()
             if section["threads"] == 1 and c.get("cores", 0) > 1.2
         ]
-    head = ["", *names, "best peer over wengert", "C over wengert"]
+    head = [
+        "",
+        *names,
+        " or ".join(section.get("peers") or ["best peer"]),
+        "C",
+        "the same, processor",
+        "C, processor",
+    ]
     parts = [f"## {section['title']}", section["text"], f"Target: {section['target']}."]
     parts.append(table(head, rows))
     return [*parts, "\n".join(dict.fromkeys(notes))] if notes else parts
@@ -92,7 +109,9 @@ def render(results: dict[str, Any]) -> str:
         "Every contestant computes the same numbers (checked first: 1e-6 in float64, 1e-3 in "
         "float32; one that deviates is not timed), in one process, in turn; a cell is the median. "
         "Each library has its own arrays and makes new results, as its users let it. C: "
-        f"`{results['compiler']}`. The last two columns: above one, wengert is faster.",
+        f"`{results['compiler']}`. The last columns are the time of the best peer library, and of "
+        "C, over wengert's: above one, wengert is faster. *processor*: the same of the processor's "
+        "time, which neighbours on a busy machine disturb less.",
     ]
     if not results["jit"]:
         parts.append("**wengert is measured eagerly: this version has no `wg.jit`.**")
