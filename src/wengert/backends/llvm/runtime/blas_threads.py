@@ -6,7 +6,8 @@
 
 A product of 128 x 128 matrices takes 68 us on one thread, 55 us on two that have nothing else to
 do, and on a busy machine some milliseconds, because two threads wait for each other at each step
-and one of them has no processor.  So a second thread is asked for from `WORTH` operations on.
+and one of them has no processor (256 x 256: 34 ms, and 1.5 on one thread).  So a second thread is
+asked for from `WORTH` operations on, and never more threads than are set for BLAS already.
 
 The number of threads is one setting of the whole library.  Of calls that overlap, from several
 Python threads, the first sets it and the last restores it.  SciPy's wheels have OpenBLAS, whose
@@ -28,7 +29,7 @@ from . import library
 from .extensions import extension
 from .system import enter_locks, load, store
 
-WORTH = 10_000_000  # floating-point operations: some 140 us of one thread
+WORTH = 200_000_000  # floating-point operations: some 4 ms of one thread
 
 _SETTERS = (
     "scipy_openblas_set_num_threads",
@@ -101,12 +102,15 @@ def enter_blas_threads(module: Module, known: bool) -> None:
 
 def _enter(s: Section) -> None:
     small = s.value(f"icmp slt i64 %flops, {WORTH}")
-    chosen = s.value(f"trunc i64 {s.value(f'select i1 {small}, i64 1, i64 %threads')} to i32")
+    wanted = s.value(f"trunc i64 {s.value(f'select i1 {small}, i64 1, i64 %threads')} to i32")
+    smaller = s.function.module.declare("llvm.smin.i32", "i32", ["i32", "i32"])
     s.write("call void @acquire(ptr @blas)")
     users = load(s, "@blas", _USERS)
     with s.when(s.value(f"icmp eq i64 {users}, 0")) as first:
         before = first.value("call i32 @blas_get()")
         store(first, first.value(f"zext i32 {before} to i64"), "@blas", _BEFORE)
+        # Never more than somebody has set for BLAS itself.
+        chosen = first.value(f"call i32 {smaller}(i32 {wanted}, i32 {before})")
         with first.when(first.value(f"icmp ne i32 {before}, {chosen}")) as other:
             other.write(f"call void @blas_set(i32 {chosen})")
     store(s, s.value(f"add i64 {users}, 1"), "@blas", _USERS)
