@@ -17,12 +17,14 @@ import numpy as np
 from .. import rewrite
 from ..autodiff.arguments import name_of
 from ..autodiff.tape import fresh
+from ..backends.base import Backend
+from ..backends.base import backend as backend_of
 from ..core import graph as lists
 from ..core import tree
 from ..core.handle import Handle, describe, wrap
 from ..core.recording import enable_grad, note_lines
 from ..core.spec import Spec, is_inexact
-from ..errors import TraceError
+from ..errors import BackendError, TraceError, at, user_line
 from .diagnosis.explanation import Explanation
 from .diagnosis.findings import Finding, unique
 from .diagnosis.notes import notes_on
@@ -37,6 +39,7 @@ def explain(
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
     simplify: bool = False,
+    backend: str | Backend | None = None,
 ) -> Callable[..., Explanation]:
     """Return a function that explains what `fun` does with given arguments: what, where and why.
 
@@ -49,6 +52,9 @@ def explain(
         Arguments to pass on as they are, as in `trace`.
     simplify : bool, default False
         Also note which lines `Graph.simplify` would change, and by which rules.
+    backend : str or Backend, optional
+        Also say how it runs the simplified graph, if it compiles ("llvm"): which lines share a
+        loop, what is called, what is kept in memory, bytes and operations (``program``).
 
     Returns
     -------
@@ -88,10 +94,11 @@ def explain(
     def explained(*args: Any, **kwargs: Any) -> Explanation:
         """What the function does with these arguments."""
         if isinstance(fun, lists.Graph):
-            return _explanation(fun, simplify=simplify)
+            return _explanation(fun, simplify=simplify, backend=backend)
         try:
             build = trace(fun, static_argnums=static_argnums, static_argnames=static_argnames)
-            return _explanation(build(*args, **kwargs), simplify=simplify)
+            graph = build(*args, **kwargs)
+            return _explanation(graph, simplify=simplify, backend=backend)
         except TraceError as error:
             if any(isinstance(x, Spec) or _is_traced(x) for x in tree.flatten((args, kwargs))[0]):
                 raise
@@ -104,11 +111,25 @@ def _is_traced(x: Any) -> bool:
     return isinstance(x, Handle) and x.node.is_traced
 
 
-def _explanation(graph: lists.Graph, reason: str = "", simplify: bool = False) -> Explanation:
+def _explanation(
+    graph: lists.Graph, reason: str = "", simplify: bool = False, backend: Any = None
+) -> Explanation:
     notes = [*notes_on(graph), *slow(graph.outputs, wasted=1)]
     if simplify:
         notes += _rewrites(graph)
-    return Explanation(graph, unique(notes, limit=1000), reason)
+    program = None if backend is None else _program(graph, backend_of(backend))
+    return Explanation(graph, unique(notes, limit=1000), reason, program)
+
+
+def _program(graph: lists.Graph, backend: Backend) -> Any:
+    """What a backend makes of the simplified graph."""
+    make = getattr(backend, "program", None)
+    if make is None:
+        raise BackendError(
+            f"the backend {backend.name!r} makes no program that could be explained. Ask for "
+            f"'llvm'{at(user_line())}."
+        )
+    return make(rewrite.simplify(graph)).summary
 
 
 def _rewrites(graph: lists.Graph) -> list[Finding]:

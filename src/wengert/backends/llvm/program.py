@@ -38,6 +38,7 @@ from .plan import Plan, owner_of
 from .port import Port
 from .runtime.library import symbols
 from .strided import strided_view
+from .summary import Summary, summary_of
 from .walks import Walk, roots_of
 
 _ON_STACK = 32768  # bytes kept between stages, up to which they are part of the stack
@@ -76,6 +77,8 @@ class Program:
         Of the results, if a call returns tuples in tuples; then there is an entry for that too.
     counts : list of int
         For each result of the graph 0, or how many outputs it is made of.
+    workspace : Length
+        Bytes of what is kept between stages.
     text : str
     plan : Plan
     """
@@ -129,7 +132,12 @@ class Program:
     @property
     def loops(self) -> str:
         """What shares a loop, what is stored, and what is called."""
-        return "\n".join(map(repr, self.plan.stages))
+        return str(self.summary)
+
+    @functools.cached_property
+    def summary(self) -> Summary:
+        """Its nests, calls, islands and buffers, and what they cost."""
+        return summary_of(self)
 
     @property
     def symbols(self) -> dict[str, int]:
@@ -187,6 +195,7 @@ class Program:
         inner = [x for x in self.plan.stored if x not in self._pointers]
         inner += [p for p in self._unused_parts() if p not in self._pointers]
         offsets, total = _arranged(self.plan, inner)
+        self.workspace = total
         self._held: str | None = None
         if type(total) is int and total <= _ON_STACK:
             base = self.function.slot(f"[{max(total, 1)} x i8]", _LINE)

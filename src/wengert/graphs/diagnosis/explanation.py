@@ -96,10 +96,15 @@ class Explanation:
         Of all lines: numbers, or expressions in sizes.
     constants : int
         Bytes of the constants that are held.
+    program : optional
+        How a backend runs it: nests, calls, islands and buffers; None if that was not asked for.
     """
 
-    def __init__(self, graph: Graph, notes: Sequence[Finding], reason: str = "") -> None:
+    def __init__(
+        self, graph: Graph, notes: Sequence[Finding], reason: str = "", program: Any = None
+    ) -> None:
         self.graph = graph
+        self.program = program
         self.notes = tuple(notes)
         self.reason = reason
         self.traced = not reason
@@ -187,6 +192,8 @@ class Explanation:
         if self.notes:
             parts += ["", "Notes"]
             parts += [f"  {f.kind}: {f.message}{_at(f)}" for f in self.notes]
+        if self.program is not None:
+            parts += ["", "Program", str(self.program)]
         return "\n".join(parts)
 
     def __repr__(self) -> str:
@@ -210,7 +217,8 @@ class Explanation:
         notes = "".join(
             f"<li><b>{f.kind}</b>: {html.escape(f.message + _at(f))}</li>" for f in self.notes
         )
-        return f"<div>{head}<table>{''.join(rows)}</table><ul>{notes}</ul></div>"
+        program = "" if self.program is None else f"<pre>{html.escape(str(self.program))}</pre>"
+        return f"<div>{head}<table>{''.join(rows)}</table><ul>{notes}</ul>{program}</div>"
 
 
 def _age(line: UserLine) -> tuple[bool, int]:
