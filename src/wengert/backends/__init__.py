@@ -13,13 +13,18 @@ report.py        operations, bytes and peak memory, counted without running
 transformed.py   the transformers of style 004 as backends
 """
 
+from typing import TYPE_CHECKING
+
+from ..core.late import late_names
 from .base import Backend, backend, backends, register_backend
 from .executable import Executable
 from .interpret import Interpreter
 from .null import Null
 from .profile import Profile, profile
 from .report import Report, report
-from .transformed import Transformed
+
+if TYPE_CHECKING:
+    from .transformed import Transformed
 
 __all__ = [
     "Backend",
@@ -35,3 +40,5 @@ __all__ = [
     "register_backend",
     "report",
 ]
+
+__getattr__ = late_names(__name__, {"Transformed": ".transformed"})

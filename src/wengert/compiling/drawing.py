@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import random
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -41,7 +42,7 @@ def undrawn(fun: Callable[..., Any], leaves: list[Any]) -> Iterator[None]:
     legacy, python = _legacy(), random.getstate()
     yield
     moved = [name for g, before in found.values() if (name := _moved(g, before))]
-    if _legacy() != legacy:
+    if not _is_untouched() if legacy is None else _legacy() != legacy:
         moved.append("numpy.random")
     if random.getstate() != python:
         moved.append("random")
@@ -55,8 +56,21 @@ def undrawn(fun: Callable[..., Any], leaves: list[Any]) -> Iterator[None]:
 
 
 def _legacy() -> Any:
+    """The state of NumPy's own generator; None if it is not there yet."""
+    if "numpy.random" not in sys.modules:
+        return None
     state: Any = np.random.get_state()
     return state[1].tobytes(), state[2:]
+
+
+def _is_untouched() -> bool:
+    """Whether NumPy's own generator, if it has come in the meantime, has given nothing."""
+    if "numpy.random" not in sys.modules:
+        return True
+    state: Any = np.random.get_state()
+    fresh: Any = np.random.RandomState().get_state()
+    # One number is the same in all states that nothing has been drawn from.
+    return bool(state[2:] == fresh[2:] and state[1][0] == fresh[1][0])
 
 
 def _state(generator: Any) -> Any:
@@ -70,15 +84,20 @@ def _moved(generator: Any, before: Any) -> str:
     return type(generator).__name__ if _state(generator) != before else ""
 
 
-_KINDS = (np.random.Generator, np.random.RandomState, random.Random)
+def _kinds() -> tuple[Any, ...]:
+    # Importing numpy.random takes 10 ms; where nobody has, there is nothing of it.
+    if "numpy.random" not in sys.modules:
+        return (random.Random,)
+    return np.random.Generator, np.random.RandomState, random.Random
 
 
 def _generators(fun: Any, leaves: list[Any]) -> Iterator[Any]:
+    kinds = _kinds()
     for x in _reachable(fun, leaves):
-        if isinstance(x, _KINDS):
+        if isinstance(x, kinds):
             yield x
         elif hasattr(x, "__dict__") and not isinstance(x, type):
-            yield from (v for v in list(vars(x).values()) if isinstance(v, _KINDS))
+            yield from (v for v in list(vars(x).values()) if isinstance(v, kinds))
 
 
 def _reachable(fun: Any, leaves: list[Any]) -> Iterator[Any]:

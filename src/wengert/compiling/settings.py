@@ -6,7 +6,7 @@ that is called in ever new ways compiles ever again, and takes no more memory fo
 
 from __future__ import annotations
 
-from ..backends import backends
+from ..backends.base import is_backend
 
 PREFERRED = ("llvm", "interpret")
 
@@ -19,5 +19,4 @@ ENTRIES = 4  # native entries that are tried in turn
 
 def preferred_backend() -> str:
     """The name of the backend that compiles where nobody says."""
-    known = backends()
-    return next(name for name in PREFERRED if name in known)
+    return next(name for name in PREFERRED if is_backend(name))

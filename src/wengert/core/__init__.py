@@ -11,5 +11,5 @@ the list       graph.py in order; equality.py whether two say the same; rebuild.
 sizes          dims.py lengths with names (polynomials.py their algebra, size_text.py their text);
                sizes.py what holds of many; probing.py shapes found by trying
 beside them    tree.py containers; blocks.py what holds in a block; locks.py across a fork;
-               given.py what users give, checked
+               given.py what users give, checked; late.py what is imported when it is used
 """

@@ -7,19 +7,25 @@ calling.py       containers of arguments and results; again.py: the lines writte
 inputs.py        input, spec, variable: what graphs are built by hand from
 computation.py   computation: outputs and inputs as a callable
 derivatives.py   gradients: of tensors by tensors, for graphs built by hand
-explain.py       explain: what a function does, line by line of its program
-why.py           why: why a gradient is None, zero, NaN, huge, tiny or slow (diagnosis/)
+explaining.py    explain: what a function does, line by line of its program
+reasons.py       why: why a gradient is None, zero, NaN, huge, tiny or slow (diagnosis/)
 """
 
-from ..keep import load, register_class, register_graph, save
+from typing import TYPE_CHECKING
+
+from ..core.late import late_names
+from ..keep import register_class, register_graph
 from .calling import Results, Signature
 from .computation import Computation, computation
 from .derivatives import gradients
-from .explain import explain
 from .graph import Graph
 from .inputs import input, spec, variable
 from .trace import trace
-from .why import why
+
+if TYPE_CHECKING:
+    from ..keep import load, save
+    from .explaining import explain
+    from .reasons import why
 
 __all__ = [
     "Computation",
@@ -35,6 +41,10 @@ __all__ = [
     "variable",
     "why",
 ]
+
+__getattr__ = late_names(
+    __name__, {"explain": ".explaining", "why": ".reasons", "load": "..keep", "save": "..keep"}
+)
 
 register_graph(Graph)
 register_class(Signature, name="Signature")

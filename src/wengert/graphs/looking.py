@@ -10,14 +10,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from .. import keep, rewrite, show
+from .. import keep, rewrite
 from ..backends import Report, report
 from ..core import equality
 from ..core import graph as lists
+from ..core.late import Late
 from .pickling import reduced
 
 if TYPE_CHECKING:
+    from .. import show
     from .graph import Graph
+else:
+    show = Late("wengert.show")
 
 
 class Looking:

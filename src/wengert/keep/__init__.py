@@ -9,9 +9,14 @@ container.py   the bytes: the layout of safetensors; files.py puts them in place
 damage.py, lengths.py   what is wrong with a file; sizes with names, within limits
 """
 
+from typing import TYPE_CHECKING
+
+from ..core.late import late_names
 from .classes import register_class, register_graph
-from .saving import Contents, inspect, load, save
-from .series import DamagedWarning, latest, snapshot, snapshots
+
+if TYPE_CHECKING:
+    from .saving import Contents, inspect, load, save
+    from .series import DamagedWarning, latest, snapshot, snapshots
 
 __all__ = [
     "Contents",
@@ -25,3 +30,11 @@ __all__ = [
     "snapshot",
     "snapshots",
 ]
+
+__getattr__ = late_names(
+    __name__,
+    {
+        **dict.fromkeys(("Contents", "inspect", "load", "save"), ".saving"),
+        **dict.fromkeys(("DamagedWarning", "latest", "snapshot", "snapshots"), ".series"),
+    },
+)

@@ -46,7 +46,7 @@ class Index:
             if isinstance(rule, LineRule):
                 self._any.append((i, rule))
                 continue
-            for tree in rule.trees[0]:
+            for tree in rule.orders:
                 self._by_root.setdefault(tree.op, []).append((i, tree))
                 self._note_numbers(tree)
 

@@ -142,24 +142,36 @@ class Rule:
                 f"pattern does not name{at(user_line())}."
             )
         self._options = ({**SAMPLES, **(samples or {})}, dtypes or {}, ndim)
-        self._trees: tuple[list[Line], Any] | None = None
+        self._orders: list[Line] | None = None
+        self._replacement: Any = None
 
     def __repr__(self) -> str:
         return f"<rule {self.name}>"
 
     @property
-    def trees(self) -> tuple[list[Line], Any]:
-        """The pattern in all orders, and the replacement; traced at first use."""
-        if self._trees is None:
+    def orders(self) -> list[Line]:
+        """The pattern in all orders; traced at first use."""
+        if self._orders is None:
             pattern = traced(self.pattern, self.operands, *self._options)
             if type(pattern) is not Line:
                 raise ArgumentError(
                     f"rule {self.name!r}: the pattern is no operation, and would match every "
                     f"line{at(user_line())}."
                 )
-            replacement = traced(self.replacement, self.operands, *self._options)
-            self._trees = variants(pattern), replacement
-        return self._trees
+            self._orders = variants(pattern)
+        return self._orders
+
+    @property
+    def made(self) -> Any:
+        """The replacement as a tree; traced at first use, as most rules never apply."""
+        if self._replacement is None:
+            self._replacement = traced(self.replacement, self.operands, *self._options)
+        return self._replacement
+
+    @property
+    def trees(self) -> tuple[list[Line], Any]:
+        """Both."""
+        return self.orders, self.made
 
     def apply(self, tree: Line, line: Node, walk: Walk) -> Node | None:
         """What takes the place of a line that looks like one order of the pattern, or None."""
@@ -170,7 +182,7 @@ class Rule:
             operands = dict(zip(self.operands, found.operands, strict=True))
             if not self.condition(Match(line, operands, found.params, walk)):
                 return None
-        replacement = self.trees[1]
+        replacement = self.made
         if type(replacement) is Number:
             return walk.filled(replacement.value, line)
         return walk.built(replacement, found, line)

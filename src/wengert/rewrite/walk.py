@@ -194,7 +194,7 @@ class Walk:
                     self._by_function(rule, line) if tree is None else rule.apply(tree, line, self)
                 )
                 if made is not None:
-                    widens = tree is not None and type(rule.trees[1]) is Hole
+                    widens = tree is not None and type(rule.made) is Hole
                     made = self._fitted(made, line, widens)
             finally:
                 self._chain.pop()

@@ -1,0 +1,64 @@
+"""Late: what is imported when it is used, and not before.
+
+Pictures, files, diagnoses and other backends are a third of what `wengert.jit` would import for a
+first call, which uses none of them.
+
+    Late          a module in whose place it stands, until something of it is asked for
+    late_names    a package's `__getattr__`, for names that stand in modules of its own
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+class Late:
+    """A module that is imported when something of it is asked for.
+
+    Parameters
+    ----------
+    name : str
+        Its full name.
+
+    Examples
+    --------
+    >>> Late("wengert.core.tree").flatten((1, 2))[0]
+    [1, 2]
+    """
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(import_module(self._name), attribute)
+
+    def __repr__(self) -> str:
+        return f"<late {self._name}>"
+
+
+def late_names(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
+    """A package's `__getattr__`, which imports the module that a name stands in.
+
+    Parameters
+    ----------
+    package : str
+        Its `__name__`.
+    where : mapping from str to str
+        For each name the module, relative to the package: ``".saving"``. A name must not be that
+        of a module in the package, which would take its place.
+
+    Returns
+    -------
+    callable
+    """
+
+    def __getattr__(name: str) -> Any:
+        if name in where:
+            return getattr(import_module(where[name], package), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return __getattr__
