@@ -29,7 +29,8 @@ _ROUND = 1 << 64
 def generator_at(state: Any, number: int) -> np.random.Generator:
     """NumPy's generator at a position: each has 2**64 blocks of its own."""
     low, high, position = map(int, state)
-    counter = [0, (position + number) % _ROUND, 0, 0]
+    # As words: of a list of Python's numbers NumPy would make floats where they are large.
+    counter = np.array([0, (position + number) % _ROUND, 0, 0], WORD)
     return np.random.Generator(np.random.Philox(key=low | high << 64, counter=counter))
 
 

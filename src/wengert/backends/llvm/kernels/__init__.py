@@ -7,6 +7,7 @@
     matrices.py        one product of matrices: BLAS, or vectors of our own
     letters.py         from index letters to products of matrices
     products.py        matmul, dot, einsum
+    undefined.py       whether there is a NaN in an array
     lapack.py          what the kernels of matrices share
     solving.py         linear systems, inverses, determinants
     factoring.py       Cholesky, QR
@@ -18,6 +19,8 @@
     searching.py       places among sorted numbers, counts
     indexing.py        writing through index arrays and in steps
     joining.py         many arrays copied into one; elements moved around an axis
+    philox.py          random bits as a function of key and position
+    draws.py           random numbers of them
 
 A kernel is entered under the name of its operation, and writes the inside of one function of the
 module; steps that are alike share that function.
@@ -25,6 +28,7 @@ module; steps that are alike share that function.
 
 from . import (
     convolutions,
+    draws,
     exponentials,
     factoring,
     indexing,
@@ -45,6 +49,7 @@ __all__ = [
     "Steps",
     "contiguous",
     "convolutions",
+    "draws",
     "exponentials",
     "factoring",
     "indexing",

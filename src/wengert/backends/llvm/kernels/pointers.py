@@ -1,12 +1,14 @@
-"""Pointers: where BLAS, LAPACK, SciPy's special functions and NumPy's sorting begin.
+"""Pointers: where BLAS, LAPACK, SciPy's special functions, NumPy's sorting and random numbers begin.
 
 SciPy's Cython modules say in their table `__pyx_capi__` at which address each of their functions
 stands, in a capsule whose name is the C declaration.  NumPy's C interface has a table for each
-dtype, with its functions for sorting.  They need neither Python nor the GIL.
+dtype, with its functions for sorting; its random distributions are C functions of one of its
+libraries.  They need neither Python nor the GIL.
 
     special       a special function by SciPy's name and the types of its operands: "jv", "dd"
     address_of    any of them by the name of the symbol, as a module of LLVM's uses it:
-                  "blas.dgemm", "lapack.dgesv", "special.gammaln", "argsort.stable.f8"
+                  "blas.dgemm", "lapack.dgesv", "special.gammaln", "argsort.stable.f8",
+                  "random.random_standard_normal_fill"
 """
 
 from __future__ import annotations
@@ -111,6 +113,16 @@ def _argsort(kind: str, dtype: str) -> int:
     return int(table[_FIRST_ARGSORT + SORTS.index(kind)] or 0)
 
 
+@functools.cache
+def _distribution(name: str) -> int:
+    """A function of numpy/random/distributions.h, as far as this build of NumPy exports it."""
+    library = ctypes.CDLL(importlib.import_module("numpy.random._generator").__file__)
+    try:
+        return int(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0)
+    except AttributeError as error:
+        raise KeyError(name) from error
+
+
 def address_of(symbol: str) -> int:
     """Where the function begins that a module of LLVM's calls ``blas.dgemm``.
 
@@ -122,4 +134,6 @@ def address_of(symbol: str) -> int:
     library, _, name = symbol.partition(".")
     if library == "argsort":
         return _argsort(*name.split("."))
+    if library == "random":
+        return _distribution(name)
     return _opened(_table(library)[name])[0]

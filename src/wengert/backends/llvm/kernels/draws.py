@@ -1,0 +1,155 @@
+"""Draws: the random numbers of wengert's streams, the very ones that NumPy gives.
+
+    random_uniform     bits of our own (philox.py), scaled; four numbers of a block at a time
+    random_normal      NumPy's own functions, which are C and ask our bits one after the other:
+    random_integers    how it makes numbers of bits may change from version to version, so a
+                       second copy of it here would one day differ
+
+NumPy exports these functions for others to call (its headers numpy/random/distributions.h); where a
+build of it does not, the operation is an island.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ....core.dims import Length
+from ..assembly import Name, Section
+from ..dtypes import F32, F64, Dtype
+from . import pointers
+from .call import Call, kernel
+from .loops import nest, offset, place, plus, times
+from .philox import Bits, block, fraction
+
+_SINGLE = "0x3E70000000000000"  # 2**-24
+_NORMAL = {F64: "random_standard_normal_fill", F32: "random_standard_normal_fill_f"}
+
+
+@contextmanager
+def _states(call: Call) -> Iterator[tuple[Section, Name, list[Name], Name, Name]]:
+    """For each state: the section, the position, the key, where its numbers go, how many."""
+    (states,), (y,) = call.operands, call.results
+    outer = states.shape[:-1]
+    count: Length = 1
+    for n in y.shape[len(outer) :]:
+        count = count * n
+    size = call.number(count)
+    with nest(call.section, [call.number(n) for n in outer]) as (s, at):
+        words = []
+        for k in range(3):
+            words.append(s.value(f"load i64, ptr {place(call, s, states, [*at, str(k)])}"))
+        *key, position = words
+        position = s.value(f"add i64 {position}, {call.params['number']}")
+        total = "0"
+        for i, n in zip(at, outer, strict=True):
+            total = plus(s, times(s, total, call.number(n)), i)
+        yield s, position, key, offset(s, y.pointer, times(s, total, size), y.dtype), size
+
+
+# ---- uniform -----------------------------------------------------------------------------------
+
+
+@kernel("random_uniform", serves=lambda node: node.spec.dtype in (F32, F64))
+def random_uniform(call: Call) -> None:
+    """Numbers from 0 to before 1, all of whose bits are random."""
+    dtype = call.results[0].dtype
+    each = 4 if dtype == F64 else 8
+    last = call.function.slot(f"[{each} x {'double' if dtype == F64 else 'float'}]", 64)
+    with _states(call) as (s, position, key, target, size):
+        whole = s.value(f"sdiv i64 {size}, {each}")
+        with s.loop("0", whole) as (t, b):
+            first = offset(t, target, times(t, b, str(each)), dtype)
+            _write_block(t, b, position, key, first, dtype)
+        done = times(s, whole, str(each))
+        rest = s.value(f"sub i64 {size}, {done}")
+        with s.when(s.value(f"icmp ne i64 {rest}, 0")) as t:
+            _write_block(t, whole, position, key, last, dtype)
+            callee = call.module.declare(
+                "llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"]
+            )
+            behind, length = offset(t, target, done, dtype), times(t, rest, str(dtype.itemsize))
+            t.write(f"call void {callee}(ptr {behind}, ptr {last}, i64 {length}, i1 false)")
+
+
+def _write_block(
+    s: Section, b: Name, position: Name, key: Sequence[Name], target: Name, dtype: Dtype
+) -> None:
+    """The numbers of block b, which is the one after it for the generator."""
+    k = 0
+    for word in block(s, plus(s, b, "1"), position, key):
+        for number in [fraction(s, word)] if dtype == F64 else _singles(s, word):
+            kind = "double" if dtype == F64 else "float"
+            s.write(f"store {kind} {number}, ptr {offset(s, target, str(k), dtype)}")
+            k += 1
+
+
+def _singles(s: Section, word: Name) -> list[Name]:
+    """Two floats of a word, the first of its lower half."""
+    found = []
+    for half in (s.value(f"and i64 {word}, 4294967295"), s.value(f"lshr i64 {word}, 32")):
+        number = s.value(f"sitofp i64 {s.value(f'lshr i64 {half}, 8')} to float")
+        found.append(s.value(f"fmul float {number}, {_SINGLE}"))
+    return found
+
+
+# ---- NumPy's functions -------------------------------------------------------------------------
+
+
+def _filling(call: Call, symbol: str, kinds: Sequence[str]) -> str:
+    """A function of NumPy, as ``@name``."""
+    name = f"random.{symbol}"
+    return call.external(name, pointers.address_of(name), "void", kinds)
+
+
+def _is_exported(symbol: str) -> bool:
+    try:
+        return bool(pointers.address_of(f"random.{symbol}"))
+    except KeyError:
+        return False
+
+
+def _is_normal(node: Any) -> bool:
+    return node.spec.dtype in _NORMAL and _is_exported(_NORMAL[node.spec.dtype])
+
+
+@kernel("random_normal", serves=_is_normal)
+def random_normal(call: Call) -> None:
+    """Numbers of the normal distribution."""
+    fill = _filling(call, _NORMAL[call.results[0].dtype], ["ptr", "i64", "ptr"])
+    bits = Bits(call)
+    with _states(call) as (s, position, key, target, size):
+        bits.begin(s, position, key)
+        s.write(f"call void {fill}(ptr {bits.pointer}, i64 {size}, ptr {target})")
+
+
+def _bounded(dtype: Dtype) -> str:
+    return f"random_bounded_uint{8 * dtype.itemsize}_fill"
+
+
+@kernel(
+    "random_integers",
+    serves=lambda node: node.spec.dtype.kind in "iu" and _is_exported(_bounded(node.spec.dtype)),
+)
+def random_integers(call: Call) -> None:
+    """Whole numbers between two."""
+    dtype = call.results[0].dtype
+    kind = f"i{8 * dtype.itemsize} zeroext"
+    fill = _filling(call, _bounded(dtype), ["ptr", kind, kind, "i64", "i1 zeroext", "ptr"])
+    low, high = call.params["low"], call.params["high"]
+    ends = [_signed(n, 8 * dtype.itemsize) for n in (low, high - 1 - low)]
+    bits = Bits(call)
+    with _states(call) as (s, position, key, target, size):
+        bits.begin(s, position, key)
+        limits = ", ".join(f"{kind} {n}" for n in ends)
+        s.write(
+            f"call void {fill}(ptr {bits.pointer}, {limits}, i64 {size}, i1 zeroext false, "
+            f"ptr {target})"
+        )
+
+
+def _signed(n: int, bits: int) -> int:
+    """The number of the same bits as LLVM writes it."""
+    n %= 1 << bits
+    return n - (1 << bits) if n >> (bits - 1) else n

@@ -1,0 +1,159 @@
+"""Philox: random bits as a function of a key and a position, as LLVM's text.
+
+The generator is Philox 4x64 with ten rounds: J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw,
+"Parallel random numbers: as easy as 1, 2, 3", SC11 (2011).  Four words of 64 bits come from a
+counter of four words and a key of two; the state of wengert's streams (ops/random.py) is the key and
+the second word of the counter, the first counts blocks, and the block before the first is never
+used, as NumPy does it.
+
+    block       four words of one block
+    Bits        the words of a state one after the other, for functions that ask for them: memory
+                that holds where it is, and NumPy's table of functions that go on (bitgen_t, in its
+                C header numpy/random/bitgen.h)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..assembly import Function, Module, Name, Section
+from .call import Call
+
+_ROUNDS = 10
+_FACTORS = "15197193596820024467", "14581110107779764567"  # 0xD2E7470EE14C6C93, 0xCA5A826395121157
+_STEPS = "11400714819323198485", "13503953896175478587"  # 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B
+
+# Where the memory of `Bits` has what, in words.
+_WORDS, _USED, _COUNTER, _POSITION, _KEY, _SPARE, _HAS_SPARE, _SIZE = 0, 4, 5, 6, 7, 9, 10, 11
+_FRACTION = "0x3CA0000000000000"  # 2**-53
+
+
+def block(s: Section, counter: Name, position: Name, key: Sequence[Name]) -> list[Name]:
+    """The four words of a block: i64, of i64.
+
+    Parameters
+    ----------
+    counter, position : Name
+        The first two words of the counter; the others are zero.
+    key : two of Name
+    """
+    state, keys = [counter, position, "0", "0"], list(key)
+    for turn in range(_ROUNDS):
+        if turn:
+            keys = [s.value(f"add i64 {k}, {step}") for k, step in zip(keys, _STEPS, strict=True)]
+        (high0, low0), (high1, low1) = (_product(s, state[2 * k], _FACTORS[k]) for k in range(2))
+        mixed = [
+            s.value(f"xor i64 {s.value(f'xor i64 {high}, {word}')}, {k}")
+            for high, word, k in zip((high1, high0), (state[1], state[3]), keys, strict=True)
+        ]
+        state = [mixed[0], low1, mixed[1], low0]
+    return state
+
+
+def _product(s: Section, x: Name, factor: str) -> tuple[Name, Name]:
+    """The high and the low word of a product."""
+    wide = s.value(f"zext i64 {x} to i128") if x.startswith("%") else x
+    whole = s.value(f"mul i128 {wide}, {factor}")
+    high = s.value(f"lshr i128 {whole}, 64")
+    return s.value(f"trunc i128 {high} to i64"), s.value(f"trunc i128 {whole} to i64")
+
+
+def fraction(s: Section, word: Name) -> Name:
+    """A word as a double from 0 to before 1."""
+    number = s.value(f"sitofp i64 {s.value(f'lshr i64 {word}, 11')} to double")
+    return s.value(f"fmul double {number}, {_FRACTION}")
+
+
+class Bits:
+    """The words of a state, one after the other.
+
+    Parameters
+    ----------
+    call : Call
+
+    Attributes
+    ----------
+    pointer : Name
+        Of the table of functions: what NumPy's distributions are given.
+    """
+
+    def __init__(self, call: Call) -> None:
+        self.module = call.module
+        self._memory = call.function.slot(f"[{_SIZE} x i64]", 8)
+        self.pointer = call.function.slot("[5 x ptr]", 8)
+        names = _functions(self.module)
+        for k, name in enumerate((self._memory, *names, names[0])):
+            place = call.section.value(f"getelementptr ptr, ptr {self.pointer}, i64 {k}")
+            call.section.write(f"store ptr {name}, ptr {place}")
+
+    def begin(self, s: Section, position: Name, key: Sequence[Name]) -> None:
+        """Start at the first word of a position."""
+        for k, value in (
+            (_USED, "4"),
+            (_COUNTER, "0"),
+            (_POSITION, position),
+            (_KEY, key[0]),
+            (_KEY + 1, key[1]),
+            (_HAS_SPARE, "0"),
+        ):
+            s.write(f"store i64 {value}, ptr {_place(s, self._memory, k)}")
+
+
+def _place(s: Section, memory: Name, k: int | Name) -> Name:
+    return s.value(f"getelementptr i64, ptr {memory}, i64 {k}")
+
+
+def _load(s: Section, memory: Name, k: int) -> Name:
+    return s.value(f"load i64, ptr {_place(s, memory, k)}")
+
+
+def _functions(module: Module) -> list[str]:
+    """The functions that give the next 64 bits, 32 bits, and fraction."""
+    found = ["philox.next64", "philox.next32", "philox.fraction"]
+    if found[0] not in module:
+        _enter_next64(module)
+        _enter_next32(module)
+        function = Function(module, found[2], [("ptr", "bits")], "double", "nounwind")
+        word = function.body.value("call i64 @philox.next64(ptr %bits)")
+        function.body.write(f"ret double {fraction(function.body, word)}")
+        module.add(function)
+    return [f"@{name}" for name in found]
+
+
+def _enter_next64(module: Module) -> None:
+    """The next word of the block that is there, or the first of the next block."""
+    function = Function(module, "philox.next64", [("ptr", "bits")], "i64", "nounwind")
+    s = function.body
+    used = _load(s, "%bits", _USED)
+    more = s.value(f"icmp ult i64 {used}, 4")
+    with s.when(s.value(f"xor i1 {more}, true")) as t:
+        counter = t.value(f"add i64 {_load(t, '%bits', _COUNTER)}, 1")
+        t.write(f"store i64 {counter}, ptr {_place(t, '%bits', _COUNTER)}")
+        key = [_load(t, "%bits", _KEY + k) for k in range(2)]
+        for k, word in enumerate(block(t, counter, _load(t, "%bits", _POSITION), key)):
+            t.write(f"store i64 {word}, ptr {_place(t, '%bits', _WORDS + k)}")
+    now = s.value(f"select i1 {more}, i64 {used}, i64 0")
+    s.write(f"store i64 {s.value(f'add i64 {now}, 1')}, ptr {_place(s, '%bits', _USED)}")
+    word = s.value(f"load i64, ptr {_place(s, '%bits', now)}")
+    s.write(f"ret i64 {word}")
+    module.add(function)
+
+
+def _enter_next32(module: Module) -> None:
+    """The lower half of the next word, and then its upper half."""
+    function = Function(module, "philox.next32", [("ptr", "bits")], "i32", "nounwind")
+    s = function.body
+    spare = _load(s, "%bits", _SPARE)
+    has = s.value(f"icmp ne i64 {_load(s, '%bits', _HAS_SPARE)}, 0")
+    result = function.slot("i64")
+    s.write(f"store i64 {spare}, ptr {result}")
+    s.write(f"store i64 0, ptr {_place(s, '%bits', _HAS_SPARE)}")
+    with s.when(s.value(f"xor i1 {has}, true")) as t:
+        word = t.value("call i64 @philox.next64(ptr %bits)")
+        t.write(f"store i64 {word}, ptr {result}")
+        upper = t.value(f"lshr i64 {word}, 32")
+        t.write(f"store i64 {upper}, ptr {_place(t, '%bits', _SPARE)}")
+        t.write(f"store i64 1, ptr {_place(t, '%bits', _HAS_SPARE)}")
+    found = s.value(f"load i64, ptr {result}")
+    s.write(f"ret i32 {s.value(f'trunc i64 {found} to i32')}")
+    module.add(function)
