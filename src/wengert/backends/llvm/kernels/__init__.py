@@ -18,6 +18,7 @@
     sorting.py         positions that sort
     searching.py       places among sorted numbers, counts
     indexing.py        writing through index arrays and in steps
+    writes.py          many writes into one array
     joining.py         many arrays copied into one; elements moved around an axis
     philox.py          random bits as a function of key and position
     draws.py           random numbers of them
@@ -39,6 +40,7 @@ from . import (
     solving,
     sorting,
     spectra,
+    writes,
 )
 from .call import KERNELS, Array, Call, Steps, contiguous, is_served, kernel
 
@@ -62,4 +64,5 @@ __all__ = [
     "solving",
     "sorting",
     "spectra",
+    "writes",
 ]

@@ -22,6 +22,7 @@ from ....core.op import lookup
 from ..assembly import Name, Section
 from ..dtypes import BOOL
 from ..lane import Pair
+from . import undefined
 from .call import Array, Call, kernel
 from .letters import Word, arranged, multiplied, new, summed, word
 from .loops import kind_of, moved, nest, place, read, write
@@ -171,10 +172,13 @@ def strong(call: Call) -> None:
     result = word(call.results[0], out)
     operands = [word(x, w) for x, w in zip(call.operands, ins, strict=True)]
     gone = "".join(dict.fromkeys(c for w in operands for c in w.letters if c not in result.letters))
-    with nest(call.section, [call.number(n) for n in result.array.shape]) as (s, outer):
+    with (
+        call.section.when(undefined.any_of(call, call.section, result.array)) as some,
+        nest(some, [call.number(n) for n in result.array.shape]) as (s, outer),
+    ):
         target = place(call, s, result.array, outer)
-        undefined = _is_nan(read(call.language, s, target, result.array.dtype))
-        with s.when(undefined.name) as t:
+        own = _is_nan(read(call.language, s, target, result.array.dtype))
+        with s.when(own.name) as t:
             _again(call, t, operands, result, gone, outer, target)
 
 
