@@ -101,7 +101,7 @@ def prepare(case: Case) -> tuple[dict[str, Call], dict[str, Any]]:
             result = call.function(*call.arguments)
             numbers[name] = arrays(call.numbers(call.ready(result) if call.ready else result))
             calls[name] = call
-        except (ImportError, NoCompiler) as error:
+        except (ModuleNotFoundError, NoCompiler) as error:
             notes[name] = {"skipped": f"not installed: {getattr(error, 'name', None) or error}"}
         except Exception as error:  # of whatever kind a library raises: a result, and shown
             notes[name] = {"failed": f"{type(error).__name__}: {str(error)[:300]}"}

@@ -1,8 +1,9 @@
 """Saved results as Markdown: a table for each workload, cases in rows and contestants in columns.
 
 A cell is the median.  Two ratios stand at the end of each row: the time of the best peer library,
-and that of C by hand, over wengert's, of elapsed time and of the processor's; so
-more than one is faster, less than one slower.  Contestants without a time are listed below the table, with the reason.
+and that of C by hand, over wengert's, of elapsed time and of the processor's; so more than one is
+faster, less than one slower.  Contestants without a time are listed below the table, with the
+reason.
 """
 
 from __future__ import annotations
