@@ -41,7 +41,11 @@ def load(
 
 
 def gather(
-    language: Language, section: Section, addresses: str, dtype: Dtype, width: int,
+    language: Language,
+    section: Section,
+    addresses: str,
+    dtype: Dtype,
+    width: int,
     mask: Lane | None,
 ) -> Any:
     """Elements at the addresses of a vector; lanes that the mask excludes are zero."""
@@ -124,9 +128,7 @@ def _from_memory(language: Language, section: Section, name: str, dtype: Dtype, 
 def _to_memory(section: Section, value: Lane, width: int) -> str:
     if value.dtype != BOOL:
         return value.name
-    return section.value(
-        f"zext {of_width('i1', width)} {value.name} to {of_width('i8', width)}"
-    )
+    return section.value(f"zext {of_width('i1', width)} {value.name} to {of_width('i8', width)}")
 
 
 # ---- pairs ---------------------------------------------------------------------------------------

@@ -35,7 +35,9 @@ class Slot:
 
     def get(self, section: Section) -> Lane:
         """What it is now."""
-        return self.language.lane(section, f"load {self.kind}, ptr {self._name}", self.dtype, self.width)
+        return self.language.lane(
+            section, f"load {self.kind}, ptr {self._name}", self.dtype, self.width
+        )
 
     def put(self, section: Section, value: Any) -> None:
         """Change it."""
@@ -73,8 +75,10 @@ class Sum:
         """Add a term; lanes that the mask excludes stay."""
         now = self._block.get(section)
         new = now + value
-        self._block.put(section, new if mask is None else self.language.select(
-            *_wide(self.language, mask, new, now)))
+        self._block.put(
+            section,
+            new if mask is None else self.language.select(*_wide(self.language, mask, new, now)),
+        )
 
     def flush(self, section: Section) -> None:
         """A block is complete."""
@@ -163,8 +167,12 @@ class Monoid:
         else:
             pairs = [(self.language.cast(new, self.dtype), now)]
         for slot, (one, old) in zip(self._slots, pairs, strict=True):
-            slot.put(section, one if mask is None else self.language.select(
-                *_wide(self.language, mask, one, old)))
+            slot.put(
+                section,
+                one
+                if mask is None
+                else self.language.select(*_wide(self.language, mask, one, old)),
+            )
 
     def flush(self, section: Section) -> None:
         """Nothing is kept in blocks."""
@@ -276,9 +284,7 @@ class Place:
         x, position = _lane(best, 0), _lane(place, 0)
         for k in range(1, self.width):
             one, there = _lane(best, k), _lane(place, k)
-            wins = s.logical_and(
-                s.less_equal(0, there), self._beats(one, there, x, position)
-            )
+            wins = s.logical_and(s.less_equal(0, there), self._beats(one, there, x, position))
             x, position = s.where(wins, one, x), s.where(wins, there, position)
         return position
 
@@ -296,4 +302,15 @@ def accumulator(
     return Monoid(language, section, monoid, dtype, width)
 
 
-__all__ = ["BLOCK", "UFUNC", "Monoid", "Parts", "Place", "Slot", "Sum", "accumulator", "horizontal", "identity"]
+__all__ = [
+    "BLOCK",
+    "UFUNC",
+    "Monoid",
+    "Parts",
+    "Place",
+    "Slot",
+    "Sum",
+    "accumulator",
+    "horizontal",
+    "identity",
+]

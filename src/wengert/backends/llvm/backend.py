@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -20,11 +19,14 @@ import numpy as np
 
 from ...core.dims import replaced
 from ...core.graph import Graph
+from ...core.locks import lock
 from ..base import Backend, Run, backend, register_backend
 from . import engine
 from .entry import is_available, make_entry
 from .entry.pointers import pointer
 from .islands import RAISED
+from .layouts import ByLayout, layout_of
+from .port import Port
 from .program import Program
 from .runtime.objects import kept_object_of
 from .runtime.pool import handler
@@ -52,9 +54,11 @@ class Compiled:
         frame = np.zeros(max(program.slots, 1), np.int64)
         held = []
         for value, port in zip(values, program.inputs, strict=True):
-            array = np.ascontiguousarray(value, port.spec.dtype)
+            array = _in_order(value, port)
             held.append(array)
             frame[port.slot] = array.ctypes.data
+            if port.strided:
+                frame[port.slot + 1 : port.slot + 1 + array.ndim] = array.strides
         for name, slot in zip(program.sizes, program.size_slots, strict=True):
             frame[slot] = sizes[name]
         results = []
@@ -76,6 +80,14 @@ class Compiled:
         ]
 
 
+def _in_order(value: Any, port: Port) -> Any:
+    """A value as its port wants it, copied if it lies otherwise."""
+    array = np.asarray(value, port.spec.dtype)
+    if port.strided and layout_of(array, port.spec) != "-":
+        return array
+    return np.require(array, port.spec.dtype, ["F" if port.fortran else "C", "A"])
+
+
 class Native(Backend):
     """Native code, compiled by LLVM for the processor of this computer; see `Backend`."""
 
@@ -85,8 +97,9 @@ class Native(Backend):
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads
         self._programs: weakref.WeakKeyDictionary[Graph, Program] = weakref.WeakKeyDictionary()
-        self._compiled: weakref.WeakKeyDictionary[Graph, Compiled] = weakref.WeakKeyDictionary()
-        self._lock = threading.RLock()
+        self._compiled: weakref.WeakKeyDictionary[Graph, dict[str, Compiled]]
+        self._compiled = weakref.WeakKeyDictionary()
+        self._lock = lock()
 
     @functools.lru_cache(maxsize=64)  # noqa: B019 - one for each number of threads
     def configured(self, threads: int | None = None, islands: str = "allow") -> Native:
@@ -101,12 +114,21 @@ class Native(Backend):
                 found = self._programs[graph] = Program(graph, self.threads)
             return found
 
-    def compiled(self, graph: Graph) -> Compiled:
-        """The program of a graph in memory, for all its sizes."""
+    def compiled(self, graph: Graph, layouts: str = "") -> Compiled:
+        """The program of a graph in memory, for all its sizes.
+
+        Parameters
+        ----------
+        graph : Graph
+        layouts : str
+            For each input, then each variable, how it lies in memory; by default in C order.
+        """
         with self._lock:
-            found = self._compiled.get(graph)
+            known = self._compiled.setdefault(graph, {})
+            found = known.get(layouts)
             if found is None:
-                found = self._compiled[graph] = Compiled(self.program(graph))
+                program = Program(graph, self.threads, layouts) if layouts else self.program(graph)
+                found = known[layouts] = Compiled(program)
             return found
 
     def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:
@@ -152,34 +174,50 @@ class Native(Backend):
         """
         if not is_available():
             return None
-        compiled = self.compiled(graph)
-        program = compiled.program
+        program = self.program(graph)
         if single != program.is_single or any(program.counts):
             return None
         if nested and program.nesting is None:
             return None
+        symbol = "nested" if nested else "entry"
 
-        def failed(*args: Any) -> Any:
-            return otherwise(*args)
+        def make(layouts: str = "", miss: Callable[..., Any] = otherwise) -> Any:
+            return _entry(self.compiled(graph, layouts), miss, otherwise, gate, symbol)
 
-        def island_error() -> None:
-            raise program.callbacks.take_error()
-
-        return make_entry(
-            program,
-            compiled.code,
-            otherwise,
-            failed,
-            island_error,
-            handler=handler(),
-            gate=gate,
-            symbol="nested" if nested else "entry",
-        )
+        specs = [n.spec for n in (*graph.inputs, *graph.variables)]
+        return make(miss=ByLayout(specs, make, otherwise))
 
     def address(self, graph: Graph, signature: str = "numbers") -> Any:
         """A C function pointer; see `entry.pointers`."""
         compiled = self.compiled(graph)
         return pointer(compiled.program, compiled.code, signature)
+
+
+def _entry(
+    compiled: Compiled,
+    miss: Callable[..., Any],
+    otherwise: Callable[..., Any],
+    gate: Any,
+    symbol: str,
+) -> Callable[..., Any]:
+    program = compiled.program
+
+    def failed(*args: Any) -> Any:
+        return otherwise(*args)
+
+    def island_error() -> None:
+        raise program.callbacks.take_error()
+
+    return make_entry(
+        program,
+        compiled.code,
+        miss,
+        failed,
+        island_error,
+        handler=handler(),
+        gate=gate,
+        symbol=symbol,
+    )
 
 
 register_backend(Native())

@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ...core.dims import Dim, names_in
 from .access import gather, load, scatter, store
 from .assembly import Function, Section
 from .dtypes import BOOL, I64, in_memory, part_of
-from .forms import Affine, Index, Length, is_one, offset_of, size_of, strides_of
-from .items import Condition, Item
+from .forms import Affine, Index, Length, is_one, offset_of, size_of
+from .items import Condition, Item, memory_strides
 from .lane import Lane
 from .language import Language
 from .spaces import Axis, Space
@@ -121,7 +119,9 @@ class Elements:
         lane = self.lane_of(form)
         found: Any = None
         if not self._is_natural(form, low):
-            found = self.language.compare("less_equal", self.language.cast(self._number(low), I64), lane)
+            found = self.language.compare(
+                "less_equal", self.language.cast(self._number(low), I64), lane
+            )
         if not self._is_within(form, high):
             below = self.language.compare("less", lane, self.language.cast(self._number(high), I64))
             found = self.both(found, below)
@@ -132,8 +132,10 @@ class Elements:
     def _is_natural(self, form: Affine, low: Length) -> bool:
         """Whether a form is never below a bound, as far as one can see."""
         numbers = [form.offset, *[f for _, f in form.terms]]
-        return type(low) is int and all(type(n) is int for n in numbers) and (
-            form.offset >= low and all(f >= 0 for _, f in form.terms)
+        return (
+            type(low) is int
+            and all(type(n) is int for n in numbers)
+            and (form.offset >= low and all(f >= 0 for _, f in form.terms))
         )
 
     def _is_within(self, form: Affine, high: Length) -> bool:
@@ -189,7 +191,9 @@ class Elements:
 
     def _give_back(self) -> None:
         """Give memory for rows back, at the end and where it ends before."""
-        free = self.language.module.declare("wengert_free", "void", ["ptr"]) if self._scratch else ""
+        free = (
+            self.language.module.declare("wengert_free", "void", ["ptr"]) if self._scratch else ""
+        )
         for section, known in [*self._exits, (self.function.body, None)]:
             for name in self._scratch[:known]:
                 section.write(f"call void {free}(ptr {name})")
@@ -198,7 +202,7 @@ class Elements:
 
     def _strides(self, item: Item) -> tuple[Length, ...]:
         """Of an item in memory; what is kept for one row only has no distance between rows."""
-        strides = strides_of(item.shape)
+        strides = memory_strides(item)
         if item in self._stored or item not in self.walk.local:
             return strides
         return tuple(0 if k < self.walk.rows else n for k, n in enumerate(strides))
@@ -239,9 +243,7 @@ class Elements:
         steps = self.language.widened(steps, width)
         section = max(section, steps.section or section, key=lambda s: s.rank)
         kind = self._element(dtype)
-        places = section.value(
-            f"getelementptr {kind}, ptr {address}, <{width} x i64> {steps.name}"
-        )
+        places = section.value(f"getelementptr {kind}, ptr {address}, <{width} x i64> {steps.name}")
         return gather(self.language, section, places, dtype, width, exists)
 
     def _load_one(self, item: Item, pointer: Lane, offset: Any, mask: Lane | None) -> Any:
@@ -272,7 +274,9 @@ class Elements:
         if is_one(factor):
             store(self.language, section, address, value, width, self._mask)
             return
-        steps = self.language.widened(self.language.cast(self._iota() * self._number(factor), I64), width)
+        steps = self.language.widened(
+            self.language.cast(self._iota() * self._number(factor), I64), width
+        )
         places = section.value(
             f"getelementptr {self._element(root.dtype)}, ptr {address}, "
             f"<{width} x i64> {steps.name}"

@@ -72,9 +72,7 @@ class Islands:
         return 0
 
     def _run(self, node: Any, table: Any, sizes: dict[str, int]) -> None:
-        operands = [
-            _value(table[n], at_sizes(a.spec, sizes)) for n, a in enumerate(node.inputs)
-        ]
+        operands = [_value(table[n], at_sizes(a.spec, sizes)) for n, a in enumerate(node.inputs)]
         op = node.op
         run = op.placed(node) if op.effect and hasattr(op, "placed") else op.run
         with np.errstate(all="ignore"):

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .dtypes import Dtype
-from .forms import ZERO, Affine, Flat, Index, Length, is_one
+from .forms import ZERO, Affine, Flat, Index, Length, is_one, strides_of
 
 _numbers = itertools.count()
 
@@ -72,7 +72,17 @@ class Item:
         is 1 (found by the plan).
     """
 
-    __slots__ = ("dtype", "is_flat", "is_root", "node", "number", "operands", "rule", "shape", "weight")
+    __slots__ = (
+        "dtype",
+        "is_flat",
+        "is_root",
+        "node",
+        "number",
+        "operands",
+        "rule",
+        "shape",
+        "weight",
+    )
 
     def __init__(
         self,
@@ -173,9 +183,7 @@ class View(Rule):
         Whether the operand has the same elements in the same order.
     """
 
-    def __init__(
-        self, name: str, place: Callable[[Any], Index], keeps_order: bool = False
-    ) -> None:
+    def __init__(self, name: str, place: Callable[[Any], Index], keeps_order: bool = False) -> None:
         self.name, self.place, self.keeps_order = name, place, keeps_order
         self.joins = False  # whether it reads the operand by its position in C order
 
@@ -284,18 +292,22 @@ class Held(Rule):
     ----------
     what : str
         ``input``, ``constant``.
-    value : numpy.ndarray, optional
+    array : numpy.ndarray, optional
         Of a constant.
+    strides : tuple of Length, optional
+        In elements; by default those of C order.
     """
 
     is_stored = True
 
-    def __init__(self, what: str, array: Any = None) -> None:
-        self.what, self.array = what, array
+    def __init__(
+        self, what: str, array: Any = None, strides: tuple[Length, ...] | None = None
+    ) -> None:
+        self.what, self.array, self.strides = what, array, strides
 
     def takes_flat(self, item: Item) -> bool:
-        """It is in C order."""
-        return True
+        """Where it is in C order."""
+        return self.strides is None
 
     def __repr__(self) -> str:
         return self.what
@@ -355,14 +367,19 @@ class Part(Rule):
         self.position = position
 
 
+def memory_strides(item: Item) -> tuple[Length, ...]:
+    """How far apart the elements of an item in memory are, along each axis, in elements."""
+    if isinstance(item.rule, Held) and item.rule.strides is not None:
+        return item.rule.strides
+    return strides_of(item.shape)
+
+
 def aligned(index: Index, shape: tuple[Length, ...], whole: tuple[Length, ...]) -> Index:
     """Where an operand of some shape is read, for an index of the broadcast shape."""
     if isinstance(index, Flat):
         return (ZERO,) * len(shape) if all(map(is_one, shape)) else index
     own = index[len(index) - len(shape) :]
-    return tuple(
-        ZERO if is_one(n) else form for form, n in zip(own, shape, strict=True)
-    )
+    return tuple(ZERO if is_one(n) else form for form, n in zip(own, shape, strict=True))
 
 
 def number(value: Any, dtype: Dtype | None = None) -> Item:

@@ -51,9 +51,7 @@ class Nest(Elements):
         Of the walk's sweeps.
     """
 
-    def __init__(
-        self, language: Language, walk: Walk, stored: Any, register_bytes: int
-    ) -> None:
+    def __init__(self, language: Language, walk: Walk, stored: Any, register_bytes: int) -> None:
         function = Function(language.module, "nest", _SIGNATURE, "void", "nounwind #1")
         super().__init__(language, function, walk, stored)
         self.spaces = [space_for(s, register_bytes, walk.rows) for s in walk.sweeps]
@@ -126,7 +124,12 @@ class Nest(Elements):
             for root in sweep.roots:
                 if root in self._outlasting:
                     value = self._outlasting[root].result(section, space.across)
-                    self._put(section, root, self.language.cast(value, root.dtype), (ZERO,) * len(root.shape))
+                    self._put(
+                        section,
+                        root,
+                        self.language.cast(value, root.dtype),
+                        (ZERO,) * len(root.shape),
+                    )
 
     def _row(self, section: Section, rows: list[Axis], outermost: bool) -> None:
         """Loops over the rows, and all sweeps in each."""
@@ -287,8 +290,14 @@ class Nest(Elements):
             one.flush(section)
 
     def _terms(
-        self, section: Section, axis: Axis, ends: tuple[str, str, str], masked: bool,
-        width: int, kept: dict[Item, Any], outer_mask: Lane | None,
+        self,
+        section: Section,
+        axis: Axis,
+        ends: tuple[str, str, str],
+        masked: bool,
+        width: int,
+        kept: dict[Item, Any],
+        outer_mask: Lane | None,
     ) -> None:
         """The innermost loop."""
         begin, end, stop = ends
@@ -353,5 +362,3 @@ def extent_of(nest: Nest) -> Length:
     if rows:
         return rows[0]
     return nest.space.axes[0].length if nest.space.axes else 1
-
-

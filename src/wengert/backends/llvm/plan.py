@@ -19,10 +19,10 @@ from typing import Any
 
 from ...core.graph import Graph
 from ...core.spec import Spec
-from .forms import Flat, Index, Length, counters, is_one, offset_of, strides_of
+from .forms import Flat, Index, Length, counters, is_one
 from .items import Held, Item, Map, Number, Part, Read, Reduce, Step, View
 from .kernels import KERNELS, is_served
-from .lowering import items_of
+from .lowering import lowered
 from .lowering.registry import specs_of
 from .strided import strided_view
 from .walks import Access, Sweep, Walk, roots_of, walks_of
@@ -47,10 +47,11 @@ class Plan:
     items : dict from Node to Item or tuple of Item
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, layouts: str = "") -> None:
         self.graph = graph
-        self.items = items_of(graph)
-        self.inputs = [self.items[n] for n in (*graph.inputs, *graph.variables)]
+        lowering = lowered(graph, layouts)
+        self.items = lowering.items
+        self.inputs = [lowering.held[n] for n in (*graph.inputs, *graph.variables)]
         self.outputs: list[Item] = []
         taken: set[Item] = set()
         for node in (*graph.outputs, *graph.updates.values()):
@@ -181,7 +182,6 @@ class Plan:
             key=lambda x: (self._position[x], x.number),
         )
 
-
     def _note_needs(self, walk: Walk, needed: dict[Item, None]) -> None:
         """What a walk reads from memory; what its sweeps hand to each other it keeps itself."""
         made: set[Item] = set()
@@ -192,7 +192,9 @@ class Plan:
                 for access in self.accesses(root):
                     x = access.item
                     if x in made:
-                        if not isinstance(x.rule, Reduce) or not is_one_place(access.index, walk.rows):
+                        if not isinstance(x.rule, Reduce) or not is_one_place(
+                            access.index, walk.rows
+                        ):
                             walk.local[x] = None
                     elif x not in mine or access.index != here:
                         needed[x] = None
@@ -201,8 +203,10 @@ class Plan:
 
 def is_one_place(index: Index | None, rows: int) -> bool:
     """Whether an index is one place of each row: such a number is kept in a register."""
-    return isinstance(index, tuple) and not isinstance(index, Flat) and all(
-        c < rows for form in index for c, _ in form.terms
+    return (
+        isinstance(index, tuple)
+        and not isinstance(index, Flat)
+        and all(c < rows for form in index for c, _ in form.terms)
     )
 
 
@@ -267,15 +271,19 @@ def _result(x: Any, spec: Spec, taken: set[Item]) -> Item:
     """The item that a result is stored by."""
     same = x
     while (
-        isinstance(same.rule, View) and same.rule.keeps_order
+        isinstance(same.rule, View)
+        and same.rule.keeps_order
         and isinstance(same.operands[0].rule, Reduce | Part | View)
     ):
         same = same.operands[0]
     if isinstance(same.rule, Reduce | Part) and same not in taken and same.dtype == spec.dtype:
         taken.add(same)
         return same
-    if isinstance(x.rule, Held | Reduce | Part | Number) or x in taken or x.dtype != spec.dtype or (
-        x.shape != spec.shape
+    if (
+        isinstance(x.rule, Held | Reduce | Part | Number)
+        or x in taken
+        or x.dtype != spec.dtype
+        or (x.shape != spec.shape)
     ):
         dtype = spec.dtype
         x = Item(Map("copy", lambda s, v: s.cast(v, dtype)), (x,), spec.shape, dtype)

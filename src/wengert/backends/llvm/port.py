@@ -26,12 +26,15 @@ class Port:
     slot : int
         Which slot of the frame holds the address of its data.
     strided : bool
-        Its strides, in bytes, are in the slots that follow; else the data is C-contiguous.
+        Its strides, in bytes, are in the slots that follow; else the data is contiguous.
+    fortran : bool
+        It is contiguous in Fortran's order of axes, and not in C's.
     """
 
     spec: Spec
     slot: int
     strided: bool = False
+    fortran: bool = False
 
 
 class Framed(Protocol):

@@ -11,35 +11,35 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import heapq
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...core import tree
 from ...core.dims import Dim, Length, names_in
 from ...core.graph import Graph
 from ...core.spec import Spec
 from . import engine
 from .assembly import Function, Module, Section
 from .dtypes import I64
-from .forms import size_of
 from .entry import entry_text
 from .islands import Islands
 from .items import Held, Item, Part
 from .kernels import KERNELS, Array, Steps, contiguous, is_served
 from .lane import Lane
 from .language import Language
+from .lowering.leaves import stride_names
 from .lowering.registry import specs_of
 from .nests import Nest
 from .parallel import Walking
 from .plan import Plan, owner_of
 from .port import Port
+from .returned import is_single, nesting_of
 from .runtime.library import symbols
 from .strided import strided_view
 from .summary import Summary, summary_of
-from .walks import Walk, roots_of
+from .walks import Walk
+from .workspace import arranged
 
 _ON_STACK = 32768  # bytes kept between stages, up to which they are part of the stack
 _LINE = 64
@@ -54,6 +54,8 @@ class Program:
         Its sizes may have names: one program serves all of them.
     threads : int, optional
         How many it may use; by default as many as are set for all (`wengert.set_threads`).
+    layouts : str
+        For each input, then each variable, how it lies in memory (lowering/leaves.py).
 
     Attributes
     ----------
@@ -83,15 +85,22 @@ class Program:
     plan : Plan
     """
 
-    def __init__(self, graph: Graph, threads: int | None = None) -> None:
+    def __init__(self, graph: Graph, threads: int | None = None, layouts: str = "") -> None:
         self.graph, self.threads = graph, threads
+        self.layouts = layouts.ljust(len(graph.inputs) + len(graph.variables), "C")
         self.requirements = graph.requirements
-        self.plan = Plan(graph)
+        self.plan = Plan(graph, self.layouts)
         self.module = Module()
         self.language = Language(self.module)
         self.steps = Steps(self.language)
         self.slots = 0
-        self.inputs = tuple(self._port(n.spec) for n in (*graph.inputs, *graph.variables))
+        self._stride_slots: dict[str, tuple[int, int]] = {}
+        self.inputs = tuple(
+            self._input(k, n.spec, layout)
+            for k, (n, layout) in enumerate(
+                zip((*graph.inputs, *graph.variables), self.layouts, strict=True)
+            )
+        )
         lengths = [n for item in self.plan.reachable for n in item.shape]
         lengths += [n for p in self.inputs for n in p.spec.shape]
         self.sizes = tuple(sorted(names_in(lengths)))
@@ -108,9 +117,9 @@ class Program:
         self._write()
         if self.islands:
             self.constants.append((self._island_slot, self.callbacks.pointer))
-        self.is_single = _is_single(graph)
+        self.is_single = is_single(graph)
         entry_text(self.module, self, single=self.is_single)
-        self.nesting = _nesting(graph)
+        self.nesting = nesting_of(graph)
         if self.nesting is not None:
             entry_text(self.module, self, nesting=self.nesting, name="nested")
 
@@ -156,6 +165,13 @@ class Program:
     def _port(self, spec: Spec) -> Port:
         return Port(spec, self._slot())
 
+    def _input(self, number: int, spec: Spec, layout: str) -> Port:
+        port = Port(spec, self._slot(), layout == "S", layout == "F")
+        if port.strided:
+            for name in stride_names(number, spec.ndim):
+                self._stride_slots[name] = self._slot(), spec.dtype.itemsize
+        return port
+
     # ---- the kernel ------------------------------------------------------------------------------
 
     def _write(self) -> None:
@@ -194,7 +210,7 @@ class Program:
             self._pointers[item] = self._framed(port.slot)
         inner = [x for x in self.plan.stored if x not in self._pointers]
         inner += [p for p in self._unused_parts() if p not in self._pointers]
-        offsets, total = _arranged(self.plan, inner)
+        offsets, total = arranged(self.plan, inner)
         self.workspace = total
         self._held: str | None = None
         if type(total) is int and total <= _ON_STACK:
@@ -252,9 +268,12 @@ class Program:
     def _size(self, name: str) -> Any:
         found = self._lanes.get(name)
         if found is None:
-            slot = self.size_slots[self.sizes.index(name)]
-            found = Lane(self.language, self._head, self._framed(slot, "i64"), I64, 1)
-            self._lanes[name] = found
+            if name in self._stride_slots:
+                slot, itemsize = self._stride_slots[name]
+                value = self._head.value(f"sdiv i64 {self._framed(slot, 'i64')}, {itemsize}")
+            else:
+                value = self._framed(self.size_slots[self.sizes.index(name)], "i64")
+            found = self._lanes[name] = Lane(self.language, self._head, value, I64, 1)
         return found
 
     def pointer(self, item: Item) -> str:
@@ -309,9 +328,7 @@ class Program:
 
     def _run_step(self, body: Section, step: Item) -> None:
         node = step.node
-        results = [
-            contiguous(self.pointer(p), p.shape, p.dtype) for p in self._parts[step]
-        ]
+        results = [contiguous(self.pointer(p), p.shape, p.dtype) for p in self._parts[step]]
         if is_served(node):
             strided = KERNELS[node.op.name].strided
             operands = [self._operand(body, x, strided) for x in step.operands]
@@ -331,8 +348,10 @@ class Program:
                 base, offset, strides = view
                 pointer = self.pointer(base)
                 count = self.number(offset * x.dtype.itemsize)
-                moved = pointer if count == "0" else body.value(
-                    f"getelementptr i8, ptr {pointer}, i64 {count}"
+                moved = (
+                    pointer
+                    if count == "0"
+                    else body.value(f"getelementptr i8, ptr {pointer}, i64 {count}")
                 )
                 return Array(moved, x.shape, strides, x.dtype)
         return contiguous(self.pointer(owner_of(x)), x.shape, x.dtype)
@@ -351,79 +370,6 @@ class Program:
         self._leave_if_not_zero(body, status)
 
 
-def _is_single(graph: Graph) -> bool:
-    """Whether a call of the graph returns its only output, and no container of it."""
-    results = graph.structure[1]
-    structure = getattr(results, "structure", results)
-    return len(graph.outputs) == 1 and not graph.updates and structure.is_leaf() is True
-
-
-def _nesting(graph: Graph) -> Any:
-    """The numbers of the results in the tuples they are returned in; None if it is otherwise."""
-    results = graph.structure[1]
-    if graph.updates or not all(getattr(results, "live", (True,))):
-        return None
-    structure = getattr(results, "structure", results)
-    numbers = tree.unflatten(structure, list(range(structure.num_leaves)))
-    return numbers if _is_tuple(numbers) and any(map(_is_tuple, numbers)) else None
-
-
-def _is_tuple(x: Any) -> bool:
-    """Whether it is a tuple of numbers and of tuples that are not empty."""
-    return type(x) is tuple and bool(x) and all(type(y) is int or _is_tuple(y) for y in x)
-
-
 def _kept(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """A constant that nobody can change: in C order, with memory of its own."""
     return np.array(array, order="C", copy=True)
-
-
-def _arranged(plan: Plan, items: Sequence[Item]) -> tuple[list[Length], Length]:
-    """For each item where it lies in the memory that is shared, and how much that is."""
-    last = _last_uses(plan)
-    free: list[tuple[Length, Length]] = []  # size and offset of places that are free again
-    dying: list[tuple[int, int, Length, Length]] = []
-    offsets: dict[Item, Length] = {}
-    total: Length = 0
-    for item in sorted(items, key=plan.position_of):
-        now = plan.position_of(item)
-        size = _rounded(size_of(item.shape) * item.dtype.itemsize)
-        while dying and dying[0][0] < now:
-            free.append(heapq.heappop(dying)[2:])
-        place = next((f for f in free if _serves(f[0], size)), None)
-        if place is None:
-            place = size, total
-            total = total + size
-        else:
-            free.remove(place)
-        offsets[item] = place[1]
-        heapq.heappush(dying, (last.get(item, now), item.number, *place))
-    return [offsets[x] for x in items], total
-
-
-def _serves(place: Length, size: Length) -> bool:
-    if type(place) is int and type(size) is int:
-        return size <= place <= 2 * size
-    return bool(place == size)
-
-
-def _rounded(size: Length) -> Length:
-    """A little more than a size, so that what follows begins on a line of the cache, or nearly."""
-    return -(-size // _LINE) * _LINE if type(size) is int else size + _LINE
-
-
-def _last_uses(plan: Plan) -> dict[Item, int]:
-    """The stage after which an item is no longer needed."""
-    last: dict[Item, int] = {}
-    for k, stage in enumerate(plan.stages):
-        if isinstance(stage, Walk):
-            for root in roots_of(stage):
-                for access in plan.accesses(root):
-                    last[access.item] = k
-        else:
-            for x in stage.operands:
-                last[owner_of(x)] = k
-                view = strided_view(x)
-                if view is not None:
-                    last[view[0]] = k
-    return last

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from .dtypes import part_of
 from .forms import ZERO, Affine, Flat, Index, Length, counter, is_one, offset_of, strides_of
-from .items import Item, Position, Reduce, Select
+from .items import Item, Position, Reduce, memory_strides
 from .plan import space_of
 from .walks import Sweep
 
@@ -96,7 +96,7 @@ class _Facts:
                     pending.append((read.operand, read.index))
 
     def _read(self, item: Item, index: Index) -> None:
-        self.offsets.append(offset_of(index, strides_of(item.shape)))
+        self.offsets.append(offset_of(index, memory_strides(item)))
         self.itemsizes.add(part_of(item.dtype).itemsize)
 
     def _pin(self, form: Affine) -> None:
@@ -132,9 +132,7 @@ def space_for(sweep: Sweep, register_bytes: int, rows: int = 0) -> Space:
     return Space(tuple(order), index, order.index(vector), width)
 
 
-def _collapsed(
-    sweep: Sweep, facts: _Facts, rows: int
-) -> tuple[list[Axis], tuple[Affine, ...]]:
+def _collapsed(sweep: Sweep, facts: _Facts, rows: int) -> tuple[list[Axis], tuple[Affine, ...]]:
     reduced = sweep.reduced or ()
     space = sweep.space
     axes: list[Axis] = []

@@ -6,8 +6,8 @@ element and the strides of its axes; kernels, and gathers, read it where it is.
 
 from __future__ import annotations
 
-from .forms import Index, Length, counters, offset_of, strides_of
-from .items import Item, View
+from .forms import Index, Length, counters, offset_of
+from .items import Item, View, memory_strides
 
 
 def strided_view(item: Item) -> tuple[Item, Length, tuple[Length, ...]] | None:
@@ -22,5 +22,5 @@ def strided_view(item: Item) -> tuple[Item, Length, tuple[Length, ...]] | None:
             return None
         index = inner.rule.placed(inner, index)
         (inner,) = inner.operands
-    form = offset_of(index, strides_of(inner.shape))
+    form = offset_of(index, memory_strides(inner))
     return inner, form.offset, tuple(form.factor(k) for k in range(len(item.shape)))

@@ -67,8 +67,6 @@ class Sweep:
         return f"<sweep over {list(self.space)}: {', '.join(map(str, self.roots))}>"
 
 
-
-
 class Walk:
     """Sweeps one after the other, for each row.
 

@@ -31,6 +31,7 @@ from .python import (
     DATA,
     DESCR,
     DIMENSIONS,
+    F_CONTIGUOUS,
     FLAGS,
     NDIM,
     NUMBER,
@@ -71,7 +72,8 @@ def header(writer: Writer, port: Port, array: Name) -> None:
     writer.check(writer.same(writer.load("i32", found, NUMBER), str(dtype.num), "i32"))
     order = str(ord(dtype.byteorder))
     writer.check(writer.same(writer.load("i8", found, BYTE_ORDER), order, "i8"))
-    wanted = ALIGNED if port.strided else ALIGNED | C_CONTIGUOUS
+    order_of_axes = F_CONTIGUOUS if port.fortran else C_CONTIGUOUS
+    wanted = ALIGNED if port.strided else ALIGNED | order_of_axes
     flags = writer.value(f"and i32 {writer.load('i32', array, FLAGS)}, {wanted}")
     writer.check(writer.same(flags, str(wanted), "i32"))
 
@@ -86,7 +88,10 @@ def read(writer: Writer, port: Port, array: Name) -> tuple[Filled, list[Any]]:
     if port.strided:
         strides = writer.load("ptr", array, STRIDES)
         for k in range(len(found)):
-            filled.append((port.slot + 1 + k, "i64", writer.load("i64", strides, 8 * k)))
+            stride = writer.load("i64", strides, 8 * k)
+            rest = writer.value(f"srem i64 {stride}, {port.spec.dtype.itemsize}")
+            writer.check(writer.same(rest, "0", "i64"))
+            filled.append((port.slot + 1 + k, "i64", stride))
     return filled, found
 
 

@@ -27,7 +27,7 @@ DATA, NDIM, DIMENSIONS, STRIDES, DESCR, FLAGS = 16, 24, 32, 40, 56, 64  # of an 
 BYTE_ORDER, NUMBER = 26, 28  # of a dtype
 ITEMS = tuple.__basicsize__  # of a tuple: where its items begin
 
-C_CONTIGUOUS, ALIGNED = 0x1, 0x100
+C_CONTIGUOUS, F_CONTIGUOUS, ALIGNED = 0x1, 0x2, 0x100
 
 # ---- functions --------------------------------------------------------------------------------
 

@@ -6,12 +6,25 @@
     views          reshape, transpose, slices, flips: other indices of the same elements
     choices        concatenate, stack, roll: which operand, by the index
     indexing       x[index] and x[index] = v; slices are views and choices, index arrays gathers
+    writes         many writes into one array, which is made once
     rounding       rounding to decimals; modf, frexp
     reductions     sums, extremes, norms, log-sum-exp
+    softmax        softmax and its logarithm
     products       products that are loops: outer, dot of vectors, small matrices
 """
 
-from . import choices, elementwise, indexing, leaves, products, reductions, rounding, views
-from .registry import items_of
+from . import (
+    choices,
+    elementwise,
+    indexing,
+    leaves,
+    products,
+    reductions,
+    rounding,
+    softmax,
+    views,
+    writes,
+)
+from .registry import lowered
 
-__all__ = ["choices", "elementwise", "indexing", "items_of", "leaves", "products", "reductions", "rounding", "views"]
+__all__ = ["choices", "elementwise", "indexing", "lowered", "leaves", "products", "reductions", "rounding", "softmax", "views", "writes"]

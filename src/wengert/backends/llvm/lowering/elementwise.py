@@ -42,7 +42,7 @@ def _class_of(node: Node) -> Any:
 
 
 @lowers_kind("elementwise")
-def _elementwise(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def elementwise(_: Any, node: Node, operands: Sequence[Item]) -> Any:
     op: Any = node.op
     body = getattr(op, "body", None)
     ufunc = op.ufunc if isinstance(getattr(op, "ufunc", None), np.ufunc) else None
@@ -58,9 +58,11 @@ def _elementwise(_: Any, node: Node, operands: Sequence[Item]) -> Any:
             return NotImplemented
         kinds = {d.kind for d in loop}
         name = ufunc.__name__
-        if kinds & set("biu") and "f" not in kinds and (body is None or has_rule(name)):
-            combine = functools.partial(_direct, name, loop, outer)
-        elif "c" in kinds or has_leaf(name):
+        if (
+            (kinds & set("biu") and "f" not in kinds and (body is None or has_rule(name)))
+            or "c" in kinds
+            or has_leaf(name)
+        ):
             combine = functools.partial(_direct, name, loop, outer)
         else:
             combine = functools.partial(_in_loop, body, loop)

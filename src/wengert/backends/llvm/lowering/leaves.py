@@ -1,4 +1,11 @@
-"""Leaves: inputs, constants, sizes, and arrays that are made from nothing."""
+"""Leaves: inputs, constants, sizes, and arrays that are made from nothing.
+
+An input lies in memory in one of three ways, of which a letter tells:
+
+    C    in C order
+    F    in Fortran's order: it is the transpose of an array in C order
+    S    anyhow: its strides are sizes with names of their own
+"""
 
 from __future__ import annotations
 
@@ -7,21 +14,46 @@ from typing import Any
 
 import numpy as np
 
+from ....core.dims import Dim
 from ....core.node import Node, is_variable
 from ..dtypes import is_supported
 from ..forms import Affine
 from ..items import Condition, Held, Item, Number, Position, View, aligned
-from .registry import lowers
+from .registry import Lowering, lowers
 
 
 @lowers("leaf input", "leaf constant")
-def _leaf(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _leaf(lowering: Lowering, node: Node, operands: Sequence[Item]) -> Any:
     if node.is_traced or is_variable(node):
-        return Item(Held("input"), (), node.spec.shape, node.spec.dtype, node)
+        return _input(lowering, node)
     value = np.asarray(node.value)
     if value.ndim == 0 and is_supported(value.dtype):
         return Item(Number(value[()]), (), (), value.dtype, node)
     return _array(value, node)
+
+
+def _input(lowering: Lowering, node: Node) -> Item:
+    shape, dtype = node.spec.shape, node.spec.dtype
+    layout = lowering.layouts.get(node, "C")
+    if layout == "F":
+        held = Item(Held("input"), (), shape[::-1], dtype, node)
+        item = Item(View("transpose", lambda index: index[::-1]), (held,), shape, dtype, node)
+    elif layout == "S":
+        number = len(lowering.held)
+        names = stride_names(number, len(shape))
+        held = Item(
+            Held("input", strides=tuple(Dim({((n, 1),): 1}) for n in names)), (), shape, dtype, node
+        )
+        item = Item(View("strided", lambda index: index), (held,), shape, dtype, node)
+    else:
+        item = held = Item(Held("input"), (), shape, dtype, node)
+    lowering.held[node] = held
+    return item
+
+
+def stride_names(number: int, ndim: int) -> list[str]:
+    """The names of the strides of an input, which no size of a user can have."""
+    return [f"stride.{number}.{k}" for k in range(ndim)]
 
 
 def _array(value: np.ndarray[Any, Any], node: Node) -> Item:
@@ -51,7 +83,9 @@ def _is_repeated(value: np.ndarray[Any, Any], axis: int) -> bool:
 @lowers("leaf size")
 def _size(_: Any, node: Node, operands: Sequence[Item]) -> Any:
     length = node.params["size"]
-    return Item(Position(str(length), lambda index: Affine(length, ())), (), (), node.spec.dtype, node)
+    return Item(
+        Position(str(length), lambda index: Affine(length, ())), (), (), node.spec.dtype, node
+    )
 
 
 @lowers("full")
@@ -79,5 +113,3 @@ def _eye(_: Any, node: Node, operands: Sequence[Item]) -> Any:
         return Condition(distance, 0, 1)
 
     return Item(Position("eye", diagonal), (), node.spec.shape, node.spec.dtype, node)
-
-

@@ -35,8 +35,14 @@ class Combined:
         """Elements along the axes combined; the axes kept with length one."""
         return Item(Reduce(monoid, self.axes), (x,), self.kept, dtype or x.dtype, self.node)
 
-    def map(self, name: str, combine: Callable[..., Any], *xs: Item, weight: int = 1,
-            dtype: Dtype | None = None) -> Item:
+    def map(
+        self,
+        name: str,
+        combine: Callable[..., Any],
+        *xs: Item,
+        weight: int = 1,
+        dtype: Dtype | None = None,
+    ) -> Item:
         """A new item of elements."""
         shape = max((x.shape for x in xs), key=lambda s: sum(not is_one(n) for n in s))
         return Item(Map(name, combine, weight), xs, shape, dtype or xs[0].dtype, self.node)
@@ -56,7 +62,9 @@ class Combined:
     def done(self, x: Item) -> Item:
         """In the shape and dtype of the line."""
         x = self.cast(x, self.node.spec.dtype)
-        return x if x.shape == self.node.spec.shape else reshaped(x, self.node.spec.shape, self.node)
+        return (
+            x if x.shape == self.node.spec.shape else reshaped(x, self.node.spec.shape, self.node)
+        )
 
 
 def _wide(dtype: Dtype) -> Dtype:
@@ -217,16 +225,17 @@ def _norm2(c: Combined) -> Any:
     squares = c.map("square", square, x, dtype=real, weight=2)
     accumulated = real if real.kind == "f" else (I64 if real.kind in "bi" else np.dtype(np.uint64))
     total = c.reduce("sum", c.cast(squares, accumulated), accumulated)
-    return c.done(
-        c.map("sqrt", lambda s, v: s.sqrt(v), total, dtype=c.node.spec.dtype, weight=4)
-    )
+    return c.done(c.map("sqrt", lambda s, v: s.sqrt(v), total, dtype=c.node.spec.dtype, weight=4))
 
 
 @_reduction("norm_p")
 def _norm_p(c: Combined) -> Any:
     p, dtype = c.node.params["p"], c.node.spec.dtype
-    if c.x.dtype.kind not in "fc" or dtype == F16 or isinstance(p, bool) or not isinstance(
-        p, int | float
+    if (
+        c.x.dtype.kind not in "fc"
+        or dtype == F16
+        or isinstance(p, bool)
+        or not isinstance(p, int | float)
     ):
         return NotImplemented
     powers = c.map("power", lambda s, v: _powered(s, s.abs(v), p), c.x, dtype=dtype, weight=22)

@@ -6,8 +6,9 @@ return NotImplemented for what it does not serve.  What nothing lowers becomes a
 there is one for it (kernels/), else an island.
 
     lowers, lowers_kind    decorators
+    Waiting, settled       an item that is made when somebody asks for it (writes.py)
     Lowering               one graph on its way: the items of the lines so far
-    items_of               the items of all lines
+    lowered                the items of all lines
 """
 
 from __future__ import annotations
@@ -25,6 +26,22 @@ from ..items import Item, Part, Step
 Lower = Callable[..., Any]
 _BY_NAME: dict[str, Lower] = {}
 _BY_KIND: dict[str, Lower] = {}
+WAITING: set[str] = set()  # operations that take what has been written, and not been made, as it is
+
+
+class Waiting:
+    """What stands for an item that is not made before somebody asks for it."""
+
+    __slots__ = ()
+
+    def settled(self) -> Item:
+        """The item."""
+        raise NotImplementedError
+
+
+def settled(x: Any) -> Any:
+    """An item that was waited with, made now; anything else as it is."""
+    return x.settled() if isinstance(x, Waiting) else x
 
 
 def lowers(*names: str) -> Callable[[Lower], Lower]:
@@ -50,13 +67,24 @@ def lowers_kind(kind: str) -> Callable[[Lower], Lower]:
 class Lowering:
     """A graph on its way to items.
 
+    Parameters
+    ----------
+    graph : Graph
+    layouts : str
+        For each input and variable how it lies in memory (leaves.py).
+
     Attributes
     ----------
     items : dict from Node to Item, or to a tuple of them
+    layouts : dict from Node to str
+    held : dict from Node to Item
+        Of inputs and variables what is in memory.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, layouts: str = "") -> None:
         self.graph = graph
+        self.layouts = dict(zip((*graph.inputs, *graph.variables), layouts, strict=False))
+        self.held: dict[Node, Item] = {}
         self.items: dict[Node, Any] = {}
         for node in graph.nodes:
             self.items[node] = self._lowered(node)
@@ -65,6 +93,8 @@ class Lowering:
         if node.op is PART:
             return self.items[node.inputs[0]][node.params["index"]]
         operands = [self.items[a] for a in node.inputs]
+        if node.op.name not in WAITING:
+            operands = [settled(x) for x in operands]
         if isinstance(node.op, Leaf):
             return _BY_NAME[f"leaf {node.op.name}"](self, node, operands)
         if self._has_lanes(node):
@@ -96,6 +126,10 @@ def step(node: Node, operands: Sequence[Item]) -> Any:
     return parts if several else parts[0]
 
 
-def items_of(graph: Graph) -> dict[Node, Any]:
-    """For each line its item; a tuple of items where it has several results."""
-    return Lowering(graph).items
+def lowered(graph: Graph, layouts: str = "") -> Lowering:
+    """The items of all lines of a graph."""
+    lowering = Lowering(graph, layouts)
+    items = lowering.items
+    for node in (*graph.outputs, *graph.updates.values(), *graph.effects):
+        items[node] = settled(items[node])
+    return lowering
