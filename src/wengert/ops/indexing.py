@@ -222,7 +222,7 @@ class SetItem(Operation):
         v_bar = None
         if sweep.wants(node.args[1]):
             depth = len(shape_of(v))
-            if not depth and any(map(is_traced, (t, *operands))):
+            if operands and not depth and any(map(is_traced, (t, *operands))):
                 hit = self(zeros(node.spec.shape, bool), np.True_, *operands, index=index)
                 v_bar = lookup("sum")(lookup("where")(value_of(hit), t, 0.0))
             else:

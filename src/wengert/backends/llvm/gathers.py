@@ -136,4 +136,4 @@ def _is_inside(form: Affine, lengths: dict[int, Length], length: int) -> bool:
             return False
         far = factor * (lengths[c] - 1)
         low, high = (low + far, high) if far < 0 else (low, high + far)
-    return type(low) is int and 0 <= low and high < length
+    return type(low) is int and low >= 0 and high < length

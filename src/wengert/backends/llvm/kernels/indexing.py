@@ -71,7 +71,7 @@ def scatter(call: Call) -> None:
     t, *arrays = call.operands
     (z,) = call.results
     clear(call, call.section, z.pointer, size_of(z), z.dtype)
-    _at_index(call, z, t, arrays, bool(arrays))
+    at_index(call, z, t, arrays, call.params["index"], bool(arrays))
 
 
 @kernel("setitem", strided=True, serves=_is_whole)
@@ -80,7 +80,7 @@ def setitem(call: Call) -> None:
     x, v, *arrays = call.operands
     (z,) = call.results
     copy(call, call.section, z, x)
-    _at_index(call, z, v, arrays, False)
+    at_index(call, z, v, arrays, call.params["index"], False)
 
 
 def _is_as_large(node: Any) -> bool:
@@ -103,9 +103,11 @@ def scatter_along(call: Call) -> None:
     _write(call, z, t, (axes, []), [along], 0, not call.params.get("unique"))
 
 
-def _at_index(call: Call, z: Array, v: Array, arrays: Sequence[Array], adds: bool) -> None:
-    """Write v into z at the index."""
-    found = chosen(call.params["index"], z.shape, [a.shape for a in arrays])
+def at_index(
+    call: Call, z: Array, v: Array, arrays: Sequence[Array], index: Any, adds: bool
+) -> None:
+    """Write v into z at an index, in which the arrays belong."""
+    found = chosen(index, z.shape, [a.shape for a in arrays])
     assert found is not None
     rank = len(found.shape)
     steps: list[Length] = [0] * rank

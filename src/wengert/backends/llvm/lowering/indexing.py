@@ -7,6 +7,7 @@ steps, is a loop over what is written, and no choice: that is a kernel (kernels/
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +16,9 @@ from ..forms import ZERO, Affine, Length, is_one
 from ..gathers import Along, Gather, Place, known
 from ..indices import Chosen, Part, chosen
 from ..items import Condition, Item, Select, View, aligned, number
-from .registry import lowers
+from .elementwise import elementwise
+from .registry import WAITING, lowers, settled, step
+from .writes import Writes, position_of, read_back
 
 
 def _fits(found: Chosen | None, shape: Sequence[Length]) -> bool:
@@ -30,8 +33,12 @@ def _is_empty(shape: Sequence[Length]) -> bool:
 
 
 @lowers("getitem")
-def _getitem(_: Any, node: Node, operands: Sequence[Item]) -> Any:
-    x, *arrays = operands
+def _getitem(_: Any, node: Node, operands: Sequence[Any]) -> Any:
+    if isinstance(operands[0], Writes):
+        found = _read_back(node, *operands)
+        if found is not None:
+            return found
+    x, *arrays = operands = [settled(x) for x in operands]
     if any(a.dtype.kind not in "iu" for a in arrays):
         return NotImplemented
     found = chosen(node.params["index"], x.shape, [a.shape for a in arrays])
@@ -86,6 +93,16 @@ def _gather_along(_: Any, node: Node, operands: Sequence[Item]) -> Any:
 # ---- writing -------------------------------------------------------------------------------------
 
 
+WAITING.update(("getitem", "setitem", "add"))
+
+
+def _read_back(node: Node, x: Writes, *arrays: Any) -> Item | None:
+    """The element at a position of an array that has not been made."""
+    found = chosen(node.params["index"], node.inputs[0].spec.shape) if not arrays else None
+    position = None if found is None else position_of(found)
+    return None if position is None else read_back(x, position, node)
+
+
 @lowers("scatter")
 def _scatter(_: Any, node: Node, operands: Sequence[Item]) -> Any:
     t = operands[0]
@@ -93,23 +110,62 @@ def _scatter(_: Any, node: Node, operands: Sequence[Item]) -> Any:
     found = chosen(node.params["index"], shape) if len(operands) == 1 else None
     if found is None or not _fits(found, t.shape):
         return NotImplemented
-    return _written(node, number(0, node.spec.dtype), t, found)
+
+    def alone(_: Item | None, t: Item) -> Item:
+        return _written(node, number(0, node.spec.dtype), t, found, (t,))
+
+    if _is_known(shape):
+        return Writes(node, None, t, node.params["index"], found, True, alone)
+    return alone(None, t)
 
 
 @lowers("setitem")
-def _setitem(_: Any, node: Node, operands: Sequence[Item]) -> Any:
-    x, v = operands[:2]
-    found = chosen(node.params["index"], x.shape) if len(operands) == 2 else None
-    return NotImplemented if found is None else _written(node, x, v, found)
+def _setitem(_: Any, node: Node, operands: Sequence[Any]) -> Any:
+    x, v, *arrays = operands
+    v = settled(v)
+    found = None if arrays else chosen(node.params["index"], node.spec.shape)
+    if found is None:
+        return step(node, [settled(x), v, *map(settled, arrays)])
+
+    def alone(x: Item | None, v: Item) -> Item:
+        assert x is not None
+        return _written(node, x, v, found, (x, v))
+
+    if _is_known(node.spec.shape):
+        return Writes(node, x, v, node.params["index"], found, False, alone)
+    return alone(settled(x), v)
 
 
-def _written(node: Node, x: Item, v: Item, found: Chosen) -> Any:
-    """x with v where the index points to."""
+@lowers("add")
+def _add(lowering: Any, node: Node, operands: Sequence[Any]) -> Any:
+    """A scatter that is added is written into what it is added to."""
+    for x, t in (operands, operands[::-1]):
+        if _is_scatter(t) and all(a.spec == node.spec for a in node.inputs):
+            adding = functools.partial(_added, node, t)
+            return Writes(node, x, t.value, t.index, t.found, True, adding)
+    return elementwise(lowering, node, [settled(x) for x in operands])
+
+
+def _added(node: Node, t: Writes, x: Item | None, _: Item) -> Item:
+    item: Item = elementwise(None, node, [x, settled(t)])
+    return item
+
+
+def _is_scatter(x: Any) -> bool:
+    """Whether it is one scatter, not made yet."""
+    return isinstance(x, Writes) and x.before is None and x.item is None
+
+
+def _is_known(shape: Sequence[Length]) -> bool:
+    return all(type(n) is int for n in shape)
+
+
+def _written(node: Node, x: Item, v: Item, found: Chosen, operands: Sequence[Item]) -> Item:
+    """x with v where the index points to; a step of the operands where that is no choice."""
     if any(p.axis is not None and p.step not in (1, -1) for p in found.parts):
-        return NotImplemented
+        item: Item = step(node, operands)
+        return item
     while len(v.shape) > len(found.shape):  # NumPy drops leading axes of one
-        if not is_one(v.shape[0]):
-            return NotImplemented
         v = Item(View("squeeze", lambda index: (ZERO, *index), True), (v,), v.shape[1:], v.dtype)
 
     def choices(index: Any) -> Any:
