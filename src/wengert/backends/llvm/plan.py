@@ -19,13 +19,14 @@ from typing import Any
 
 from ...core.graph import Graph
 from ...core.spec import Spec
-from .forms import Flat, Index, Length, counters, is_one
+from .forms import Flat, Index, counters, is_one
 from .items import Held, Item, Map, Number, Part, Read, Reduce, Step, View
 from .kernels import KERNELS, is_served
 from .lowering import lowered
 from .lowering.registry import specs_of
+from .spaces import column_rows
 from .strided import strided_view
-from .walks import Access, Sweep, Walk, roots_of, walks_of
+from .walks import Access, Sweep, Walk, roots_of, space_of, walks_of
 
 _CHEAP = 6  # this much work is done again rather than written to memory
 _LARGEST = 120  # the work that is put into one expression
@@ -71,6 +72,9 @@ class Plan:
             if item.is_root and not isinstance(item.rule, Held):
                 self._place(item)
         self.stages = walks_of(self._stages, self.accesses, self._position)
+        for walk in self.stages:
+            if isinstance(walk, Walk) and not walk.rows:
+                walk.rows = column_rows(walk.sweeps[0])
         for k, stage in enumerate(self.stages):
             for item in roots_of(stage):
                 self._position[item] = k
@@ -227,11 +231,6 @@ def owner_of(item: Item) -> Item:
     while not item.is_root:
         item = item.operands[0]
     return item
-
-
-def space_of(root: Item) -> tuple[Length, ...]:
-    """What is walked over to compute a root."""
-    return root.operands[0].shape if isinstance(root.rule, Reduce) else root.shape
 
 
 def accesses_of(root: Item) -> list[Access]:

@@ -11,12 +11,23 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .dtypes import part_of
-from .forms import ZERO, Affine, Flat, Index, Length, counter, is_one, offset_of, strides_of
+from .forms import (
+    ZERO,
+    Affine,
+    Flat,
+    Index,
+    Length,
+    counter,
+    is_one,
+    offset_of,
+    size_of,
+    strides_of,
+)
 from .items import Item, Position, Reduce, memory_strides
-from .plan import space_of
-from .walks import Sweep
+from .walks import Sweep, role_of, space_of
 
 _LANES = 64  # at most so many side by side
+_LONG = 64  # elements of a row that is worth walking along
 
 
 class Axis(NamedTuple):
@@ -130,6 +141,22 @@ def space_for(sweep: Sweep, register_bytes: int, rows: int = 0) -> Space:
     reduced = [a for a in axes if a.is_reduced and a is not vector]
     order = [*kept, *reduced, vector] if vector.is_reduced else [*kept, vector, *reduced]
     return Space(tuple(order), index, order.index(vector), width)
+
+
+def column_rows(sweep: Sweep) -> int:
+    """How many leading axes a sweep is better walked over row by row, if it combines rows.
+
+    Rows that are long and lie one behind the other are added to a row in the nearest cache; going
+    down columns would touch a new line of memory at each step. 0 if neither is so.
+    """
+    rows = len(sweep.reduced or ())
+    if not rows or rows == len(sweep.space) or role_of(sweep, rows) != "columns":
+        return 0
+    length = size_of(sweep.space[rows:])
+    if is_one(sweep.space[0]) or (type(length) is int and length < _LONG):
+        return 0
+    space = space_for(sweep, 64)
+    return 0 if space.vector is None or space.across else rows
 
 
 def _collapsed(sweep: Sweep, facts: _Facts, rows: int) -> tuple[list[Axis], tuple[Affine, ...]]:

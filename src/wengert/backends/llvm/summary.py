@@ -16,8 +16,8 @@ from ...ops.costs import flops_of
 from .forms import Length, size_of
 from .items import Held, Item, Map, Reduce
 from .kernels import is_served
-from .plan import Plan, owner_of, space_of
-from .walks import Walk, role_of, roots_of
+from .plan import Plan, owner_of
+from .walks import Walk, role_of, roots_of, space_of
 
 if TYPE_CHECKING:
     from .program import Program
@@ -231,7 +231,7 @@ def _step(program: Program, step: Item, names: dict[Item, str]) -> Stage:
         f"{node.op.name}",
         (),
         reads,
-        (f"%{program.graph.index(node)} {shown(node.spec)}",),
+        (f"%{program.graph.index(getattr(node, 'last', node))} {shown(node.spec)}",),
         flops_of(node, operands, node.spec),
         moved,
         node.op.name,

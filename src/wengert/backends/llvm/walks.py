@@ -87,6 +87,11 @@ class Walk:
         return f"<walk of {self.sweeps}>" if self.rows else repr(self.sweeps[0])
 
 
+def space_of(root: Item) -> tuple[Length, ...]:
+    """What is walked over to compute a root."""
+    return root.operands[0].shape if isinstance(root.rule, Reduce) else root.shape
+
+
 def roots_of(stage: Walk | Item) -> list[Item]:
     """What a stage computes."""
     return [r for s in stage.sweeps for r in s.roots] if isinstance(stage, Walk) else [stage]
