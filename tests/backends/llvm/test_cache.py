@@ -67,7 +67,7 @@ def test_a_second_compilation_does_not_happen(monkeypatch):
     image = objects.kept_object_of(text_of(42))
     assert answer(image) == 42
 
-    def refuse(text):
+    def refuse(text, quick):
         raise AssertionError("compiled once more")
 
     monkeypatch.setattr(engine, "object_of", refuse)

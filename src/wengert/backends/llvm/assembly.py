@@ -15,7 +15,8 @@ Text, because making LLVM's objects in Python costs ten times as much as writing
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 Name = str  # of a value, "%v7", or a constant, "3"
@@ -208,3 +209,37 @@ class Module:
             f"attributes #1 = {{ nounwind {_WIDE} }}",
         ]
         return "\n\n".join([heading, *self.parts.values(), *marks]) + "\n"
+
+    def halves(self, names: Container[str], heading: str = "") -> tuple[str, str]:
+        """The module as two that need each other: the functions of these names, and the others.
+
+        What is always inlined is in both; variables and constants are in the second.
+        """
+        chosen, others = Module(), Module()
+        for name, text in self.parts.items():
+            first = text.split("\n", 1)[0]
+            shared = text.replace(" internal ", " ", 1)
+            if text.startswith("declare") or "alwaysinline" in first:
+                chosen.parts[name] = others.parts[name] = text
+            elif text.startswith("define"):
+                here, there = (chosen, others) if name in names else (others, chosen)
+                here.parts[name] = shared
+                there.parts[name] = _declared(first)
+            else:
+                others.parts[name] = shared
+                kind = _VARIABLE.match(text)
+                if kind is not None:
+                    chosen.parts[name] = f"{kind[1]} external {kind[2]}, align 8"
+        return chosen.text(heading), others.text(heading)
+
+
+_VARIABLE = re.compile(r"(@\S+ =)(?: internal)? (global \[\d+ x \w+\])")
+_DEFINITION = re.compile(r"define (?:internal )?(.*?@[\w.]+)\((.*?)\)")
+
+
+def _declared(first: str) -> str:
+    """The declaration of a function, by the first line of its definition."""
+    found = _DEFINITION.match(first)
+    assert found is not None, first
+    kinds = ", ".join(a.rpartition(" ")[0] for a in found[2].split(", ") if a)
+    return f"declare {found[1]}({kinds})"

@@ -24,6 +24,8 @@ from ..base import Backend, Run, backend, register_backend
 from . import engine
 from .entry import is_available, make_entry
 from .entry.pointers import pointer
+from .entry.support import LARGE
+from .forms import size_of
 from .islands import RAISED
 from .layouts import ByLayout, layout_of
 from .port import Port
@@ -214,10 +216,16 @@ def _entry(
         miss,
         failed,
         island_error,
-        handler=handler(),
+        handler=handler() if _may_be_large(program) else None,
         gate=gate,
         symbol=symbol,
     )
+
+
+def _may_be_large(program: Program) -> bool:
+    """Whether a result may be as large as those whose memory is recycled."""
+    sizes = [size_of(p.spec.shape) * p.spec.dtype.itemsize for p in program.outputs]
+    return any(type(n) is not int or n >= LARGE for n in sizes)
 
 
 register_backend(Native())

@@ -2,7 +2,7 @@
 
     machine     the code generator for this computer, made once
     object_of   text -> the bytes of an object file (these are what is kept on disk)
-    Code        an object file in memory: addresses of its functions
+    Code        object files in memory: addresses of their functions
 
 LLVM is started at the first use, and not when wengert is imported.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -33,14 +33,18 @@ if hasattr(os, "register_at_fork"):
 
 
 @functools.cache
-def machine() -> Any:
-    """The code generator for the processor of this computer."""
+def machine(quick: bool = False) -> Any:
+    """The code generator for the processor of this computer; a quick one takes no pains."""
+    return _new_machine(0 if quick else 2)
+
+
+def _new_machine(effort: int) -> Any:
     with _LOCK:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         target = llvm.Target.from_default_triple()
         return target.create_target_machine(
-            cpu=cpu(), features=features(), opt=2, reloc="pic", codemodel="default", jit=True
+            cpu=cpu(), features=features(), opt=effort, reloc="pic", codemodel="default", jit=True
         )
 
 
@@ -98,10 +102,18 @@ def optimised(text: str) -> Any:
         return module
 
 
-def object_of(text: str) -> bytes:
-    """The object file of a module."""
+def object_of(text: str, quick: bool = False) -> bytes:
+    """The object file of a module.
+
+    Parameters
+    ----------
+    text : str
+    quick : bool
+        For what seldom runs: made in an eighth of the time, and about half as fast.
+    """
     with _LOCK:
-        return bytes(machine().emit_object(optimised(text)))
+        module = llvm.parse_assembly(text) if quick else optimised(text)
+        return bytes(machine(quick).emit_object(module))
 
 
 def assembly_of(text: str) -> str:
@@ -111,34 +123,27 @@ def assembly_of(text: str) -> str:
 
 
 class Code:
-    """An object file in memory.
+    """Object files in memory.
 
     Parameters
     ----------
-    image : bytes
-        As `object_of` made it.
+    image : bytes, or sequence of bytes
+        As `object_of` made them; of several each may call the functions of the others.
     symbols : mapping from str to int
-        Addresses of what it needs from outside.
+        Addresses of what they need from outside.
     """
 
-    def __init__(self, image: bytes, symbols: Mapping[str, int]) -> None:
+    def __init__(self, image: bytes | Sequence[bytes], symbols: Mapping[str, int]) -> None:
         with _LOCK:
             for name, address in symbols.items():
                 llvm.add_symbol(name, address)
             empty = llvm.parse_assembly(heading())
-            self._engine = llvm.create_mcjit_compiler(empty, _another_machine())
-            self._engine.add_object_file(llvm.ObjectFileRef.from_data(image))
+            self._engine = llvm.create_mcjit_compiler(empty, _new_machine(0))
+            for one in (image,) if isinstance(image, bytes) else image:
+                self._engine.add_object_file(llvm.ObjectFileRef.from_data(one))
             self._engine.finalize_object()
 
     def address(self, name: str) -> int:
         """Where a function begins."""
         with _LOCK:
             return int(self._engine.get_function_address(name))
-
-
-def _another_machine() -> Any:
-    machine()
-    target = llvm.Target.from_default_triple()
-    return target.create_target_machine(
-        cpu=cpu(), features=features(), opt=2, reloc="pic", codemodel="default", jit=True
-    )

@@ -25,7 +25,8 @@ _NAMES = {name: f"wengert_entry_{name}" for name in SHARED}
 @functools.cache
 def shared() -> dict[str, int]:
     """The addresses of the functions, by name."""
-    found = loaded(text(), {}, _NAMES.values())
+    # They do little but call: pains would not make them faster.
+    found = loaded("", {}, _NAMES.values(), seldom=text())
     return {name: found[symbol] for name, symbol in _NAMES.items()}
 
 

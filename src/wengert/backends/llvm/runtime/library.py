@@ -50,16 +50,25 @@ _THREADS = (
     *("create", "detach", "sigmask", "mutex_init", "mutex_lock", "mutex_unlock"),
     *("cond_init", "cond_wait", "cond_signal"),
 )
+# What runs often enough to be worth LLVM's pains; the rest is compiled in an eighth of the time.
+_HOT = (
+    *("acquire", "size_of", "link", "unlink", "wengert_alloc", "small_block", "wengert_free"),
+    *("array_malloc", "array_free", "wengert_parts", "begin", "run_all", "wengert_get_threads"),
+)
 _LOCK = lock()
 
 
 def text() -> str:
     """The module, for this system."""
+    return _module().text(engine.heading())
+
+
+def _module() -> Module:
     module = Module()
     enter_blocks(module)
     enter_handler(module)
     enter_team(module, _has_threads())
-    return module.text(engine.heading())
+    return module
 
 
 def symbols() -> dict[str, int]:
@@ -87,7 +96,9 @@ def function(name: str) -> Any:
     return ctypes.CFUNCTYPE(*_SIGNATURES[name])(_addresses()[name])
 
 
-def loaded(text: str, needed: Mapping[str, int], names: Iterable[str]) -> dict[str, int]:
+def loaded(
+    text: str, needed: Mapping[str, int], names: Iterable[str], seldom: str = ""
+) -> dict[str, int]:
     """The addresses of functions of a module, which is then in memory until the process ends.
 
     Parameters
@@ -97,8 +108,12 @@ def loaded(text: str, needed: Mapping[str, int], names: Iterable[str]) -> dict[s
         Addresses of what the module declares; the C library's need none.
     names : iterable of str
         Its functions.
+    seldom : str
+        A second module, of what runs seldom, that belongs to it.
     """
-    code = engine.Code(kept_object_of(text), needed)
+    images = [kept_object_of(text)] if text else []
+    images += [kept_object_of(seldom, quick=True)] if seldom else []
+    code = engine.Code(images, needed)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
     return {name: code.address(name) for name in names}
 
@@ -118,7 +133,8 @@ def _addresses() -> dict[str, int]:
 
 @functools.cache
 def _started() -> dict[str, int]:
-    addresses = loaded(text(), {}, _SIGNATURES)
+    often, seldom = _module().halves(_HOT, engine.heading())
+    addresses = loaded(often, {}, _SIGNATURES, seldom)
     calls = {name: ctypes.CFUNCTYPE(*kinds)(addresses[name]) for name, kinds in _SIGNATURES.items()}
     calls["wengert_memory_start"]()
     calls["wengert_team_start"]()

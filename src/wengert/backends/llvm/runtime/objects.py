@@ -20,13 +20,15 @@ from .. import engine
 from . import cache
 
 
-def kept_object_of(text: str) -> bytes:
+def kept_object_of(text: str, quick: bool = False) -> bytes:
     """The object file of a module: kept on disk, or compiled and then kept.
 
     Parameters
     ----------
     text : str
         LLVM's text, with its heading.
+    quick : bool
+        As `engine.object_of` has it.
 
     Returns
     -------
@@ -43,18 +45,18 @@ def kept_object_of(text: str) -> bytes:
     A hit on 100 KB takes about 0.2 ms, most of it for the two checksums.
     """
     if not cache.enabled():
-        return engine.object_of(text)
-    key = key_of(text)
+        return engine.object_of(text, quick)
+    key = key_of(text, quick)
     kept = cache.read(key)
     if kept is None:
-        kept = engine.object_of(text)
+        kept = engine.object_of(text, quick)
         cache.write(key, kept)
     return kept
 
 
-def key_of(text: str) -> bytes:
+def key_of(text: str, quick: bool = False) -> bytes:
     """What the object file of a module is kept under: 32 bytes."""
-    made = hashlib.sha256(_circumstances())
+    made = hashlib.sha256(_circumstances() + (b"quick" if quick else b""))
     made.update(text.encode())
     return made.digest()
 
