@@ -1,4 +1,4 @@
-"""The error function and its complement, DLMF 7.2, written in the scalar language.
+"""The error function and its complement, DLMF 7.2, written in the scalar language; their slope.
 
     |x| < 1/2    erf(x) = x P(x^2), P of degree 9
     beyond       erfc(x) = exp(-x^2) F(t) / (1 + 2 |x|), t = (|x| - 3.75) / (|x| + 3.75),
@@ -17,7 +17,6 @@ from __future__ import annotations
 from math import pi, sqrt
 from typing import Any
 
-from ..core.op import lookup
 from ..kinds.elementwise import elementwise
 
 _SMALL = (
@@ -77,6 +76,12 @@ def _chebyshev(coefficients: tuple[float, ...], t: Any) -> Any:
     return coefficients[0] + t * one - two
 
 
+def _bell(s: Any, a: Any) -> Any:
+    """exp(-a*a) for 0 <= a <= 40."""
+    z = s.rint(a * 1024.0) * (1.0 / 1024.0)  # its square is exact
+    return s.exp(-z * z) * s.exp((z - a) * (z + a))
+
+
 def _pieces(s: Any, x: Any) -> tuple[Any, Any, Any]:
     """|x|; erf where |x| < 1/2, erfc(|x|) elsewhere (finite, and not used, where not meant)."""
     a = s.abs(x)
@@ -97,12 +102,22 @@ def erf(s, x):
     return s.where(s.less(a, 0.5), small, s.copysign(1.0 - tail, x))
 
 
-def _bell(t: Any, x: Any) -> Any:
+@elementwise(oracle="exp(-x * x)")
+def bell(s, x):
+    """exp(-x*x), to which the derivative of erf is proportional; with all digits in its tails."""
+    a = s.min(s.abs(x), 40.0)  # beyond, it is zero
+    return _bell(s, a)
+
+
+bell.partials(lambda t, out, x: -2.0 * t * (x * out))
+
+
+def _slope(t: Any, x: Any) -> Any:
     """The derivative of erf times t."""
-    return t * (2.0 / sqrt(pi) * lookup("exp")(-(x * x)))
+    return t * (2.0 / sqrt(pi) * bell(x))
 
 
-erf.partials(lambda t, out, x: _bell(t, x))
+erf.partials(lambda t, out, x: _slope(t, x))
 
 
 @elementwise(oracle="erfc(x)")
@@ -112,4 +127,4 @@ def erfc(s, x):
     return s.where(s.less(a, 0.5), 1.0 - small, s.where(s.less(x, 0.0), 2.0 - tail, tail))
 
 
-erfc.partials(lambda t, out, x: -_bell(t, x))
+erfc.partials(lambda t, out, x: -_slope(t, x))

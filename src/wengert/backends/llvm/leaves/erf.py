@@ -8,9 +8,8 @@
 1 - erf has to be right absolutely, so T = exp(x*x) erfc(x) is fitted with the weight exp(-x*x), and
 a polynomial without a division does.  erfc has to be right relatively down to where it underflows,
 which the bounded t makes possible (M. M. Shepherd and J. G. Laframboise, Math. Comp. 36, 1981).
-What rounding takes off x*x
-and the quotient is put back there.  Where exp(-x*x) is wanted as
-well, for a derivative, both use one.  Coefficients: docs/generate/special_coefficients.py.
+What rounding takes off x*x and the quotient is put back there.  Where exp(-x*x) is wanted as well,
+for a derivative, erf and it use one (`bell`).  Coefficients: docs/generate/special_coefficients.py.
 """
 
 from __future__ import annotations
@@ -150,17 +149,20 @@ _CENTRE = {8: 4.125, 4: 2.875}
 _END = {8: 28.0, 4: 10.2}  # erfc is 0 beyond
 
 
-@leaf("erf")
+@leaf("erf", "bell", together=True)
 def erf(s: Any, x: Any) -> Any:
-    """2 / sqrt(pi) times the integral of exp(-u*u) from 0 to x."""
+    """2 / sqrt(pi) times the integral of exp(-u*u) from 0 to x; and exp(-x*x)."""
     size = x.dtype.itemsize
     middle, half = _RANGE[size]
     a, square = s.abs(x), x * x
     near = s.fma(x, horner(s, square, _NEAR), x)
     end = s.where(s.less(middle + half, a), middle + half, a)
     tail = polynomial(s, s.fma(end, 1.0 / half, -middle / half), _TAIL)
-    far = s.copysign(s.fma(-s.exp(-square), tail, 1.0), x)
-    return s.where(s.less(a, 1.0), near, far)
+    bell = s.exp(-square)
+    far = s.copysign(s.fma(-bell, tail, 1.0), x)
+    # What rounding took off x*x.
+    lost = s.where(s.isfinite(square), s.fma(x, x, -square), 0.0)
+    return s.where(s.less(a, 1.0), near, far), s.fma(-lost, bell, bell)
 
 
 @leaf("erfc")

@@ -14,18 +14,19 @@ from typing import Any
 import numpy as np
 
 from ....core.node import Node
-from ..dtypes import F16, F32, is_supported
+from ..dtypes import F16, F32, is_supported, part_of
 from ..integers import has_rule
 from ..items import Item, Map
 from ..language import loop_of
 from ..leaves import call_leaf, has_leaf
+from ..specials import work_of
 from .registry import lowers, lowers_kind
 
 # The work of an operation beside that of an addition.
 _HEAVY = frozenset(
     """exp exp2 expm1 log log2 log10 log1p sin cos tan cot arcsin arccos arctan arctan2 sinh cosh
     tanh sech_squared coth arcsinh arccosh arctanh sigmoid softplus log_sigmoid logaddexp logaddexp2 power
-    float_power cbrt erf erfc elu sinc hypot fmod remainder floor_divide gcd lcm""".split()
+    float_power cbrt erf erfc bell elu sinc hypot fmod remainder floor_divide gcd lcm""".split()
 )
 _PYTHON = {"f": float, "c": complex, "i": int, "u": int, "b": bool}
 
@@ -45,13 +46,22 @@ def _class_of(node: Node) -> Any:
 def elementwise(_: Any, node: Node, operands: Sequence[Item]) -> Any:
     op: Any = node.op
     body = getattr(op, "body", None)
-    ufunc = op.ufunc if isinstance(getattr(op, "ufunc", None), np.ufunc) else None
+    ufunc = getattr(op, "ufunc", None)
+    if not isinstance(ufunc, np.ufunc) or getattr(np, ufunc.__name__, None) is not ufunc:
+        ufunc = None  # of somebody else: the body is what runs
+    work = 0
     if node.params or (body is None and ufunc is None):
         return NotImplemented
-    if ufunc is None and has_leaf(op.name) and node.spec.dtype.kind == "f":
+    if ufunc is None and _is_leaf(op) and node.spec.dtype.kind == "f":
         combine = functools.partial(_by_leaf, op.name, node.spec.dtype)
     elif ufunc is None:
-        combine = functools.partial(_composed, body, _meeting(node))
+        meeting = _meeting(node)
+        pairs = zip(operands, meeting, strict=True)
+        found = work_of(body, tuple(x.dtype if d is None else d for x, d in pairs))
+        if found is None:
+            return NotImplemented
+        work = found
+        combine = functools.partial(_composed, body, meeting)
     else:
         *loop, outer = loop_of(ufunc.__name__, tuple(map(_class_of, node.inputs)))
         if not all(map(is_supported, (*loop, outer))):
@@ -66,9 +76,13 @@ def elementwise(_: Any, node: Node, operands: Sequence[Item]) -> Any:
             combine = functools.partial(_direct, name, loop, outer)
         else:
             combine = functools.partial(_in_loop, body, loop)
-    return Item(
-        Map(op.name, combine, weight_of(op.name)), operands, node.spec.shape, node.spec.dtype, node
-    )
+    rule = Map(op.name, combine, weight_of(op.name) + work)
+    return Item(rule, operands, node.spec.shape, node.spec.dtype, node)
+
+
+def _is_leaf(op: Any) -> bool:
+    """Whether an operation is a leaf of ours, and not only called as one is."""
+    return has_leaf(op.name) and str(op.body.__module__).startswith("wengert.")
 
 
 def _by_leaf(name: str, dtype: Any, language: Any, *lanes: Any) -> Any:
@@ -98,7 +112,8 @@ def _meeting(node: Node) -> list[Any]:
     strong = [s for s in specs if not s.weak]
     if not strong or len(strong) == len(specs):
         return [None] * len(specs)
-    return [node.spec.dtype if s.weak else None for s in specs]
+    dtype = node.spec.dtype
+    return [(dtype if s.dtype.kind == "c" else part_of(dtype)) if s.weak else None for s in specs]
 
 
 def _composed(body: Any, dtypes: Sequence[Any], language: Any, *lanes: Any) -> Any:
