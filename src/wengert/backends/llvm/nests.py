@@ -18,7 +18,7 @@ import numpy as np
 from .access import load, store
 from .accumulators import BLOCK, UFUNC, accumulator, identity
 from .assembly import Function, Section
-from .dtypes import BOOL, I64
+from .dtypes import BOOL, I64, Dtype, in_register
 from .elements import Elements
 from .forms import ZERO, Affine, Length, is_one, offset_of, size_of, strides_of
 from .items import Item, Reduce
@@ -29,7 +29,6 @@ from .spaces import Axis, space_for
 from .walks import Walk, role_of
 
 _TWICE = 60  # up to this weight the last, partial step of a loop is written apart
-_I8 = np.dtype(np.int8)
 _SIGNATURE = [("ptr", "table"), ("i64", "lo"), ("i64", "hi"), ("i64", "part")]
 
 
@@ -74,7 +73,7 @@ class Nest(Elements):
 
     def text(self, name: str) -> str:
         """The function, under a name."""
-        return self.function.text().replace("@nest(", f"@{name}(", 1)
+        return named(self.function.text(), name)
 
     # ---- the loops -----------------------------------------------------------------------------
 
@@ -194,9 +193,12 @@ class Nest(Elements):
             left = start.value(f"sub i64 {stop}, {i}")
             callee = self.language.module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
             few = start.value(f"call i64 {callee}(i64 {left}, i64 {width})")
-            short = Lane(self.language, start, start.value(f"trunc i64 {few} to i8"), _I8, 1)
-            lanes = ", ".join(f"i8 {k}" for k in range(width))
-            every = Lane(self.language, None, f"<{lanes}>", _I8, width)
+            dtype = _counting(width)
+            kind = in_register(dtype)
+            cut = few if kind == "i64" else start.value(f"trunc i64 {few} to {kind}")
+            short = Lane(self.language, start, cut, dtype, 1)
+            lanes = ", ".join(f"{kind} {k}" for k in range(width))
+            every = Lane(self.language, None, f"<{lanes}>", dtype, width)
             self._mask = self.language.emit("icmp slt", BOOL, every, short)
 
     def _count(self, axis: Axis, inner: Section, i: str) -> Section:
@@ -356,7 +358,21 @@ class Nest(Elements):
         return tuple(ZERO if k in axes else f for k, f in enumerate(self.space.index))
 
 
-def extent_of(nest: Nest) -> Length:
+def _counting(width: int) -> Dtype:
+    """In what lanes are counted: so wide that their comparison fills a vector register.
+
+    LLVM 22 compares fewer bytes in a whole register and may forget to clear the flags of the rest,
+    which then are elements behind the end: eight bytes of truth values were written as sixteen.
+    """
+    return np.dtype(f"i{max(1, 16 // width)}")
+
+
+def named(text: str, name: str) -> str:
+    """The text of a nest under another name."""
+    return text.replace("@nest(", f"@{name}(", 1)
+
+
+def extent_of(nest: Any) -> Length:
     """How far the outermost loop goes."""
     rows = [n for n in nest.sweep.space[: nest.walk.rows] if not is_one(n)]
     if rows:
