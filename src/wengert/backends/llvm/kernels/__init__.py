@@ -2,9 +2,11 @@
 
     call.py            what a kernel is given, the functions of a program's steps, the registry
     pointers.py        addresses of BLAS, LAPACK, special functions, NumPy's sorting
+    transposing.py     rows and columns exchanged, in vectors
     fortran.py         calls of BLAS and LAPACK
     loops.py           sums of indices, elements, copies
     matrices.py        one product of matrices: BLAS, or vectors of our own
+    tiles.py           products of matrices that stay in a near cache, in registers
     letters.py         from index letters to products of matrices
     products.py        matmul, dot, einsum
     undefined.py       whether there is a NaN in an array

@@ -21,7 +21,7 @@ from ..dtypes import F16, F32, Dtype
 from . import fortran
 from .call import Array, Call, contiguous
 from .loops import copy, held, nest, place, read, size_of, write
-from .matrices import Axis, Matrix, multiply, takes
+from .matrices import Axis, Matrix, is_by_blas, multiply, takes
 
 
 class Word(NamedTuple):
@@ -145,7 +145,15 @@ def multiplied(
         if beta != 0:
             copy(call, s, result.array, arranged(c, order))
     lengths = [call.number(c.axis(x).length) for x in parts.batch]
-    if fortran.is_of_blas(dtype):
+    shapes = [
+        _matrix(call, s, w, "", (), rows, columns)
+        for w, rows, columns in (
+            (left, parts.rows, parts.shared),
+            (right, parts.shared, parts.columns),
+            (result, parts.rows, parts.columns),
+        )
+    ]
+    if is_by_blas(shapes[0], shapes[1], shapes[2], dtype):
         axes = [w.merged(g) for w, g in ((left, parts.rows), (right, parts.columns))]
         axes.append(left.merged(parts.shared))
         fortran.check_lengths(call, *[call.number(x.length) for x in axes if x is not None])

@@ -21,6 +21,7 @@ from ..dtypes import BOOL, Dtype, in_memory, part_of
 from ..lane import Lane, Pair
 from ..language import Language
 from .call import Array, Call
+from .transposing import transposer
 
 _TILE = 8  # elements each way: what is read across lies in eight lines of the cache
 
@@ -196,7 +197,12 @@ def copy(call: Call, s: Section, to: Array, of: Array, conjugate: bool = False) 
         far = next((k for k in reversed(axes) if k != near), None)
     outer = [k for k in axes if k not in (near, far)]
     rows = plain and near is not None and to.strides[near] == of.strides[near] == 1
-    function = _copier(call.language, to.dtype, of.dtype, conjugate, rows)
+    crossed = near is not None and far is not None and to.strides[near] == of.strides[far] == 1
+    if plain and crossed and to.dtype.itemsize in (4, 8) and not rows:
+        function = transposer(call.module, to.dtype.itemsize)
+    else:
+        crossed = False
+        function = _copier(call.language, to.dtype, of.dtype, conjugate, rows)
     with nest(s, [call.number(to.shape[k]) for k in outer]) as (inner, found):
         given = []
         for array in (to, of):
@@ -204,7 +210,11 @@ def copy(call: Call, s: Section, to: Array, of: Array, conjugate: bool = False) 
             for k, i in zip(outer, found, strict=True):
                 total = plus(inner, total, times(inner, i, call.number(array.strides[k])))
             given.append(f"ptr {offset(inner, array.pointer, total, array.dtype)}")
-        for axis in (far, near):
+        if crossed:
+            assert near is not None and far is not None
+            lengths = to.shape[far], to.shape[near], to.strides[far], of.strides[near]
+            given += [f"i64 {call.number(n)}" for n in lengths]
+        for axis in () if crossed else (far, near):
             sizes: tuple[Length, ...] = (1, 0, 0)
             if axis is not None:
                 sizes = to.shape[axis], to.strides[axis], of.strides[axis]

@@ -4,9 +4,10 @@
     Matrix     where a matrix begins, and its two axes
     multiply   c = alpha * a @ b + beta * c
 
-BLAS takes a matrix whose rows, or whose columns, lie side by side; what it sees of a matrix in
-NumPy's order is the transpose, so `c = a @ b` is asked for as `c.T = b.T @ a.T`.  Dtypes that BLAS
-does not know are multiplied in vectors, b rearranged so that a vector of its columns lies together.
+Where a factor stays in a near cache, loops of our own are faster (tiles.py).  BLAS takes a matrix
+whose rows, or whose columns, lie side by side; what it sees of a matrix in NumPy's order is the
+transpose, so `c = a @ b` is asked for as `c.T = b.T @ a.T`.  Dtypes that BLAS does not know are
+multiplied in vectors, b rearranged so that a vector of its columns lies together.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from .. import engine
 from ..assembly import Name, Section
 from ..dtypes import F16, F32, Dtype, in_memory, of_width
 from ..lane import Lane
-from . import fortran
+from . import fortran, tiles
 from .call import Call
 from .loops import larger, minus, nest, offset, plus, read, smaller, times, write
 
@@ -116,11 +117,27 @@ def multiply(
             call, s, b.transposed, at, a.pointer, c.columns, c.pointer, dtype, alpha, beta
         )
     else:
-        way = leading(c)
-        assert way is not None
-        if way[0] == "T":
-            a, b, c = b.transposed, a.transposed, c.transposed
-        _general(call, s, a, b, c, dtype, alpha, beta)
+        a, b, c = _in_numpy_order(a, b, c)
+        if tiles.serves(a, b, c, dtype):
+            tiles.multiply(call, s, a, b, c, dtype, alpha, beta)
+        else:
+            _general(call, s, a, b, c, dtype, alpha, beta)
+
+
+def is_by_blas(a: Matrix, b: Matrix, c: Matrix, dtype: Dtype) -> bool:
+    """Whether `multiply` calls BLAS."""
+    if not fortran.is_of_blas(dtype):
+        return False
+    if c.columns.length == 1 or c.rows.length == 1:
+        return True
+    return not tiles.serves(*_in_numpy_order(a, b, c), dtype)
+
+
+def _in_numpy_order(a: Matrix, b: Matrix, c: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """The same product, or that of the transposes, such that c's rows lie behind each other."""
+    way = leading(c)
+    assert way is not None
+    return (a, b, c) if way[0] == "N" else (b.transposed, a.transposed, c.transposed)
 
 
 def _general(

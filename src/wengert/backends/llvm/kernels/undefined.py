@@ -1,8 +1,8 @@
 """Undefined: whether there is a NaN in an array, in vectors.
 
-A product in which zeros are stronger than NaN is computed by BLAS as any other, and looked through
-once: where there is no NaN, it is right.  That is some hundredths of the time of the product; looked
-through element by element it was as long as the product itself.
+A product in which zeros are stronger than NaN is computed as any other, and looked through once:
+where there is no NaN, it is right.  That is some hundredths of the time of the product; looked
+through element by element it took nearly as long as the product itself.
 """
 
 from __future__ import annotations
