@@ -6,6 +6,8 @@ mixture; no line of the graph may be left to Python.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -165,15 +167,19 @@ def test_along_an_axis(dtype):
     for shape, axis in [((3, 7), 1), ((3, 7), 0), ((2, 3, 19), -2), ((5,), 0)]:
         x = draw(rng, shape, dtype)
         n = shape[axis]
-        p = rng.integers(-n, n, tuple(4 if k == axis % len(shape) else m for k, m in enumerate(shape)))
-        (found,) = native(lambda x, p: lookup("gather_along")(x, p, axis=axis), x, p)
+        p = rng.integers(
+            -n, n, tuple(4 if k == axis % len(shape) else m for k, m in enumerate(shape))
+        )
+        (found,) = native(functools.partial(lookup("gather_along"), axis=axis), x, p)
         np.testing.assert_array_equal(found, np.take_along_axis(x, p, axis))
         t = draw(rng, p.shape, dtype)
         params = {"axis": axis, "length": n}
-        (found,) = native(lambda t, p: lookup("scatter_along")(t, p, **params), t, p)
+        (found,) = native(functools.partial(lookup("scatter_along"), **params), t, p)
         np.testing.assert_array_equal(found, lookup("scatter_along").run(t, p, **params))
-        wide = p[tuple(slice(None) if k == axis % len(shape) else slice(0, 1) for k in range(p.ndim))]
-        (found,) = native(lambda x, p: lookup("gather_along")(x, p, axis=axis), x, wide)
+        wide = p[
+            tuple(slice(None) if k == axis % len(shape) else slice(0, 1) for k in range(p.ndim))
+        ]
+        (found,) = native(functools.partial(lookup("gather_along"), axis=axis), x, wide)
         np.testing.assert_array_equal(found, np.take_along_axis(x, wide, axis))
 
 
@@ -220,7 +226,9 @@ def test_positions_out_of_range_raise_numpys_error(bad, where):
         lambda x, i: wnp.take_along_axis(x, wnp.stack([i, i], axis=1), 0),
     ]
     for program in programs:
-        with pytest.raises(IndexError, match=f"index {bad} is out of bounds for axis 0 with size 5"):
+        with pytest.raises(
+            IndexError, match=f"index {bad} is out of bounds for axis 0 with size 5"
+        ):
             wg.jit(program)(x, i)
 
 

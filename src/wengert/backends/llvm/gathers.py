@@ -28,12 +28,12 @@ class Along(NamedTuple):
     """The position along an axis: an element of an index array.
 
     array : the index array.
-    index : where it is read.
+    where : its index, where it is read.
     length : of the axis.
     """
 
     array: Item
-    index: Index
+    where: Index
     length: Length
 
 
@@ -60,7 +60,7 @@ class Gather(Rule):
         base, form, alongs = self._where(item, index)
         return [
             Read(base, None, (), form),
-            *[Read(place.array, place.index) for place, _ in alongs],
+            *[Read(place.array, place.where) for place, _ in alongs],
         ]
 
     def _where(self, item: Item, index: Index) -> tuple[Item, Affine, list[tuple[Along, Length]]]:
@@ -81,7 +81,7 @@ class Gather(Rule):
         base, form, alongs = self._where(item, index)
         moved: Any = None
         for place, stride in alongs:
-            lane = at.read(place.array, place.index, mask)
+            lane = at.read(place.array, place.where, mask)
             lane = at.position(lane, place.length, mask)
             if not is_one(stride):
                 lane = lane * at.lane_of(Affine(stride, ()))
@@ -93,10 +93,10 @@ class Gather(Rule):
 
 
 def known(place: Place) -> Place:
-    """A place as a form, where the positions count from the start in equal steps, inside the axis."""
+    """A place as a form, where positions are known to go in equal steps, inside the axis."""
     if not isinstance(place, Along) or type(place.length) is not int:
         return place
-    item, index = place.array, place.index
+    item, index = place.array, place.where
     while isinstance(item.rule, View) and isinstance(index, tuple):
         index = item.rule.placed(item, index)
         (item,) = item.operands

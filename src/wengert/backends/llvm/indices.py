@@ -7,6 +7,7 @@ are chosen, and by what:
     Part      a slice, one position, or an index array, for one axis
     Chosen    all of them, and the shape of the result
     chosen    an index taken apart
+    moves_of  along which axes `roll` moves, and how far
 
 NumPy's rule for the axes of index arrays: they stand where the first array stood, or first of all
 if something stands between arrays; whole numbers count as arrays where there are some.
@@ -121,3 +122,16 @@ def together(shapes: Sequence[tuple[Length, ...]]) -> tuple[Length, ...]:
         for k, n in enumerate(shape, depth - len(shape)):
             found[k] = n if is_one(found[k]) else found[k]
     return tuple(found)
+
+
+def moves_of(shift: Any, axis: Any) -> list[tuple[int, int]] | None:
+    """Axes, and how far along each, broadcast as NumPy does; None if that is not known."""
+    shifts = shift if isinstance(shift, tuple) else (shift,)
+    axes = (0,) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    if not all(type(n) is int for n in shifts):
+        return None
+    longest = max(len(shifts), len(axes))
+    if {len(shifts), len(axes)} - {1, longest}:
+        return None
+    shifts, axes = [x * longest if len(x) == 1 else x for x in (shifts, axes)]
+    return list(zip(axes, shifts, strict=True))

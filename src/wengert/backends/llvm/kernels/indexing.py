@@ -19,10 +19,20 @@ from ..access import load, store
 from ..assembly import Function, Name, Section
 from ..dtypes import I64, Dtype, part_of
 from ..indices import Chosen, chosen
-from ..lane import Lane
 from ..language import Language
 from .call import Array, Call, kernel
-from .loops import clear, copy, kind_of, minus, nest, offset, place, plus, read, size_of, times, write
+from .loops import (
+    clear,
+    copy,
+    minus,
+    nest,
+    offset,
+    plus,
+    read,
+    size_of,
+    times,
+    write,
+)
 
 _BYTES = 64  # written at a time
 
@@ -36,7 +46,7 @@ class Axis(NamedTuple):
 
 
 class Along(NamedTuple):
-    """An index array: its steps for each loop, and the length and stride of the axis it points into."""
+    """An index array: its steps for each loop; length and stride of the axis it points into."""
 
     array: Array
     steps: tuple[Length, ...]
@@ -216,7 +226,9 @@ def _row(
     with nest(s, [count]) as (inner, (i,)):
         target = offset(inner, to[0], times(inner, i, call.number(row.step)), to[1])
         source = offset(inner, of[0], times(inner, i, call.number(row.value_step)), of[1])
-        _element(call.language, inner, (target, to[1]), read(call.language, inner, source, of[1]), adds)
+        _element(
+            call.language, inner, (target, to[1]), read(call.language, inner, source, of[1]), adds
+        )
 
 
 def _element(

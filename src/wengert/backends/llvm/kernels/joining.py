@@ -15,6 +15,7 @@ from typing import Any
 
 from ....core.dims import Length
 from ..assembly import Name, Section
+from ..indices import moves_of
 from .call import Array, Call, kernel
 from .loops import copy, larger, minus, nest, offset, place, read, times, write
 
@@ -48,12 +49,14 @@ def _copy_all(
         pointers = [x.pointer for x, _ in group]
         s = call.section
         table = call.function.slot(f"[{len(pointers)} x ptr]", 8)
-        for k, pointer in enumerate(pointers):
-            cell = s.value(f"getelementptr ptr, ptr {table}, i64 {k}")
+        for n, pointer in enumerate(pointers):
+            cell = s.value(f"getelementptr ptr, ptr {table}, i64 {n}")
             s.write(f"store ptr {pointer}, ptr {cell}")
         first = offset(s, z.pointer, call.number(start * stride), z.dtype)
         with s.loop("0", str(len(pointers))) as (t, k):
-            pointer = t.value(f"load ptr, ptr {t.value(f'getelementptr ptr, ptr {table}, i64 {k}')}")
+            pointer = t.value(
+                f"load ptr, ptr {t.value(f'getelementptr ptr, ptr {table}, i64 {k}')}"
+            )
             distance = times(t, k, call.number(length * stride))
             target = Array(offset(t, first, distance, z.dtype), shape, tuple(strides), z.dtype)
             copy(call, t, target, Array(pointer, shape, steps, dtype))
@@ -61,25 +64,19 @@ def _copy_all(
 
 
 def _is_of_numbers(node: Any) -> bool:
-    """Whether the shifts are plain numbers, as many as axes or one for all."""
+    """Whether it is known how far it moves, and along which axes of the array as it is."""
     shift, axis = node.params["shift"], node.params.get("axis")
-    shifts = shift if isinstance(shift, tuple) else (shift,)
-    axes = axis if isinstance(axis, tuple) else (axis,)
-    if axis is None and node.spec.ndim != 1:
-        return False
-    return all(type(n) is int for n in shifts) and len(shifts) in (1, len(axes))
+    return moves_of(shift, axis) is not None and (axis is not None or node.spec.ndim == 1)
 
 
 @kernel("roll", strided=True, serves=_is_of_numbers)
 def roll(call: Call) -> None:
     """Each element from where it was."""
     (x,), (z,) = call.operands, call.results
-    shift, axis = call.params["shift"], call.params.get("axis")
-    axes = (0,) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
-    shifts = shifts * len(axes) if len(shifts) == 1 else shifts
+    moves = moves_of(call.params["shift"], call.params.get("axis"))
+    assert moves is not None
     by: dict[int, int] = {}
-    for a, n in zip(axes, shifts, strict=True):
+    for a, n in moves:
         k = a % len(x.shape)
         by[k] = by.get(k, 0) + n
     s = call.section

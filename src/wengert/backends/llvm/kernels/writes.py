@@ -7,9 +7,12 @@ and places; slices one after the other, as in indexing.py.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 from ..assembly import Name
+from ..dtypes import BOOL
+from ..lane import Lane
 from .call import Array, Call, kernel
 from .indexing import at_index
 from .loops import clear, copy, offset, read, size_of, write
@@ -34,7 +37,7 @@ def writes(call: Call) -> None:
             for value, index, adds, _ in some:
                 at_index(call, z, value, (), index, adds)
         else:
-            _singles(call, z, [v for v, *_ in some], [p for *_, p in some], some[0][2])
+            _singles(call, z, *zip(*[(v, p, adds) for v, _, adds, p in some], strict=True))
 
 
 def _place(index: Any, z: Array) -> int | None:
@@ -42,36 +45,47 @@ def _place(index: Any, z: Array) -> int | None:
     entries = index if isinstance(index, tuple) else (index,)
     if len(entries) != len(z.shape) or not all(type(i) is int for i in entries):
         return None
-    return sum(
-        (i % n) * stride for i, n, stride in zip(entries, z.shape, z.strides, strict=True)
-    )
+    total = 0
+    for i, n, stride in zip(entries, z.shape, z.strides, strict=True):
+        total += i % n * stride
+    return total
 
 
 def _kind(line: Any) -> Any:
     """What writes have in common that are made in one loop; None for slices."""
-    value, _, adds, place = line
-    return None if place is None or value.shape else (value.dtype, adds)
+    value, _, _, place = line
+    return None if place is None or value.shape else value.dtype.str  # dtypes equal None
 
 
 def _singles(
-    call: Call, z: Array, values: list[Array], places: list[int], adds: bool
+    call: Call, z: Array, values: Sequence[Array], places: Sequence[int], adds: Sequence[bool]
 ) -> None:
-    """Single elements, in a loop."""
+    """Single elements, in a loop; each replaces what was there, or is added to it."""
     s, n = call.section, len(values)
     pointers = call.function.slot(f"[{n} x ptr]", 8)
-    for k, value in enumerate(values):
-        cell = s.value(f"getelementptr ptr, ptr {pointers}, i64 {k}")
+    for m, value in enumerate(values):
+        cell = s.value(f"getelementptr ptr, ptr {pointers}, i64 {m}")
         s.write(f"store ptr {value.pointer}, ptr {cell}")
-    title = f"{call.function.name}.places{call.function.number()}"
-    listed = ", ".join(f"i64 {p}" for p in places)
-    table = call.module.constant(title, f"[{n} x i64]", f"[{listed}]")
+    offsets = _table(call, "places", "i64", places)
+    flags = _table(call, "adds", "i1", [str(a).lower() for a in adds]) if len({*adds}) > 1 else ""
     with s.loop("0", str(n)) as (t, k):
         source = _entry(t, pointers, "ptr", k)
-        target = offset(t, z.pointer, _entry(t, table, "i64", k), z.dtype)
+        target = offset(t, z.pointer, _entry(t, offsets, "i64", k), z.dtype)
         new = call.language.cast(read(call.language, t, source, values[0].dtype), z.dtype)
-        if adds:
-            new = call.language.cast(read(call.language, t, target, z.dtype) + new, z.dtype)
+        if any(adds):
+            total = call.language.cast(read(call.language, t, target, z.dtype) + new, z.dtype)
+            if flags:
+                adding = Lane(call.language, t, _entry(t, flags, "i1", k), BOOL, 1)
+                total = call.language.where(adding, total, new)
+            new = total
         write(t, target, new)
+
+
+def _table(call: Call, what: str, kind: str, values: Sequence[object]) -> Name:
+    """Constants of the module."""
+    title = f"{call.function.name}.{what}{call.function.number()}"
+    listed = ", ".join(f"{kind} {v}" for v in values)
+    return call.module.constant(title, f"[{len(values)} x {kind}]", f"[{listed}]")
 
 
 def _entry(s: Any, table: Name, kind: str, k: Name) -> Name:

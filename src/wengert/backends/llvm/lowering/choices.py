@@ -11,6 +11,7 @@ from typing import Any
 
 from ....core.node import Node
 from ..forms import ZERO, Affine, Length, is_one
+from ..indices import moves_of
 from ..items import Condition, Item, Select, number
 from .registry import lowers
 from .views import flattened, reshaped
@@ -72,11 +73,10 @@ def _roll(_: Any, node: Node, operands: Sequence[Item]) -> Any:
     shift, axis = node.params["shift"], node.params.get("axis")
     if axis is None:
         x = flattened(x)
-    axes = (0,) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
-    if len(shifts) != len(axes) or not all(isinstance(n, int) for n in shifts):
+    moves = moves_of(shift, axis)
+    if moves is None:
         return NotImplemented
-    for a, by in zip(axes, shifts, strict=True):
+    for a, by in moves:
         n = x.shape[a % len(x.shape)]
         if type(n) is not int:
             return NotImplemented

@@ -35,9 +35,9 @@ def _is_empty(shape: Sequence[Length]) -> bool:
 @lowers("getitem")
 def _getitem(_: Any, node: Node, operands: Sequence[Any]) -> Any:
     if isinstance(operands[0], Writes):
-        found = _read_back(node, *operands)
-        if found is not None:
-            return found
+        element = _read_back(node, *operands)
+        if element is not None:
+            return element
     x, *arrays = operands = [settled(x) for x in operands]
     if any(a.dtype.kind not in "iu" for a in arrays):
         return NotImplemented
@@ -57,9 +57,7 @@ def _getitem(_: Any, node: Node, operands: Sequence[Any]) -> Any:
         return [
             _sliced(p, index)
             if p.operand is None
-            else known(
-                Along(arrays[p.operand], aligned(own, arrays[p.operand].shape, inside), n)
-            )
+            else known(Along(arrays[p.operand], aligned(own, arrays[p.operand].shape, inside), n))
             for p, n in zip(found.parts, x.shape, strict=True)
         ]
 
@@ -176,9 +174,7 @@ def _written(node: Node, x: Item, v: Item, found: Chosen, operands: Sequence[Ite
     return Item(Select(node.op.name, choices), (v, x), node.spec.shape, node.spec.dtype, node)
 
 
-def _inverse(
-    found: Chosen, index: Any
-) -> tuple[tuple[Affine, ...], tuple[Condition, ...]]:
+def _inverse(found: Chosen, index: Any) -> tuple[tuple[Affine, ...], tuple[Condition, ...]]:
     """Where in what was chosen an element of the whole is, and when it is there."""
     place: list[Affine] = [ZERO] * len(found.shape)
     conditions = []

@@ -1,8 +1,8 @@
 """Rounding: to decimals, and a floating-point number taken apart into two.
 
-    round           multiplied by a power of ten, rounded to a whole number, divided: as NumPy does
-    modf            the fraction and the whole part
-    frexp           mantissa and exponent, read off the bits
+round           multiplied by a power of ten, rounded to a whole number, divided: as NumPy does
+modf            the fraction and the whole part
+frexp           mantissa and exponent, read off the bits
 """
 
 from __future__ import annotations
@@ -72,9 +72,7 @@ def _fraction(s: Any, v: Any) -> Any:
 
 @lowers("frexp")
 def _frexp(_: Any, node: Node, operands: Sequence[Item]) -> Any:
-    return _two(
-        node, operands[0], lambda s, v: _mantissa(s, v)[0], lambda s, v: _mantissa(s, v)[1]
-    )
+    return _two(node, operands[0], lambda s, v: _mantissa(s, v)[0], lambda s, v: _mantissa(s, v)[1])
 
 
 def _mantissa(s: Any, x: Any) -> tuple[Any, Any]:

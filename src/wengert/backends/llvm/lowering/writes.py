@@ -15,7 +15,6 @@ many are one step, which copies the array once (kernels/writes.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 from ....core.node import Node
@@ -28,6 +27,26 @@ from .registry import Waiting, settled, step
 _FEW = 6  # writes that are made as choices
 
 Position = tuple[int, ...]
+
+
+class Operand:
+    """An operand of a line that is none of the graph's: its spec."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+
+
+class Line:
+    """Many lines of the graph as one, as a kernel sees it; `last` is the one that it ends with."""
+
+    class op:
+        """What it does."""
+
+        name, kind, effect = "writes", "indexing", False
+
+    def __init__(self, last: Node, params: dict[str, Any], inputs: Sequence[Operand]) -> None:
+        self.last, self.params, self.inputs = last, params, tuple(inputs)
+        self.spec, self.where, self.name = last.spec, last.where, last.name
 
 
 class Writes(Waiting):
@@ -96,17 +115,10 @@ def _made(node: Node, chain: Sequence[Writes]) -> Item:
     first = chain[0].before
     base = None if first is None else settled(first)
     operands = [*([] if base is None else [base]), *[w.value for w in chain]]
-    spec = Spec(node.spec.shape, node.spec.dtype)
-    line = SimpleNamespace(
-        op=SimpleNamespace(name="writes"),
-        params={
-            "from_zero": base is None,
-            "writes": tuple((w.index, w.adds) for w in chain),
-        },
-        inputs=[SimpleNamespace(spec=Spec(x.shape, x.dtype)) for x in operands],
-        spec=spec,
-    )
-    item: Item = step(line, operands)  # type: ignore[arg-type]
+    params = {"from_zero": base is None, "writes": tuple((w.index, w.adds) for w in chain)}
+    line: Any = Line(node, params, [Operand(Spec(x.shape, x.dtype)) for x in operands])
+    item: Item = step(line, operands)
+    item.node = node
     return item
 
 
@@ -128,7 +140,9 @@ def read_back(x: Writes, position: Position, node: Node) -> Item | None:
         return _sum(None, added, node)
     place = tuple(Affine(n, ()) for n in position)
     whole = settled(here)
-    return _sum(Item(View("getitem", lambda _: place), (whole,), (), whole.dtype, node), added, node)
+    return _sum(
+        Item(View("getitem", lambda _: place), (whole,), (), whole.dtype, node), added, node
+    )
 
 
 def _one(value: Item, node: Node) -> Item:
