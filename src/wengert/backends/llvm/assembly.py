@@ -16,7 +16,7 @@ Text, because making LLVM's objects in Python costs ten times as much as writing
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 Name = str  # of a value, "%v7", or a constant, "3"
@@ -62,13 +62,18 @@ class Section:
         self.pieces.append(section)
         return section
 
-    def lines(self) -> Iterator[str]:
+    def lines(self) -> list[str]:
         """All its text, in order."""
+        found: list[str] = []
+        self._gather(found)
+        return found
+
+    def _gather(self, found: list[str]) -> None:
         for piece in self.pieces:
             if type(piece) is str:
-                yield piece
+                found.append(piece)
             else:
-                yield from piece.lines()  # type: ignore[union-attr]
+                piece._gather(found)  # type: ignore[union-attr]
 
     # ---- control -------------------------------------------------------------------------------
 
@@ -158,15 +163,23 @@ class Function:
 
     def text(self) -> str:
         """The whole definition."""
-        lines: Iterable[str] = self.body.lines()
+        lines = self.body.lines()
         return "\n".join([self._opening, "entry:", *self._slots, *lines, "}"])
 
 
 class Module:
-    """Functions, constants and declarations, each written once under its name."""
+    """Functions, constants and declarations, each written once under its name.
+
+    Attributes
+    ----------
+    parts : dict of str to str
+    symbols : dict of str to int
+        Addresses of the special functions from outside that it declares.
+    """
 
     def __init__(self) -> None:
         self.parts: dict[str, str] = {}
+        self.symbols: dict[str, int] = {}
         self._calls = 0
 
     def __contains__(self, name: str) -> bool:

@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .accumulators import accumulator
+from .alike import Written
 from .assembly import Section
 from .forms import Length, size_of
 from .items import Item
 from .kernels.loops import kind_of, read, write
-from .nests import Nest, extent_of
+from .nests import extent_of
 
 if TYPE_CHECKING:
     from .program import Program
@@ -31,12 +32,12 @@ class Walking:
     program : Program
     body : Section
         Of the kernel.
-    nest : Nest
+    nest : Written
     name : str
         Of its function.
     """
 
-    def __init__(self, program: Program, body: Section, nest: Nest, name: str) -> None:
+    def __init__(self, program: Program, body: Section, nest: Written, name: str) -> None:
         self.program, self.body, self.nest, self.name = program, body, nest, name
 
     def write(self) -> None:
@@ -127,7 +128,7 @@ def _is_place(item: Item) -> bool:
     return item.rule.monoid.startswith("arg")  # type: ignore[attr-defined,no-any-return]
 
 
-def work_of(nest: Nest) -> Length:
+def work_of(nest: Written) -> Length:
     """The work of one step of the outermost loop."""
     total: Length = 0
     for sweep, space in zip(nest.walk.sweeps, nest.spaces, strict=True):

@@ -10,7 +10,6 @@ place is used again when what it held is no longer needed.
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from ...core.dims import Dim, Length, names_in
 from ...core.graph import Graph
 from ...core.spec import Spec
 from . import engine
+from .alike import Alike, Written
 from .assembly import Function, Module, Section
 from .dtypes import I64
 from .entry import entry_text
@@ -30,7 +30,7 @@ from .lane import Lane
 from .language import Language
 from .lowering.leaves import stride_names
 from .lowering.registry import specs_of
-from .nests import Nest
+from .nests import Nest, named
 from .parallel import Walking
 from .plan import Plan, owner_of
 from .port import Port
@@ -112,7 +112,7 @@ class Program:
         self.callbacks = Islands(graph, self.sizes, self.size_slots)
         self.long: Length = 0
         self._needs_runtime = False
-        self.nests: list[tuple[Nest, str]] = []
+        self.nests: list[tuple[Written, str]] = []
         self._nest_names: dict[str, str] = {}
         self._write()
         if self.islands:
@@ -134,6 +134,11 @@ class Program:
         return self.module.text(engine.heading())
 
     @property
+    def calls_specials(self) -> bool:
+        """Whether it calls special functions of SciPy's, which may set a Python exception."""
+        return bool(self.module.symbols)
+
+    @property
     def assembly(self) -> str:
         """The machine's instructions."""
         return engine.assembly_of(self.text)
@@ -151,7 +156,7 @@ class Program:
     @property
     def symbols(self) -> dict[str, int]:
         """Addresses of what it needs from outside."""
-        return {**self.steps.symbols, **(symbols() if self._needs_runtime else {})}
+        return {**self.steps.symbols, **self.module.symbols, **(symbols() if self._needs_runtime else {})}
 
     def runtime(self, name: str, result: str, arguments: Sequence[str]) -> str:
         """A function of the runtime, as ``@name``."""
@@ -186,6 +191,8 @@ class Program:
         self._lanes: dict[Any, Any] = {}
         self._island_slot = -1
         self._place_all()
+        self._stored = set(self.plan.stored)
+        self._alike = Alike(self._stored, self._new_nest)
         for stage in self.plan.stages:
             if isinstance(stage, Walk):
                 self._run_walk(body, stage)
@@ -289,20 +296,22 @@ class Program:
     # ---- stages ----------------------------------------------------------------------------------
 
     def _run_walk(self, body: Section, walk: Walk) -> None:
-        stored = set(self.plan.stored)
-        nest = Nest(self.language, walk, stored, engine.vector_bytes())
+        nest = self._alike.written(walk)
+        self.nests.append((nest, nest.name))
+        self._needs_runtime |= nest.needs_runtime
+        Walking(self, body, nest, nest.name).write()
+
+    def _new_nest(self, walk: Walk) -> tuple[Nest, str]:
+        nest = Nest(self.language, walk, self._stored, engine.vector_bytes())
         self.language.home = self._head
         text = nest.text("nest")
-        key = hashlib.sha256(text.encode()).hexdigest()
-        name = self._nest_names.get(key)
+        name = self._nest_names.get(text)
         if name is None:
-            name = self._nest_names[key] = f"nest{len(self._nest_names)}"
-            self.module.parts[name] = nest.text(name)
-        self.nests.append((nest, name))
-        self._needs_runtime |= nest.needs_runtime
-        Walking(self, body, nest, name).write()
+            name = self._nest_names[text] = f"nest{len(self._nest_names)}"
+            self.module.parts[name] = named(text, name)
+        return nest, name
 
-    def table(self, body: Section, nest: Nest, instead: Mapping[Any, str]) -> str:
+    def table(self, body: Section, nest: Written, instead: Mapping[Any, str]) -> str:
         """What a nest is given: addresses and sizes; `instead` has others for some items."""
         table = self.function.slot(f"[{len(nest.table) + 1} x i64]", 8)
         body.write(f"store i64 0, ptr {table}")
@@ -314,7 +323,7 @@ class Program:
                 body.write(f"store ptr {instead.get(entry) or self.pointer(entry)}, ptr {place}")
         return table
 
-    def check(self, body: Section, nest: Nest, table: str) -> None:
+    def check(self, body: Section, nest: Written, table: str) -> None:
         """Leave if a nest has failed."""
         if nest.may_fail:
             self._leave_if_not_zero(body, body.value(f"load i64, ptr {table}"))
