@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ...core.scalar import ARRAYS, BINARY_LEAVES, UNARY_LEAVES
-from . import complexes, integers
+from . import complexes, engine, integers
 from .assembly import Module, Section
 from .dtypes import BOOL, F16, F32, Dtype, in_register, literal, of_width, part_of, suffix
 from .lane import Lane, Pair
@@ -79,11 +79,14 @@ class Language:
     ----------
     home : Section or None
         Where what depends on constants only is computed.
+    reader : tuple or None
+        Who reads an expression, and under which mask; it knows the lanes that exist (elements.py).
     """
 
     def __init__(self, module: Module) -> None:
         self.module = module
         self.home: Section | None = None
+        self.reader: tuple[Any, Any] | None = None
         self.calls: dict[Any, str] = {}  # of leaves that give several results
 
     # ---- constants and conversions -------------------------------------------------------------
@@ -208,6 +211,47 @@ class Language:
         x, y, z = [self.cast(v, dtype) for v in (x, y, z)]
         return self.intrinsic("fma", dtype, x, y, z)
 
+    def times_power(self, x: Lane, n: Lane) -> Lane | None:
+        """x * 2**n for a whole n, rounded once, where the processor has an instruction for it."""
+        size = x.dtype.itemsize
+        (x, n), section, width = self.together(x, n)
+        lanes = 64 // size
+        if not engine.has("avx512f") or width % lanes:
+            return None
+        kind = of_width(in_register(x.dtype), lanes)
+        letters = "pd" if size == 8 else "ps"
+        callee = self.module.declare(
+            f"llvm.x86.avx512.mask.scalef.{letters}.512", kind, [kind] * 3 + [f"i{lanes}", "i32"]
+        )
+
+        def piece(v: Lane, k: int) -> str:
+            if width == lanes:
+                return v.name
+            picked = ", ".join(f"i32 {lanes * k + j}" for j in range(lanes))
+            return section.value(
+                f"shufflevector {v.kind} {v.name}, {v.kind} poison, <{lanes} x i32> <{picked}>"
+            )
+
+        found = [
+            section.value(
+                f"call {kind} {callee}({kind} {piece(x, k)}, {kind} {piece(n, k)}, "
+                f"{kind} zeroinitializer, i{lanes} -1, i32 4)"
+            )
+            for k in range(width // lanes)
+        ]
+        held = lanes
+        while len(found) > 1:  # halves put together
+            every = ", ".join(f"i32 {j}" for j in range(2 * held))
+            old = of_width(in_register(x.dtype), held)
+            found = [
+                section.value(
+                    f"shufflevector {old} {a}, {old} {b}, <{2 * held} x i32> <{every}>"
+                )
+                for a, b in zip(found[::2], found[1::2], strict=True)
+            ]
+            held *= 2
+        return Lane(self, section, found[0], x.dtype, width)
+
     def shifted(self, word: str, x: Lane, by: Any) -> Lane:
         """Bits moved: ``shl``, ``ashr`` or ``lshr``; the distance has to be below the size."""
         return self.emit(word, x.dtype, x, self.cast(by, x.dtype))
@@ -252,6 +296,12 @@ class Language:
         if leaf in BINARY_LEAVES:
             return functools.partial(self.binary, _UFUNC.get(leaf, leaf))
         raise AttributeError(f"the scalar language has no leaf {leaf!r}")
+
+    def special(self, name: str, *operands: Any) -> Any:
+        """A function of scipy.special."""
+        from . import specials  # they are written in this language
+
+        return specials.call(self, name, operands)
 
     def where(self, condition: Any, x: Any, y: Any) -> Any:
         """x where the condition holds, else y."""

@@ -31,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .. import engine
 from ..assembly import Function, Module
 from ..dtypes import Dtype, in_register, of_width, suffix
 from ..lane import Lane
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 # For a name the function, the names it serves together, and which of them this is; -1 if alone.
 _LEAVES: dict[str, tuple[Callable[..., Any], tuple[str, ...], int]] = {}
-_TEXTS: dict[str, dict[str, str]] = {}  # for a function's name the parts of a module it needs
+_TEXTS: dict[tuple[str, str], dict[str, str]] = {}  # for a function's name the parts of a module it needs
 
 # How a leaf's function is marked; the program says what `leaf` means (see Module.attributes).
 ATTRIBUTES = "#0"
@@ -108,7 +109,8 @@ def _several(result: str, names: Sequence[str]) -> str:
 def _parts_of(
     full: str, name: str, outer: Dtype, dtypes: Sequence[Dtype], width: int
 ) -> dict[str, str]:
-    if full not in _TEXTS:
+    key = full, engine.features()  # leaves may use instructions that not all processors have
+    if key not in _TEXTS:
         make, names, position = _LEAVES[name]
         module = Module()
         s = _language(module)
@@ -131,8 +133,8 @@ def _parts_of(
                 )
             function.body.write(f"ret {several} {whole}")
         module.add(function)
-        _TEXTS[full] = module.parts
-    return _TEXTS[full]
+        _TEXTS[key] = module.parts
+    return _TEXTS[key]
 
 
 def _language(module: Module) -> Language:

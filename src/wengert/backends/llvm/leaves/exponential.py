@@ -76,8 +76,11 @@ def clipped(s: Any, x: Any, low: float, high: float) -> Any:
     return s.where(s.less(x, low), low, x)
 
 
-def times_power(s: Any, y: Any, bits: Any) -> Any:
-    """y * 2**n, for the bits of `rounded`."""
+def times_power(s: Any, y: Any, n: Any, bits: Any) -> Any:
+    """y * 2**n, for the whole number of `rounded` and its bits."""
+    found = s.times_power(y, n)
+    if found is not None:
+        return found
     mantissa = _MANTISSA[y.dtype.itemsize]
     half = s.shifted("lshr", bits, 1)
     first, second = half << mantissa, (bits - half) << mantissa
@@ -104,7 +107,7 @@ def exp(s: Any, x: Any) -> Any:
     n, bits = rounded(s, x, 1.0 / math.log(2.0))
     r, rest = _less_multiples(s, x, n)
     y = 1.0 + (r + s.fma(r * r, polynomial(s, r, _EXP), rest))
-    return times_power(s, y, bits)
+    return times_power(s, y, n, bits)
 
 
 @leaf("exp2")
@@ -112,7 +115,7 @@ def exp2(s: Any, x: Any) -> Any:
     """2**x."""
     x = clipped(s, x, *((-1076.0, 1025.0) if x.dtype.itemsize == 8 else (-151.0, 129.0)))
     n, bits = rounded(s, x, 1.0)
-    return times_power(s, power_of_two(s, x - n), bits)
+    return times_power(s, power_of_two(s, x - n), n, bits)
 
 
 @leaf("expm1")

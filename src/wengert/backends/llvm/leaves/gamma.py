@@ -155,9 +155,10 @@ def gamma(s: Any, x: Any) -> Any:
     e, rest = s.where(mirrored, -e, e), s.where(mirrored, -rest, rest)
     e = clipped(s, e, -1140.0, 1030.0)
     whole, bits = rounded(s, e, 1.0)
-    bits = bits + s.where(mirrored, s.cast(64, bits.dtype), 0)
     r = clipped(s, e - whole, -1.0, 1.0) + rest
-    power = times_power(s, power_of_two(s, r), bits)
+    bits = bits + s.where(mirrored, s.cast(64, bits.dtype), 0)
+    whole = whole + s.where(mirrored, 64.0, 0.0)
+    power = times_power(s, power_of_two(s, r), whole, bits)
     far = s.where(mirrored, steep * power * 2.0**-64, power)
     found = s.where(s.less(size, _FAR), close, far)
     pole = s.logical_and(s.less(x, 0.0), s.equal(s.floor(x), x))

@@ -116,7 +116,7 @@ def _decaying(s: Language, a: Lane) -> Any:
     r = s.fma(n, second * 0.5, s.fma(n, first * 0.5, a))
     whole = (1.0, 1.0, *_EXPONENTIAL[size])
     near = horner(s, r, [c * (-2.0) ** k for k, c in enumerate(whole)])
-    return times_power(s, near, bits)
+    return times_power(s, near, n, bits)
 
 
 @leaf("sinh")

@@ -118,7 +118,7 @@ def _magnitude(s: Any, x: Any, y: Any) -> Any:
     rest = s.fma(y, low, s.fma(y, high, -e))
     n, bits = rounded(s, clipped(s, e, -1080.0, 1030.0), 1.0)
     r = clipped(s, e - n, -1.0, 1.0) + clipped(s, rest, -1.0, 1.0)
-    return times_power(s, power_of_two(s, r), bits)
+    return times_power(s, power_of_two(s, r), n, bits)
 
 
 def _short_magnitude(s: Any, x: Any, y: Any) -> Any:
