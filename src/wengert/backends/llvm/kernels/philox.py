@@ -2,11 +2,11 @@
 
 The generator is Philox 4x64 with ten rounds: J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw,
 "Parallel random numbers: as easy as 1, 2, 3", SC11 (2011).  Four words of 64 bits come from a
-counter of four words and a key of two; the state of wengert's streams (ops/random.py) is the key and
+counter of four words and a key of two; the state of a stream (ops/random.py) is the key and
 the second word of the counter, the first counts blocks, and the block before the first is never
 used, as NumPy does it.
 
-    block       four words of one block
+    block       four words of one block, or of several side by side in the lanes of vectors
     Bits        the words of a state one after the other, for functions that ask for them: memory
                 that holds where it is, and NumPy's table of functions that go on (bitgen_t, in its
                 C header numpy/random/bitgen.h)
@@ -20,42 +20,88 @@ from ..assembly import Function, Module, Name, Section
 from .call import Call
 
 _ROUNDS = 10
-_FACTORS = "15197193596820024467", "14581110107779764567"  # 0xD2E7470EE14C6C93, 0xCA5A826395121157
-_STEPS = "11400714819323198485", "13503953896175478587"  # 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B
+_FACTORS = 0xD2E7470EE14C6C93, 0xCA5A826395121157
+_STEPS = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B
 
 # Where the memory of `Bits` has what, in words.
 _WORDS, _USED, _COUNTER, _POSITION, _KEY, _SPARE, _HAS_SPARE, _SIZE = 0, 4, 5, 6, 7, 9, 10, 11
 _FRACTION = "0x3CA0000000000000"  # 2**-53
 
 
-def block(s: Section, counter: Name, position: Name, key: Sequence[Name]) -> list[Name]:
-    """The four words of a block: i64, of i64.
+def schedule(s: Section, key: Sequence[Name], lanes: int = 1) -> list[list[Name]]:
+    """The keys of all rounds, each as often as there are lanes."""
+    keys, found = list(key), []
+    for turn in range(_ROUNDS):
+        if turn:
+            keys = [s.value(f"add i64 {k}, {step}") for k, step in zip(keys, _STEPS, strict=True)]
+        found.append([spread(s, k, lanes) for k in keys])
+    return found
+
+
+def spread(s: Section, x: Name, lanes: int) -> Name:
+    """An i64 in all lanes of a vector."""
+    if lanes == 1:
+        return x
+    kind = f"<{lanes} x i64>"
+    first = s.value(f"insertelement {kind} poison, i64 {x}, i64 0")
+    zeros = f"<{lanes} x i32> zeroinitializer"
+    return s.value(f"shufflevector {kind} {first}, {kind} poison, {zeros}")
+
+
+def block(
+    s: Section, counter: Name, position: Name, keys: Sequence[Sequence[Name]], lanes: int = 1
+) -> list[Name]:
+    """The four words of a block, or of several side by side: i64, or vectors of them.
 
     Parameters
     ----------
     counter, position : Name
         The first two words of the counter; the others are zero.
-    key : two of Name
+    keys : sequence
+        As `schedule` gives them.
     """
-    state, keys = [counter, position, "0", "0"], list(key)
-    for turn in range(_ROUNDS):
-        if turn:
-            keys = [s.value(f"add i64 {k}, {step}") for k, step in zip(keys, _STEPS, strict=True)]
-        (high0, low0), (high1, low1) = (_product(s, state[2 * k], _FACTORS[k]) for k in range(2))
+    kind = "i64" if lanes == 1 else f"<{lanes} x i64>"
+    multiply = _product if lanes == 1 else _product_of_halves
+    state = [counter, position, *([_literal(0, lanes)] * 2)]
+    for now in keys:
+        (high0, low0), (high1, low1) = (
+            multiply(s, state[2 * k], _FACTORS[k], lanes) for k in range(2)
+        )
         mixed = [
-            s.value(f"xor i64 {s.value(f'xor i64 {high}, {word}')}, {k}")
-            for high, word, k in zip((high1, high0), (state[1], state[3]), keys, strict=True)
+            s.value(f"xor {kind} {s.value(f'xor {kind} {high}, {word}')}, {k}")
+            for high, word, k in zip((high1, high0), (state[1], state[3]), now, strict=True)
         ]
         state = [mixed[0], low1, mixed[1], low0]
     return state
 
 
-def _product(s: Section, x: Name, factor: str) -> tuple[Name, Name]:
+def _literal(number: int, lanes: int) -> Name:
+    return str(number) if lanes == 1 else f"splat (i64 {number})"
+
+
+def _product(s: Section, x: Name, factor: int, lanes: int) -> tuple[Name, Name]:
     """The high and the low word of a product."""
     wide = s.value(f"zext i64 {x} to i128") if x.startswith("%") else x
     whole = s.value(f"mul i128 {wide}, {factor}")
     high = s.value(f"lshr i128 {whole}, 64")
     return s.value(f"trunc i128 {high} to i64"), s.value(f"trunc i128 {whole} to i64")
+
+
+def _product_of_halves(s: Section, x: Name, factor: int, lanes: int) -> tuple[Name, Name]:
+    """The same for vectors, which multiply halves of words only: with carries by hand."""
+    kind, half = f"<{lanes} x i64>", _literal(32, lanes)
+    mask = _literal(2**32 - 1, lanes)
+
+    def of(what: str, a: Name, b: Name) -> Name:
+        return s.value(f"{what} {kind} {a}, {b}")
+
+    factors = [_literal(n, lanes) for n in (factor % 2**32, factor >> 32)]
+    parts = of("and", x, mask), of("lshr", x, half)
+    (low, cross0), (cross1, high) = ([of("mul", p, f) for f in factors] for p in parts)
+    carried = of("add", cross1, of("lshr", low, half))
+    middle = of("add", cross0, of("and", carried, mask))
+    above = of("add", of("add", high, of("lshr", carried, half)), of("lshr", middle, half))
+    return above, of("or", of("shl", middle, half), of("and", low, mask))
 
 
 def fraction(s: Section, word: Name) -> Name:
@@ -130,7 +176,8 @@ def _enter_next64(module: Module) -> None:
         counter = t.value(f"add i64 {_load(t, '%bits', _COUNTER)}, 1")
         t.write(f"store i64 {counter}, ptr {_place(t, '%bits', _COUNTER)}")
         key = [_load(t, "%bits", _KEY + k) for k in range(2)]
-        for k, word in enumerate(block(t, counter, _load(t, "%bits", _POSITION), key)):
+        words = block(t, counter, _load(t, "%bits", _POSITION), schedule(t, key))
+        for k, word in enumerate(words):
             t.write(f"store i64 {word}, ptr {_place(t, '%bits', _WORDS + k)}")
     now = s.value(f"select i1 {more}, i64 {used}, i64 0")
     s.write(f"store i64 {s.value(f'add i64 {now}, 1')}, ptr {_place(s, '%bits', _USED)}")

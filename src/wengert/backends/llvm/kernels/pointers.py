@@ -1,4 +1,4 @@
-"""Pointers: where BLAS, LAPACK, SciPy's special functions, NumPy's sorting and random numbers begin.
+"""Pointers: where BLAS, LAPACK, special functions, NumPy's sorting and random numbers begin.
 
 SciPy's Cython modules say in their table `__pyx_capi__` at which address each of their functions
 stands, in a capsule whose name is the C declaration.  NumPy's C interface has a table for each
@@ -6,6 +6,7 @@ dtype, with its functions for sorting; its random distributions are C functions 
 libraries.  They need neither Python nor the GIL.
 
     special       a special function by SciPy's name and the types of its operands: "jv", "dd"
+    loop          the loop of a ufunc of SciPy's
     address_of    any of them by the name of the symbol, as a module of LLVM's uses it:
                   "blas.dgemm", "lapack.dgesv", "special.gammaln", "argsort.stable.f8",
                   "random.random_standard_normal_fill"
@@ -16,6 +17,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
+import os
 from typing import Any
 
 import numpy as np
@@ -94,6 +96,46 @@ def special(name: str, letters: str) -> tuple[str, int] | None:
     return None if found is None else (f"special.{found[0]}", found[1])
 
 
+def loop(ufunc: Any, dtypes: tuple[Any, ...]) -> tuple[str, int, int] | None:
+    """The loop of a ufunc of SciPy's for dtypes of operands and results; None if there is none.
+
+    Returns
+    -------
+    symbol : str
+    function, data : int
+        The address of ``void loop(char **args, npy_intp *dims, npy_intp *steps, void *data)``, and
+        what it takes as data.
+
+    Notes
+    -----
+    They stand in the ufunc as numpy/ufuncobject.h has it, behind the numbers of its arguments.
+    """
+    signature = "".join(d.char for d in dtypes)
+    names = [t.replace("->", "") for t in ufunc.types]
+    counts = tuple((ctypes.c_int * 3).from_address(id(ufunc) + 16))
+    if signature not in names or counts != (ufunc.nin, ufunc.nout, ufunc.nargs):
+        return None
+    k = names.index(signature)
+    table = (ctypes.c_void_p * 2).from_address(id(ufunc) + 32)
+    function, data = [ctypes.c_void_p.from_address(int(t or 0) + 8 * k).value for t in table]
+    if not function or not data:
+        return None
+    return f"ufunc.{ufunc.__name__}.{signature}", function, data
+
+
+@functools.cache
+def of_flags() -> dict[str, int]:
+    """C's function that clears the flags of floating-point exceptions, where it is exported."""
+    if os.name != "posix":
+        return {}
+    function = getattr(ctypes.CDLL(None), "feclearexcept", None)
+    return {} if function is None else {"feclearexcept": _start_of(function)}
+
+
+def _start_of(function: Any) -> int:
+    return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
+
+
 # Where NumPy's C interface has the function that gives the table of a dtype, and where that table
 # has its functions for sorting positions; both are part of the binary interface of NumPy 2.
 _TABLE_OF_DTYPE, _FIRST_ARGSORT = 365, 36
@@ -118,7 +160,7 @@ def _distribution(name: str) -> int:
     """A function of numpy/random/distributions.h, as far as this build of NumPy exports it."""
     library = ctypes.CDLL(importlib.import_module("numpy.random._generator").__file__)
     try:
-        return int(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0)
+        return _start_of(getattr(library, name))
     except AttributeError as error:
         raise KeyError(name) from error
 
