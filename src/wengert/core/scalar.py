@@ -7,7 +7,9 @@ operators + - * / the arithmetic.  Every target reads the same body with a langu
     Formula   text, for the documentation and for `explain`
     ...       LLVM, C, intervals: later, each a class with these leaves (backends/)
 
-About forty leaves.  `max` and `min` keep NaN, as NumPy's do (C's fmax drops it).
+About forty leaves.  `max` and `min` keep NaN, as NumPy's do (C's fmax drops it).  Beside them the
+functions of scipy.special, by their names: `s.special("jv", order, x)`; SciPy is asked for them at
+the first use.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy  # scipy.special is loaded when it is first used
 
 UNARY_LEAVES = tuple(
     """abs sign floor ceil trunc rint sqrt cbrt exp exp2 expm1 log log2 log10 log1p
@@ -38,6 +41,11 @@ class Arrays:
         """NumPy's choice, but a scalar where a ufunc would give one."""
         out = np.where(condition, x, y)
         return out if out.ndim else out[()]
+
+    @staticmethod
+    def special(name: str, *operands: Any) -> Any:
+        """A function of scipy.special."""
+        return getattr(scipy.special, name)(*operands)
 
     def __getattr__(self, leaf: str) -> Any:
         if leaf in UNARY_LEAVES or leaf in BINARY_LEAVES:
@@ -89,6 +97,12 @@ setattr(Term, "__neg__", lambda self: Term(f"-{self}" if self.strength == 3 else
 
 class Formula:
     """The reading as text."""
+
+    @staticmethod
+    def special(name: str, *operands: Any) -> Term:
+        """The name, and what it is given."""
+        found: Term = getattr(FORMULA, name)(*operands)
+        return found
 
     def __getattr__(self, leaf: str) -> Any:
         def call(*args: Any) -> Term:

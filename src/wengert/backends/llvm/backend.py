@@ -71,7 +71,12 @@ class Compiled:
             frame[port.slot] = array.ctypes.data
         for slot, array in program.constants:
             frame[slot] = array.ctypes.data
-        status = self._kernel(frame.ctypes.data)
+        try:
+            status = self._kernel(frame.ctypes.data)
+        except SystemError as error:  # SciPy has raised, as it was asked to by seterr
+            if error.__cause__ is None:
+                raise
+            raise error.__cause__ from None
         if status == RAISED:
             raise program.callbacks.take_error()
         if status:

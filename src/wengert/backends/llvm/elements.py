@@ -111,6 +111,10 @@ class Elements:
         found: Lane = self.language.binary("logical_and", one, two)
         return found
 
+    def existing(self, mask: Lane | None) -> Lane | None:
+        """The lanes that exist, of those where a mask holds; None if all do."""
+        return self.both(mask, self._mask)
+
     def _held(self, condition: Condition) -> Any:
         key = condition
         if key in self._memo:

@@ -158,6 +158,7 @@ class Map(Rule):
     def value(self, at: Any, item: Item, index: Index, mask: Any) -> Any:
         """The combination of what is read."""
         lanes = [at.read(r.operand, r.index, mask) for r in self.reads(item, index)]
+        at.language.reader = at, mask
         return at.language.cast(self.combine(at.language, *lanes), item.dtype)
 
     def takes_flat(self, item: Item) -> bool:

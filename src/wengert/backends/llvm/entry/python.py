@@ -37,6 +37,7 @@ PYTHON = (
     "PyEval_SaveThread",
     "PyErr_Clear",
     "PyErr_NoMemory",
+    "PyErr_Occurred",
     "PyFloat_FromDouble",
     "PyLong_AsLongLongAndOverflow",
     "PyLong_FromLongLong",

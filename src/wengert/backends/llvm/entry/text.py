@@ -106,6 +106,9 @@ class _Entry:
             writer.store("ptr", address, frame, 8 * slot)
         self._fill(frame, filled)
         status = self._run(frame, is_long)
+        if getattr(program, "calls_specials", False):  # SciPy raises, where it was asked to
+            error = writer.call("PyErr_Occurred", "ptr")
+            writer.unless(writer.value(f"icmp eq ptr {error}, null"), "drop")
         writer.store("i64", status, action)
         writer.unless(writer.same(status, "0", "i64"), "drop")
         answer = results.finish(single, nesting)

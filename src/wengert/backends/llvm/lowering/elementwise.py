@@ -1,8 +1,8 @@
 """Elementwise operations: their bodies, read by the language of lanes.
 
-The loop that NumPy's ufunc would choose says in which dtype is computed.  For floating-point numbers the
-body is what runs; for whole numbers and complex ones the language knows NumPy's ufuncs directly
-(integers.py, complexes.py), because a body may go by way of floating point.
+The loop that NumPy's ufunc would choose says in which dtype is computed.  For floating-point
+numbers the body is what runs; for whole numbers and complex ones the language knows NumPy's ufuncs
+directly (integers.py, complexes.py), because a body may go by way of floating point.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ....core.node import Node
+from .. import complexes
 from ..dtypes import F16, F32, is_supported, part_of
 from ..integers import has_rule
 from ..items import Item, Map
@@ -25,8 +26,9 @@ from .registry import lowers, lowers_kind
 # The work of an operation beside that of an addition.
 _HEAVY = frozenset(
     """exp exp2 expm1 log log2 log10 log1p sin cos tan cot arcsin arccos arctan arctan2 sinh cosh
-    tanh sech_squared coth arcsinh arccosh arctanh sigmoid softplus log_sigmoid logaddexp logaddexp2 power
-    float_power cbrt erf erfc bell elu sinc hypot fmod remainder floor_divide gcd lcm""".split()
+    tanh sech_squared coth arcsinh arccosh arctanh sigmoid softplus log_sigmoid logaddexp
+    logaddexp2 power float_power cbrt erf erfc bell elu sinc hypot fmod remainder floor_divide gcd
+    lcm""".split()
 )
 _PYTHON = {"f": float, "c": complex, "i": int, "u": int, "b": bool}
 
@@ -44,6 +46,7 @@ def _class_of(node: Node) -> Any:
 
 @lowers_kind("elementwise")
 def elementwise(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    """The body, or what the language knows by the ufunc's name."""
     op: Any = node.op
     body = getattr(op, "body", None)
     ufunc = getattr(op, "ufunc", None)
@@ -52,7 +55,7 @@ def elementwise(_: Any, node: Node, operands: Sequence[Item]) -> Any:
     work = 0
     if node.params or (body is None and ufunc is None):
         return NotImplemented
-    if ufunc is None and _is_leaf(op) and node.spec.dtype.kind == "f":
+    if ufunc is None and _is_leaf(op) and node.spec.dtype.kind == "f" and not _is_complex(operands):
         combine = functools.partial(_by_leaf, op.name, node.spec.dtype)
     elif ufunc is None:
         meeting = _meeting(node)
@@ -68,6 +71,8 @@ def elementwise(_: Any, node: Node, operands: Sequence[Item]) -> Any:
             return NotImplemented
         kinds = {d.kind for d in loop}
         name = ufunc.__name__
+        if "c" in kinds and not complexes.has_rule(name):
+            return NotImplemented
         if (
             (kinds & set("biu") and "f" not in kinds and (body is None or has_rule(name)))
             or "c" in kinds
@@ -83,6 +88,10 @@ def elementwise(_: Any, node: Node, operands: Sequence[Item]) -> Any:
 def _is_leaf(op: Any) -> bool:
     """Whether an operation is a leaf of ours, and not only called as one is."""
     return has_leaf(op.name) and str(op.body.__module__).startswith("wengert.")
+
+
+def _is_complex(operands: Sequence[Item]) -> bool:
+    return any(x.dtype.kind == "c" for x in operands)
 
 
 def _by_leaf(name: str, dtype: Any, language: Any, *lanes: Any) -> Any:
@@ -144,7 +153,7 @@ def _imag(_: Any, node: Node, operands: Sequence[Item]) -> Any:
 
 @lowers("isclose")
 def _isclose(_: Any, node: Node, operands: Sequence[Item]) -> Any:
-    if any(x.dtype.kind == "c" for x in operands):
+    if _is_complex(operands) or all(x.dtype.kind == "b" for x in operands):
         return NotImplemented
     rtol, atol = node.params.get("rtol", 1e-5), node.params.get("atol", 1e-8)
     both_nan = node.params.get("equal_nan", False)
