@@ -10,6 +10,7 @@ from wengert.rewrite import (
     LineRule,
     Rule,
     algebra,
+    contractions,
     derivatives,
     exponentials,
     fold,
@@ -19,7 +20,7 @@ from wengert.rewrite import (
     stabilise,
 )
 
-FAMILIES = (algebra, derivatives, exponentials, fold, matrices, shapes, stabilise)
+FAMILIES = (algebra, contractions, derivatives, exponentials, fold, matrices, shapes, stabilise)
 RULES = [r for family in FAMILIES for r in family.RULES]
 PATTERNS = [r for r in RULES if isinstance(r, Rule) and not callable((*r.example, None)[0])]
 OTHERS = [r for r in RULES if r not in PATTERNS]

@@ -9,7 +9,7 @@
     history.py       what was done, step by step
 
     the rules        fold.py algebra.py stabilise.py exponentials.py shapes.py derivatives.py
-                     matrices.py
+                     matrices.py contractions.py
 
     properties.py    what is known of values: finite, positive, symmetric, ...
     assume.py        what users know of them

@@ -4,7 +4,7 @@
     merge       equal lines become one
     algebra     the same number with less work
     derivatives what a sweep wrote to be safe, where it is not needed
-    matrices    what is known of matrices is used
+    matrices    what is known of matrices is used; less is multiplied (contractions.py)
     stabilise   no overflow, no lost digits
     shapes      broadcasts, transposes and reshapes merged and moved
     prune       lines that nothing needs are dropped
@@ -26,7 +26,7 @@ from ..core.graph import AnyGraph
 from ..core.handle import Handle
 from ..core.node import Node
 from ..errors import ArgumentError, RegistryError, at, user_line
-from . import algebra, derivatives, exponentials, fold, matrices, shapes, stabilise
+from . import algebra, contractions, derivatives, exponentials, fold, matrices, shapes, stabilise
 from .check import check
 from .history import History, Step
 from .index import Index
@@ -330,7 +330,7 @@ _LIBRARY = (
     Pass("merge", merges=True, joins=True),
     Pass("algebra", algebra.RULES, joins=True),
     Pass("derivatives", derivatives.RULES, joins=True),
-    Pass("matrices", matrices.RULES, joins=True),
+    Pass("matrices", [*matrices.RULES, *contractions.RULES], joins=True),
     Pass("stabilise", [*stabilise.RULES, *exponentials.RULES], joins=True),
     Pass("shapes", shapes.RULES, joins=True),
     Pass("prune", function=_pruned, settles=True),
