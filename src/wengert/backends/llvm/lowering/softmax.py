@@ -30,16 +30,17 @@ def _exp(lowering: Lowering, node: Node, operands: Sequence[Item]) -> Any:
     rule = operands[0].rule
     if not isinstance(rule, _LogSoftmax):
         return elementwise(lowering, node, operands)
-    # Its exponentials are there already, and their quotient loses fewer digits.
-    shape, dtype = node.spec.shape, node.spec.dtype
-    quotient = Map("softmax", lambda s, v, t: v / t, 4)
-    return Item(quotient, (rule.exponentials, rule.total), shape, dtype, node)
+    # Its exponentials are there already; their total is at least one, as the largest is exp(0).
+    shape, dtype, total = node.spec.shape, node.spec.dtype, rule.total
+    inverse = Item(Map("inverse", lambda s, t: 1.0 / t, 8), (total,), total.shape, dtype, node)
+    product = Map("softmax", lambda s, v, r: v * r)
+    return Item(product, (rule.exponentials, inverse), shape, dtype, node)
 
 
 def _shifted(node: Node, operands: Sequence[Item]) -> tuple[Combined, Item] | None:
     """The row less its largest element, in the precision that is computed in."""
     dtype = node.spec.dtype
-    if dtype.kind != "f" or 0 in node.spec.shape:
+    if dtype.kind != "f":
         return None
     c = Combined(node, operands[0])
     x = c.cast(c.x, F32 if dtype == F16 else dtype)

@@ -1,0 +1,147 @@
+"""Every layer, activation and loss of wengert.nn compiles without calling back into Python.
+
+Values and gradients are those of the eager run; training mode and evaluation, with a Stream for
+what is dropped; classes as numbers and as probabilities.
+"""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import nn
+from wengert.nn import functional as F
+
+GEN = np.random.default_rng(0)
+X = GEN.normal(size=(5, 4))
+UNIT = GEN.uniform(0.05, 0.95, (5, 4))
+CLASSES = GEN.integers(0, 4, 5)
+SHARES = UNIT / UNIT.sum(axis=1, keepdims=True)
+
+LAYERS = {
+    "Linear": lambda: nn.Linear(4, 3, rng=0),
+    "ReLU": nn.ReLU,
+    "Tanh": nn.Tanh,
+    "Sigmoid": nn.Sigmoid,
+    "Softplus": nn.Softplus,
+    "Softmax": nn.Softmax,
+    "LogSoftmax": nn.LogSoftmax,
+    "Flatten": nn.Flatten,
+    "Dropout": lambda: nn.Dropout(0.4, wg.random.Stream(1)),
+    "Sequential": lambda: nn.Sequential(nn.Linear(4, 2, rng=0), nn.Tanh()),
+}
+LOSSES = {
+    "MSELoss": [(X, UNIT)],
+    "L1Loss": [(X, UNIT)],
+    "CrossEntropyLoss": [(X, CLASSES), (X, SHARES)],
+    "NLLLoss": [(np.log(SHARES), CLASSES), (np.log(SHARES), SHARES)],
+    "BCEWithLogitsLoss": [(X, UNIT)],
+    "BCELoss": [(UNIT, UNIT[::-1])],
+}
+SAME = {"MSE": "MSELoss"}  # other names
+FUNCTIONS = {
+    **dict.fromkeys(
+        ("leaky_relu", "log_sigmoid", "log_softmax", "relu", "sigmoid", "silu", "softmax"), (X,)
+    ),
+    **dict.fromkeys(("softplus", "tanh"), (X,)),
+    "linear": (X, GEN.normal(size=(3, 4)), GEN.normal(size=3)),
+}
+
+
+def agree(make, *args):
+    """Value and gradient by the first argument, compiled and not; `make` is asked for both."""
+
+    def weighed(f):
+        def total(*args):
+            y = f(*args)
+            return np.sum(y * np.cos(np.arange(y.size)).reshape(y.shape).astype(y.dtype))
+
+        return wg.value_and_grad(total)
+
+    wanted = weighed(make())(*args)
+    found = wg.jit(weighed(make()), backend="llvm", islands="forbid")(*args)
+    for a, b in zip(wanted, found, strict=True):
+        a, b = (x.numpy() if isinstance(x, wg.Tensor) else np.asarray(x) for x in (a, b))
+        assert a.shape == b.shape and a.dtype == b.dtype
+        rough = {2: 1e-2, 4: 1e-5, 8: 1e-12}[a.itemsize]
+        np.testing.assert_allclose(b, a, rtol=rough, atol=rough * np.abs(a).max())
+
+
+def test_none_is_forgotten():
+    classes = {n for n, c in vars(nn).items() if inspect.isclass(c) and issubclass(c, nn.Module)}
+    assert classes - {"Module", *SAME} == {*LAYERS, *LOSSES}
+    losses = {n for n in F.__all__ if n.endswith(("_loss", "entropy", "_logits"))}
+    assert {*F.__all__} - losses - {"dropout"} == {*FUNCTIONS}
+
+
+@pytest.mark.parametrize("mode", ["train", "eval"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers(name, mode):
+    agree(lambda: getattr(LAYERS[name](), mode)(), X)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses(name, reduction):
+    for prediction, target in LOSSES[name]:
+        agree(lambda: getattr(nn, name)(reduction), prediction, target)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions(name):
+    agree(lambda: getattr(F, name), *FUNCTIONS[name])
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2"])
+@pytest.mark.parametrize("f", [F.softmax, F.log_softmax])
+def test_softmax_along_any_axis(f, dtype):
+    x = (20 * GEN.normal(size=(3, 4, 5))).astype(dtype)
+    for axis in range(3):
+        agree(lambda axis=axis: lambda x: f(x, axis), x)
+    agree(lambda: lambda x: f(x.ravel(), 0), x)
+
+
+@pytest.mark.parametrize("f", [F.softmax, F.log_softmax])
+def test_softmax_of_special_values(f):
+    compiled = wg.jit(f, backend="llvm", islands="forbid")
+    nan, inf = np.nan, np.inf
+    x = np.array([[nan, 1, 2], [inf, 0, 1], [-inf] * 3, [-inf, 2, 3], [1e300, 0, -1e300]])
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(compiled(x), f(x), rtol=1e-14)
+    whole = np.arange(6).reshape(2, 3)
+    np.testing.assert_allclose(compiled(whole), f(whole), rtol=1e-14)
+    assert compiled(np.zeros((2, 0))).shape == (2, 0)
+    assert compiled(np.zeros((0, 2))).shape == (0, 2)
+
+
+def test_softmax_for_rows_of_any_number():
+    compiled = wg.jit(F.log_softmax, backend="llvm", islands="forbid")
+    for rows in (3, 5, 1, 64):
+        x = GEN.normal(size=(rows, 7))
+        np.testing.assert_allclose(compiled(x), F.log_softmax(x), rtol=1e-13)
+    assert compiled.cache_info().programs <= 3
+
+
+def test_a_step_of_training_is_all_native():
+    """With Adam and something dropped: nothing of it is called back."""
+    model = nn.Sequential(
+        nn.Linear(4, 6, rng=0),
+        nn.ReLU(),
+        nn.Dropout(0.3, wg.random.Stream(0)),
+        nn.Linear(6, 4, rng=1),
+    )
+    optimizer = wg.optim.Adam(model.parameters(), lr=0.01, weight_decay=1e-3)
+
+    @wg.jit(backend="llvm", islands="forbid")
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    losses = [step(X, CLASSES).item() for _ in range(50)]
+    assert losses[-1] < losses[0]
