@@ -94,13 +94,13 @@ class Gather(Rule):
 
 def known(place: Place) -> Place:
     """A place as a form, where positions are known to go in equal steps, inside the axis."""
-    if not isinstance(place, Along) or type(place.length) is not int:
+    if not isinstance(place, Along):
         return place
     item, index = place.array, place.where
     while isinstance(item.rule, View) and isinstance(index, tuple):
         index = item.rule.placed(item, index)
         (item,) = item.operands
-    if not isinstance(index, tuple) or any(type(n) is not int for n in item.shape):
+    if not isinstance(index, tuple):
         return place
     form: Affine | None = None
     if isinstance(item.rule, Number):
@@ -125,11 +125,17 @@ def _steps(array: np.ndarray[Any, Any], index: tuple[Affine, ...]) -> Affine | N
     return index[long[0]].times(int(steps[0])).plus(int(array.reshape(-1)[0]))
 
 
-def _is_inside(form: Affine, lengths: dict[int, Length], length: int) -> bool:
+def _is_inside(form: Affine, lengths: dict[int, Length], length: Length) -> bool:
     """Whether all that a form can be is a position of an axis, if its counters are those of axes.
 
     The counters of a view may run over less than what it shows; then this is never too lax.
     """
+    if len(form.terms) == 1 and form.offset == 0 and is_one(form.terms[0][1]):
+        own = lengths.get(form.terms[0][0])
+        if own is not None and own == length:
+            return True  # it counts all of the axis, whatever its length
+    if type(length) is not int or any(type(n) is not int for n in lengths.values()):
+        return False
     low = high = form.offset
     for c, factor in form.terms:
         if type(factor) is not int or c not in lengths:

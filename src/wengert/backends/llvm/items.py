@@ -116,10 +116,13 @@ class Rule:
         The work of it alone, for one element.
     is_stored : bool
         Whether its elements are in memory before anything reads them.
+    asks_index : bool
+        Whether its element depends on the index itself.
     """
 
     weight = 0
     is_stored = False
+    asks_index = False
 
     def reads(self, item: Item, index: Index) -> list[Read]:
         """What the element at an index is computed from."""
@@ -252,6 +255,8 @@ class Select(Rule):
 
 class Position(Rule):
     """A number made from the index: ``make(index)`` is a form, or a condition."""
+
+    asks_index = True
 
     def __init__(self, name: str, make: Callable[[Any], Affine | Condition]) -> None:
         self.name, self.make = name, make

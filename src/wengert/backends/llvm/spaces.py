@@ -23,7 +23,7 @@ from .forms import (
     size_of,
     strides_of,
 )
-from .items import Item, Position, Reduce, memory_strides
+from .items import Item, Reduce, memory_strides
 from .walks import Sweep, role_of, space_of
 
 _LANES = 64  # at most so many side by side
@@ -86,7 +86,7 @@ class _Facts:
         while pending:
             item, index = pending.pop()
             self.itemsizes.add(part_of(item.dtype).itemsize)
-            if isinstance(item.rule, Position) and not isinstance(index, Flat):
+            if item.rule.asks_index and not isinstance(index, Flat):
                 for form in index:
                     self._pin(form)
             for read in item.reads(index):

@@ -17,6 +17,7 @@ from ..gathers import Along, Gather, Place, known
 from ..indices import Chosen, Part, chosen
 from ..items import Condition, Item, Select, View, aligned, number
 from .elementwise import elementwise
+from .onehot import gathered, one_hot
 from .registry import WAITING, lowers, settled, step
 from .writes import Writes, position_of, read_back
 
@@ -61,7 +62,7 @@ def _getitem(_: Any, node: Node, operands: Sequence[Any]) -> Any:
             for p, n in zip(found.parts, x.shape, strict=True)
         ]
 
-    return Item(Gather("getitem", places), operands, shape, x.dtype, node)
+    return gathered("getitem", x, arrays, places, shape, node)
 
 
 def _sliced(part: Part, index: Any) -> Affine:
@@ -105,9 +106,14 @@ def _read_back(node: Node, x: Writes, *arrays: Any) -> Item | None:
 def _scatter(_: Any, node: Node, operands: Sequence[Item]) -> Any:
     t = operands[0]
     shape = node.spec.shape
-    found = chosen(node.params["index"], shape) if len(operands) == 1 else None
+    arrays = [settled(x) for x in operands[1:]]
+    if any(a.dtype.kind not in "iu" for a in arrays):
+        return NotImplemented
+    found = chosen(node.params["index"], shape, [a.shape for a in arrays])
     if found is None or not _fits(found, t.shape):
         return NotImplemented
+    if arrays:
+        return one_hot(settled(t), arrays, found, shape, node)
 
     def alone(_: Item | None, t: Item) -> Item:
         return _written(node, number(0, node.spec.dtype), t, found, (t,))
