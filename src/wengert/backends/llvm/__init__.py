@@ -1,4 +1,42 @@
-"""Native code by LLVM: one function for a whole graph.
+"""Native code by LLVM: a graph becomes one function of the machine (docs/how-it-compiles.md).
 
-To be completed.
+Read from the top, each with what it stands on:
+
+    backend        the backend "llvm": graphs in, functions out
+    program        one graph as one module of LLVM's text, with one function
+    summary        what a program does, to be read
+    plan           what shares a loop, what is stored, and in which order all of it runs
+    folding        a product that is scaled and added to something is one step
+    walks          passes that share their outer loops, row after row
+    workspace      where lies what is kept between the stages of a plan
+
+    items          what a graph computes, taken apart into what loops can do
+    lowering/      lines of the graph as items
+    kernels/       steps that are no loops of ours: BLAS, LAPACK, sorting, random numbers
+    islands        operations that are called back in Python
+
+    nests          the loops of a walk, as text
+    alike          walks whose nests would be the same text
+    parallel       a nest at once, or in parts on several threads
+    spaces         which loop is inside, and how wide its steps are
+    elements       an item's element at an index
+    accumulators   what a reduction keeps while its loop runs
+    access         elements from memory and into it
+    forms          where something is read, as sums over the counters of loops
+    indices        what an index says of each axis
+    gathers        elements whose place is told by other arrays
+    strided        an item as a part of one that lies in memory
+
+    language       the scalar language read as instructions; lane is one value of it, or several
+    integers       whole numbers and truth values in it; complexes/ complex ones
+    leaves/        exp, sin, ... of our own; specials calls SciPy's
+    dtypes         how LLVM names NumPy's dtypes
+    assembly       LLVM's text: modules, functions, sections that nest as loops do
+    engine         text made into machine code in memory; nothing else imports llvmlite
+
+    entry/         a function of CPython's interface in front of a program; port is one of its values,
+                   layouts the arrays that it takes where they lie, returned how results come back
+    runtime/       memory, threads, and the cache on disk
+
+Nothing is imported here, so that LLVM starts at the first use.
 """

@@ -1,6 +1,7 @@
 """Workspace: where what is kept between stages lies, in one piece of memory.
 
-A place is used again as soon as what it held is no longer needed.
+A place is used again as soon as what it held is no longer needed, by something of about the same
+size; places begin on lines of the cache.
 """
 
 from __future__ import annotations

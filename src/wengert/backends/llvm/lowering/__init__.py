@@ -7,6 +7,7 @@
     choices        concatenate, stack, roll: which operand, by the index
     indexing       x[index] and x[index] = v; slices are views and choices, index arrays gathers
     writes         many writes into one array, which is made once
+    onehot         what is picked from each row, or put into one place of each row
     rounding       rounding to decimals; modf, frexp
     reductions     sums, extremes, norms, log-sum-exp
     softmax        softmax and its logarithm

@@ -1,6 +1,7 @@
 """Products that are loops: those without a summed letter, of vectors, and of small matrices.
 
-Large ones are a call of BLAS (kernels/products.py).
+As items they share loops with what is computed of them; large ones are worth a call of BLAS
+(kernels/products.py).
 """
 
 from __future__ import annotations
