@@ -295,6 +295,25 @@ def steep_at_zero_and_silent():
     )
 
 
+# ---- native code -------------------------------------------------------------------------------
+
+
+def native_only(s, x):
+    """A number that is one, and in native code a little more."""
+    return 1.0 + (1e-9 if hasattr(s, "module") else 0.0) + 0.0 * x
+
+
+@fault("native_values_agree", "native_sizes_agree")
+def native_body_is_another_function():
+    return sine(body=lambda s, x: s.sin(x) * native_only(s, x))
+
+
+@fault("native_derivatives_agree")
+def native_partial_is_another_function():
+    factor = unary(native_only, lambda t, out, x: 0.0 * t)
+    return sine(lambda t, out, x: t * cos(x) * factor(x))
+
+
 # ---- the tests ---------------------------------------------------------------------------------
 
 

@@ -132,7 +132,9 @@ def sum_to(x, *, shape):
     """The sum over what `broadcast_to` would have repeated: its transpose."""
     x = np.asarray(x)
     axes = repeated_axes(x.shape, shape)
-    return np.add.reduce(x, axis=axes, keepdims=True).reshape(shape)[()] if axes else x
+    if not axes:
+        return x
+    return np.add.reduce(x, axis=axes, dtype=x.dtype, keepdims=True).reshape(shape)[()]
 
 
 @sum_to.transpose

@@ -13,10 +13,12 @@ whole_range.py     of elementwise operations: tails, complex numbers, dtypes
 batching_laws.py   many rows at once are what a loop gives
 traced_laws.py     of graphs: values, both modes of derivative, levels
 symbolic_laws.py   of graphs for sizes with names
+native_laws.py     of native code: values, derivatives, sizes with names
 singular_laws.py   of singular points, and what was not chosen
 """
 
 from . import batching_laws as _batching_laws  # enters its law  # noqa: F401
+from . import native_laws as _native_laws  # enters its laws  # noqa: F401
 from . import singular_laws as _singular_laws  # enters its laws  # noqa: F401
 from . import symbolic_laws as _symbolic_laws  # enters its law  # noqa: F401
 from . import traced_laws as _traced_laws  # enters its laws  # noqa: F401

@@ -38,7 +38,7 @@ FIRST_RTOL, SECOND_RTOL = 1e-12, 1e-9  # a graph takes the general way where eag
 @law
 def traced_values_agree(op: Any, rng: np.random.Generator) -> None:
     """A graph of the operation gives its value, special values too; each line has its spec."""
-    for args, params in [*arguments_of(op, rng), *_special_operands(op)]:
+    for args, params in [*arguments_of(op, rng), *special_operands(op)]:
         with np.errstate(all="ignore"):
             want = op.run(*args, **params)
         for f, point in _written(op, args, params):
@@ -71,7 +71,8 @@ def _written(op: Any, args: Any, params: dict[str, Any]) -> list[tuple[Any, tupl
     return [(f, tuple(args)), (of_some, tuple(args[i] for i in slots))]
 
 
-def _special_operands(op: Any) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+def special_operands(op: Any) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """All combinations of zeros, infinities, NaN and large numbers, of an elementwise operation."""
     if not is_elementwise(op):
         return []
     axes = [

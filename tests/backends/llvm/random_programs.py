@@ -1,6 +1,7 @@
 """Random programs: functions of a few arrays, made of the steps in program_steps.py.
 
     Bundle      several programs over the same inputs, compiled as one graph
+    check       eager execution, the interpreter and native code give the same
     differing   which results of two runs are not the same
 
 A step is tried on arrays first, and taken if all it gives are numbers of moderate size; so programs
@@ -13,6 +14,7 @@ import warnings
 import numpy as np
 
 import wengert as wg
+from wengert.testing.native_laws import Strict
 
 from . import program_steps as steps
 
@@ -47,9 +49,10 @@ class Program:
 
     def _pick(self, rng, kinds, ndim=0, exact=None):
         fits = [
-            k for k, v in enumerate(self.values)
+            k
+            for k, v in enumerate(self.values)
             if v.kind in kinds and v.ndim >= ndim and (exact is None or v.ndim == exact)
-        ]  # fmt: skip
+        ]
         if not fits:
             return None
         late = [k for k in fits if k >= self.count]
@@ -74,7 +77,9 @@ class Program:
                 return
             arrays.append(found)
         single = arrays[0].dtype == np.float32
-        eps = max([np.finfo(np.float32).eps if single else 0.0, *[self.values[k].eps for k in operands]])
+        eps = max(
+            [np.finfo(np.float32).eps if single else 0.0, *[self.values[k].eps for k in operands]]
+        )
         self.values.append(Value(arrays, eps))
         self.steps.append((name, function, operands))
 
@@ -98,7 +103,9 @@ class Program:
             return name, lambda v: function(v, **axes), operands
         if way < 14:
             x = self._pick(rng, "f", 1)
-            return _choice(rng, steps.ROUGH_ROWS if self._is_exact(x) and rng.random() < 0.3 else steps.ROWS, x)
+            return _choice(
+                rng, steps.ROUGH_ROWS if self._is_exact(x) and rng.random() < 0.3 else steps.ROWS, x
+            )
         if way < 17:
             return _choice(rng, steps.PLACES, self._pick(rng, "fffib"[rng.integers(5)], 1))
         if way < 18:
@@ -116,27 +123,40 @@ class Program:
         return [values[k] for k in self.wanted]
 
     def __str__(self):
-        lines = [f"%{k} = input {v.arrays[0].dtype}{[a.shape for a in v.arrays]}" for k, v in enumerate(self.values[: self.count])]
+        lines = [
+            f"%{k} = input {v.arrays[0].dtype}{[a.shape for a in v.arrays]}"
+            for k, v in enumerate(self.values[: self.count])
+        ]
         for k, (name, _, operands) in enumerate(self.steps, self.count):
             v = self.values[k]
-            lines.append(f"%{k} = {name} {operands}  {v.arrays[0].dtype}{[a.shape for a in v.arrays]}")
+            lines.append(
+                f"%{k} = {name} {operands}  {v.arrays[0].dtype}{[a.shape for a in v.arrays]}"
+            )
         return "\n".join([*lines, f"results {self.wanted}"])
 
 
 _NONE = {}
 _UNARY = {
-    ("f", False): steps.SMOOTH, ("f", True): steps.ROUGH, ("i", False): steps.WHOLE,
-    ("u", False): steps.WHOLE, ("b", False): steps.TRUTH,
-}  # fmt: skip
+    ("f", False): steps.SMOOTH,
+    ("f", True): steps.ROUGH,
+    ("i", False): steps.WHOLE,
+    ("u", False): steps.WHOLE,
+    ("b", False): steps.TRUTH,
+}
 _BINARY = {
-    ("f", False): steps.SMOOTH_PAIRS, ("f", True): steps.ROUGH_PAIRS, ("i", False): steps.WHOLE_PAIRS,
-    ("u", False): steps.WHOLE_PAIRS, ("b", False): steps.TRUTH_PAIRS,
-}  # fmt: skip
+    ("f", False): steps.SMOOTH_PAIRS,
+    ("f", True): steps.ROUGH_PAIRS,
+    ("i", False): steps.WHOLE_PAIRS,
+    ("u", False): steps.WHOLE_PAIRS,
+    ("b", False): steps.TRUTH_PAIRS,
+}
 _REDUCE = {
-    ("f", False): steps.REDUCTIONS, ("f", True): steps.ROUGH_REDUCTIONS,
-    ("i", False): steps.WHOLE_REDUCTIONS, ("u", False): steps.WHOLE_REDUCTIONS,
+    ("f", False): steps.REDUCTIONS,
+    ("f", True): steps.ROUGH_REDUCTIONS,
+    ("i", False): steps.WHOLE_REDUCTIONS,
+    ("u", False): steps.WHOLE_REDUCTIONS,
     ("b", False): steps.WHOLE_REDUCTIONS,
-}  # fmt: skip
+}
 
 
 def _choice(rng, table, *operands):
@@ -211,18 +231,37 @@ class Bundle:
 
         return list(wg.grad(slope, self.slots)(*inputs))
 
+    def sizes(self, world):
+        """The lengths that have names."""
+        if not self.named:
+            return {}
+        (n, m), k = world[0].shape, world[5].shape[1]
+        return {"n": n, "m": m, "k": k}
+
+    def layouts(self):
+        """For each input how it lies in memory, at random: C, F or S."""
+        return "".join(np.random.default_rng(self.seed).choice(list("CFS"), len(self.worlds[0])))
+
     def __str__(self):
         return "\n\n".join([f"seed {self.seed}", *map(str, self.programs)])
 
 
 def _inputs(rng, a, b, c):
     return [
-        rng.normal(size=(a, b)), rng.normal(size=(a, b)), rng.normal(size=b), rng.normal(size=(a, 1)),
-        np.asarray(rng.normal()), rng.normal(size=(b, c)), rng.normal(size=(2, a, b)),
-        rng.normal(size=(a, b)).astype(np.float32), rng.integers(-4, 5, size=(a, b)),
-        rng.normal(size=(a, b)) > 0, rng.integers(0, 9, size=b).astype(np.uint8),
-        rng.normal(size=c).astype(np.float32), rng.integers(-3, 4, size=(c, 1)).astype(np.int32),
-    ]  # fmt: skip
+        rng.normal(size=(a, b)),
+        rng.normal(size=(a, b)),
+        rng.normal(size=b),
+        rng.normal(size=(a, 1)),
+        np.asarray(rng.normal()),
+        rng.normal(size=(b, c)),
+        rng.normal(size=(2, a, b)),
+        rng.normal(size=(a, b)).astype(np.float32),
+        rng.integers(-4, 5, size=(a, b)),
+        rng.normal(size=(a, b)) > 0,
+        rng.integers(0, 9, size=b).astype(np.uint8),
+        rng.normal(size=c).astype(np.float32),
+        rng.integers(-3, 4, size=(c, 1)).astype(np.int32),
+    ]
 
 
 def _named_specs(inputs):
@@ -238,6 +277,18 @@ def _is_traceable(program, specs):
     try:
         wg.trace(lambda *xs: program.run(xs))(*specs)
     except wg.errors.WengertError:
+        return False
+    return True
+
+
+def is_differentiable(bundle):
+    """Whether NumPy has the gradient: some have no maximum, of which one would be there."""
+    try:
+        for world in bundle.worlds:
+            with np.errstate(all="ignore"):
+                bundle.gradient(*world)
+    except wg.errors.ShapeError as error:
+        assert "zero-size array" in str(error), error
         return False
     return True
 
@@ -260,3 +311,56 @@ def differing(got, wanted, eps, factor=1.0):
             if not far <= PLACES * factor * unit * scale:
                 found.append((k, f"off by {far / scale}, with a unit of {unit}"))
     return found
+
+
+def laid(array, layout, rng):
+    """The same numbers in another layout: a view, and the array it is part of."""
+    if layout == "C" or array.ndim == 0:
+        base = np.ascontiguousarray(array).reshape(array.shape)
+        return base, base
+    if layout == "F":
+        base = np.ascontiguousarray(array.T)
+        return base.T, base
+    axes = rng.permutation(array.ndim)
+    steps = rng.choice([-3, -2, -1, 1, 1, 2], array.ndim)
+    lengths = [(array.shape[a] - 1) * abs(steps[a]) + 1 if array.shape[a] else 0 for a in axes]
+    base = np.ones(lengths, array.dtype) * (np.nan if array.dtype.kind == "f" else 1)
+    base = base.astype(array.dtype)
+    view = base[tuple(slice(None, None, steps[a]) for a in axes)].transpose(np.argsort(axes))
+    view[...] = array
+    return view, base
+
+
+FUNCTIONS = {"values": 1.0, "gradient": 50.0, "second": 5000.0}  # and how tolerances grow
+
+
+def check(seed, what, threads=1, simplified=None):
+    """Compare eager execution, the interpreter and native code; how many programs were compared."""
+    bundle = Bundle(seed, named=seed % 3 == 2)
+    if what != "values" and not is_differentiable(bundle):
+        return 0
+    function, factor = getattr(bundle, what), FUNCTIONS[what]
+    graph = wg.trace(function)(*bundle.specs)
+    if seed % 2 if simplified is None else simplified:
+        graph = graph.simplify()
+    eps = bundle.eps if what == "values" else bundle.coarse
+    native, served = Strict(threads), 0
+    for world in bundle.worlds:
+        with np.errstate(all="ignore"):
+            wanted = function(*world)
+            try:
+                runs = {"interpreter": graph(*world), "native": graph.run(*world, backend=native)}
+            except wg.errors.ShapeError as error:  # a diagonal, of rows no longer than columns
+                assert bundle.named and "does not serve" in str(error), error
+                continue
+        if seed % 4 == 0:
+            layouts = bundle.layouts()
+            rng = np.random.default_rng(seed)
+            views = [laid(x, how, rng)[0] for x, how in zip(world, layouts, strict=True)]
+            compiled = native.native.compiled(graph, layouts)
+            runs[layouts] = compiled.run(views, bundle.sizes(world))
+        served = len(bundle.programs)
+        for name, found in runs.items():
+            bad = differing(found, wanted, eps, factor)
+            assert not bad, f"{name}: {bad}\n{bundle}"
+    return served

@@ -45,6 +45,12 @@ def computed(s: Language, ufunc: str, outer: Dtype, operands: Sequence[Any]) -> 
     return s.cast(Pair(s, real, imag, C128), outer)
 
 
+def has_rule(ufunc: str) -> bool:
+    """Whether a ufunc of complex numbers can be computed."""
+    known = arithmetic.RULES, choices.RULES, _FUNCTIONS, ("power",)
+    return ufunc.startswith("logical") or any(ufunc in some for some in known)
+
+
 def _parts(s: Language, x: Any) -> list[Lane]:
     """Both parts as float64; a part that is constant is computed, so that it may be fused."""
     wide = s.cast(x, C128)

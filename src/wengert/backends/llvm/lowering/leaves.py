@@ -73,6 +73,8 @@ def _is_repeated(value: np.ndarray[Any, Any], axis: int) -> bool:
     """Whether all that stands along an axis is the same, to the last bit."""
     if value.strides[axis] == 0:
         return True
+    if value.size == 0:
+        return False
     if value.dtype.kind not in "fc":
         first = value.take([0], axis)
         return bool((value == first).all())
