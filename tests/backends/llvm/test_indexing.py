@@ -322,3 +322,14 @@ def test_interpreter_and_native_agree_on_long_rows():
         wanted = backend("interpret").compile(graph, {})([x, i])
         for got, want in zip(native(program, x, i), wanted, strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-14)
+
+
+def test_positions_of_nothing_are_looked_at_without_python():
+    for x, index in [
+        (np.ones((3, 0)), lambda i: (i,)),
+        (np.ones((2, 3, 0)), lambda i: (slice(None), i, slice(None))),
+        (np.ones((3, 4)), lambda i: (i, slice(2, 2))),
+    ]:
+        (found,) = native(lambda x, i, index=index: x[index(i)], x, np.array([2, -3]))
+        assert found.shape == x[index(np.array([2, -3]))].shape
+        assert native(lambda x, i, index=index: x[index(i)], x, np.array([2, 3])) is None

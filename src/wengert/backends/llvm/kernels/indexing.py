@@ -1,5 +1,6 @@
 """Indexing: writing through index arrays, and in steps; sums of what meets there.
 
+    getitem          of no elements; everything else is gathered (gathers.py)
     scatter          zeros, with t added at an index
     setitem          an array with elements replaced; of several writes the last one stays
     scatter_along    zeros, with t added at positions along one axis
@@ -91,6 +92,28 @@ def setitem(call: Call) -> None:
     (z,) = call.results
     copy(call, call.section, z, x)
     at_index(call, z, v, arrays, call.params["index"], False)
+
+
+def _is_nothing(node: Any) -> bool:
+    """Whether nothing is chosen, by index arrays that may be out of range even so."""
+    empty = any(type(n) is int and n == 0 for n in node.spec.shape)
+    return (
+        empty and len(node.inputs) > 1 and all(a.spec.dtype.kind in "iu" for a in node.inputs[1:])
+    )
+
+
+@kernel("getitem", strided=True, serves=_is_nothing)
+def getitem(call: Call) -> None:
+    """No element; the positions are looked at, as NumPy does."""
+    x, *arrays = call.operands
+    found = chosen(call.params["index"], x.shape, [a.shape for a in arrays])
+    assert found is not None
+    around = found.shape[found.place : found.place + found.depth]
+    with nest(call.section, [call.number(n) for n in around]) as (s, indices):
+        for part, n in zip(found.parts, x.shape, strict=True):
+            if part.operand is not None:
+                array = arrays[part.operand]
+                _position(call, s, Along(array, _broadcast(array, found.depth), n, 0), indices)
 
 
 def _is_as_large(node: Any) -> bool:
