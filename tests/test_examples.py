@@ -53,16 +53,18 @@ def test_digits_in_small(tmp_path):
     assert accuracy >= 85.0
     again, same = read_digits(tmp_path, "--epochs", "4", "--at-least", "0.85")
     assert again == accuracy
-    unlike = re.compile(r"^(seconds|wrote).*$", re.M)
+    unlike = re.compile(r"^(seconds|microseconds|wrote).*$", re.M)
     assert unlike.sub("", text) == unlike.sub("", same)  # everything follows from the seed
 
 
-def test_digits_compiled(tmp_path):
-    _, eager = read_digits(tmp_path, "--epochs", "2", "--at-least", "0.5")
-    _, compiled = read_digits(tmp_path, "--epochs", "2", "--at-least", "0.5", "--compiled")
+def test_digits_eager_and_compiled(tmp_path):
+    _, compiled = read_digits(tmp_path, "--epochs", "2", "--at-least", "0.5")
+    _, eager = read_digits(tmp_path, "--epochs", "2", "--at-least", "0.5", "--eager")
     pattern = r"loss of the last epoch +(\S+)"
     assert figure(compiled, pattern) == pytest.approx(figure(eager, pattern), rel=1e-3)
-    assert figure(compiled, r"seconds an epoch .* eager, (\S+) compiled") > 0.0
+    for text in (compiled, eager):
+        assert figure(text, r"microseconds a step +(\d+) eager, \d+ compiled") > 0.0
+        assert figure(text, r"microseconds a step +\d+ eager, (\d+) compiled") > 0.0
 
 
 @pytest.mark.slow
