@@ -229,29 +229,34 @@ class Module:
         What is always inlined is in both; variables and constants are in the second.
         """
         chosen, others = Module(), Module()
+        chosen._calls = others._calls = self._calls
+        needed: tuple[set[str], set[str]] = set(), set()
+        for name, text in self.parts.items():
+            if not text.startswith("declare"):
+                needed[name not in names].update(_NAME.findall(text))
         for name, text in self.parts.items():
             first = text.split("\n", 1)[0]
-            shared = text.replace(" internal ", " ", 1)
             if text.startswith("declare") or "alwaysinline" in first:
                 chosen.parts[name] = others.parts[name] = text
-            elif text.startswith("define"):
-                here, there = (chosen, others) if name in names else (others, chosen)
-                here.parts[name] = shared
+                continue
+            here, there = (chosen, others) if name in names else (others, chosen)
+            if name in needed[there is others]:
+                text = text.replace(" internal ", " ", 1)
                 there.parts[name] = _declared(first)
-            else:
-                others.parts[name] = shared
-                kind = _VARIABLE.match(text)
-                if kind is not None:
-                    chosen.parts[name] = f"{kind[1]} external {kind[2]}, align 8"
+            here.parts[name] = text
         return chosen.text(heading), others.text(heading)
 
 
-_VARIABLE = re.compile(r"(@\S+ =)(?: internal)? (global \[\d+ x \w+\])")
+_NAME = re.compile(r"@([\w.]+)")
+_VARIABLE = re.compile(r"(@\S+ =)(?: internal)? (global|constant) (\[\d+ x \w+\])")
 _DEFINITION = re.compile(r"define (?:internal )?(.*?@[\w.]+)\((.*?)\)")
 
 
 def _declared(first: str) -> str:
-    """The declaration of a function, by the first line of its definition."""
+    """The declaration of a function or a variable, by the first line of its definition."""
+    found = _VARIABLE.match(first)
+    if found is not None:
+        return f"{found[1]} external {found[2]} {found[3]}"
     found = _DEFINITION.match(first)
     assert found is not None, first
     kinds = ", ".join(a.rpartition(" ")[0] for a in found[2].split(", ") if a)

@@ -47,7 +47,8 @@ class Compiled:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.code = engine.Code(kept_object_of(program.text), program.symbols)
+        images = [kept_object_of(text, quick) for text, quick in program.modules]
+        self.code = engine.Code(images, program.symbols)
         self._kernel = _KERNEL(self.code.address("kernel"))
 
     def run(self, values: Sequence[Any], sizes: Mapping[str, int]) -> list[Any] | None:

@@ -43,6 +43,7 @@ from .workspace import arranged
 
 _ON_STACK = 32768  # bytes kept between stages, up to which they are part of the stack
 _LINE = 64
+_LONG = 400  # lines of a kernel
 
 
 class Program:
@@ -132,6 +133,21 @@ class Program:
     def text(self) -> str:
         """The module, as LLVM reads it."""
         return self.module.text(engine.heading())
+
+    @functools.cached_property
+    def modules(self) -> tuple[tuple[str, bool], ...]:
+        """What is compiled: texts, and whether LLVM is to take no pains with each.
+
+        A long kernel only hands addresses to nests and steps; LLVM would take time that grows
+        faster than its length, to no effect.  Where calls return tuples in tuples, the entry that
+        returns a flat one is for the long way only.
+        """
+        is_long = self.module.parts["kernel"].count("\n") > _LONG
+        quick = ["kernel"] * is_long + ["entry"] * (self.nesting is not None)
+        if not quick:
+            return ((self.text, False),)
+        seldom, often = self.module.halves(quick, engine.heading())
+        return (often, False), (seldom, True)
 
     @property
     def calls_specials(self) -> bool:
@@ -342,8 +358,9 @@ class Program:
             strided = KERNELS[node.op.name].strided
             operands = [self._operand(body, x, strided) for x in step.operands]
             status = self.steps.write(
-                body, node.op.name, node.params, operands, results, self.number
-            )
+                body, node.op.name, node.params, operands, results, self.number,
+                **step.rule.options,
+            )  # fmt: skip
             if status != "0":
                 self._leave_if_not_zero(body, status)
             return
