@@ -29,6 +29,7 @@ from .spaces import Axis, space_for
 from .walks import Walk, role_of
 
 _TWICE = 60  # up to this weight the last, partial step of a loop is written apart
+STRIP = 32  # elements of the vector axis that are walked along at a time
 _SIGNATURE = [("ptr", "table"), ("i64", "lo"), ("i64", "hi"), ("i64", "part")]
 
 
@@ -57,6 +58,7 @@ class Nest(Elements):
         self.sweep, self.space = walk.sweeps[0], self.spaces[0]
         self.partial = self._found_partial()
         self._outlasting: dict[Item, Any] = {}
+        self._strip: tuple[str, str] | None = None
         self._write(function.body.inside())
 
     def _found_partial(self) -> set[Item]:
@@ -150,6 +152,15 @@ class Nest(Elements):
         if kept == 0:
             self._combine(section, axes, outermost)
             return
+        if outermost and self.space.strips:
+            smin = self.language.module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
+            with section.loop("%lo", "%hi", str(STRIP)) as (inner, b):
+                far = inner.value(f"add nsw i64 {b}, {STRIP}")
+                self._strip = b, inner.value(f"call i64 {smin}(i64 {far}, i64 %hi)")
+                self._open(inner.inside(), axes, kept, False)
+            self._leave(inner)
+            self._strip = None
+            return
         axis = axes[0]
         start, stop = self._range(axis, section, outermost)
         if axis is self._vector_axis():
@@ -166,6 +177,8 @@ class Nest(Elements):
         self._leave(inner)
 
     def _range(self, axis: Axis, section: Section, outermost: bool) -> tuple[str, str]:
+        if self._strip is not None and axis is self._vector_axis():
+            return self._strip
         if outermost:
             return "%lo", "%hi"
         return "0", self._name(self._number(axis.length))
@@ -377,4 +390,6 @@ def extent_of(nest: Any) -> Length:
     rows = [n for n in nest.sweep.space[: nest.walk.rows] if not is_one(n)]
     if rows:
         return rows[0]
+    if nest.space.strips:
+        return nest.space.axes[nest.space.vector].length
     return nest.space.axes[0].length if nest.space.axes else 1

@@ -132,7 +132,9 @@ def work_of(nest: Written) -> Length:
     """The work of one step of the outermost loop."""
     total: Length = 0
     for sweep, space in zip(nest.walk.sweeps, nest.spaces, strict=True):
-        axes = space.axes if nest.walk.rows else space.axes[1:]
+        axes = list(space.axes)
+        if not nest.walk.rows and axes:
+            del axes[space.vector if space.strips and space.vector is not None else 0]
         inner: Length = sweep.weight + _OVERHEAD
         for n in sweep.space[1 : nest.walk.rows]:
             inner = inner * n

@@ -45,12 +45,15 @@ class Space(NamedTuple):
     index : for each axis of the sweep's space its form.
     vector : the position in `axes` of the axis taken several at a time; None if there is no axis.
     width : how many at a time.
+    strips : whether the vector axis is walked along a little at a time, all other axes inside:
+        something is read across it, and lines of memory are met again before they are forgotten.
     """
 
     axes: tuple[Axis, ...]
     index: tuple[Affine, ...]
     vector: int | None
     width: int
+    strips: bool = False
 
     @property
     def across(self) -> bool:
@@ -140,7 +143,17 @@ def space_for(sweep: Sweep, register_bytes: int, rows: int = 0) -> Space:
     kept = [a for a in axes if not a.is_reduced and a is not vector]
     reduced = [a for a in axes if a.is_reduced and a is not vector]
     order = [*kept, *reduced, vector] if vector.is_reduced else [*kept, vector, *reduced]
-    return Space(tuple(order), index, order.index(vector), width)
+    strips = not rows and not reduced and not vector.is_reduced and _crosses(axes, vector, facts)
+    return Space(tuple(order), index, order.index(vector), width, strips)
+
+
+def _crosses(axes: Sequence[Axis], vector: Axis, facts: _Facts) -> bool:
+    """Whether something lies side by side along another axis than that of the vectors."""
+    return any(
+        form.factor(vector.counter) not in (0, 1)
+        and any(is_one(form.factor(a.counter)) for a in axes if a is not vector)
+        for form in facts.offsets
+    )
 
 
 def column_rows(sweep: Sweep) -> int:
