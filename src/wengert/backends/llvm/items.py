@@ -351,14 +351,23 @@ class Step(Rule):
     ----------
     name : str
     params : dict
-    results : int
-        How many arrays it gives; an item `Part` stands for each.
+    options : dict, optional
+        What its kernel is told beside the parameters (folding.py).
+
+    An item `Part` stands for each of the arrays that it gives.
     """
 
     is_stored = True
 
-    def __init__(self, name: str, params: dict[str, Any], island: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        params: dict[str, Any],
+        island: bool = False,
+        options: dict[str, Any] | None = None,
+    ) -> None:
         self.name, self.params, self.island = name, params, island
+        self.options = options or {}
 
     def __repr__(self) -> str:
         return self.name

@@ -19,6 +19,7 @@ from typing import Any
 
 from ...core.graph import Graph
 from ...core.spec import Spec
+from .folding import fold
 from .forms import Flat, Index, counters, is_one
 from .items import Held, Item, Map, Number, Part, Read, Reduce, Step, View
 from .kernels import KERNELS, is_served
@@ -63,6 +64,10 @@ class Plan:
         effects = [self.items[n] for n in graph.effects]
         self.reachable = _reachable([*self.outputs, *_flat_items(effects)])
         self._consumers = _consumers(self.reachable)
+        results = [*self.outputs, *_flat_items(effects)]
+        if fold(self.reachable, _consumers(self.reachable, results)):
+            self.reachable = _reachable(results)
+            self._consumers = _consumers(self.reachable)
         self._choose_roots()
         self._stages: list[Sweep | Item] = []
         self._position: dict[Item, int] = {}
@@ -309,9 +314,9 @@ def _reachable(outputs: Sequence[Item]) -> list[Item]:
     return sorted(seen, key=lambda x: x.number)
 
 
-def _consumers(items: Sequence[Item]) -> dict[Item, int]:
-    """How many items use each."""
-    count: dict[Item, int] = {}
+def _consumers(items: Sequence[Item], results: Sequence[Item] = ()) -> dict[Item, int]:
+    """How many items use each, and results."""
+    count: dict[Item, int] = dict.fromkeys(results, 1)
     for item in items:
         for x in dict.fromkeys(item.operands):
             count[x] = count.get(x, 0) + 1

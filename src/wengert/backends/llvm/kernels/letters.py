@@ -119,9 +119,19 @@ class Parts(NamedTuple):
 
 
 def multiplied(
-    call: Call, s: Section, a: Word, b: Word, c: Word, alpha: Any = 1.0, beta: Any = 0.0
+    call: Call,
+    s: Section,
+    a: Word,
+    b: Word,
+    c: Word,
+    alpha: Any = 1.0,
+    beta: Any = 0.0,
+    addend: Word | None = None,
 ) -> None:
-    """Write the product of two operands: c = alpha * (a times b) + beta * c."""
+    """Write the product of two operands: c = alpha * (a times b) + beta * c.
+
+    Given an addend it takes the place of c on the right side.
+    """
     dtype = c.array.dtype
     a = _without(call, s, a, b.letters + c.letters)
     b = _without(call, s, b, a.letters + c.letters)
@@ -143,7 +153,8 @@ def multiplied(
         order = parts.batch + parts.rows + parts.columns
         result = Word(new(call, [c.axis(x).length for x in order], dtype), order)
         if beta != 0:
-            copy(call, s, result.array, arranged(c, order))
+            copy(call, s, result.array, arranged(c if addend is None else addend, order))
+            addend = None
     lengths = [call.number(c.axis(x).length) for x in parts.batch]
     shapes = [
         _matrix(call, s, w, "", (), rows, columns)
@@ -153,7 +164,11 @@ def multiplied(
             (result, parts.rows, parts.columns),
         )
     ]
-    if is_by_blas(shapes[0], shapes[1], shapes[2], dtype):
+    by_blas = is_by_blas(shapes[0], shapes[1], shapes[2], dtype)
+    if addend is not None and (by_blas or not _lies_as(addend, c)):
+        copy(call, s, c.array, arranged(addend, c.letters))
+        addend = None
+    if by_blas:
         axes = [w.merged(g) for w, g in ((left, parts.rows), (right, parts.columns))]
         axes.append(left.merged(parts.shared))
         fortran.check_lengths(call, *[call.number(x.length) for x in axes if x is not None])
@@ -170,9 +185,19 @@ def multiplied(
                 (result, parts.rows, parts.columns),
             )
         ]
-        multiply(call, inner, each[0], each[1], each[2], dtype, alpha, beta)
+        before = None
+        if addend is not None:
+            before = _matrix(
+                call, inner, addend, parts.batch, indices, parts.rows, parts.columns
+            ).pointer
+        multiply(call, inner, each[0], each[1], each[2], dtype, alpha, beta, before)
     if result is not c:
         copy(call, s, arranged(c, result.letters), result.array)
+
+
+def _lies_as(x: Word, y: Word) -> bool:
+    """Whether the elements of two words lie alike."""
+    return x.letters == y.letters and x.array.strides == y.array.strides
 
 
 def _matrix(

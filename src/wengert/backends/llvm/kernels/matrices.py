@@ -91,6 +91,7 @@ def multiply(
     dtype: Dtype,
     alpha: complex = 1.0,
     beta: complex = 0.0,
+    before: Name | None = None,
 ) -> None:
     """Write c = alpha * a @ b + beta * c.
 
@@ -106,6 +107,9 @@ def multiply(
     alpha, beta : number
         Where beta is 0, what was in c is not read. Of dtypes unknown to BLAS alpha has to be 1 and
         beta 0 or 1.
+    before : str, optional
+        Where BLAS is not called, the address of a matrix that lies as c does; it takes the place of
+        c on the right side.
     """
     if not fortran.is_of_blas(dtype):
         _by_vectors(call, s, a, b, c, dtype, beta)
@@ -119,7 +123,7 @@ def multiply(
     else:
         a, b, c = _in_numpy_order(a, b, c)
         if tiles.serves(a, b, c, dtype):
-            tiles.multiply(call, s, a, b, c, dtype, alpha, beta)
+            tiles.multiply(call, s, a, b, c, dtype, alpha, beta, before)
         else:
             _general(call, s, a, b, c, dtype, alpha, beta)
 

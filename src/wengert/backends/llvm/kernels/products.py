@@ -6,7 +6,8 @@
 More than two operands are taken in pairs, in the order of the least work that NumPy's greedy search
 finds (for sizes that are not known with a number in their place).
 
-Options of a call: ``alpha`` and ``beta``, for result = alpha * product + beta * result.
+Options of a call: ``alpha`` and ``beta``, for result = alpha * product + beta * addend.  The addend
+is one operand more; without it, it is what the result was before.
 """
 
 from __future__ import annotations
@@ -86,8 +87,9 @@ def product(
     result: Word,
     alpha: Any = 1.0,
     beta: Any = 0.0,
+    addend: Word | None = None,
 ) -> None:
-    """Write a contraction of any number of operands."""
+    """Write a contraction of any number of operands; of two if something is added to it."""
     left = list(operands)
     if len(left) == 1:
         summed(call, s, left[0], result)
@@ -95,7 +97,7 @@ def product(
     for chosen in _path(left, result):
         taken = [left.pop(i) for i in sorted(chosen, reverse=True)]
         if not left:
-            multiplied(call, s, taken[0], taken[1], result, alpha, beta)
+            multiplied(call, s, taken[0], taken[1], result, alpha, beta, addend)
             return
         needed = set(result.letters).union(*(w.letters for w in left))
         kept = list(dict.fromkeys(c for w in taken for c in w.letters if c in needed))
@@ -128,14 +130,24 @@ def _path(operands: Sequence[Word], result: Word) -> list[tuple[int, int]]:
 
 def _contract(call: Call, words: Sequence[str]) -> None:
     *ins, out = words
-    operands = [word(x, w) for x, w in zip(call.operands, ins, strict=True)]
+    operands = [word(x, w) for x, w in zip(call.operands, ins, strict=False)]
     result = word(call.results[0], out)
     alpha, beta = call.options.get("alpha", 1.0), call.options.get("beta", 0.0)
-    product(call, call.section, operands, result, alpha, beta)
+    product(call, call.section, operands, result, alpha, beta, _addend(call, words))
+
+
+def _addend(call: Call, words: Sequence[str]) -> Word | None:
+    """What the product is added to, if that is an operand."""
+    return word(call.operands[-1], words[-1]) if _has_addend(call) else None
+
+
+def _has_addend(call: Call) -> bool:
+    return len(call.operands) == 3 and "beta" in call.options
 
 
 def _letters(call: Call, name: str) -> tuple[str, ...]:
-    ranks = [len(x.shape) for x in call.operands]
+    operands = call.operands[:-1] if _has_addend(call) else call.operands
+    ranks = [len(x.shape) for x in operands]
     found: tuple[str, ...] = lookup(name).letters(*ranks, **call.params)
     return found
 
@@ -170,7 +182,7 @@ def strong(call: Call) -> None:
         return
     *ins, out = words
     result = word(call.results[0], out)
-    operands = [word(x, w) for x, w in zip(call.operands, ins, strict=True)]
+    operands = [word(x, w) for x, w in zip(call.operands, ins, strict=False)]
     gone = "".join(dict.fromkeys(c for w in operands for c in w.letters if c not in result.letters))
     with (
         call.section.when(undefined.any_of(call, call.section, result.array)) as some,
@@ -211,7 +223,14 @@ def _again(
             write(u, total, language.binary("add", read(language, u, total, dtype), term))
     kept = read(language, s, sound, BOOL)
     with s.when(kept.name) as v:
-        write(v, target, read(language, v, total, dtype))
+        value = read(language, v, total, dtype)
+        addend = word(call.operands[-1], result.letters) if _has_addend(call) else None
+        if addend is not None:
+            alpha, beta = (language.constant(call.options[x], dtype) for x in ("alpha", "beta"))
+            before = _element(call, v, addend, result.letters, outer)
+            value = language.binary("multiply", alpha, value)
+            value = language.binary("add", value, language.binary("multiply", beta, before))
+        write(v, target, value)
 
 
 def _element(call: Call, s: Section, w: Word, letters: str, where: Sequence[Name]) -> Any:

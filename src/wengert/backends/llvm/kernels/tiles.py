@@ -69,7 +69,15 @@ def serves(a: Any, b: Any, c: Any, dtype: Dtype) -> bool:
 
 
 def multiply(
-    call: Call, s: Section, a: Any, b: Any, c: Any, dtype: Dtype, alpha: float, beta: float
+    call: Call,
+    s: Section,
+    a: Any,
+    b: Any,
+    c: Any,
+    dtype: Dtype,
+    alpha: Any,
+    beta: Any,
+    before: Name | None = None,
 ) -> None:
     """Write c = alpha * a @ b + beta * c; where beta is 0, what was in c is not read.
 
@@ -82,6 +90,8 @@ def multiply(
         Such that `serves` holds.
     dtype : numpy.dtype
     alpha, beta : number
+    before : str, optional
+        The address of what lies as c does, and takes its place on the right side.
     """
     if b.columns.stride != 1 and c.columns.length > 1:
         b = _copied(call, s, b, dtype)
@@ -93,20 +103,22 @@ def multiply(
     most = max(_BLOCK // max(n * dtype.itemsize, 1), 64)
     first = k if type(k) is int and k <= 2 * most else most
     if first is k:
-        _down(call, s, tile, (a, b, c), call.number(k))
+        _down(call, s, tile, (a, b, c), before or c.pointer, call.number(k))
         return
     stop = call.number(k)
-    _down(call, s, tile, (a, b, c), smaller(s, stop, str(most)))
+    _down(call, s, tile, (a, b, c), before or c.pointer, smaller(s, stop, str(most)))
     with s.loop(str(most), stop, str(most)) as (t, p):
         ahead = [
             m._replace(pointer=offset(t, m.pointer, times(t, p, str(step)), dtype))
             for m, step in ((a, tile.step_of_a), (b, tile.step_of_b))
         ]
         count = smaller(t, str(most), minus(t, stop, p))
-        _down(call, t, tile._replace(beta=1.0), (*ahead, c), count)
+        _down(call, t, tile._replace(beta=1.0), (ahead[0], ahead[1], c), c.pointer, count)
 
 
-def _down(call: Call, s: Section, tile: _Tile, matrices: tuple[Any, Any, Any], k: Name) -> None:
+def _down(
+    call: Call, s: Section, tile: _Tile, matrices: tuple[Any, Any, Any], before: Name, k: Name
+) -> None:
     """All rows, for a part of the sum."""
     a, b, c = matrices
     m, n = c.rows.length, c.columns.length
@@ -119,16 +131,17 @@ def _down(call: Call, s: Section, tile: _Tile, matrices: tuple[Any, Any, Any], k
             stop = plus(s, start, minus(s, left, s.value(f"urem i64 {left}, {rows}")))
         with s.loop(start, stop, str(rows)) as (t, i):
             own = offset(t, a.pointer, times(t, i, str(tile.row_of_a)), tile.dtype)
-            to = offset(t, c.pointer, times(t, i, str(tile.row_of_c)), tile.dtype)
-            _across(call, t, tile._replace(rows=rows), (own, b.pointer, to), k, n)
+            down = times(t, i, str(tile.row_of_c))
+            old, to = (offset(t, p, down, tile.dtype) for p in (before, c.pointer))
+            _across(call, t, tile._replace(rows=rows), (own, b.pointer, old, to), k, n)
         start = stop
 
 
 def _across(
-    call: Call, s: Section, tile: _Tile, pointers: tuple[Name, Name, Name], k: Name, n: int
+    call: Call, s: Section, tile: _Tile, pointers: tuple[Name, ...], k: Name, n: int
 ) -> None:
     """The tiles of some rows, one behind the other."""
-    a, b, c = pointers
+    a, *others = pointers
     wide = tile.width * _VECTORS
     whole = n - n % wide
     for first, stop, columns in ((0, whole, wide), (whole, n, n - whole)):
@@ -136,8 +149,8 @@ def _across(
             continue
         function = _function(call, tile._replace(columns=columns))
         with s.loop(str(first), str(stop), str(columns)) as (t, j):
-            other, to = (offset(t, p, j, tile.dtype) for p in (b, c))
-            t.write(f"call void @{function}(i64 {k}, ptr {a}, ptr {other}, ptr {to})")
+            given = ", ".join(f"ptr {offset(t, p, j, tile.dtype)}" for p in others)
+            t.write(f"call void @{function}(i64 {k}, ptr {a}, {given})")
 
 
 def _heights(m: Length, vectors: int) -> list[int]:
@@ -165,13 +178,13 @@ def _copied(call: Call, s: Section, b: Any, dtype: Dtype) -> Any:
 
 
 def _function(call: Call, tile: _Tile) -> str:
-    """The function that computes one tile, `void (i64 k, ptr a, ptr b, ptr c)`."""
+    """The function that computes one tile, `void (i64 k, ptr a, ptr b, ptr before, ptr c)`."""
     numbers = "_".join(str(x) for x in tile[1:7])
     name = f"tile.{tile.dtype.str[1:]}.{numbers}.{literal(tile.alpha, tile.dtype)}"
     name += f".{literal(tile.beta, tile.dtype)}"
     if name in call.module:
         return name
-    arguments = [("i64", "k"), ("ptr", "a"), ("ptr", "b"), ("ptr", "c")]
+    arguments = [("i64", "k"), *(("ptr", x) for x in ("a", "b", "before", "c"))]
     function = Function(call.module, name, arguments, attributes="noinline nounwind #1")
     body = function.body
     vectors = _Vectors(call, tile)
@@ -189,9 +202,9 @@ def _function(call: Call, tile: _Tile) -> str:
                 before = s.value(f"load {vectors.kind}, ptr {total}")
                 s.write(f"store {vectors.kind} {vectors.fma(s, one, other, before)}, ptr {total}")
     for i, row in enumerate(sums):
-        target = offset(body, "%c", str(i * tile.row_of_c), tile.dtype)
+        old, to = (offset(body, p, str(i * tile.row_of_c), tile.dtype) for p in ("%before", "%c"))
         for v, total in zip(vectors.each, row, strict=True):
-            vectors.finish(body, target, v, body.value(f"load {vectors.kind}, ptr {total}"))
+            vectors.finish(body, old, to, v, body.value(f"load {vectors.kind}, ptr {total}"))
     body.write("ret void")
     call.module.add(function)
     return name
@@ -247,7 +260,7 @@ class _Vectors:
             f"call {self.kind} {callee}({', '.join(f'{self.kind} {w}' for w in (x, y, z))})"
         )
 
-    def finish(self, s: Section, pointer: Name, v: int, total: Name) -> None:
+    def finish(self, s: Section, before: Name, pointer: Name, v: int, total: Name) -> None:
         """Write one vector of the result."""
         dtype, kind = self.tile.dtype, self.kind
         if self.tile.alpha != 1.0:
@@ -255,7 +268,7 @@ class _Vectors:
             total = s.value(f"fmul {kind} {total}, {factor}")
         if self.tile.beta != 0.0:
             factor = self._everywhere(s, literal(self.tile.beta, dtype))
-            total = self.fma(s, factor, self.load(s, pointer, v), total)
+            total = self.fma(s, factor, self.load(s, before, v), total)
         place = offset(s, pointer, str(v * self.tile.width), dtype)
         mask, align = self._mask(v), dtype.itemsize
         if mask is None:
