@@ -20,7 +20,7 @@ from .nests import extent_of
 if TYPE_CHECKING:
     from .program import Program
 
-PART = 600_000  # the work worth a thread, in additions: some tens of microseconds
+PART = 4_000_000  # the work worth a thread, in additions: some tenths of a millisecond
 _OVERHEAD = 4  # reading and writing an element, beside what is computed
 
 
