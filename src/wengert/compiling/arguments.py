@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import weakref
+from array import array
 from collections.abc import Collection, Hashable, Sequence
 from typing import Any
 
@@ -238,10 +239,10 @@ def stands_for(x: Any) -> Hashable:
         return (cls, *((stands_for(k), stands_for(v)) for k, v in x.items()))
     if isinstance(x, set):
         return cls, frozenset(map(stands_for, x))
-    if isinstance(x, np.ndarray | Handle):
+    if isinstance(x, np.ndarray | Handle | array | bytearray | memoryview):
         raise ArgumentError(
             f"a static argument is a {cls.__name__}: its values would be a part of the program, "
-            "and every other array need another program. Pass it as an ordinary argument"
+            "and every other array need another program. Pass it as an ordinary argument, an array"
             f"{at(user_line())}."
         )
     plain = isinstance(x, str | bytes | bool | int | np.generic | type | np.dtype) or x is None

@@ -1,7 +1,7 @@
 """Laws of native code: what LLVM makes of an operation gives what eager execution gives.
 
-    native_values_agree        values of every dtype that the operation takes, special ones; operands
-                               broadcast, without elements, without axes, or parts of others
+    native_values_agree        values of every dtype that the operation takes, special ones;
+                               operands broadcast, empty, without axes, or parts of others
     native_derivatives_agree   both modes, first and second order
     native_sizes_agree         one program for all sizes, run at two sets of them
 
