@@ -90,12 +90,21 @@ class Walking:
             self._call(one, table, extent)
         with section.when(several) as many:
             places = {x: self._room(many, x, parts) for x in partial}
-            own = program.table(many, self.nest, places)
-            many.write(f"call void {parallel}(ptr @{self.name}, ptr {own}, {span})")
-            many.write(f"store i64 {many.value(f'load i64, ptr {own}')}, ptr {table}")
-            for x, place in places.items():
-                self._combine(many, x, place, parts)
-                free = program.runtime("wengert_free", "void", ["ptr"])
+            some = "true"
+            for place in places.values():
+                there = many.value(f"icmp ne ptr {place}, null")
+                some = many.value(f"and i1 {some}, {there}")
+            none = many.value(f"xor i1 {some}, true")
+            with many.when(none) as little:  # there is no memory for parts: none are made
+                self._call(little, table, extent)
+            with many.when(some) as enough:
+                own = program.table(enough, self.nest, places)
+                enough.write(f"call void {parallel}(ptr @{self.name}, ptr {own}, {span})")
+                enough.write(f"store i64 {enough.value(f'load i64, ptr {own}')}, ptr {table}")
+                for x, place in places.items():
+                    self._combine(enough, x, place, parts)
+            free = program.runtime("wengert_free", "void", ["ptr"])
+            for place in places.values():
                 many.write(f"call void {free}(ptr {place})")
 
     def _room(self, section: Section, item: Item, parts: str) -> str:
