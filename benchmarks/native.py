@@ -6,7 +6,8 @@
     python benchmarks/native.py --quick         small sizes, little time, nothing written
     python benchmarks/native.py --only NAME     some workloads only (may be repeated); the others'
                                                 results stay as they are
-    python benchmarks/native.py --render        write docs/benchmarks-native.md
+    python benchmarks/native.py --render        write docs/benchmarks-native.md, and the table of
+                                                README.md
 
 Workloads are modules of benchmarks/native, C sources are in benchmarks/c.  A workload runs in a
 process of its own, whose environment tells every library how many threads there are; in it all
@@ -139,10 +140,14 @@ def main() -> int:
         print(json.dumps(cold.once(*options.cold)))
         return 0
     if options.render:
-        if not (RESULTS / "native.json").exists():
+        from native import readme
+
+        found = load("native") if (RESULTS / "native.json").exists() else None
+        readme.write(PAGES.parent / "README.md", found)
+        if found is None:
             print("nothing measured yet; `make bench` measures")
             return 0
-        (PAGES / PAGE).write_text(render(load("native")))
+        (PAGES / PAGE).write_text(render(found))
         print(f"wrote docs/{PAGE}")
         return 0
     threads = (os.cpu_count() or 1) if options.threads else 1

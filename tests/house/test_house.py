@@ -197,6 +197,24 @@ def test_page_of_results_is_rendered(path, monkeypatch):
     assert page.read_text(encoding="utf-8") == rendered, "run `make docs`"
 
 
+def test_table_of_the_readme_is_rendered(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    from native import readme
+
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert text.count(readme.BEGIN) == text.count(readme.END) == 1
+    path = ROOT / "benchmarks" / "results" / "native.json"
+    results = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    assert readme.replaced(text, results) == text, "run `make docs`"
+    case = {"a": {"median": 2.0}, "b": {"failed": "x"}, "C": {"median": 1.0}}
+    cases = [{"case": n, "contestants": {**case, "wengert": {"median": n}}} for n in (0.5, 4.0)]
+    section = {"title": "sums", "threads": 1, "peers": None, "cases": cases}
+    described = {"date": "", "cpu": "a machine", "cores": 1, "system": "", "python": ""}
+    made = readme.block({"machine": {**described, "packages": {}}, "sections": [section]})
+    assert re.search(r"\| sums \(2 cases\) +\| +0.5 to 4 \| +0.25 to 2 \|", made), made
+    assert "a machine" in made
+
+
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
