@@ -98,9 +98,9 @@ class Guarded:
 class guarded:
     """The program of a graph, with memory of its own that is guarded."""
 
-    def __init__(self, graph, at_end, layouts="", threads=1):
+    def __init__(self, graph, at_end, layouts="", threads=1, memory=None):
         self.program = program.Program(graph, threads, layouts)
-        self.memory = Guarded(at_end)
+        self.memory = memory or Guarded(at_end)
         image = engine.object_of(self.program.text)
         own = self.program.symbols
         instead = {k: v for k, v in self.memory.symbols.items() if k in own}
