@@ -150,8 +150,11 @@ def _both(language: Language, section: Section, mask: Lane | None, width: int) -
         return None
     mask = language.widened(mask, width)
     kind = f"<{width} x i1>"
-    if mask.section is None:
-        return Lane(language, None, mask.name, BOOL, 2 * width)
+    if mask.section is None:  # "splat (i1 true)", or one lane after the other
+        lanes = mask.name.removeprefix("<").removesuffix(">").split(", ")
+        both = ", ".join(lane for lane in lanes for _ in (0, 1))
+        text = f"<{both}>" if mask.name.startswith("<") else mask.name
+        return Lane(language, None, text, BOOL, 2 * width)
     name = section.value(f"shufflevector {kind} {mask.name}, {kind} {mask.name}, {_woven(width)}")
     return Lane(language, section, name, BOOL, 2 * width)
 

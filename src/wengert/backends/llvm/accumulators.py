@@ -156,7 +156,9 @@ class Monoid:
 
     def _get(self, section: Section) -> Any:
         lanes = [slot.get(section) for slot in self._slots]
-        return lanes[0] if len(lanes) == 1 else Pair(self.language, *lanes, self.dtype)
+        if len(lanes) == 1:
+            return lanes[0]
+        return Pair(self.language, lanes[0], lanes[1], self.dtype)
 
     def step(self, section: Section, value: Any, mask: Lane | None) -> None:
         """Combine with one element more."""
@@ -191,6 +193,7 @@ class Monoid:
 
 
 def identity(monoid: str, dtype: Dtype) -> Any:
+    """What a monoid starts with: it changes nothing that it is combined with."""
     if monoid in ("sum", "prod"):
         return 0 if monoid == "sum" else 1
     if dtype.kind == "b":

@@ -198,7 +198,9 @@ class Module:
         """Enter a finished function."""
         self.parts[function.name] = function.text()
 
-    def declare(self, name: str, result: str, arguments: Sequence[str], attributes: str = "") -> str:
+    def declare(
+        self, name: str, result: str, arguments: Sequence[str], attributes: str = ""
+    ) -> str:
         """Enter the declaration of a function from outside, or of LLVM's own; return `@name`."""
         if name not in self.parts:
             listed = ", ".join(arguments)

@@ -13,17 +13,17 @@ import ctypes
 import functools
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.dims import replaced
 from ...core.graph import Graph
+from ...core.late import Late
 from ...core.locks import lock
 from ..base import Backend, Run, backend, register_backend
 from . import engine
 from .entry import is_available, make_entry
-from .entry.pointers import pointer
 from .entry.support import LARGE
 from .forms import size_of
 from .islands import RAISED
@@ -32,6 +32,11 @@ from .port import Port
 from .program import Program
 from .runtime.objects import kept_object_of
 from .runtime.pool import handler
+
+if TYPE_CHECKING:
+    from .entry import pointers
+else:
+    pointers = Late(f"{__package__}.entry.pointers")
 
 _KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 
@@ -193,12 +198,13 @@ class Native(Backend):
             return _entry(self.compiled(graph, layouts), miss, otherwise, gate, symbol)
 
         specs = [n.spec for n in (*graph.inputs, *graph.variables)]
-        return make(miss=ByLayout(specs, make, otherwise))
+        made: Callable[..., Any] = make(miss=ByLayout(specs, make, otherwise))
+        return made
 
     def address(self, graph: Graph, signature: str = "numbers") -> Any:
         """A C function pointer; see `entry.pointers`."""
         compiled = self.compiled(graph)
-        return pointer(compiled.program, compiled.code, signature)
+        return pointers.pointer(compiled.program, compiled.code, signature)
 
 
 def _entry(

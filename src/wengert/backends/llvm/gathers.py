@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .forms import Affine, Index, Length, is_one, strides_of
+from .forms import Affine, Flat, Index, Length, is_one, strides_of
 from .items import Held, Item, Number, Position, Read, Rule, View
 from .strided import strided_view
 
@@ -97,10 +97,10 @@ def known(place: Place) -> Place:
     if not isinstance(place, Along):
         return place
     item, index = place.array, place.where
-    while isinstance(item.rule, View) and isinstance(index, tuple):
+    while isinstance(item.rule, View) and not isinstance(index, Flat):
         index = item.rule.placed(item, index)
         (item,) = item.operands
-    if not isinstance(index, tuple):
+    if isinstance(index, Flat):
         return place
     form: Affine | None = None
     if isinstance(item.rule, Number):

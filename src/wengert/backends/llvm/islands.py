@@ -92,7 +92,8 @@ def _array(address: int, spec: Spec) -> np.ndarray[Any, Any]:
     if size == 0:
         return np.empty(spec.shape, spec.dtype)
     memory = (ctypes.c_char * size).from_address(address)
-    return np.frombuffer(memory, spec.dtype).reshape(spec.shape)
+    flat: np.ndarray[Any, Any] = np.frombuffer(memoryview(memory), np.uint8).view(spec.dtype)
+    return flat.reshape(spec.shape)
 
 
 def _value(address: int, spec: Spec) -> Any:

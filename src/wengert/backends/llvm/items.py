@@ -47,7 +47,7 @@ class Read(NamedTuple):
     """
 
     operand: Item
-    index: Index | None
+    index: Index | None  # type: ignore[assignment]  # it hides a method of tuples
     conditions: tuple[Condition, ...] = ()
     form: Affine | None = None
 

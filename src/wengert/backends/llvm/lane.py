@@ -63,10 +63,10 @@ class Operators:
     def __xor__(self, other: Any) -> Any:
         return self.language.binary("bitwise_xor", self, other)
 
-    def __lshift__(self, other: Any) -> Any:
+    def __lshift__(self: Any, other: Any) -> Any:
         return self.language.shifted("shl", self, other)
 
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self: Any, other: Any) -> Any:
         return self.language.shifted("ashr" if self.dtype.kind == "i" else "lshr", self, other)
 
     def __neg__(self) -> Any:

@@ -17,16 +17,22 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.late import Late
 from ...core.scalar import ARRAYS, BINARY_LEAVES, UNARY_LEAVES
-from . import complexes, engine, integers
+from . import engine, integers
 from .assembly import Module, Section
 from .dtypes import BOOL, F16, F32, Dtype, in_register, literal, of_width, part_of, suffix
 from .lane import Lane, Pair
 from .leaves import call_leaf
+
+if TYPE_CHECKING:
+    from . import complexes
+else:
+    complexes = Late(f"{__package__}.complexes")
 
 # What NumPy calls the leaves that the scalar language names otherwise.
 _UFUNC = {"abs": "absolute", "max": "maximum", "min": "minimum"}
@@ -170,7 +176,8 @@ class Language:
     def recast_constant(self, x: Lane, dtype: Dtype) -> Lane:
         """A constant in another dtype."""
         with np.errstate(all="ignore"):
-            return self.constant(np.asarray(constant_value(x)).astype(dtype)[()], dtype)
+            made: Lane = self.constant(np.asarray(constant_value(x)).astype(dtype)[()], dtype)
+        return made
 
     def _converted(self, x: Lane, dtype: Dtype) -> Lane:
         old, new = x.dtype, dtype
@@ -179,7 +186,8 @@ class Language:
         if old.kind == "f" and new.kind == "f":
             word = "fpext" if new.itemsize > old.itemsize else "fptrunc"
         elif old.kind == "f":
-            return integers.from_float(self, x, new)
+            whole: Lane = integers.from_float(self, x, new)
+            return whole
         elif new.kind == "f":
             word = "sitofp" if old.kind == "i" else "uitofp"
         elif new.itemsize == old.itemsize and old.kind != "b":
@@ -244,9 +252,7 @@ class Language:
             every = ", ".join(f"i32 {j}" for j in range(2 * held))
             old = of_width(in_register(x.dtype), held)
             found = [
-                section.value(
-                    f"shufflevector {old} {a}, {old} {b}, <{2 * held} x i32> <{every}>"
-                )
+                section.value(f"shufflevector {old} {a}, {old} {b}, <{2 * held} x i32> <{every}>")
                 for a, b in zip(found[::2], found[1::2], strict=True)
             ]
             held *= 2
@@ -413,7 +419,8 @@ def constant_value(x: Any) -> Any:
         return np.uint16(int(text[3:], 16)).view(np.float16)
     if text.startswith("0x"):
         return x.dtype.type(np.uint64(int(text, 16)).view(np.float64))
-    return x.dtype.type({"true": 1, "false": 0}.get(text) if text in ("true", "false") else int(text))
+    words = {"true": 1, "false": 0}
+    return x.dtype.type(words[text] if text in words else int(text))
 
 
 def _operand(x: Any) -> Any:

@@ -10,7 +10,8 @@ loop combines is written `part` times its size further on, so several parts can 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -165,7 +166,7 @@ class Nest(Elements):
         start, stop = self._range(axis, section, outermost)
         if axis is self._vector_axis():
             for begin, end, mask in self._steps(section, axis, start, stop):
-                with section.loop(begin, end, str(self.space.width)) as (inner, i):
+                with self._along(section, begin, end, self.space.width) as (inner, i):
                     self._enter(axis, inner, i, mask, stop)
                     self._open(inner.inside(), axes[1:], kept - 1, False)
                 self._leave(inner)
@@ -192,6 +193,10 @@ class Nest(Elements):
             return [(start, stop, False)]
         if self.sweep.weight > _TWICE or (type(axis.length) is int and axis.length < width):
             return [(start, stop, True)]
+        if start == "0" and stop.isdigit():
+            last = str(int(stop) - int(stop) % width)
+            pieces = [(start, last, False), (last, stop, True)]
+            return [x for x in pieces if x[0] != x[1]]
         whole = section.value(f"sub i64 {stop}, {start}")
         rest = section.value(f"and i64 {whole}, {width - 1}")
         middle = section.value(f"sub i64 {stop}, {rest}")
@@ -202,7 +207,10 @@ class Nest(Elements):
         width = self.space.width
         start = self._count(axis, inner, i)
         self._mask = None
-        if masked:
+        if masked and i.isdigit() and stop.isdigit():
+            if int(stop) - int(i) < width:
+                self._mask = self._first(int(stop) - int(i), width)
+        elif masked:
             left = start.value(f"sub i64 {stop}, {i}")
             callee = self.language.module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
             few = start.value(f"call i64 {callee}(i64 {left}, i64 {width})")
@@ -213,6 +221,23 @@ class Nest(Elements):
             lanes = ", ".join(f"{kind} {k}" for k in range(width))
             every = Lane(self.language, None, f"<{lanes}>", dtype, width)
             self._mask = self.language.emit("icmp slt", BOOL, every, short)
+
+    def _first(self, count: int, width: int) -> Lane:
+        """A mask of which the first lanes hold."""
+        flags = ", ".join(f"i1 {str(k < count).lower()}" for k in range(width))
+        return Lane(self.language, None, f"<{flags}>", BOOL, width)
+
+    @contextmanager
+    def _along(
+        self, section: Section, begin: str, end: str, width: int
+    ) -> Iterator[tuple[Section, str]]:
+        """A loop that takes several at a time; what is known to be one step is none."""
+        if begin.isdigit() and end.isdigit() and int(end) - int(begin) <= width:
+            if int(end) > int(begin):
+                yield section.inside(), begin
+                return
+        with section.loop(begin, end, str(width)) as found:
+            yield found
 
     def _count(self, axis: Axis, inner: Section, i: str) -> Section:
         """Note a counter; what depends on it is written before what else is in the loop."""
@@ -239,9 +264,7 @@ class Nest(Elements):
         blocked = self._is_long(axes)
         kept: dict[Item, Any] = {
             r: self._outlasting.get(r)
-            or accumulator(
-                self.language, section, r.rule.monoid, r.operands[0].dtype, width, blocked
-            )
+            or accumulator(self.language, section, _monoid(r), r.operands[0].dtype, width, blocked)
             for r in reductions
         }
         if not axes:
@@ -316,7 +339,7 @@ class Nest(Elements):
     ) -> None:
         """The innermost loop."""
         begin, end, stop = ends
-        with section.loop(begin, end, str(width)) as (inner, i):
+        with self._along(section, begin, end, width) as (inner, i):
             if axis is self._vector_axis():
                 self._enter(axis, inner, i, masked, stop)
             else:
@@ -341,7 +364,7 @@ class Nest(Elements):
                 continue
             (x,) = root.operands
             value = self.read(x, index, None)
-            if root.rule.monoid.startswith("arg"):
+            if _monoid(root).startswith("arg"):
                 value = (value, self._place(root))
             kept[root].step(section, value, self._mask)
 
@@ -383,6 +406,10 @@ def _counting(width: int) -> Dtype:
 def named(text: str, name: str) -> str:
     """The text of a nest under another name."""
     return text.replace("@nest(", f"@{name}(", 1)
+
+
+def _monoid(root: Item) -> str:
+    return root.rule.monoid  # type: ignore[attr-defined,no-any-return]
 
 
 def extent_of(nest: Any) -> Length:

@@ -271,7 +271,7 @@ def _repeats(x: Item, item: Item) -> bool:
     return sum(not is_one(n) for n in x.shape) < sum(not is_one(n) for n in item.shape)
 
 
-def _result(x: Any, spec: Spec, taken: set[Item]) -> Item:
+def _result(x: Item, spec: Spec, taken: set[Item]) -> Item:
     """The item that a result is stored by."""
     same = x
     while (

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.dims import Dim, Length, names_in
 from ...core.graph import Graph
+from ...core.late import Late
 from ...core.spec import Spec
 from . import engine
 from .alike import Alike, Written
@@ -37,9 +38,14 @@ from .port import Port
 from .returned import is_single, nesting_of
 from .runtime.library import symbols
 from .strided import strided_view
-from .summary import Summary, summary_of
 from .walks import Walk
 from .workspace import arranged
+
+if TYPE_CHECKING:
+    from . import summary as summaries
+    from .summary import Summary
+else:
+    summaries = Late(f"{__package__}.summary")
 
 _ON_STACK = 32768  # bytes kept between stages, up to which they are part of the stack
 _LINE = 64
@@ -167,12 +173,16 @@ class Program:
     @functools.cached_property
     def summary(self) -> Summary:
         """Its nests, calls, islands and buffers, and what they cost."""
-        return summary_of(self)
+        return summaries.summary_of(self)
 
     @property
     def symbols(self) -> dict[str, int]:
         """Addresses of what it needs from outside."""
-        return {**self.steps.symbols, **self.module.symbols, **(symbols() if self._needs_runtime else {})}
+        return {
+            **self.steps.symbols,
+            **self.module.symbols,
+            **(symbols() if self._needs_runtime else {}),
+        }
 
     def runtime(self, name: str, result: str, arguments: Sequence[str]) -> str:
         """A function of the runtime, as ``@name``."""
@@ -285,7 +295,8 @@ class Program:
         found = self._lanes.get(length)
         if found is None:
             sizes = {name: self._size(name) for name in names_in((length,))}
-            found = self._lanes[length] = length.replace(sizes)
+            made: Any = length.replace(sizes)
+            found = self._lanes[length] = made
         return str(found.name)
 
     def _size(self, name: str) -> Any:

@@ -8,6 +8,7 @@ several elements are taken at a time.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .dtypes import part_of
@@ -38,7 +39,8 @@ class Axis(NamedTuple):
     is_reduced: bool
 
 
-class Space(NamedTuple):
+@dataclass(frozen=True)
+class Space:
     """How a sweep is walked over.
 
     axes : from the outermost to the innermost, the vector axis among them.
@@ -100,7 +102,7 @@ class _Facts:
                     self.itemsizes.add(part_of(read.operand.dtype).itemsize)
                     continue
                 if read.index is None:
-                    for form in index.form if isinstance(index, Flat) else index:
+                    for form in (index.form,) if isinstance(index, Flat) else index:
                         self._pin(form)
                     continue
                 if read.operand.is_root:

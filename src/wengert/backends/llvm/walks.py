@@ -1,7 +1,7 @@
 """Walks: sweeps that share their outer loops.
 
-A sum along rows and what is done with it, softmax, a variance, are several sweeps over the same rows: each
-waits for the one before.  Taken row by row they find the row where they left it, in the nearest
+A sum along rows and what is done with it, softmax, a variance, are several sweeps over the same
+rows: each waits for the one before.  Taken row by row they find the row where they left it, in the nearest
 cache or in registers; what only they need is never as large as the whole array.
 
     Sweep      items computed together, in one pass over one space
@@ -26,7 +26,7 @@ class Access(NamedTuple):
     """A stored item, and where a sweep reads it."""
 
     item: Item
-    index: Index | None
+    index: Index | None  # type: ignore[assignment]  # it hides a method of tuples
     is_conditional: bool
 
 

@@ -29,6 +29,7 @@ is made once in a process, as the text of one LLVM function.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .. import engine
@@ -39,9 +40,29 @@ from ..lane import Lane
 if TYPE_CHECKING:
     from ..language import Language
 
+# Where each leaf is; a program needs few of them, so the file is imported when one is asked for.
+_HOMES: dict[str, str] = {
+    name: home
+    for home, names in {
+        "circular": "sin cos tan",
+        "erf": "erf bell erfc",
+        "exponential": "exp exp2 expm1",
+        "gamma": "gamma gammaln",
+        "hyperbolic": "tanh sech_squared sinh cosh",
+        "inverse_circular": "arcsin arccos arctan arctan2",
+        "inverse_hyperbolic": "arcsinh arccosh arctanh",
+        "logarithms": "log log2 log10 log1p",
+        "numbers": "sign heaviside nextafter spacing ldexp fmod remainder floor_divide hypot",
+        "powers": "power cbrt",
+        "smooth": "softplus log_sigmoid",
+        "whole": "gcd whole_power",
+    }.items()
+    for name in names.split()
+}
 # For a name the function, the names it serves together, and which of them this is; -1 if alone.
 _LEAVES: dict[str, tuple[Callable[..., Any], tuple[str, ...], int]] = {}
-_TEXTS: dict[tuple[str, str], dict[str, str]] = {}  # for a function's name the parts of a module it needs
+# For a function's name, and the processor's features, the parts of a module that it needs.
+_TEXTS: dict[tuple[str, str], dict[str, str]] = {}
 
 # How a leaf's function is marked; the program says what `leaf` means (see Module.attributes).
 ATTRIBUTES = "#0"
@@ -70,7 +91,14 @@ def leaf(*names: str, together: bool = False) -> Callable[[Callable[..., Any]], 
 
 def has_leaf(name: str) -> bool:
     """Whether there is a leaf of that name."""
-    return name in _LEAVES
+    return name in _LEAVES or name in _HOMES
+
+
+def _entry(name: str) -> tuple[Callable[..., Any], tuple[str, ...], int]:
+    """What is known of a leaf."""
+    if name not in _LEAVES and name in _HOMES:
+        import_module(f".{_HOMES[name]}", __name__)
+    return _LEAVES[name]
 
 
 def call_leaf(s: Language, name: str, outer: Dtype, operands: Sequence[Lane]) -> Lane:
@@ -82,7 +110,7 @@ def call_leaf(s: Language, name: str, outer: Dtype, operands: Sequence[Lane]) ->
         There is no such leaf.
     """
     lanes, section, width = s.together(*operands)
-    _, names, position = _LEAVES[name]
+    _, names, position = _entry(name)
     kinds = [of_width(in_register(x.dtype), width) for x in lanes]
     result = of_width(in_register(outer), width)
     ends = "".join(suffix(in_register(x.dtype), width) for x in lanes)
@@ -111,7 +139,7 @@ def _parts_of(
 ) -> dict[str, str]:
     key = full, engine.features()  # leaves may use instructions that not all processors have
     if key not in _TEXTS:
-        make, names, position = _LEAVES[name]
+        make, names, position = _entry(name)
         module = Module()
         s = _language(module)
         kinds = [of_width(in_register(d), width) for d in dtypes]
@@ -141,19 +169,3 @@ def _language(module: Module) -> Language:
     from ..language import Language  # the language calls leaves, which are written in it
 
     return Language(module)
-
-
-from . import (  # noqa: E402, F401 - they enter themselves
-    circular,
-    erf,
-    exponential,
-    gamma,
-    hyperbolic,
-    inverse_circular,
-    inverse_hyperbolic,
-    logarithms,
-    numbers,
-    powers,
-    smooth,
-    whole,
-)
