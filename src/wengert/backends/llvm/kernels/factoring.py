@@ -12,7 +12,7 @@ from typing import Any
 from ....core.dims import Length
 from ..assembly import Name, Section
 from ..dtypes import Dtype
-from . import fortran
+from . import fortran, small
 from .call import Array, Call, kernel
 from .lapack import (
     Workspace,
@@ -32,6 +32,9 @@ from .loops import copy, offset, place, plus, smaller, times, write
 @kernel("cholesky", strided=True)
 def cholesky(call: Call) -> None:
     """The triangular factor of positive definite matrices."""
+    if small.is_small(call):
+        small.cholesky(call)
+        return
     (a,), (x,) = call.operands, call.results
     n, dtype = x.shape[-1], working(x.dtype)
     upper = bool(call.params.get("upper", False))

@@ -21,7 +21,7 @@ from .. import engine
 from ..assembly import Name, Section
 from ..dtypes import F16, F32, Dtype, in_memory, of_width
 from ..lane import Lane
-from . import fortran, tiles
+from . import fortran, tiles, vectors
 from .call import Call
 from .loops import larger, minus, nest, offset, plus, read, smaller, times, write
 
@@ -113,13 +113,14 @@ def multiply(
     """
     if not fortran.is_of_blas(dtype):
         _by_vectors(call, s, a, b, c, dtype, beta)
-    elif c.columns.length == 1:
-        _matrix_by_vector(call, s, a, b.rows, b.pointer, c.rows, c.pointer, dtype, alpha, beta)
-    elif c.rows.length == 1:
-        at = a.columns
-        _matrix_by_vector(
-            call, s, b.transposed, at, a.pointer, c.columns, c.pointer, dtype, alpha, beta
-        )
+    elif c.columns.length == 1 or c.rows.length == 1:
+        if c.columns.length != 1:
+            a, b, c = b.transposed, a.transposed, c.transposed
+        given = (a, b.rows, b.pointer, c.rows, c.pointer, dtype, alpha, beta)
+        if vectors.serves(a, dtype):
+            vectors.multiply(call, s, *given, before)
+        else:
+            _matrix_by_vector(call, s, *given)
     else:
         a, b, c = _in_numpy_order(a, b, c)
         if tiles.serves(a, b, c, dtype):
@@ -133,7 +134,7 @@ def is_by_blas(a: Matrix, b: Matrix, c: Matrix, dtype: Dtype) -> bool:
     if not fortran.is_of_blas(dtype):
         return False
     if c.columns.length == 1 or c.rows.length == 1:
-        return True
+        return not vectors.serves(a if c.columns.length == 1 else b, dtype)
     return not tiles.serves(*_in_numpy_order(a, b, c), dtype)
 
 

@@ -20,7 +20,7 @@ from ....ops.factorizations import TRANS
 from ..assembly import Name, Section
 from ..dtypes import F64, Dtype, in_register, part_of
 from ..lane import Lane, Pair
-from . import fortran
+from . import fortran, small
 from .call import Array, Call, kernel
 from .lapack import (
     batches,
@@ -83,6 +83,9 @@ def gesv(call: Call, s: Section, a: Array, b: Array, pivots: Name, info: Name) -
 @kernel("solve", strided=True)
 def solve(call: Call) -> None:
     """x with a @ x = b."""
+    if small.is_small(call):
+        small.solve(call)
+        return
     a, b = call.operands
     (x,) = call.results
     vector = len(b.shape) == 1
@@ -111,6 +114,9 @@ def _as_columns(array: Array) -> Array:
 @kernel("inv", strided=True)
 def inv(call: Call) -> None:
     """The inverse."""
+    if small.is_small(call):
+        small.inv(call)
+        return
     (a,), (x,) = call.operands, call.results
     n, dtype = x.shape[-1], working(x.dtype)
     fortran.check_lengths(call, call.number(n))
@@ -230,6 +236,9 @@ def _negative_if(flag: Any, x: Any) -> Any:
 @kernel("det", strided=True)
 def det(call: Call) -> None:
     """The determinant."""
+    if small.is_small(call):
+        small.det(call)
+        return
     (a,), (x,) = call.operands, call.results
     found = _Determinant(call, a.shape[-1], working(x.dtype))
     with batches(call, x, 0) as (s, at):
@@ -240,6 +249,9 @@ def det(call: Call) -> None:
 @kernel("slogdet", strided=True)
 def slogdet(call: Call) -> None:
     """Sign and logarithm of the determinant."""
+    if small.is_small(call):
+        small.slogdet(call)
+        return
     (a,), (sign, log) = call.operands, call.results
     found = _Determinant(call, a.shape[-1], working(sign.dtype))
     with batches(call, sign, 0) as (s, at):
@@ -253,6 +265,9 @@ def slogdet(call: Call) -> None:
 @kernel("det_derivative", strided=True, serves=lambda node: len(node.inputs) == 1)
 def det_derivative(call: Call) -> None:
     """The cofactors of regular matrices: det(a) inv(a).T."""
+    if small.is_small(call):
+        small.det_derivative(call)
+        return
     (a,), (x,) = call.operands, call.results
     n, dtype = x.shape[-1], working(x.dtype)
     found, inverse = _Determinant(call, n, dtype), _Inverse(call, n, dtype)
@@ -304,6 +319,9 @@ def solve_triangular(call: Call) -> None:
 
     In NumPy's order BLAS sees x.T and a.T: x.T @ op(a).T = b.T is solved from the right.
     """
+    if small.is_small(call):
+        small.solve_triangular(call)
+        return
     a, b = call.operands
     (x,) = call.results
     if len(b.shape) == 1:

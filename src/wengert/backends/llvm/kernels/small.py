@@ -1,0 +1,386 @@
+"""Small: linear systems, inverses, determinants and triangles of up to four rows, unrolled.
+
+Formulas for one matrix, written once for many side by side (batched.py), in place of a call of
+LAPACK for each.  What LAPACK does with a matrix is what they do:
+
+    solve, inv, det, slogdet, det_derivative    Gaussian elimination with partial pivoting; rows are
+                                                exchanged by choices, and not by branches
+    cholesky, solve_triangular                  as they are defined
+
+A matrix that is singular, or so close to it that a pivot is nothing but rounding, makes the step
+fail: the interpreter asks LAPACK, and does what that says.  Complex matrices are left to LAPACK.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....ops.factorizations import TRANS
+from ..dtypes import BOOL, F64, Dtype
+from ..lane import Lane
+from ..language import Language
+from .batched import Block, blocks
+from .call import Array, Call
+
+ROWS = 4  # at most
+COLUMNS = 8  # of a right-hand side, at most
+_LEAST = float(np.finfo(np.float64).tiny)  # smaller numbers have no reciprocal
+_ROUNDING = 16.0 * float(np.finfo(np.float64).eps)  # what a few operations lose
+
+Rows = list[list[Any]]  # of lanes
+
+
+def is_small(call: Call) -> bool:
+    """Whether the matrices of a step are unrolled: real ones, of few rows, and of known sizes."""
+    a, *others = call.operands
+    n = a.shape[-1]
+    sizes = [x.shape[-1] for x in others if len(x.shape) > 1]
+    return (
+        all(x.dtype.kind != "c" for x in call.operands)
+        and type(n) is int
+        and 1 <= n <= ROWS
+        and all(type(m) is int and 1 <= m <= COLUMNS for m in sizes)
+    )
+
+
+def as_columns(array: Array) -> Array:
+    """Vectors as matrices with one column."""
+    return array._replace(shape=(*array.shape, 1), strides=(*array.strides, 1))
+
+
+def _read(block: Block, k: int, rows: int, columns: int, dtype: Dtype) -> Rows:
+    language = block.call.language
+    return [
+        [language.cast(block.read(k, i, j), dtype) for j in range(columns)] for i in range(rows)
+    ]
+
+
+def _write(block: Block, k: int, x: Rows) -> None:
+    for i, row in enumerate(x):
+        for j, value in enumerate(row):
+            block.write(k, value, i, j)
+
+
+# ---- elimination -------------------------------------------------------------------------------
+
+
+class Eliminated(NamedTuple):
+    """A matrix after elimination.
+
+    upper : what is right of the diagonal.
+    pivots : the diagonal.
+    right : the right-hand sides, rows exchanged and eliminated as those of the matrix.
+    odd : whether the number of exchanges is odd.
+    doubt : whether some pivot is zero, or nothing but rounding.
+    """
+
+    upper: Rows
+    pivots: list[Any]
+    right: Rows
+    odd: Any
+    doubt: Any
+
+
+def eliminated(s: Language, a: Rows, b: Rows) -> Eliminated:
+    """Gaussian elimination with partial pivoting.
+
+    Beside each element the sizes of the terms that it is a sum of are summed up: a pivot far below
+    that sum is what cancellation has left.
+    """
+    n = len(a)
+    a, b = [list(row) for row in a], [list(row) for row in b]
+    sizes: list[list[Any]] = [[None] * n for _ in range(n)]
+    odd: Any = None
+    doubt: Any = None
+    for k in range(n):
+        for i in range(k + 1, n):
+            swap = s.compare("greater", _size(s, a[i][k]), _size(s, a[k][k]))
+            odd = swap if odd is None else s.binary("bitwise_xor", odd, swap)
+            for rows, first in ((a, k), (b, 0), (sizes, k)):
+                for j in range(first, len(rows[k])):
+                    rows[k][j], rows[i][j] = _exchanged(s, swap, rows[k][j], rows[i][j])
+        pivot, size = a[k][k], _size(s, a[k][k])
+        flag = s.compare("less", size, s.constant(_LEAST, F64))
+        if sizes[k][k] is not None:
+            small = s.compare("less_equal", size, sizes[k][k] * _ROUNDING)
+            flag = s.binary("logical_or", flag, small)
+        doubt = flag if doubt is None else s.binary("logical_or", doubt, flag)
+        if k + 1 == n:
+            break
+        inverse = 1.0 / pivot
+        for i in range(k + 1, n):
+            factor = a[i][k] * inverse
+            for j in range(k + 1, n):
+                before = _size(s, a[i][j]) if sizes[i][j] is None else sizes[i][j]
+                sizes[i][j] = s.fma(_size(s, factor), _size(s, a[k][j]), before)
+                a[i][j] = s.fma(-factor, a[k][j], a[i][j])
+            b[i] = [s.fma(-factor, above, own) for above, own in zip(b[k], b[i], strict=True)]
+    return Eliminated(a, [a[k][k] for k in range(n)], b, odd, doubt)
+
+
+def _size(s: Language, x: Any) -> Any:
+    return s.unary("absolute", x)
+
+
+def _exchanged(s: Language, swap: Lane, x: Any, y: Any) -> tuple[Any, Any]:
+    if x is None:
+        return None, None
+    return s.select(swap, y, x), s.select(swap, x, y)
+
+
+def solved(s: Language, found: Eliminated) -> Rows:
+    """The solutions, from the last row up."""
+    n = len(found.pivots)
+    x: Rows = [[] for _ in range(n)]
+    for i in reversed(range(n)):
+        inverse = 1.0 / found.pivots[i]
+        total = list(found.right[i])
+        for j in range(i + 1, n):
+            total = [
+                s.fma(-found.upper[i][j], below, own)
+                for below, own in zip(x[j], total, strict=True)
+            ]
+        x[i] = [own * inverse for own in total]
+    return x
+
+
+def _identity(s: Language, n: int) -> Rows:
+    return [[s.constant(float(i == j), F64) for j in range(n)] for i in range(n)]
+
+
+def solve(call: Call) -> None:
+    """x with a @ x = b."""
+    (a, b), (x,) = call.operands, call.results
+    if len(b.shape) == 1:
+        b, x = as_columns(b), as_columns(x)
+    n, columns = x.shape[-2:]
+    assert type(n) is int and type(columns) is int
+
+    def write(block: Block) -> None:
+        language = call.language
+        left, right = _read(block, 0, n, n, F64), _read(block, 1, n, columns, F64)
+        found = eliminated(language, left, right)
+        block.fail_if(found.doubt)
+        _write(block, 2, solved(language, found))
+
+    blocks(call, [(a, 2), (b, 2), (x, 2)], F64, write)
+
+
+def inv(call: Call) -> None:
+    """The inverse."""
+    (a,), (x,) = call.operands, call.results
+    n: Any = x.shape[-1]
+
+    def write(block: Block) -> None:
+        language = call.language
+        found = eliminated(language, _read(block, 0, n, n, F64), _identity(language, n))
+        block.fail_if(found.doubt)
+        _write(block, 1, solved(language, found))
+
+    blocks(call, [(a, 2), (x, 2)], F64, write)
+
+
+# ---- determinants ------------------------------------------------------------------------------
+
+_HUGE = 1e290  # products of pivots between its inverse and it have lost nothing
+
+
+def _determinant(block: Block, found: Eliminated) -> Any:
+    """The product of the pivots; by logarithms where it goes beyond the numbers on the way."""
+    call = block.call
+    language, section = call.language, block.section
+    product = found.pivots[0]
+    for p in found.pivots[1:]:
+        product = product * p
+    if found.odd is not None:
+        product = language.select(found.odd, -product, product)
+    if len(found.pivots) == 1:
+        return product
+    size = _size(language, product)
+    flags = [
+        language.unary("logical_not", language.compare("less", size, _number(language, _HUGE)))
+    ]
+    flags.append(language.compare("less", size, _number(language, 1.0 / _HUGE)))
+    outside = language.binary("logical_or", *flags)
+    cell = call.function.slot(product.kind, 64)
+    section.write(f"store {product.kind} {product.name}, ptr {cell}, align 64")
+    with section.when(any_of(call, block, outside)) as t:
+        pivots = [Lane(language, t, p.name, F64, p.width) for p in found.pivots]
+        flipped = None
+        if found.odd is not None:
+            flipped = Lane(language, t, found.odd.name, BOOL, found.odd.width)
+        sign, log = _signed_logarithm(language, pivots, flipped)
+        whole = sign * language.unary("exp", log)
+        t.write(f"store {whole.kind} {whole.name}, ptr {cell}, align 64")
+    name = section.value(f"load {product.kind}, ptr {cell}, align 64")
+    return Lane(language, section, name, F64, product.width)
+
+
+def _number(s: Language, value: float) -> Lane:
+    found: Lane = s.constant(value, F64)
+    return found
+
+
+def any_of(call: Call, block: Block, flag: Lane) -> str:
+    """Whether it holds in some lane, an i1."""
+    if flag.width <= 1:
+        return flag.name
+    callee = call.module.declare(
+        f"llvm.vector.reduce.or.v{flag.width}i1", "i1", [f"<{flag.width} x i1>"]
+    )
+    return block.section.value(f"call i1 {callee}(<{flag.width} x i1> {flag.name})")
+
+
+def _signed_logarithm(s: Language, pivots: Sequence[Any], odd: Any) -> tuple[Any, Any]:
+    """Sign and logarithm of the product of the pivots: 0 and -inf if one of them is zero."""
+    zero = _number(s, 0.0)
+    negative: Any = odd
+    nothing: Any = None
+    total: Any = None
+    for p in pivots:
+        below = s.compare("less", p, zero)
+        negative = below if negative is None else s.binary("bitwise_xor", negative, below)
+        none = s.compare("equal", p, zero)
+        nothing = none if nothing is None else s.binary("logical_or", nothing, none)
+        log = s.unary("log", _size(s, p))
+        total = log if total is None else total + log
+    sign = s.select(negative, _number(s, -1.0), _number(s, 1.0))
+    return s.select(nothing, zero, sign), s.select(nothing, _number(s, -np.inf), total)
+
+
+def det(call: Call) -> None:
+    """The determinant."""
+    (a,), (x,) = call.operands, call.results
+    n: Any = a.shape[-1]
+
+    def write(block: Block) -> None:
+        found = eliminated(call.language, _read(block, 0, n, n, F64), [[] for _ in range(n)])
+        block.write(1, _determinant(block, found))
+
+    blocks(call, [(a, 2), (x, 0)], F64, write)
+
+
+def slogdet(call: Call) -> None:
+    """Sign and logarithm of the determinant."""
+    (a,), (sign, log) = call.operands, call.results
+    n: Any = a.shape[-1]
+
+    def write(block: Block) -> None:
+        language = call.language
+        found = eliminated(language, _read(block, 0, n, n, F64), [[] for _ in range(n)])
+        sign_lane, log_lane = _signed_logarithm(language, found.pivots, found.odd)
+        regular = language.compare("not_equal", sign_lane, _number(language, 0.0))
+        block.fail_if(language.binary("logical_and", found.doubt, regular))
+        block.write(1, sign_lane)
+        block.write(2, log_lane)
+
+    blocks(call, [(a, 2), (sign, 0), (log, 0)], F64, write)
+
+
+def det_derivative(call: Call) -> None:
+    """The cofactors of regular matrices: det(a) inv(a).T."""
+    (a,), (x,) = call.operands, call.results
+    n: Any = x.shape[-1]
+    limit = 0.01 / float(np.finfo(x.dtype).eps) / n
+
+    def write(block: Block) -> None:
+        language = call.language
+        given = _read(block, 0, n, n, F64)
+        found = eliminated(language, given, _identity(language, n))
+        block.fail_if(found.doubt)
+        inverse = solved(language, found)
+        condition = _one_norm(language, given) * _one_norm(language, inverse)
+        sound = language.compare("less", condition, _number(language, limit))
+        block.fail_if(language.unary("logical_not", sound))
+        scale = _determinant(block, found)
+        columns = [[scale * inverse[j][i] for j in range(n)] for i in range(n)]
+        _write(block, 1, columns)
+
+    blocks(call, [(a, 2), (x, 2)], F64, write)
+
+
+def _one_norm(s: Language, a: Rows) -> Any:
+    """The largest sum of sizes in a column; NaN if there is one."""
+    most: Any = None
+    for j in range(len(a)):
+        total: Any = _size(s, a[0][j])
+        for row in a[1:]:
+            total = total + _size(s, row[j])
+        most = total if most is None else s.binary("maximum", most, total)
+    return most
+
+
+# ---- triangles ---------------------------------------------------------------------------------
+
+
+def solve_triangular(call: Call) -> None:
+    """x with op(a) @ x = b, a triangular; in the precision of the result."""
+    (a, b), (x,) = call.operands, call.results
+    if len(b.shape) == 1:
+        b, x = as_columns(b), as_columns(x)
+    n: Any = x.shape[-2]
+    columns: Any = x.shape[-1]
+    dtype = x.dtype
+    lower, unit = bool(call.params.get("lower", False)), bool(call.params.get("unit_diagonal"))
+    turned = TRANS[call.params.get("trans", 0)] > 0
+    order = list(range(n)) if lower != turned else list(reversed(range(n)))
+
+    def write(block: Block) -> None:
+        language = call.language
+        right = _read(block, 1, n, columns, dtype)
+
+        def element(i: int, j: int) -> Any:
+            place = (j, i) if turned else (i, j)
+            return language.cast(block.read(0, *place), dtype)
+
+        if not unit:
+            diagonal = [element(i, i) for i in range(n)]
+            zero = language.constant(0, dtype)
+            for p in diagonal:
+                block.fail_if(language.compare("equal", p, zero))
+        for step, i in enumerate(order):
+            for j in order[:step]:
+                factor = -element(i, j)
+                right[i] = [
+                    language.fma(factor, above, own)
+                    for above, own in zip(right[j], right[i], strict=True)
+                ]
+            if not unit:
+                right[i] = [own / diagonal[i] for own in right[i]]
+        _write(block, 2, right)
+
+    blocks(call, [(a, 2), (b, 2), (x, 2)], dtype, write)
+
+
+def cholesky(call: Call) -> None:
+    """The triangular factor of positive definite matrices, from one triangle of each."""
+    (a,), (x,) = call.operands, call.results
+    n: Any = x.shape[-1]
+    upper = bool(call.params.get("upper", False))
+
+    def write(block: Block) -> None:
+        language = call.language
+        zero = _number(language, 0.0)
+        low: Rows = [[zero] * n for _ in range(n)]
+
+        def rest(i: int, j: int) -> Any:
+            """An element of the matrix less what the columns before give."""
+            place = (j, i) if upper else (i, j)
+            total = language.cast(block.read(0, *place), F64)
+            for k in range(j):
+                total = language.fma(-low[i][k], low[j][k], total)
+            return total
+
+        for j in range(n):
+            square = rest(j, j)
+            block.fail_if(language.compare("less_equal", square, zero))
+            low[j][j] = language.unary("sqrt", square)
+            inverse = 1.0 / low[j][j]
+            for i in range(j + 1, n):
+                low[i][j] = rest(i, j) * inverse
+        _write(block, 1, [list(row) for row in zip(*low, strict=True)] if upper else low)
+
+    blocks(call, [(a, 2), (x, 2)], F64, write)
