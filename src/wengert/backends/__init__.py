@@ -8,8 +8,8 @@ reuse.py         memory that has become free during a run
 null.py          "null": runs nothing
 llvm/            "llvm": native code; imported at first use, as LLVM is large
 liveness.py      when each value is needed for the last time, and what that saves
-profile.py       how long each line takes, seen by a clock
-report.py        operations, bytes and peak memory, counted without running
+profiling.py     how long each line takes, seen by a clock
+reporting.py     operations, bytes and peak memory, counted without running
 transformed.py   the transformers of style 004 as backends
 """
 
@@ -20,10 +20,10 @@ from .base import Backend, backend, backends, register_backend
 from .executable import Executable
 from .interpret import Interpreter
 from .null import Null
-from .profile import Profile, profile
-from .report import Report, report
 
 if TYPE_CHECKING:
+    from .profiling import Profile, profile
+    from .reporting import Report, report
     from .transformed import Transformed
 
 __all__ = [
@@ -41,4 +41,11 @@ __all__ = [
     "report",
 ]
 
-__getattr__ = late_names(__name__, {"Transformed": ".transformed"})
+__getattr__ = late_names(
+    __name__,
+    {
+        **dict.fromkeys(("Profile", "profile"), ".profiling"),
+        **dict.fromkeys(("Report", "report"), ".reporting"),
+        "Transformed": ".transformed",
+    },
+)

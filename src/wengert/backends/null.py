@@ -2,20 +2,26 @@
 
 Its computations check what they are fed as any other, and return zeros of the right shapes and
 dtypes, whose memory is not even touched; variables keep their values.  What a run would cost says
-`report` (report.py).
+`report` (reporting.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..core.graph import Graph
+from ..core.late import Late
 from ..core.spec import at_sizes
 from .base import Backend, Run, register_backend
-from .report import Report, report
+
+if TYPE_CHECKING:
+    from . import reporting
+    from .reporting import Report
+else:
+    reporting = Late(f"{__package__}.reporting")
 
 
 class Null(Backend):
@@ -50,7 +56,7 @@ class Null(Backend):
 
     def report(self, graph: Graph, sizes: Mapping[str, int] | None = None, **more: int) -> Report:
         """What a run would cost; see `wengert.backends.report`."""
-        return report(graph, sizes, **more)
+        return reporting.report(graph, sizes, **more)
 
 
 register_backend(Null())

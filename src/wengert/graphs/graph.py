@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..backends import Executable, Profile, profile
+from ..backends import Executable
 from ..backends.base import Backend
 from ..backends.base import backend as backend_of
 from ..core import graph as lists
 from ..core.handle import Handle
+from ..core.late import Late
 from ..core.node import INPUT, Node
 from .again import fed_anywhere, written_again
 from .calling import Signature, restored
@@ -30,6 +31,12 @@ from .looking import Looking
 from .parts import Parts
 from .surgery import Surgery
 from .transforming import Transforming
+
+if TYPE_CHECKING:
+    from ..backends import profiling
+    from ..backends.profiling import Profile
+else:
+    profiling = Late("wengert.backends.profiling")
 
 
 class Graph(lists.Graph, Transforming, Parts, Surgery, Finding, Looking):
@@ -129,4 +136,5 @@ class Graph(lists.Graph, Transforming, Parts, Surgery, Finding, Looking):
         >>> sorted(line.name for line in seen.lines), seen.seconds > 0.0
         (['exp', 'sum'], True)
         """
-        return profile(self, self.signature.leaves(args, kwargs, f"the graph {self.name}"), repeat)
+        fed = self.signature.leaves(args, kwargs, f"the graph {self.name}")
+        return profiling.profile(self, fed, repeat)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import keep, rewrite
-from ..backends import Report, report
 from ..core import equality
 from ..core import graph as lists
 from ..core.late import Late
@@ -19,9 +18,12 @@ from .pickling import reduced
 
 if TYPE_CHECKING:
     from .. import show
+    from ..backends import reporting
+    from ..backends.reporting import Report
     from .graph import Graph
 else:
     show = Late("wengert.show")
+    reporting = Late("wengert.backends.reporting")
 
 
 class Looking:
@@ -70,7 +72,7 @@ class Looking:
 
     def report(self, sizes: Mapping[str, int] | None = None, **more: int) -> Report:
         """What a run costs, counted without running; see `wengert.backends.report`."""
-        return report(cast("Graph", self), sizes, **more)
+        return reporting.report(cast("Graph", self), sizes, **more)
 
     def save(self, file: Any, *, where: str | None = "name") -> None:
         """Write the graph to a file; see `wengert.save`. `wengert.load` reads it."""

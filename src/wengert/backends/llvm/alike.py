@@ -28,6 +28,7 @@ from ...core.node import Node
 from ...core.spec import Spec
 from .items import Held, Item, Number, Position, Reduce, View
 from .nests import Nest
+from .spaces import Space
 from .walks import Sweep, Walk
 
 _SMALL = 512  # bytes of an array that are looked at
@@ -46,6 +47,12 @@ class Written:
     walk, sweep, space, spaces, table, partial, may_fail, needs_runtime
         As those of `Nest`.
     """
+
+    spaces: list[Space]
+    table: list[Any]
+    partial: set[Item]
+    may_fail: bool
+    needs_runtime: bool
 
     def __init__(self, name: str, nest: Nest | Written, walk: Walk, instead: Any = None) -> None:
         self.name, self.walk = name, walk

@@ -15,8 +15,15 @@
 Begin with text.py, which tells the way that a call goes.
 """
 
+from typing import TYPE_CHECKING
+
+from ....core.late import late_names
 from .make import is_available, make_entry
-from .pointers import Pointer, pointer
 from .text import entry_text
 
+if TYPE_CHECKING:
+    from .pointers import Pointer, pointer
+
 __all__ = ["Pointer", "entry_text", "is_available", "make_entry", "pointer"]
+
+__getattr__ = late_names(__name__, dict.fromkeys(("Pointer", "pointer"), ".pointers"))

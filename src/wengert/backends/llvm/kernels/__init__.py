@@ -7,12 +7,15 @@
     loops.py           sums of indices, elements, copies
     matrices.py        one product of matrices: BLAS, or vectors of our own
     tiles.py           products of matrices that stay in a near cache, in registers
+    vectors.py         products of small matrices with vectors, unrolled
     letters.py         from index letters to products of matrices
     products.py        matmul, dot, einsum
     undefined.py       whether there is a NaN in an array
     lapack.py          what the kernels of matrices share
     solving.py         linear systems, inverses, determinants
     factoring.py       Cholesky, QR
+    batched.py         many small matrices at a time, a lane for each
+    small.py           systems, inverses, determinants, triangles of up to four rows, unrolled
     spectra.py         eigenvalues, singular values
     exponentials.py    the exponential of a matrix
     sequences.py       running sums and products, recurrences
@@ -29,42 +32,6 @@ A kernel is entered under the name of its operation, and writes the inside of on
 module; steps that are alike share that function.
 """
 
-from . import (
-    convolutions,
-    draws,
-    exponentials,
-    factoring,
-    indexing,
-    joining,
-    products,
-    searching,
-    sequences,
-    solving,
-    sorting,
-    spectra,
-    writes,
-)
 from .call import KERNELS, Array, Call, Steps, contiguous, is_served, kernel
 
-__all__ = [
-    "KERNELS",
-    "Array",
-    "Call",
-    "Steps",
-    "contiguous",
-    "convolutions",
-    "draws",
-    "exponentials",
-    "factoring",
-    "indexing",
-    "is_served",
-    "joining",
-    "kernel",
-    "products",
-    "searching",
-    "sequences",
-    "solving",
-    "sorting",
-    "spectra",
-    "writes",
-]
+__all__ = ["KERNELS", "Array", "Call", "Steps", "contiguous", "is_served", "kernel"]

@@ -15,7 +15,7 @@ one way out, where scratch memory is given back.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from ....core.dims import Dim, Length, Quotient, names_in
@@ -143,7 +143,9 @@ class Steps:
         inside = [a._replace(pointer=f"%x{i}") for i, a in enumerate(arrays)]
         named = {n: f"%n{i}" for i, n in enumerate(sizes)}
         call = Call(self, function, dict(params), inside[:count], inside[count:], named, options)
-        KERNELS[name].write(call)
+        known = _kernel_of(name)
+        assert known is not None, name
+        known.write(call)
         call.finish()
         module.add(function)
         return title, call.fails
@@ -298,18 +300,12 @@ class Call:
 # ---- the registry ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Kernel:
+class Kernel(NamedTuple):
     """A kernel of the registry.
 
-    Attributes
-    ----------
-    write : callable
-        ``write(call)`` writes the step.
-    strided : bool
-        Whether operands may come with any strides; if not, they have to be C-contiguous.
-    serves : callable
-        ``serves(node)``: whether it can take this line of a graph.
+    write : ``write(call)`` writes the step.
+    strided : whether operands may come with any strides; if not, they have to be C-contiguous.
+    serves : ``serves(node)``: whether it can take this line of a graph.
     """
 
     write: Callable[[Call], None]
@@ -318,6 +314,27 @@ class Kernel:
 
 
 KERNELS: dict[str, Kernel] = {}
+# Where each kernel is; a program needs few of them, so the file is imported when a line is looked
+# at that it may serve.
+_HOMES: dict[str, str] = {
+    name: home
+    for home, names in {
+        "convolutions": "slide convolve",
+        "draws": "random_uniform random_normal random_integers",
+        "exponentials": "expm",
+        "factoring": "cholesky qr completing_columns",
+        "indexing": "scatter setitem getitem scatter_along",
+        "joining": "stack concatenate roll",
+        "products": "matmul dot einsum strong_einsum",
+        "searching": "searchsorted digitize histogram_counts",
+        "sequences": "cumsum cumprod running recurrence",
+        "solving": "solve inv det slogdet det_derivative solve_triangular",
+        "sorting": "argsort lexsort",
+        "spectra": "eigh eig svd pinv matrix_rank",
+        "writes": "writes",
+    }.items()
+    for name in names.split()
+}
 
 
 def kernel(
@@ -332,9 +349,16 @@ def kernel(
     return enter
 
 
+def _kernel_of(name: str) -> Kernel | None:
+    """The kernel of an operation, if there is one."""
+    if name not in KERNELS and name in _HOMES:
+        import_module(f".{_HOMES[name]}", __package__)
+    return KERNELS.get(name)
+
+
 def is_served(node: Any) -> bool:
     """Whether there is a kernel for a line of a graph; what has none is an island."""
-    found = KERNELS.get(node.op.name)
+    found = _kernel_of(node.op.name)
     if found is None:
         return False
     specs = [*(a.spec for a in node.inputs)]

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....core.late import Late
 from ....core.node import Node
-from .. import complexes
 from ..dtypes import F16, F32, is_supported, part_of
 from ..integers import has_rule
 from ..items import Item, Map
@@ -22,6 +22,11 @@ from ..language import loop_of
 from ..leaves import call_leaf, has_leaf
 from ..specials import work_of
 from .registry import lowers, lowers_kind
+
+if TYPE_CHECKING:
+    from .. import complexes
+else:
+    complexes = Late("wengert.backends.llvm.complexes")
 
 # The work of an operation beside that of an addition.
 _HEAVY = frozenset(

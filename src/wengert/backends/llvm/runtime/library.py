@@ -16,16 +16,20 @@ import ctypes
 import functools
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ....core.late import Late
 from ....core.locks import lock
 from .. import engine
 from ..assembly import Module
-from . import memory, threads
-from .blocks import enter_blocks
-from .handler import enter_handler
+from . import threads
 from .objects import kept_object_of
-from .team import enter_team
+
+if TYPE_CHECKING:
+    from . import blocks, handler, memory, team
+else:  # most programs need no runtime
+    blocks, handler = Late(f"{__package__}.blocks"), Late(f"{__package__}.handler")
+    memory, team = Late(f"{__package__}.memory"), Late(f"{__package__}.team")
 
 _ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
 # Name to the types of its result and its arguments.
@@ -65,9 +69,9 @@ def text() -> str:
 
 def _module() -> Module:
     module = Module()
-    enter_blocks(module)
-    enter_handler(module)
-    enter_team(module, _has_threads())
+    blocks.enter_blocks(module)
+    handler.enter_handler(module)
+    team.enter_team(module, _has_threads())
     return module
 
 

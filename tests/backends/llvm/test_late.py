@@ -1,0 +1,55 @@
+"""What is imported late: the tables that say where it is are complete, and nobody imports it early."""
+
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+from wengert.backends.llvm import kernels, leaves
+from wengert.backends.llvm.kernels import call
+
+
+def entered_by(package, registry, home_of):
+    """For each name of a registry the module that enters it, all modules being imported."""
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+    return {name: home_of(entry).__module__.rpartition(".")[2] for name, entry in registry.items()}
+
+
+def test_every_kernel_is_found():
+    assert entered_by(kernels, call.KERNELS, lambda k: k.write) == call._HOMES
+
+
+def test_every_leaf_is_found():
+    assert entered_by(leaves, leaves._LEAVES, lambda entry: entry[0]) == leaves._HOMES
+
+
+LATE = """
+    wengert.show wengert.keep.saving wengert.extend wengert.nn wengert.graphs.diagnosis
+    wengert.backends.transformed wengert.backends.reporting wengert.backends.profiling
+    wengert.backends.llvm.summary wengert.backends.llvm.kernels.solving
+    wengert.backends.llvm.complexes wengert.backends.llvm.leaves.gamma
+    wengert.backends.llvm.runtime.team importlib.metadata numpy.random scipy.linalg scipy.special
+""".split()
+
+
+@pytest.mark.parametrize("of_matrices", [False, True])
+def test_a_first_compilation_imports_what_it_needs(of_matrices):
+    result = "np.sum(np.exp(x) @ x)" if of_matrices else "np.sum(np.exp(x) * x)"
+    text = f"""
+import sys, numpy as np, wengert as wg
+before = set(sys.modules)
+wg.jit(wg.grad(lambda x: {result}))(np.ones((3, 3)))
+print(sorted(set({LATE}) & set(sys.modules) - before))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        env={**os.environ, "WENGERT_CACHE": "0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "[]"
