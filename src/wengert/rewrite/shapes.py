@@ -254,7 +254,7 @@ def einsum_transposes(line: Node, new: Writer) -> Node | None:
 @rule(
     "transpose of einsum",
     "transpose",
-    "einsum",
+    ("einsum", "strong_einsum"),
     reason="the index letters say in which order axes are written",
     example=(lambda x, y: np.einsum("ij,kj->ik", x, y).T, _A, _A),
 )
