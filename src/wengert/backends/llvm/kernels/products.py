@@ -191,7 +191,7 @@ def strong(call: Call) -> None:
         target = place(call, s, result.array, outer)
         own = _is_nan(read(call.language, s, target, result.array.dtype))
         with s.when(own.name) as t:
-            _again(call, t, operands, result, gone, outer, target)
+            _again(call, t, operands, result, gone, outer, target, _addend(call, words))
 
 
 def _again(
@@ -202,6 +202,7 @@ def _again(
     gone: str,
     outer: Sequence[Name],
     target: Name,
+    addend: Word | None,
 ) -> None:
     """One element, if all that a zero does not hide is finite."""
     language, dtype = call.language, result.array.dtype
@@ -224,7 +225,6 @@ def _again(
     kept = read(language, s, sound, BOOL)
     with s.when(kept.name) as v:
         value = read(language, v, total, dtype)
-        addend = word(call.operands[-1], result.letters) if _has_addend(call) else None
         if addend is not None:
             alpha, beta = (language.constant(call.options[x], dtype) for x in ("alpha", "beta"))
             before = _element(call, v, addend, result.letters, outer)
