@@ -26,7 +26,7 @@ from ..errors import ShapeError, at, user_line
 
 Result = TypeVar("Result")
 _call = methodcaller("__call__")
-_node, _serial, _value = attrgetter("node"), attrgetter("serial"), attrgetter("node.value")
+_node, _value = attrgetter("node"), attrgetter("node.value")
 _exchange = lock()
 _locks: dict[int, tuple[Any, Any]] = {}
 
@@ -58,7 +58,7 @@ def write(owners: Sequence[Any], values: Sequence[Any]) -> None:
 
 
 class Writer:
-    """Writes to the same variables again and again, values that are laid out alike each time.
+    """Writes to the same variables again and again values of the same shapes, dtypes and layouts.
 
     Parameters
     ----------
@@ -72,18 +72,21 @@ class Writer:
         self._last = [-1] * len(self.owners)  # serials of the leaves that it has made
 
     def __call__(self, values: Sequence[Any]) -> None:
-        """Write; see `write`.  Where nobody else has written since, nothing needs checking."""
+        """Write; see `write`.
+
+        Where nobody else has written since, and the last value was taken as it was, this one can
+        be too.
+        """
         old = list(map(_node, self.owners))
+        given = [v if type(v) is np.ndarray else np.asarray(v) for v in values]
         nodes = [
-            type(o)(
-                INPUT, (), NO_PARAMS, v if type(v) is np.ndarray else np.asarray(v), o.extra.copy()
-            )
+            type(o)(INPUT, (), NO_PARAMS, v, o.extra.copy())
             if o.serial == last
             else _new_leaf(owner, o, v)
-            for owner, o, v, last in zip(self.owners, old, values, self._last, strict=True)
+            for owner, o, v, last in zip(self.owners, old, given, self._last, strict=True)
         ]
         _exchanged(self.owners, old, nodes)
-        self._last = list(map(_serial, nodes))
+        self._last = [n.serial if n.value is v else -1 for n, v in zip(nodes, given, strict=True)]
 
 
 def _exchanged(owners: Sequence[Any], old: Sequence[Node], nodes: Sequence[Node]) -> None:
