@@ -8,6 +8,7 @@
     matrices.py        one product of matrices: BLAS, or vectors of our own
     tiles.py           products of matrices that stay in a near cache, in registers
     vectors.py         products of small matrices with vectors, unrolled
+    together.py        products of many small matrices, a lane for each
     letters.py         from index letters to products of matrices
     products.py        matmul, dot, einsum
     undefined.py       whether there is a NaN in an array

@@ -23,7 +23,7 @@ from ....core.op import lookup
 from ..assembly import Name, Section
 from ..dtypes import BOOL
 from ..lane import Pair
-from . import undefined
+from . import together, undefined
 from .call import Array, Call, kernel
 from .letters import Word, arranged, multiplied, new, summed, word
 from .loops import kind_of, moved, nest, place, read, write
@@ -133,7 +133,12 @@ def _contract(call: Call, words: Sequence[str]) -> None:
     operands = [word(x, w) for x, w in zip(call.operands, ins, strict=False)]
     result = word(call.results[0], out)
     alpha, beta = call.options.get("alpha", 1.0), call.options.get("beta", 0.0)
-    product(call, call.section, operands, result, alpha, beta, _addend(call, words))
+    addend = _addend(call, words)
+    apart = beta == 0 or addend is not None  # the last block may be computed twice
+    if apart and together.serves(operands, result):
+        together.multiply(call, operands, result, alpha, beta, addend)
+    else:
+        product(call, call.section, operands, result, alpha, beta, addend)
 
 
 def _addend(call: Call, words: Sequence[str]) -> Word | None:
