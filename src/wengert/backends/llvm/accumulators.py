@@ -2,7 +2,7 @@
 
     Sum       floating point: blocks are summed lane by lane, and block sums are added with the
               rounding error carried along (T. J. Dekker, 1971; D. E. Knuth, TAOCP 4.2.2), so the
-              error does not grow with the length: at most that of a block of 32
+              error does not grow with the length: at most that of a block of 8
     Monoid    everything that is combined by one instruction: sums of whole numbers, products,
               extremes
     Place     where the first largest or smallest element is
@@ -22,7 +22,7 @@ from .dtypes import I64, Dtype, in_register, of_width, part_of, suffix
 from .lane import Lane, Pair
 from .language import Language
 
-BLOCK = 32  # steps of a loop whose terms are simply added
+BLOCK = 8  # steps of a loop whose terms are simply added
 
 
 class Slot:
