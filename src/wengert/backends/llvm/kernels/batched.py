@@ -207,9 +207,9 @@ def _along(
     length, strides = axis
     least = bounds(length)[0]
     if type(length) is int:
-        while width > length:
+        while width > max(length, 1):
             width //= 2
-        least = length
+        least = max(length, 1)
     count = call.number(length)
 
     def walk(t: Section, wide: int) -> None:
