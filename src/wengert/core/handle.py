@@ -104,7 +104,7 @@ def shape_of(x: Any) -> tuple[Any, ...]:
     if isinstance(x, Handle):
         value = x.node.value
         if type(value) is np.ndarray:
-            return value.shape
+            return value.shape  # type: ignore[no-any-return]
         return x.node.spec.shape if value is None else np.shape(value)
     return np.shape(x)
 

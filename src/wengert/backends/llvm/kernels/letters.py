@@ -118,6 +118,33 @@ class Parts(NamedTuple):
     shared: str
 
 
+def _parts(a: Word, b: Word, c: Word) -> Parts:
+    """Which letters are where; those that are summed in an order that suits an operand."""
+    parts = Parts(
+        "".join(x for x in c.letters if x in a.letters and x in b.letters),
+        "".join(x for x in c.letters if x in a.letters and x not in b.letters),
+        "".join(x for x in c.letters if x in b.letters and x not in a.letters),
+        "".join(x for x in a.letters if x in b.letters and x not in c.letters),
+    )
+    shared = parts.shared
+    if a.merged(shared) is None or b.merged(shared) is None:
+        other = "".join(x for x in b.letters if x in shared)
+        if b.merged(other) is not None:
+            return parts._replace(shared=other)
+    return parts
+
+
+def _announce(call: Call, left: Word, right: Word, parts: Parts, dtype: Dtype) -> None:
+    """Say how much work BLAS is given, and refuse lengths that it cannot take."""
+    axes = [w.merged(g) for w, g in ((left, parts.rows), (right, parts.columns))]
+    axes.append(left.merged(parts.shared))
+    fortran.check_lengths(call, *[call.number(x.length) for x in axes if x is not None])
+    work: Length = 2 if dtype.kind == "f" else 8
+    for x in axes:
+        work = work * (1 if x is None else x.length)
+    call.works(work)
+
+
 def multiplied(
     call: Call,
     s: Section,
@@ -135,17 +162,7 @@ def multiplied(
     dtype = c.array.dtype
     a = _without(call, s, a, b.letters + c.letters)
     b = _without(call, s, b, a.letters + c.letters)
-    parts = Parts(
-        "".join(x for x in c.letters if x in a.letters and x in b.letters),
-        "".join(x for x in c.letters if x in a.letters and x not in b.letters),
-        "".join(x for x in c.letters if x in b.letters and x not in a.letters),
-        "".join(x for x in a.letters if x in b.letters and x not in c.letters),
-    )
-    shared = parts.shared
-    if a.merged(shared) is None or b.merged(shared) is None:
-        other = "".join(x for x in b.letters if x in shared)
-        if b.merged(other) is not None:
-            parts = parts._replace(shared=other)
+    parts = _parts(a, b, c)
     left = _ready(call, s, a, parts.batch, parts.rows, parts.shared, dtype)
     right = _ready(call, s, b, parts.batch, parts.shared, parts.columns, dtype)
     result = c
@@ -169,13 +186,7 @@ def multiplied(
         copy(call, s, c.array, arranged(addend, c.letters))
         addend = None
     if by_blas:
-        axes = [w.merged(g) for w, g in ((left, parts.rows), (right, parts.columns))]
-        axes.append(left.merged(parts.shared))
-        fortran.check_lengths(call, *[call.number(x.length) for x in axes if x is not None])
-        work: Length = 2 if dtype.kind == "f" else 8
-        for x in axes:
-            work = work * (1 if x is None else x.length)
-        call.works(work)
+        _announce(call, left, right, parts, dtype)
     with nest(s, lengths) as (inner, indices):
         each = [
             _matrix(call, inner, w, parts.batch, indices, rows, columns)
