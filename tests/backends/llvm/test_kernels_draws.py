@@ -103,3 +103,12 @@ def test_streams_compiled_draw_what_they_draw_eagerly():
     for n in (3, 3, 8, 5):  # of several lengths one program
         for a, b in zip(eager(np.zeros(n)), compiled(np.zeros(n)), strict=True):
             np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
+@pytest.mark.parametrize("width", [16, 32])
+def test_on_processors_with_shorter_vectors(width, monkeypatch):
+    monkeypatch.setattr(engine, "vector_bytes", lambda: width)
+    for name in ("random_uniform", "random_normal"):
+        for dtype in ("f8", "f4"):
+            check(name, STATES, (45,), dtype)
+    check("random_integers", STATES[2], (45,), "i8", low=-3, high=2**40)

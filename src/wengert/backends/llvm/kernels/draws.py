@@ -16,13 +16,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from ....core.dims import Length
-from .. import engine
 from ..assembly import Name, Section
 from ..dtypes import F32, F64, Dtype
 from . import pointers
 from .call import Call, kernel
 from .loops import nest, offset, place, plus, times
-from .philox import Bits, block, schedule, spread
+from .philox import Bits, group, lanes_of_group, schedule, spread
 
 _FRACTION, _SINGLE = "0x3CA0000000000000", "0x3E70000000000000"  # 2**-53, 2**-24
 _NORMAL = {F64: "random_standard_normal_fill", F32: "random_standard_normal_fill_f"}
@@ -56,7 +55,7 @@ def _states(call: Call) -> Iterator[tuple[Section, Name, list[Name], Name, Name]
 def random_uniform(call: Call) -> None:
     """Numbers from 0 to before 1, all of whose bits are random."""
     dtype = call.results[0].dtype
-    lanes = engine.vector_bytes() // 8
+    lanes = lanes_of_group()
     each = lanes * 4 * (8 // dtype.itemsize)
     last = call.function.slot(f"[{each * dtype.itemsize} x i8]", 64)
     with _states(call) as (s, position, key, target, size):
@@ -65,10 +64,10 @@ def random_uniform(call: Call) -> None:
         done = times(s, whole, str(each))
         rest = s.value(f"sub i64 {size}, {done}")
         some = s.value(f"zext i1 {s.value(f'icmp ne i64 {rest}, 0')} to i64")
-        with s.loop("0", plus(s, whole, some)) as (t, group):  # the last group may not fit
-            fits = t.value(f"icmp slt i64 {group}, {whole}")
-            place_of = offset(t, target, times(t, group, str(each)), dtype)
-            blocks.write(t, group, t.value(f"select i1 {fits}, ptr {place_of}, ptr {last}"))
+        with s.loop("0", plus(s, whole, some)) as (t, number):  # the last group may not fit
+            fits = t.value(f"icmp slt i64 {number}, {whole}")
+            place_of = offset(t, target, times(t, number, str(each)), dtype)
+            blocks.write(t, number, t.value(f"select i1 {fits}, ptr {place_of}, ptr {last}"))
         length = times(s, rest, str(dtype.itemsize))
         callee = call.module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
         behind = offset(s, target, done, dtype)
@@ -84,21 +83,10 @@ class _Blocks:
         self.lanes, self.dtype = lanes, dtype
         self.keys, self.position = schedule(s, key, lanes), spread(s, position, lanes)
 
-    def write(self, s: Section, group: Name, target: Name) -> None:
+    def write(self, s: Section, number: Name, target: Name) -> None:
         """The numbers of one group of blocks; block 0 is number 1 of the generator."""
-        lanes, kind = self.lanes, f"<{self.lanes} x i64>"
-        first = plus(s, times(s, group, str(lanes)), "1")
-        steps = ", ".join(f"i64 {k}" for k in range(lanes))
-        counter = s.value(f"add {kind} {spread(s, first, lanes)}, <{steps}>")
-        words = block(s, counter, self.position, self.keys, lanes)
-        pairs = [_joined(s, words[k], words[k + 1], lanes) for k in (0, 2)]
-        for part in range(4):
-            wanted = [divmod(part * lanes + k, 4) for k in range(lanes)]
-            indices = ", ".join(f"i32 {word * lanes + b}" for b, word in wanted)
-            wide = f"<{2 * lanes} x i64>"
-            mask = f"<{lanes} x i32> <{indices}>"
-            found = s.value(f"shufflevector {wide} {pairs[0]}, {wide} {pairs[1]}, {mask}")
-            self._store(s, found, offset(s, target, str(part * lanes), F64))
+        for part, words in enumerate(group(s, number, self.position, self.keys)):
+            self._store(s, words, offset(s, target, str(part * self.lanes), F64))
 
     def _store(self, s: Section, words: Name, target: Name) -> None:
         """Words in order as numbers: one of each, or two, the first of the lower half."""
@@ -113,13 +101,6 @@ class _Blocks:
         number = s.value(f"sitofp <{many} x {bits}> {kept} to <{many} x {kind}>")
         found = s.value(f"fmul <{many} x {kind}> {number}, splat ({kind} {scale})")
         s.write(f"store <{many} x {kind}> {found}, ptr {target}, align {self.dtype.itemsize}")
-
-
-def _joined(s: Section, x: Name, y: Name, lanes: int) -> Name:
-    """Two vectors one behind the other."""
-    indices = ", ".join(f"i32 {k}" for k in range(2 * lanes))
-    kind = f"<{lanes} x i64>"
-    return s.value(f"shufflevector {kind} {x}, {kind} {y}, <{2 * lanes} x i32> <{indices}>")
 
 
 # ---- NumPy's functions -------------------------------------------------------------------------

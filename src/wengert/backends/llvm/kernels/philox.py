@@ -7,6 +7,7 @@ the second word of the counter, the first counts blocks, and the block before th
 used, as NumPy does it.
 
     block       four words of one block, or of several side by side in the lanes of vectors
+    group       the words of as many blocks as vectors have lanes, in order
     Bits        the words of a state one after the other, for functions that ask for them: memory
                 that holds where it is, and NumPy's table of functions that go on (bitgen_t, in its
                 C header numpy/random/bitgen.h)
@@ -16,15 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .. import engine
 from ..assembly import Function, Module, Name, Section
 from .call import Call
+from .loops import plus, times
 
 _ROUNDS = 10
 _FACTORS = 0xD2E7470EE14C6C93, 0xCA5A826395121157
 _STEPS = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B
 
-# Where the memory of `Bits` has what, in words.
-_WORDS, _USED, _COUNTER, _POSITION, _KEY, _SPARE, _HAS_SPARE, _SIZE = 0, 4, 5, 6, 7, 9, 10, 11
+# Where the memory of `Bits` has what, in words; behind it are the words of a group.
+_USED, _COUNTER, _POSITION, _KEY, _SPARE, _HAS_SPARE, _WORDS = 0, 1, 2, 3, 5, 6, 8
 _FRACTION = "0x3CA0000000000000"  # 2**-53
 
 
@@ -104,6 +107,43 @@ def _product_of_halves(s: Section, x: Name, factor: int, lanes: int) -> tuple[Na
     return above, of("or", of("shl", middle, half), of("and", low, mask))
 
 
+def lanes_of_group() -> int:
+    """How many blocks are computed side by side; a group has four words of each."""
+    return engine.vector_bytes() // 8
+
+
+def group(s: Section, number: Name, position: Name, keys: Sequence[Sequence[Name]]) -> list[Name]:
+    """The words of a group of blocks in order, in four vectors.
+
+    Parameters
+    ----------
+    number : Name
+        Of the group; the blocks of group 0 are the first that are used.
+    position, keys
+        In all lanes of vectors (`spread`, `schedule`).
+    """
+    lanes = lanes_of_group()
+    kind, wide = f"<{lanes} x i64>", f"<{2 * lanes} x i64>"
+    first = plus(s, times(s, number, str(lanes)), "1")
+    steps = ", ".join(f"i64 {k}" for k in range(lanes))
+    counter = s.value(f"add {kind} {spread(s, first, lanes)}, <{steps}>")
+    words = block(s, counter, position, keys, lanes)
+    every = ", ".join(f"i32 {k}" for k in range(2 * lanes))
+    pairs = [
+        s.value(
+            f"shufflevector {kind} {words[k]}, {kind} {words[k + 1]}, <{2 * lanes} x i32> <{every}>"
+        )
+        for k in (0, 2)
+    ]
+    found = []
+    for part in range(4):
+        wanted = [divmod(part * lanes + k, 4) for k in range(lanes)]
+        indices = ", ".join(f"i32 {word * lanes + b}" for b, word in wanted)
+        mask = f"<{lanes} x i32> <{indices}>"
+        found.append(s.value(f"shufflevector {wide} {pairs[0]}, {wide} {pairs[1]}, {mask}"))
+    return found
+
+
 def fraction(s: Section, word: Name) -> Name:
     """A word as a double from 0 to before 1."""
     number = s.value(f"sitofp i64 {s.value(f'lshr i64 {word}, 11')} to double")
@@ -125,7 +165,8 @@ class Bits:
 
     def __init__(self, call: Call) -> None:
         self.module = call.module
-        self._memory = call.function.slot(f"[{_SIZE} x i64]", 8)
+        size = _WORDS + 4 * lanes_of_group()
+        self._memory = call.function.slot(f"[{size} x i64]", 64)
         self.pointer = call.function.slot("[5 x ptr]", 8)
         names = _functions(self.module)
         for k, name in enumerate((self._memory, *names, names[0])):
@@ -135,7 +176,7 @@ class Bits:
     def begin(self, s: Section, position: Name, key: Sequence[Name]) -> None:
         """Start at the first word of a position."""
         for k, value in (
-            (_USED, "4"),
+            (_USED, str(4 * lanes_of_group())),
             (_COUNTER, "0"),
             (_POSITION, position),
             (_KEY, key[0]),
@@ -167,22 +208,35 @@ def _functions(module: Module) -> list[str]:
 
 
 def _enter_next64(module: Module) -> None:
-    """The next word of the block that is there, or the first of the next block."""
+    """The next word of the group that is there, or the first of the next one."""
+    _enter_fill(module)
     function = Function(module, "philox.next64", [("ptr", "bits")], "i64", "nounwind")
     s = function.body
     used = _load(s, "%bits", _USED)
-    more = s.value(f"icmp ult i64 {used}, 4")
+    more = s.value(f"icmp ult i64 {used}, {4 * lanes_of_group()}")
     with s.when(s.value(f"xor i1 {more}, true")) as t:
-        counter = t.value(f"add i64 {_load(t, '%bits', _COUNTER)}, 1")
-        t.write(f"store i64 {counter}, ptr {_place(t, '%bits', _COUNTER)}")
-        key = [_load(t, "%bits", _KEY + k) for k in range(2)]
-        words = block(t, counter, _load(t, "%bits", _POSITION), schedule(t, key))
-        for k, word in enumerate(words):
-            t.write(f"store i64 {word}, ptr {_place(t, '%bits', _WORDS + k)}")
+        t.write("call void @philox.fill(ptr %bits)")
     now = s.value(f"select i1 {more}, i64 {used}, i64 0")
     s.write(f"store i64 {s.value(f'add i64 {now}, 1')}, ptr {_place(s, '%bits', _USED)}")
-    word = s.value(f"load i64, ptr {_place(s, '%bits', now)}")
+    place = s.value(f"add i64 {now}, {_WORDS}")
+    word = s.value(f"load i64, ptr {_place(s, '%bits', place)}")
     s.write(f"ret i64 {word}")
+    module.add(function)
+
+
+def _enter_fill(module: Module) -> None:
+    """The words of the next group."""
+    lanes = lanes_of_group()
+    function = Function(module, "philox.fill", [("ptr", "bits")], "void", "noinline nounwind #1")
+    s = function.body
+    number = _load(s, "%bits", _COUNTER)
+    position = spread(s, _load(s, "%bits", _POSITION), lanes)
+    keys = schedule(s, [_load(s, "%bits", _KEY + k) for k in range(2)], lanes)
+    for part, words in enumerate(group(s, number, position, keys)):
+        place = _place(s, "%bits", _WORDS + part * lanes)
+        s.write(f"store <{lanes} x i64> {words}, ptr {place}, align 8")
+    s.write(f"store i64 {s.value(f'add i64 {number}, 1')}, ptr {_place(s, '%bits', _COUNTER)}")
+    s.write("ret void")
     module.add(function)
 
 
