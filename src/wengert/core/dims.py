@@ -85,7 +85,8 @@ class Dim:
     __slots__ = ("_hash", "_terms")
 
     def __init__(self, terms: Mapping[Product, int]) -> None:
-        self._terms = dict(terms)
+        # In one order, however it came about: what is written for it is the same text each time.
+        self._terms = dict(terms if len(terms) < 2 else sorted(terms.items(), key=_order))
         self._hash = hash(frozenset(self._terms.items()))
 
     @property
@@ -262,9 +263,7 @@ class Dim:
 
     def __str__(self) -> str:
         text = ""
-        # Highest powers first and no sign in front, as people write polynomials.
-        order = sorted(self._terms.items(), key=_order)
-        for product, factor in order:
+        for product, factor in self._terms.items():
             sign = "-" if factor < 0 else "+"
             text += f" {sign} " if text else ("-" if factor < 0 else "")
             text += _spelled(product, abs(factor))
@@ -281,6 +280,7 @@ class Dim:
 
 
 def _order(term: tuple[Product, int]) -> Any:
+    """Highest powers first and no sign in front, as people write polynomials."""
     product, factor = term
     return -sum(k for _, k in product), factor < 0, str(product)
 

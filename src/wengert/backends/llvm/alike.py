@@ -26,7 +26,7 @@ import numpy as np
 from ...core.dims import Dim
 from ...core.node import Node
 from ...core.spec import Spec
-from .items import Held, Item, Number, Position, Reduce, View
+from .items import Held, Item, Number, Position, Reduce, Rule, View
 from .nests import Nest
 from .spaces import Space
 from .walks import Sweep, Walk
@@ -80,10 +80,11 @@ class Alike:
     def __init__(self, stored: set[Item], write: Callable[[Walk], tuple[Nest, str]]) -> None:
         self._stored, self._write = stored, write
         self._known: dict[Any, tuple[Written, list[Item]]] = {}
+        self._rules: dict[Rule, Any] = {}  # of those that hold no items
 
     def written(self, walk: Walk) -> Written:
         """The nest of a walk, written if there is none yet that would be the same."""
-        looked = _Look(walk, self._stored)
+        looked = _Look(walk, self._stored, self._rules)
         known = self._known.get(looked.key)
         if known is not None:
             nest, items = known
@@ -105,8 +106,10 @@ class _Look:
         All that were met; those of walks with equal keys stand for each other.
     """
 
-    def __init__(self, walk: Walk, stored: set[Item]) -> None:
+    def __init__(self, walk: Walk, stored: set[Item], rules: dict[Rule, Any]) -> None:
         self.items: list[Item] = []
+        self._rules = rules
+        self._met = 0
         self._numbers: dict[Item, int] = {}
         self._inside: set[int] = set()
         roots = {r for s in walk.sweeps for r in s.roots}
@@ -122,14 +125,22 @@ class _Look:
                 # It is read from memory: how it came there is nobody's business.
                 parts.append((type(rule), rule.monoid if isinstance(rule, Reduce) else None))
                 continue
-            parts.append((type(rule), *map(self._frozen, vars(rule).values())))
+            parts.append(self._rules.get(rule) or self._rule(rule))
             parts.append(tuple(map(self._number, item.operands)))
         self.key = tuple(parts)
 
     def _sweep(self, sweep: Sweep) -> tuple[Any, ...]:
         return sweep.space, sweep.reduced, sweep.weight, tuple(map(self._number, sweep.roots))
 
+    def _rule(self, rule: Rule) -> Any:
+        before = self._met
+        found = type(rule), *map(self._frozen, vars(rule).values())
+        if self._met == before:
+            self._rules[rule] = found
+        return found
+
     def _number(self, item: Item) -> int:
+        self._met += 1
         found = self._numbers.get(item)
         if found is None:
             found = self._numbers[item] = len(self.items)

@@ -8,6 +8,7 @@ with it is an island.
 
 from __future__ import annotations
 
+import functools
 import struct
 from typing import Any
 
@@ -26,11 +27,13 @@ _SUPPORTED = frozenset("b1 i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split())
 _LETTER = {"half": "f16", "float": "f32", "double": "f64"}
 
 
+@functools.cache
 def is_supported(dtype: Dtype) -> bool:
     """Whether there are lanes of this dtype: native byte order, and no longdouble."""
     return dtype.isnative and dtype.str[1:] in _SUPPORTED
 
 
+@functools.cache
 def in_register(dtype: Dtype) -> str:
     """LLVM's type of one value; for a complex dtype that of its parts."""
     code = dtype.str[1:]
@@ -39,6 +42,7 @@ def in_register(dtype: Dtype) -> str:
     return _REGISTER.get(code) or f"i{8 * dtype.itemsize}"
 
 
+@functools.cache
 def in_memory(dtype: Dtype) -> str:
     """LLVM's type of one value in memory."""
     return "i8" if dtype.kind == "b" else in_register(dtype)

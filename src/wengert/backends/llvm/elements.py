@@ -355,7 +355,7 @@ class Elements:
             return length
         found = self._numbers.get(length)
         if found is None:
-            sizes = {name: self._entry(name) for name in names_in((length,))}
+            sizes = {name: self._entry(name) for name in sorted(names_in((length,)))}
             found = self._numbers[length] = length.replace(sizes)  # type: ignore[arg-type]
         return found
 

@@ -9,10 +9,12 @@ Views only change forms: a transposed array is read with its forms in another or
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 Length = Any  # int or Dim; a negative factor is an int
+_KEPT = 8192  # so many answers are remembered: the same few shapes and indices come all the time
 
 
 class Affine(NamedTuple):
@@ -32,21 +34,33 @@ class Affine(NamedTuple):
         """The sum."""
         if not isinstance(other, Affine):
             return Affine(self.offset + other, self.terms)
-        factors = dict(self.terms)
-        for counter, factor in other.terms:
-            factors[counter] = factors.get(counter, 0) + factor
-        terms = tuple(sorted((c, f) for c, f in factors.items() if not _is_zero(f)))
+        if not other.terms:
+            terms = self.terms
+        elif not self.terms:
+            terms = other.terms
+        elif self.terms[-1][0] < other.terms[0][0]:
+            terms = self.terms + other.terms
+        else:
+            factors = dict(self.terms)
+            for counter, factor in other.terms:
+                factors[counter] = factors.get(counter, 0) + factor
+            terms = tuple(sorted([(c, f) for c, f in factors.items() if not _is_zero(f)]))
         return Affine(self.offset + other.offset, terms)
 
     def times(self, factor: Length) -> Affine:
         """The product with a number."""
         if _is_zero(factor):
             return ZERO
-        return Affine(self.offset * factor, tuple((c, f * factor) for c, f in self.terms))
+        if is_one(factor):
+            return self
+        return Affine(self.offset * factor, tuple([(c, f * factor) for c, f in self.terms]))
 
     def factor(self, counter: int) -> Length:
         """What a counter is multiplied with."""
-        return next((f for c, f in self.terms if c == counter), 0)
+        for c, f in self.terms:
+            if c == counter:
+                return f
+        return 0
 
 
 class Flat(NamedTuple):
@@ -69,6 +83,7 @@ def is_one(n: Length) -> bool:
     return type(n) is int and n == 1
 
 
+@functools.cache
 def counter(number: int) -> Affine:
     """The counter itself."""
     return Affine(0, ((number, 1),))
@@ -76,11 +91,21 @@ def counter(number: int) -> Affine:
 
 def counters(shape: Sequence[Length]) -> tuple[Affine, ...]:
     """For each axis its counter; 0 where there is one element only."""
-    return tuple(ZERO if is_one(n) else counter(k) for k, n in enumerate(shape))
+    return _counters(tuple(shape))
+
+
+@functools.lru_cache(_KEPT)
+def _counters(shape: tuple[Length, ...]) -> tuple[Affine, ...]:
+    return tuple([ZERO if is_one(n) else counter(k) for k, n in enumerate(shape)])
 
 
 def strides_of(shape: Sequence[Length]) -> tuple[Length, ...]:
     """In elements, in C order."""
+    return _strides(tuple(shape))
+
+
+@functools.lru_cache(_KEPT)
+def _strides(shape: tuple[Length, ...]) -> tuple[Length, ...]:
     strides: list[Length] = []
     step: Length = 1
     for n in reversed(shape):
@@ -101,6 +126,11 @@ def offset_of(index: Index, strides: Sequence[Length]) -> Affine:
     """The distance from the first element, in elements."""
     if isinstance(index, Flat):
         return index.form
+    return _offset(index, tuple(strides))
+
+
+@functools.lru_cache(_KEPT)
+def _offset(index: tuple[Affine, ...], strides: tuple[Length, ...]) -> Affine:
     total = ZERO
     for form, stride in zip(index, strides, strict=True):
         total = total.plus(form.times(stride))

@@ -394,7 +394,12 @@ def aligned(index: Index, shape: tuple[Length, ...], whole: tuple[Length, ...]) 
     if isinstance(index, Flat):
         return (ZERO,) * len(shape) if all(map(is_one, shape)) else index
     own = index[len(index) - len(shape) :]
-    return tuple(ZERO if is_one(n) else form for form, n in zip(own, shape, strict=True))
+    return tuple(
+        [
+            ZERO if type(n) is int and n == 1 else form
+            for form, n in zip(own, shape, strict=True)
+        ]
+    )
 
 
 def number(value: Any, dtype: Dtype | None = None) -> Item:

@@ -30,6 +30,7 @@ from .strided import strided_view
 from .walks import Access, Sweep, Walk, roots_of, space_of, walks_of
 
 _CHEAP = 6  # this much work is done again rather than written to memory
+_BACK = 64  # so many sweeps of a space are asked whether they take another item
 _LARGEST = 120  # the work that is put into one expression
 
 
@@ -94,7 +95,6 @@ class Plan:
         outputs = set(self.outputs)
         for item in self.reachable:
             rule = item.rule
-            weight = rule.weight + sum(0 if x.is_root else x.weight for x in item.operands)
             if isinstance(rule, Step):
                 strided = is_strided(item)
                 for x in item.operands:
@@ -104,7 +104,10 @@ class Plan:
                 for x in item.operands:
                     if x.weight > _CHEAP and _repeats(x, item):
                         self._make_root(x)
-                weight = rule.weight + sum(0 if x.is_root else x.weight for x in item.operands)
+            weight = rule.weight
+            for x in item.operands:
+                if not x.is_root:
+                    weight += x.weight
             item.weight = weight
             many = self._consumers.get(item, 0) > 1
             if item in outputs or (many and weight > _CHEAP) or weight > _LARGEST:
@@ -145,7 +148,7 @@ class Plan:
                 position += 1
             first = max(first, position)
         places = self._by_space.setdefault(space, [])
-        for k in range(bisect.bisect_left(places, first), len(places)):
+        for k in range(max(bisect.bisect_left(places, first), len(places) - _BACK), len(places)):
             sweep = self._stages[places[k]]
             assert isinstance(sweep, Sweep)
             if sweep.takes(root):
@@ -261,7 +264,7 @@ def accesses_of(root: Item) -> list[Access]:
 
 
 def _places(item: Item) -> Sequence[Read]:
-    if isinstance(item.rule, Reduce):
+    if isinstance(item.rule, Reduce) or type(item.rule) is Map:  # all is known of where they read
         return ()
     return item.reads(counters(item.shape))
 

@@ -294,7 +294,7 @@ class Program:
             return str(length)
         found = self._lanes.get(length)
         if found is None:
-            sizes = {name: self._size(name) for name in names_in((length,))}
+            sizes = {name: self._size(name) for name in sorted(names_in((length,)))}
             made: Any = length.replace(sizes)
             found = self._lanes[length] = made
         return str(found.name)

@@ -50,15 +50,32 @@ def _class_of(node: Node) -> Any:
 
 
 @lowers_kind("elementwise")
-def elementwise(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def elementwise(lowering: Any, node: Node, operands: Sequence[Item]) -> Any:
     """The body, or what the language knows by the ufunc's name."""
+    spec = node.spec
+    if node.params:
+        return NotImplemented
+    if lowering is None:
+        rule = _rule(node, operands)
+    else:
+        met = [(a.dtype, a.weak) for a in [x.spec for x in node.inputs]]
+        key = (node.op, spec.dtype, *met, *[x.dtype for x in operands])
+        rule = lowering.rules.get(key)
+        if rule is None:
+            rule = lowering.rules[key] = _rule(node, operands)
+    if rule is NotImplemented:
+        return rule
+    return Item(rule, operands, spec.shape, spec.dtype, node)
+
+
+def _rule(node: Node, operands: Sequence[Item]) -> Any:
     op: Any = node.op
     body = getattr(op, "body", None)
     ufunc = getattr(op, "ufunc", None)
     if not isinstance(ufunc, np.ufunc) or getattr(np, ufunc.__name__, None) is not ufunc:
         ufunc = None  # of somebody else: the body is what runs
     work = 0
-    if node.params or (body is None and ufunc is None):
+    if body is None and ufunc is None:
         return NotImplemented
     if ufunc is None and _is_leaf(op) and node.spec.dtype.kind == "f" and not _is_complex(operands):
         combine = functools.partial(_by_leaf, op.name, node.spec.dtype)
@@ -86,8 +103,7 @@ def elementwise(_: Any, node: Node, operands: Sequence[Item]) -> Any:
             combine = functools.partial(_direct, name, loop, outer)
         else:
             combine = functools.partial(_in_loop, body, loop)
-    rule = Map(op.name, combine, weight_of(op.name) + work)
-    return Item(rule, operands, node.spec.shape, node.spec.dtype, node)
+    return Map(op.name, combine, weight_of(op.name) + work)
 
 
 def _is_leaf(op: Any) -> bool:

@@ -79,6 +79,8 @@ class Lowering:
     layouts : dict from Node to str
     held : dict from Node to Item
         Of inputs and variables what is in memory.
+    rules : dict
+        Of operations that have been met: lines of the same dtypes share a rule.
     """
 
     def __init__(self, graph: Graph, layouts: str = "") -> None:
@@ -86,6 +88,8 @@ class Lowering:
         self.layouts = dict(zip((*graph.inputs, *graph.variables), layouts, strict=False))
         self.held: dict[Node, Item] = {}
         self.items: dict[Node, Any] = {}
+        self.rules: dict[Any, Any] = {}
+        self._supported: dict[Node, bool] = {}
         for node in graph.nodes:
             self.items[node] = self._lowered(node)
 
@@ -108,12 +112,20 @@ class Lowering:
         return step(node, operands)
 
     def _has_lanes(self, node: Node) -> bool:
-        return all(is_supported(s.dtype) for x in (node, *node.inputs) for s in specs_of(x))
+        known = self._supported
+        for x in (node, *node.inputs):
+            found = known.get(x)
+            if found is None:
+                found = known[x] = all([is_supported(s.dtype) for s in specs_of(x)])
+            if not found:
+                return False
+        return True
 
 
 def specs_of(node: Node) -> tuple[Any, ...]:
     """The specs of all results of a line."""
-    return node.spec if isinstance(node.spec, tuple) else (node.spec,)
+    spec = node.spec
+    return spec if isinstance(spec, tuple) else (spec,)
 
 
 def step(node: Node, operands: Sequence[Item]) -> Any:

@@ -1,0 +1,44 @@
+"""The text of a program is the same in every process: it is what object files are kept under."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+TEXT = """
+import hashlib, numpy as np, wengert as wg
+from wengert.backends.llvm.program import Program
+from tests.backends.llvm.random_programs import Bundle
+
+def digest(function, *specs):
+    text = Program(wg.trace(function)(*specs).simplify()).text
+    return hashlib.sha256(text.encode()).hexdigest()
+
+for seed in (0, 5):
+    for named in (False, True):
+        bundle = Bundle(seed, 4, named)
+        print(digest(bundle.values, *bundle.specs), digest(bundle.gradient, *bundle.specs))
+
+def sums(x, y, z):
+    return np.concatenate([x, y, z, np.sin(x)]) * 2.0, np.outer(y, np.outer(x, z)) + 1.0
+
+specs = [wg.spec(n) for n in ("alpha", "beta", "gamma")]
+print(digest(sums, *specs))
+"""
+
+
+@pytest.mark.parametrize("seeds", [(1, 2), (3, 40)])
+def test_the_order_of_hashes_does_not_matter(seeds):
+    found = set()
+    for seed in seeds:
+        done = subprocess.run(
+            [sys.executable, "-c", TEXT],
+            env={**os.environ, "PYTHONHASHSEED": str(seed), "WENGERT_CACHE": "0"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found.add(done.stdout)
+    assert len(found) == 1
+    assert len(found.pop().split()) == 9
