@@ -249,9 +249,9 @@ class Module:
         return chosen.text(heading), others.text(heading)
 
 
-_NAME = re.compile(r"@([\w.]+)")
+_NAME = re.compile(r"@([-\w.$]+)")
 _VARIABLE = re.compile(r"(@\S+ =)(?: internal)? (global|constant) (\[\d+ x \w+\])")
-_DEFINITION = re.compile(r"define (?:internal )?(.*?@[\w.]+)\((.*?)\)")
+_DEFINITION = re.compile(r"define (?:internal )?(.*?@[-\w.$]+)\((.*?)\)")
 
 
 def _declared(first: str) -> str:
