@@ -328,3 +328,35 @@ def test_larger_matrices_are_lapacks(rng):
     agree(wg.jit(np.linalg.solve)(a, b), np.linalg.solve(a, b))
     z = regular(rng, 5, 3) + 0.5j
     agree(wg.jit(np.linalg.inv)(z), np.linalg.inv(z))
+
+
+# ---- threads -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [9_000, 20_011])
+def test_threads(count, rng):
+    """Parts of a batch run on several threads; a singular matrix is found in each."""
+    a, b = regular(rng, count, 3), rng.normal(size=(count, 3, 1))
+
+    def fun(a, b):
+        return np.linalg.solve(a, b), np.linalg.det(a), a @ a.mT
+
+    compiled = [wg.jit(fun, threads=n, islands="forbid") for n in (1, 3)]
+    one, three = (f(a, b) for f in compiled)
+    for x, y, z in zip(one, three, fun(a, b), strict=True):
+        np.testing.assert_array_equal(x, y)
+        agree(x, z)
+    for place in (0, count // 2, count - 1):
+        flat = a.copy()
+        flat[place] = np.ones((3, 3))
+        with pytest.raises(MatrixError, match=r"[Ss]ingular"):
+            compiled[1](flat, b)
+
+
+def test_a_batch_is_split():
+    """Into as many parts as are worth it, and not below that."""
+    for count, several in [(9_000, True), (900, False), ("n", True)]:
+        compiled = wg.jit(np.linalg.inv, threads=3)
+        shape = (wg.dim(count) if isinstance(count, str) else count, 3, 3)
+        text = compiled.lower(wg.spec(shape, "f8")).llvm_ir
+        assert ("@wengert_parallel" in text) == several

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from math import prod
 from typing import Any
 
 from ....core.dims import Length, bounds
@@ -24,8 +25,9 @@ from ..assembly import Name, Section
 from ..dtypes import BOOL, Dtype, in_memory, of_width
 from ..lane import Lane
 from .call import Array, Call
-from .loops import offset, plus, smaller, times
+from .loops import minus, offset, plus, smaller, times
 
+_ELEMENTS = 60_000  # read and written, that are worth a thread
 _MANY = 1 << 40  # what a length is taken for that is not known
 
 
@@ -133,6 +135,16 @@ def blocks(
         a._replace(shape=a.shape[len(a.shape) - c :], strides=a.strides[len(a.strides) - c :])
         for a, c in given
     ]
+    lanes = engine.vector_bytes() // dtype.itemsize
+    grain = _grain(arrays)
+    if len(axes) == 1 and _size(axes[0][0]) >= 2 * grain:
+
+        def part(inner: Call, start: Name, stop: Name) -> None:
+            here = [(inner.section, a.pointer) for a in arrays]
+            _along(inner, inner.section, axes[0], here, arrays, lanes, write, (start, stop))
+
+        call.in_parts(axes[0][0], grain, part)
+        return
     wide = max(range(len(axes)), key=lambda k: _size(axes[k][0]), default=None)
     outer = [axis for k, axis in enumerate(axes) if k != wide]
     s = call.section
@@ -145,9 +157,7 @@ def blocks(
         if wide is None:
             write(Block(call, s, 1, bases, arrays, [0] * len(arrays)))
         else:
-            _along(
-                call, s, axes[wide], bases, arrays, engine.vector_bytes() // dtype.itemsize, write
-            )
+            _along(call, s, axes[wide], bases, arrays, lanes, write)
 
 
 _Axis = tuple[Length, tuple[Length, ...]]  # a length, and the stride of each array
@@ -169,6 +179,12 @@ def _axes(lead: Sequence[Length], given: Sequence[tuple[Array, int]]) -> list[_A
         else:
             found.append((n, tuple(strides)))
     return found
+
+
+def _grain(arrays: Sequence[Array]) -> int:
+    """How many matrices are worth a thread: as many as take some tens of microseconds."""
+    elements = sum(prod(n for n in a.shape if type(n) is int) for a in arrays)
+    return _ELEMENTS // elements
 
 
 def _size(length: Length) -> int:
@@ -202,29 +218,30 @@ def _along(
     arrays: Sequence[Array],
     width: int,
     write: Callable[[Block], None],
+    span: tuple[Name, Name] | None = None,
 ) -> None:
-    """Blocks along one axis."""
+    """Blocks along one axis, or from one of its places to another."""
     length, strides = axis
-    least = bounds(length)[0]
-    if type(length) is int:
+    least = bounds(length)[0] if span is None else None
+    if type(length) is int and span is None:
         while width > max(length, 1):
             width //= 2
         least = max(length, 1)
-    count = call.number(length)
+    start, stop = span or ("0", call.number(length))
 
     def walk(t: Section, wide: int) -> None:
         before = t.inside()  # where what all have in common is read
         here = [(before, base) for _, base in bases]
-        with t.loop("0", count, str(wide)) as (inner, i):
+        with t.loop(start, stop, str(wide)) as (inner, i):
             if wide > 1:
-                i = smaller(inner, i, plus(inner, count, str(-wide)))
+                i = smaller(inner, i, plus(inner, stop, str(-wide)))
             moved = _moved(call, inner, here, arrays, strides, i)
             write(Block(call, inner, wide, moved, arrays, strides))
 
     if least is not None and least >= width:
         walk(s, width)
         return
-    many = s.value(f"icmp sge i64 {count}, {width}")
+    many = s.value(f"icmp sge i64 {minus(s, stop, start)}, {width}")
     few = s.value(f"xor i1 {many}, true")
     with s.when(many) as t:
         walk(t, width)

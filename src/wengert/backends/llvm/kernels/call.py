@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from ....core.dims import Dim, Length, Quotient, names_in
 from ....core.params import frozen
-from ..assembly import Function, Name, Section
+from ..assembly import Function, Module, Name, Section
 from ..dtypes import Dtype, is_supported
 from ..language import Language
 from ..runtime import blas_threads, library
@@ -61,6 +61,9 @@ class Steps:
     language : Language
         Of the module that the functions are entered into.
 
+    threads : int, optional
+        How many a step may use; by default as many as are set for all.
+
     Attributes
     ----------
     symbols : dict of str to int
@@ -68,8 +71,8 @@ class Steps:
         again by their names in another process.
     """
 
-    def __init__(self, language: Language) -> None:
-        self.language = language
+    def __init__(self, language: Language, threads: int | None = None) -> None:
+        self.language, self.threads = language, threads
         self.symbols: dict[str, int] = {}
         self._written: dict[Any, tuple[str, bool]] = {}
 
@@ -184,7 +187,7 @@ class Call:
         self.operands, self.results = tuple(operands), tuple(results)
         self.function = function
         self.fails = False
-        self._symbols = steps.symbols
+        self._steps, self._symbols = steps, steps.symbols
         self._named = named
         self._numbers: dict[Any, Name] = {}
         self._opening = function.body.inside()
@@ -261,6 +264,51 @@ class Call:
     def _of_runtime(self, name: str, result: str, arguments: Sequence[str]) -> str:
         return self.external(name, library.symbols()[name], result, arguments)
 
+    def in_parts(
+        self, extent: Length, grain: int, write: Callable[[Call, Name, Name], None]
+    ) -> None:
+        """Work along a range that may be split: parts of it run on several threads.
+
+        Parameters
+        ----------
+        extent : Length
+            The range goes from 0 to it.
+        grain : int
+            How much of it is worth a thread.
+        write : callable
+            ``write(call, start, stop)`` writes the work of a part: into another call of the same
+            arrays and sizes, but without scratch memory of this one.
+        """
+        arrays = (*self.operands, *self.results)
+        kinds = [("ptr", a.pointer) for a in arrays] + [("i64", n) for n in self._named.values()]
+        title = f"{self.function.name}.part"
+        listed = [(kind, name[1:]) for kind, name in kinds]
+        function = Function(
+            self.module, title, [*listed, ("i64", "start"), ("i64", "stop")], "i64", "nounwind"
+        )
+        part = Call(
+            *(self._steps, function, self.params, self.operands, self.results),
+            *(self._named, self.options),
+        )
+        write(part, "%start", "%stop")
+        part.finish()
+        self.module.add(function)
+        _called_by_team(self.module, title, [kind for kind, _ in kinds])
+        s = self.section
+        frame = self.function.slot(f"[{len(kinds) + 1} x i64]", 8)
+        for k, (kind, name) in enumerate([("i64", "0"), *kinds]):
+            s.write(f"store {kind} {name}, ptr {_word(s, frame, k)}")
+        threads = str(self._steps.threads or "")
+        if not threads:
+            ask = self._of_runtime("wengert_get_threads", "i64", [])
+            threads = s.value(f"call i64 {ask}()")
+        run = self._of_runtime("wengert_parallel", "void", ["ptr", "ptr", *["i64"] * 4])
+        span = f"i64 0, i64 {self.number(extent)}, i64 {grain}, i64 {threads}"
+        s.write(f"call void {run}(ptr @{title}.team, ptr {frame}, {span})")
+        status = s.value(f"load i64, ptr {frame}")
+        if part.fails:
+            self.fail_if(s.value(f"icmp ne i64 {status}, 0"), 1, s)
+
     def works(self, flops: Length) -> None:
         """Say that a call of BLAS or LAPACK does about so many operations.
 
@@ -295,6 +343,27 @@ class Call:
                 body.write(f"call void {release}(ptr {held})")
         status = body.value(f"load i64, ptr {self._status}")
         body.write(f"ret i64 {status}")
+
+
+def _word(s: Section, frame: Name, k: int) -> Name:
+    return s.value(f"getelementptr i64, ptr {frame}, i64 {k}")
+
+
+def _called_by_team(module: Module, title: str, kinds: Sequence[str]) -> None:
+    """A part as the team of threads calls it: what it is given stands behind its status."""
+    arguments = [("ptr", "frame"), ("i64", "start"), ("i64", "stop"), ("i64", "part")]
+    function = Function(module, f"{title}.team", arguments, "void", "nounwind")
+    s = function.body
+    given = [
+        kind + " " + s.value(f"load {kind}, ptr {_word(s, '%frame', k)}")
+        for k, kind in enumerate(kinds, 1)
+    ]
+    listed = ", ".join([*given, "i64 %start", "i64 %stop"])
+    status = s.value(f"call i64 @{title}({listed})")
+    with s.when(s.value(f"icmp ne i64 {status}, 0")) as t:
+        t.write(f"store i64 {status}, ptr %frame")
+    s.write("ret void")
+    module.add(function)
 
 
 # ---- the registry ------------------------------------------------------------------------------
