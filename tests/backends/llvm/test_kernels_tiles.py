@@ -75,7 +75,7 @@ def test_scaled_and_added(shape):
     check(a, b, c, alpha=2.0, beta=0.25)
 
 
-@pytest.mark.parametrize("m", [0, 1, 3, 4, 12, 17, 40, 200])
+@pytest.mark.parametrize("m", [0, 1, 3, 4, 12, 17, 40, 200, 100_003])
 def test_heights_that_are_not_known(m):
     rng = np.random.default_rng(4)
     a, b = rng.normal(size=(m, 50)), rng.normal(size=(50, 20))
@@ -87,7 +87,7 @@ def test_heights_that_are_not_known(m):
     assert compiled([a.ctypes.data, b.ctypes.data, out[1:].ctypes.data], {"m": m}) == 0
     agree(out[1 : m + 1], a @ b)
     assert (out[[0, -1]] == 7.0).all()
-    assert "dgemm" not in compiled.text
+    assert "dgemm" in compiled.text  # for those that are worth more than one thread
 
 
 @pytest.mark.parametrize("k", [0, 1, 5, 70, 9_000])

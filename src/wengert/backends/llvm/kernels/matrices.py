@@ -21,6 +21,7 @@ from .. import engine
 from ..assembly import Name, Section
 from ..dtypes import F16, F32, Dtype, in_memory, of_width
 from ..lane import Lane
+from ..runtime.blas_threads import WORTH
 from . import fortran, tiles, vectors
 from .call import Call
 from .loops import larger, minus, nest, offset, plus, read, smaller, times, write
@@ -123,10 +124,17 @@ def multiply(
             _matrix_by_vector(call, s, *given)
     else:
         a, b, c = _in_numpy_order(a, b, c)
-        if tiles.serves(a, b, c, dtype):
+        if not tiles.serves(a, b, c, dtype):
+            _general(call, s, a, b, c, dtype, alpha, beta)
+        elif _is_known(a, c):
             tiles.multiply(call, s, a, b, c, dtype, alpha, beta, before)
         else:
-            _general(call, s, a, b, c, dtype, alpha, beta)
+            work = call.number(2 * c.rows.length * c.columns.length * a.columns.length)
+            few = s.value(f"icmp slt i64 {work}, {WORTH}")
+            with s.when(few) as t:
+                tiles.multiply(call, t, a, b, c, dtype, alpha, beta)
+            with s.when(s.value(f"xor i1 {few}, true")) as t:
+                _general(call, t, a, b, c, dtype, alpha, beta)
 
 
 def is_by_blas(a: Matrix, b: Matrix, c: Matrix, dtype: Dtype) -> bool:
@@ -135,7 +143,13 @@ def is_by_blas(a: Matrix, b: Matrix, c: Matrix, dtype: Dtype) -> bool:
         return False
     if c.columns.length == 1 or c.rows.length == 1:
         return not vectors.serves(a if c.columns.length == 1 else b, dtype)
-    return not tiles.serves(*_in_numpy_order(a, b, c), dtype)
+    a, b, c = _in_numpy_order(a, b, c)
+    return not (tiles.serves(a, b, c, dtype) and _is_known(a, c))
+
+
+def _is_known(a: Matrix, c: Matrix) -> bool:
+    """Whether all lengths are known; if not, the run decides, as BLAS has threads for large ones."""
+    return all(type(n) is int for n in (*(x.length for x in c[1:]), a.columns.length))
 
 
 def _in_numpy_order(a: Matrix, b: Matrix, c: Matrix) -> tuple[Matrix, Matrix, Matrix]:
