@@ -7,6 +7,7 @@ shape, positions out of range, results and arguments in strange layouts.
 import array
 import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -146,3 +147,36 @@ def test_arguments_that_are_freed_by_another_thread():
         stop.set()
         thread.join()
     assert not wrong
+
+
+OF_NUMBERS = {
+    "sum": lambda x: np.sum(x, axis=0),
+    "nanmin": lambda x: np.nanmin(x, axis=0),
+    "argmax": lambda x: np.argmax(x, axis=-1),
+    "argsort": lambda x: np.argsort(x, axis=0),
+    "cumsum": np.cumsum,
+    "any": lambda x: np.any(x, axis=-1),
+}
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+@pytest.mark.parametrize("x", [2.0, np.float32(-1.5), np.int8(3)], ids=str)
+def test_numbers_have_an_axis_for_numpy(name, x):
+    f = OF_NUMBERS[name]
+    found = wg.trace(f)(x).run(x, backend="llvm")
+    np.testing.assert_array_equal(found, f(x))
+    assert np.shape(found) == np.shape(f(x))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [np.exp, np.sum, lambda x: np.round(x, 2), np.linalg.norm],
+    ids=str.split("exp sum round norm"),
+)
+def test_programs_go_with_their_graphs(f):
+    graph = wg.trace(f)(np.ones(3))
+    graph.run(np.ones(3), backend="llvm")
+    gone = weakref.ref(wg.backends.backend("llvm").compiled(graph))
+    del graph
+    gc.collect()
+    assert gone() is None

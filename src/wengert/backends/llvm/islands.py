@@ -38,7 +38,7 @@ class Islands:
     """
 
     def __init__(self, graph: Graph, sizes: Sequence[str], size_slots: Sequence[int]) -> None:
-        self.graph = graph
+        self._places = {node: k for k, node in enumerate(graph.nodes)}
         self.nodes: list[Any] = []
         self._sizes, self._slots = tuple(sizes), tuple(size_slots)
         self._callback = _CALLBACK(self._called)
@@ -64,7 +64,7 @@ class Islands:
             self._run(self.nodes[k], ctypes.cast(table, ctypes.POINTER(ctypes.c_void_p)), sizes)
         except Exception as error:
             node = self.nodes[k]
-            self._raised.error = refusal(node, self.graph.index(node), error)
+            self._raised.error = refusal(node, self._places[node], error)
             return RAISED
         except BaseException as error:  # Ctrl-C: it is raised where the run was asked for
             self._raised.error = error

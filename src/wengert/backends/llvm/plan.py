@@ -14,6 +14,7 @@ only its own sweep needs is never written to memory.
 from __future__ import annotations
 
 import bisect
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -51,7 +52,7 @@ class Plan:
     """
 
     def __init__(self, graph: Graph, layouts: str = "") -> None:
-        self.graph = graph
+        self._graph = weakref.ref(graph)  # programs are kept as long as graphs, and not longer
         lowering = lowered(graph, layouts)
         self.items = lowering.items
         self.inputs = [lowering.held[n] for n in (*graph.inputs, *graph.variables)]
@@ -88,6 +89,13 @@ class Plan:
             if isinstance(item.rule, Part):
                 self._position[item] = self._position[item.operands[0]]
         self.stored = self._found_stored()
+
+    @property
+    def graph(self) -> Graph:
+        """The graph, while it lives."""
+        found = self._graph()
+        assert found is not None, "the graph of this plan is gone"
+        return found
 
     # ---- roots ---------------------------------------------------------------------------------
 

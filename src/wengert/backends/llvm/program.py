@@ -10,6 +10,7 @@ place is used again when what it held is no longer needed.
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -93,13 +94,13 @@ class Program:
     """
 
     def __init__(self, graph: Graph, threads: int | None = None, layouts: str = "") -> None:
-        self.graph, self.threads = graph, threads
+        self._graph, self.threads = weakref.ref(graph), threads
         self.layouts = layouts.ljust(len(graph.inputs) + len(graph.variables), "C")
         self.requirements = graph.requirements
         self.plan = Plan(graph, self.layouts)
         self.module = Module()
         self.language = Language(self.module)
-        self.steps = Steps(self.language)
+        self.steps = Steps(self.language, threads)
         self.slots = 0
         self._stride_slots: dict[str, tuple[int, int]] = {}
         self.inputs = tuple(
@@ -129,6 +130,13 @@ class Program:
         self.nesting = nesting_of(graph)
         if self.nesting is not None:
             entry_text(self.module, self, nesting=self.nesting, name="nested")
+
+    @property
+    def graph(self) -> Graph:
+        """The graph, which is not kept alive: programs are kept as long as graphs are."""
+        found = self._graph()
+        assert found is not None, "the graph of this program is gone"
+        return found
 
     @property
     def islands(self) -> list[Any]:

@@ -34,7 +34,8 @@ def _is_known(node: Any) -> bool:
 
 
 def _has_axis(node: Any) -> bool:
-    return bool(node.spec.ndim > 0) and isinstance(node.params.get("axis", -1), int)
+    ranks = [x.spec.ndim for x in (node, *node.inputs)]  # NumPy sorts a number as an array of one
+    return min(ranks) > 0 and isinstance(node.params.get("axis", -1), int)
 
 
 @kernel("argsort", strided=True, serves=_is_known)

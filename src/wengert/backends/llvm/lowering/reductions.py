@@ -27,7 +27,8 @@ class Combined:
 
     def __init__(self, node: Node, x: Item) -> None:
         self.node, self.x = node, x
-        self.axes = axes_of(node.params.get("axis"), len(x.shape))
+        axes = axes_of(node.params.get("axis"), len(x.shape))
+        self.axes = tuple(a for a in axes if 0 <= a < len(x.shape))  # of a number there are none
         self.kept = tuple(1 if k in self.axes else n for k, n in enumerate(x.shape))
         self.count = count_along(x.shape, node.params.get("axis"))
 
