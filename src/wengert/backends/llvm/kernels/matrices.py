@@ -148,7 +148,7 @@ def is_by_blas(a: Matrix, b: Matrix, c: Matrix, dtype: Dtype) -> bool:
 
 
 def _is_known(a: Matrix, c: Matrix) -> bool:
-    """Whether all lengths are known; if not, the run decides, as BLAS has threads for large ones."""
+    """Whether all lengths are known; if not, the run decides: BLAS has threads for large ones."""
     return all(type(n) is int for n in (*(x.length for x in c[1:]), a.columns.length))
 
 
