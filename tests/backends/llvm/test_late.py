@@ -1,4 +1,4 @@
-"""What is imported late: the tables that say where it is are complete, and nobody imports it early."""
+"""What is imported late: the tables that say where it is are complete; nobody imports it early."""
 
 import importlib
 import os

@@ -57,7 +57,8 @@ def symbols() -> dict[str, int]:
 def _started() -> dict[str, int]:
     module = Module()
     enter_blas_threads(module, bool(functions()))
-    addresses = library.loaded(module.text(engine.heading()), functions(), _NAMES)
+    text = module.text(engine.heading())  # beside a call of BLAS no pains are worth taking
+    addresses = library.loaded("", functions(), _NAMES, seldom=text)
     library.call_in_child(addresses["wengert_blas_start"])
     return addresses
 
