@@ -170,7 +170,8 @@ def elementwise(body: Callable[..., Any] | None = None, **options: Any) -> Any:
     Parameters
     ----------
     body : callable
-        ``body(s, x, ...)``: the value of one element, in the scalar language `s`.
+        ``body(s, x, ...)``: the value of one element, in the scalar language `s`;
+        ``s.special("psi", x)`` is what scipy.special has under that name.
     ufunc : numpy.ufunc, optional
         NumPy's own, where it has one; then it is what runs, and a law compares the body with it.
     domain : sequence of (low, high)

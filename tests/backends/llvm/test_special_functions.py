@@ -403,6 +403,28 @@ def test_formula():
     assert "zeta" in polygamma_s.formula()
 
 
+PLACES = {
+    "joined": lambda x: np.concatenate([digamma_s(x), jv_s(1.5, x[:5]), x]),
+    "padded": lambda x: np.pad(digamma_s(x), 3) * 2.0 + 1.0,
+    "chosen": lambda x: np.where(x > 2.0, digamma_s(x), x),
+    "summed across": lambda x: np.sum(jv_s(np.arange(4.0)[:, None], x), axis=0),
+    "summed along": lambda x: np.sum(jv_s(np.arange(4.0)[:, None], x), axis=1),
+    "largest": lambda x: np.max(digamma_s(x[:, None] + x), axis=1),
+    "one for all": lambda x: digamma_s(x[3]) * x,
+    "by positions": lambda x: digamma_s(x[np.array([0, 5, 30, 2])]),
+    "backwards": lambda x: x[::-2] * digamma_s(x)[::2],
+    "running sums": lambda x: np.cumsum(digamma_s(x)),
+    "rows": lambda x: wg.vmap(lambda v: np.sum(digamma_s(v) * polygamma_s(1.0, v)))(x[:, None] * x),
+    "again and again": lambda x: digamma_s(digamma_s(digamma_s(x + 2.5) + 2.5) + 2.5),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_places_in_a_program(name):
+    want, _, got = ways(PLACES[name], np.linspace(1.0, 3.0, 37))
+    np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
 def test_constants_are_folded():
     fun = lambda x: x * lookup("digamma_s")(2.0) + jv_s(0.5, np.full(3, 2.0))  # noqa: E731
     want, _, got = ways(fun, np.arange(3.0))
