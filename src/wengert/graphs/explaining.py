@@ -129,7 +129,8 @@ def _program(graph: lists.Graph, backend: Backend) -> Any:
             f"the backend {backend.name!r} makes no program that could be explained. Ask for "
             f"'llvm'{at(user_line())}."
         )
-    return make(rewrite.simplify(graph)).summary
+    simplified = rewrite.simplify(graph)  # a program lives no longer than its graph
+    return make(simplified).summary
 
 
 def _rewrites(graph: lists.Graph) -> list[Finding]:
