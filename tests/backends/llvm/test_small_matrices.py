@@ -36,7 +36,8 @@ def positive(rng, *shape, dtype="f8"):
 
 def native(fun, *args):
     """Its result, and nothing but its own code for it."""
-    program = backend("llvm").program(wg.trace(fun)(*args))
+    graph = wg.trace(fun)(*args)  # a program lives no longer
+    program = backend("llvm").program(graph)
     used = [s for s in program.symbols if s.startswith(("blas.", "lapack."))]
     assert not used and not program.islands
     return wg.jit(fun, islands="forbid")(*args)
