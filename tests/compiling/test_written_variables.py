@@ -1,4 +1,4 @@
-"""What a compiled function writes to variables again and again, with others who write in between."""
+"""What a compiled function writes to variables again and again, while others write too."""
 
 import numpy as np
 import pytest

@@ -34,7 +34,7 @@ Read from the top, each with what it stands on:
     assembly       LLVM's text: modules, functions, sections that nest as loops do
     engine         text made into machine code in memory; nothing else imports llvmlite
 
-    entry/         a function of CPython's interface in front of a program; port is one of its values,
+    entry/         a function of CPython's interface in front of a program; port one of its values,
                    layouts the arrays that it takes where they lie, returned how results come back
     runtime/       memory, threads, and the cache on disk
 

@@ -395,10 +395,7 @@ def aligned(index: Index, shape: tuple[Length, ...], whole: tuple[Length, ...]) 
         return (ZERO,) * len(shape) if all(map(is_one, shape)) else index
     own = index[len(index) - len(shape) :]
     return tuple(
-        [
-            ZERO if type(n) is int and n == 1 else form
-            for form, n in zip(own, shape, strict=True)
-        ]
+        [ZERO if type(n) is int and n == 1 else form for form, n in zip(own, shape, strict=True)]
     )
 
 

@@ -232,10 +232,9 @@ class Nest(Elements):
         self, section: Section, begin: str, end: str, width: int
     ) -> Iterator[tuple[Section, str]]:
         """A loop that takes several at a time; what is known to be one step is none."""
-        if begin.isdigit() and end.isdigit() and int(end) - int(begin) <= width:
-            if int(end) > int(begin):
-                yield section.inside(), begin
-                return
+        if begin.isdigit() and end.isdigit() and 0 < int(end) - int(begin) <= width:
+            yield section.inside(), begin
+            return
         with section.loop(begin, end, str(width)) as found:
             yield found
 

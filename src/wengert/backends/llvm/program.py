@@ -376,10 +376,10 @@ class Program:
         if is_served(node):
             strided = KERNELS[node.op.name].strided
             operands = [self._operand(body, x, strided) for x in step.operands]
+            options = step.rule.options  # type: ignore[attr-defined]
             status = self.steps.write(
-                body, node.op.name, node.params, operands, results, self.number,
-                **step.rule.options,
-            )  # fmt: skip
+                body, node.op.name, node.params, operands, results, self.number, **options
+            )
             if status != "0":
                 self._leave_if_not_zero(body, status)
             return

@@ -1,8 +1,8 @@
 """Walks: sweeps that share their outer loops.
 
 A sum along rows and what is done with it, softmax, a variance, are several sweeps over the same
-rows: each waits for the one before.  Taken row by row they find the row where they left it, in the nearest
-cache or in registers; what only they need is never as large as the whole array.
+rows: each waits for the one before.  Taken row by row they find the row where they left it, in the
+nearest cache or in registers; what only they need is never as large as the whole array.
 
     Sweep      items computed together, in one pass over one space
     Walk       sweeps one after the other, for each row

@@ -1,17 +1,17 @@
 """Lowering: lines of a graph as items, of which loops are made.
 
-    registry       which function lowers which operation; what none lowers is a step
-    elementwise    bodies in the scalar language
-    leaves         inputs, constants, sizes, arrays made from nothing
-    views          reshape, transpose, slices, flips: other indices of the same elements
-    choices        concatenate, stack, roll: which operand, by the index
-    indexing       x[index] and x[index] = v; slices are views and choices, index arrays gathers
-    writes         many writes into one array, which is made once
-    onehot         what is picked from each row, or put into one place of each row
-    rounding       rounding to decimals; modf, frexp
-    reductions     sums, extremes, norms, log-sum-exp
-    softmax        softmax and its logarithm
-    products       products that are loops: outer, dot of vectors, small matrices
+registry       which function lowers which operation; what none lowers is a step
+elementwise    bodies in the scalar language
+leaves         inputs, constants, sizes, arrays made from nothing
+views          reshape, transpose, slices, flips: other indices of the same elements
+choices        concatenate, stack, roll: which operand, by the index
+indexing       x[index] and x[index] = v; slices are views and choices, index arrays gathers
+writes         many writes into one array, which is made once
+onehot         what is picked from each row, or put into one place of each row
+rounding       rounding to decimals; modf, frexp
+reductions     sums, extremes, norms, log-sum-exp
+softmax        softmax and its logarithm
+products       products that are loops: outer, dot of vectors, small matrices
 """
 
 from . import (
@@ -28,4 +28,16 @@ from . import (
 )
 from .registry import lowered
 
-__all__ = ["choices", "elementwise", "indexing", "lowered", "leaves", "products", "reductions", "rounding", "softmax", "views", "writes"]
+__all__ = [
+    "choices",
+    "elementwise",
+    "indexing",
+    "leaves",
+    "lowered",
+    "products",
+    "reductions",
+    "rounding",
+    "softmax",
+    "views",
+    "writes",
+]
