@@ -114,6 +114,10 @@ class Native(Backend):
         self._compiled = weakref.WeakKeyDictionary()
         self._lock = lock()
 
+    def __reduce__(self) -> Any:
+        """Pickled as what it was asked for; programs are made again where they are needed."""
+        return _configured, (self.threads,)
+
     @functools.lru_cache(maxsize=64)  # noqa: B019 - one for each number of threads
     def configured(self, threads: int | None = None, islands: str = "allow") -> Native:
         """The same backend with other options."""
@@ -238,6 +242,11 @@ def _may_be_large(program: Program) -> bool:
     """Whether a result may be as large as those whose memory is recycled."""
     sizes = [size_of(p.spec.shape) * p.spec.dtype.itemsize for p in program.outputs]
     return any(type(n) is not int or n >= LARGE for n in sizes)
+
+
+def _configured(threads: int | None) -> Any:
+    native: Any = backend("llvm")
+    return native.configured(threads)
 
 
 register_backend(Native())

@@ -278,14 +278,29 @@ class Elements:
         if is_one(factor):
             store(self.language, section, address, value, width, self._mask)
             return
-        steps = self.language.widened(
-            self.language.cast(self._iota() * self._number(factor), I64), width
-        )
-        places = section.value(
-            f"getelementptr {self._element(root.dtype)}, ptr {address}, "
-            f"<{width} x i64> {steps.name}"
-        )
+        places = self._in_steps(section, address, factor, root.dtype)
         scatter(self.language, section, places, value, width, self._mask)
+
+    def _now(self, section: Section, root: Item, index: Index) -> Any:
+        """What lies where `_put` would write."""
+        offset, factor = self._split(offset_of(index, self._strides(root)))
+        address = self._address(section, self._entry(root), offset, root.dtype)
+        width = self.space.width
+        if type(factor) is int and factor == 0:
+            return load(self.language, section, address, root.dtype, 1, None)
+        if is_one(factor):
+            return load(self.language, section, address, root.dtype, width, self._mask)
+        places = self._in_steps(section, address, factor, root.dtype)
+        return gather(self.language, section, places, root.dtype, width, self._mask)
+
+    def _in_steps(self, section: Section, address: str, factor: Length, dtype: Any) -> str:
+        """The addresses of lanes that lie so far apart."""
+        width = self.space.width
+        steps = self.language.cast(self._iota() * self._number(factor), I64)
+        name = self.language.widened(steps, width).name
+        return section.value(
+            f"getelementptr {self._element(dtype)}, ptr {address}, <{width} x i64> {name}"
+        )
 
     def _element(self, dtype: Any) -> str:
         kind = in_memory(part_of(dtype))

@@ -74,6 +74,14 @@ Index = tuple[Affine, ...] | Flat
 ZERO = Affine(0, ())
 
 
+STRIDE = "stride."  # how names of strides begin, which no size of a user can have
+
+
+def is_stride(name: str) -> bool:
+    """Whether a name is that of a stride, which may be negative or zero, as no size is."""
+    return name.startswith(STRIDE)
+
+
 def _is_zero(n: Length) -> bool:
     return type(n) is int and n == 0
 

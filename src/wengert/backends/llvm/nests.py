@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .access import load, store
+from .access import store
 from .accumulators import BLOCK, UFUNC, accumulator, identity
 from .assembly import Function, Section
 from .dtypes import BOOL, I64, Dtype, in_register
@@ -371,14 +371,10 @@ class Nest(Elements):
         """One row more, place by place."""
         value = self.read(root.operands[0], self.space.index, None)
         index = self._kept_index(root)
-        offset, factor = self._split(offset_of(index, strides_of(root.shape)))
-        address = self._address(section, self._entry(root), offset, root.dtype)
-        width = self.space.width if is_one(factor) else 1
-        mask = self._mask if is_one(factor) else None
-        now = load(self.language, section, address, root.dtype, width, mask)
+        now = self._now(section, root, index)
         word = UFUNC[root.rule.monoid]  # type: ignore[attr-defined]
         new = self.language.cast(self.language.binary(word, value, now), root.dtype)
-        store(self.language, section, address, new, width, mask)
+        self._put(section, root, new, index)
 
     def _place(self, root: Item) -> Any:
         """The position among what is combined."""

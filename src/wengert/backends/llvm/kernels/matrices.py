@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....core.dims import Length, bounds
+from ....core.dims import Length, bounds, names_in
 from .. import engine
 from ..assembly import Name, Section
 from ..dtypes import F16, F32, Dtype, in_memory, of_width
+from ..forms import is_stride
 from ..lane import Lane
 from ..runtime.blas_threads import WORTH
 from . import fortran, tiles, vectors
@@ -51,7 +52,10 @@ class Matrix(NamedTuple):
 
 def at_least(x: Length, y: Length) -> bool:
     """Whether x >= y for all sizes, as far as that can be told."""
-    low = bounds(x - y)[0]
+    apart = x - y
+    if any(is_stride(name) for name in names_in([apart])):
+        return False  # of any sign, and zero where an array is repeated
+    low = bounds(apart)[0]
     return low is not None and low >= 0
 
 

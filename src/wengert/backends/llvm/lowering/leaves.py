@@ -17,7 +17,7 @@ import numpy as np
 from ....core.dims import Dim
 from ....core.node import Node, is_variable
 from ..dtypes import is_supported
-from ..forms import Affine
+from ..forms import STRIDE, Affine
 from ..items import Condition, Held, Item, Number, Position, View, aligned
 from .registry import Lowering, lowers
 
@@ -53,7 +53,7 @@ def _input(lowering: Lowering, node: Node) -> Item:
 
 def stride_names(number: int, ndim: int) -> list[str]:
     """The names of the strides of an input, which no size of a user can have."""
-    return [f"stride.{number}.{k}" for k in range(ndim)]
+    return [f"{STRIDE}{number}.{k}" for k in range(ndim)]
 
 
 def _array(value: np.ndarray[Any, Any], node: Node) -> Item:

@@ -50,10 +50,19 @@ def gathered(
     if isinstance(x.rule, Number):
         return Item(x.rule, (), shape if x.shape else (), x.dtype, node)
     where = places(counters(shape))
-    if not any(isinstance(place, Along) for place in where):
-        view = View(name, lambda index: tuple(places(index)))  # type: ignore[arg-type]
+    forms = [place for place in where if isinstance(place, Affine)]
+    if len(forms) == len(where):  # known here, though perhaps not for the index of a part of it
+        view = View(name, lambda index: tuple([_at(form, index) for form in forms]))
         return Item(view, (x,), shape, x.dtype, node)
     return Item(Gather(name, places), (x, *arrays), shape, x.dtype, node)
+
+
+def _at(form: Affine, index: Any) -> Affine:
+    """A form of the counters of axes, for forms in their place."""
+    found = Affine(form.offset, ())
+    for axis, factor in form.terms:
+        found = found.plus(index[axis].times(factor))
+    return found
 
 
 def _work(x: Item, depth: int) -> int:
