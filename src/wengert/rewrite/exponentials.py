@@ -132,6 +132,8 @@ def share(line: Node, new: Writer) -> Node | None:
     for quotient, e in (line.args, line.args[::-1]):
         if e.op.name != "exp" or new.walk.spec(e).dtype.kind != "f":
             continue
+        if any(type(n) is int and n == 0 for n in new.walk.spec(e).shape):
+            continue  # of nothing there is no maximum
         way = []
         while quotient.op.name in _SPREADS:
             way.append(quotient)

@@ -6,6 +6,7 @@ shape, positions out of range, results and arguments in strange layouts.
 
 import array
 import gc
+import pickle
 import threading
 import weakref
 
@@ -180,3 +181,28 @@ def test_programs_go_with_their_graphs(f):
     del graph
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)], ids=str)
+def test_shares_of_nothing(shape):
+    f = wg.grad(lambda x: np.sum(np.exp(x) / np.sum(np.exp(x)) * x))
+    assert compiled(f)(np.zeros(shape)).shape == shape
+
+
+def test_a_computation_can_be_pickled():
+    f = wg.computation(wg.input("x", shape=3) * 2.0, backend="llvm")
+    again = pickle.loads(pickle.dumps(f))
+    np.testing.assert_array_equal(again(np.arange(3.0)), [0.0, 2.0, 4.0])
+    assert again.backend is wg.backends.backend("llvm")
+
+
+@pytest.mark.parametrize("step", [-3, -1, 0, 2])
+def test_strides_of_any_sign(step, rng):
+    """Where BLAS would want another first element, or takes no vector at all."""
+    base, a = rng.normal(size=300), rng.normal(size=(80, 70))
+    x = np.lib.stride_tricks.as_strided(base[220:], (70,), (8 * step,))
+    op = wg.core.op.lookup("strong_einsum")
+    for f in (lambda a, x: a @ x, lambda a, x: op(a, x, letters=("ab", "b", "a"))):
+        graph = wg.trace(f)(a, x)
+        found = wg.backends.backend("llvm").compiled(graph, "CS").run([a, x], {})[0]
+        np.testing.assert_allclose(found, a @ x, rtol=1e-12, atol=1e-12)
