@@ -25,7 +25,6 @@ from ..core.node import INPUT, NO_PARAMS, Node, is_variable
 from ..errors import ShapeError, at, user_line
 
 Result = TypeVar("Result")
-_call = methodcaller("__call__")
 _node, _value = attrgetter("node"), attrgetter("node.value")
 _exchange = lock()
 _locks: dict[int, tuple[Any, Any]] = {}
@@ -103,7 +102,7 @@ def _exchanged(owners: Sequence[Any], old: Sequence[Node], nodes: Sequence[Node]
 def _let_views_follow(owners: Sequence[Any]) -> None:
     for owner in owners:
         views = getattr(owner, "_views", None)
-        if views and any(map(_call, views)):
+        if views and any([view() is not None for view in views]):
             refresh_views(owner)
 
 

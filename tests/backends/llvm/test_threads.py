@@ -364,11 +364,23 @@ def number():
 BLAS = blas_threads.symbols()
 enter = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(BLAS["wengert_blas_enter"])
 leave = ctypes.CFUNCTYPE(None)(BLAS["wengert_blas_leave"])
+set_number = ctypes.CFUNCTYPE(None, ctypes.c_int)(blas_threads.functions().get("blas_set", 0))
+
+
+@pytest.fixture
+def two_for_blas():
+    """Two threads are set for BLAS itself: more than are set it never uses."""
+    before = number()
+    set_number(2)
+    yield
+    set_number(before)
+
+
 needs_blas = pytest.mark.skipif(not blas_threads.functions(), reason="a BLAS that cannot be asked")
 
 
 @needs_blas
-def test_small_products_use_one_thread_and_the_number_comes_back():
+def test_small_products_use_one_thread_and_the_number_comes_back(two_for_blas):
     before = number()
     enter(1000, 2)
     assert number() == 1
@@ -413,7 +425,7 @@ def test_a_blas_that_is_not_known_is_left_alone():
 
 
 @needs_blas
-def test_the_text_around_a_call(setting):
+def test_the_text_around_a_call(setting, two_for_blas):
     """A function that asks in the middle how many threads there are."""
     module = Module()
     needed = dict(library.symbols())
