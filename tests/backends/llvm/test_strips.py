@@ -81,3 +81,11 @@ def test_what_is_read_across_is_walked_in_strips():
     program = backend("llvm").program(wg.trace(lambda a: a + a.T)(wg.spec((50, 50))))
     ((nest, _),) = program.nests
     assert nest.spaces[0].strips
+
+
+def test_constants_do_not_make_vectors_narrow():
+    def widths(f):
+        graph = wg.trace(f)(wg.spec(1000, "float32"))
+        return [nest.spaces[0].width for nest, _ in backend("llvm").program(graph).nests]
+
+    assert widths(lambda x: np.exp(x * 0.7)) == widths(lambda x: np.exp(x * x))

@@ -24,7 +24,7 @@ from .forms import (
     size_of,
     strides_of,
 )
-from .items import Item, Reduce, memory_strides
+from .items import Item, Number, Reduce, memory_strides
 from .walks import Sweep, role_of, space_of
 
 _LANES = 64  # at most so many side by side
@@ -90,7 +90,8 @@ class _Facts:
         pending: list[tuple[Item, Index]] = [(first, here)]
         while pending:
             item, index = pending.pop()
-            self.itemsizes.add(part_of(item.dtype).itemsize)
+            if not isinstance(item.rule, Number):  # which takes the dtype of what it meets
+                self.itemsizes.add(part_of(item.dtype).itemsize)
             if item.rule.asks_index and not isinstance(index, Flat):
                 for form in index:
                     self._pin(form)
