@@ -66,7 +66,8 @@ class Space:
 class _Facts:
     """What roots read and write, and what they ask of the index itself."""
 
-    def __init__(self, sweep: Sweep) -> None:
+    def __init__(self, sweep: Sweep, rows: int) -> None:
+        self._rows = rows
         self.offsets: list[Affine] = []
         self.pinned: set[int] = set()
         self.itemsizes: set[int] = set()
@@ -76,11 +77,7 @@ class _Facts:
     def _look(self, root: Item) -> None:
         here = tuple(counter(k) if not is_one(n) else ZERO for k, n in enumerate(space_of(root)))
         first = root.operands[0] if isinstance(root.rule, Reduce) else root
-        if isinstance(root.rule, Reduce):
-            axes = root.rule.axes
-            if root.rule.monoid in ("argmax", "argmin") and len(axes) > 1:
-                self.pinned.update(())
-        else:
+        if not isinstance(root.rule, Reduce):
             self.offsets.append(offset_of(here, strides_of(root.shape)))
         self.itemsizes.add(part_of(root.dtype).itemsize)
         if first is not root and first.is_root:
@@ -91,7 +88,7 @@ class _Facts:
         while pending:
             item, index = pending.pop()
             if not isinstance(item.rule, Number):  # which takes the dtype of what it meets
-                self.itemsizes.add(part_of(item.dtype).itemsize)
+                self._count(item, index)
             if item.rule.asks_index and not isinstance(index, Flat):
                 for form in index:
                     self._pin(form)
@@ -114,7 +111,13 @@ class _Facts:
 
     def _read(self, item: Item, index: Index) -> None:
         self.offsets.append(offset_of(index, memory_strides(item)))
-        self.itemsizes.add(part_of(item.dtype).itemsize)
+        self._count(item, index)
+
+    def _count(self, item: Item, index: Index) -> None:
+        """Note the size of an element; one for each row is no matter of vectors."""
+        forms = (index.form,) if isinstance(index, Flat) else index
+        if any(c >= self._rows for form in forms for c, _ in form.terms):
+            self.itemsizes.add(part_of(item.dtype).itemsize)
 
     def _pin(self, form: Affine) -> None:
         self.pinned.update(c for c, _ in form.terms)
@@ -131,7 +134,7 @@ def space_for(sweep: Sweep, register_bytes: int, rows: int = 0) -> Space:
     rows : int
         So many leading axes are walked over by somebody else.
     """
-    facts = _Facts(sweep)
+    facts = _Facts(sweep, rows)
     places = any(
         isinstance(r.rule, Reduce) and r.rule.monoid.startswith("arg") for r in sweep.roots
     )
