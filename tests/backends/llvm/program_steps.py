@@ -231,6 +231,8 @@ PLACES = {
     "column": lambda x: x[..., None],
     "moved": lambda x: np.moveaxis(x, 0, -1),
     "joined": lambda x: x.reshape(-1),
+    "joined by columns": lambda x: np.ravel(x, order="F"),
+    "folded by columns": lambda x: np.reshape(x, (-1, x.shape[-1]), order="F"),
     "folded": lambda x: x.reshape(x.shape[0], -1),
     "twice": lambda x: np.concatenate([x, x[::-1]]),
     "beside": lambda x: np.concatenate([x, 0.5 * x], axis=-1),

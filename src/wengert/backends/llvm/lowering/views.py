@@ -81,7 +81,8 @@ def _diagonal(_: Any, node: Node, operands: Sequence[Item]) -> Any:
 @lowers("reshape", "expand_dims", "squeeze")
 def _reshape(_: Any, node: Node, operands: Sequence[Item]) -> Any:
     (x,) = operands
-    if node.params.get("order", "C") not in ("C", None) and len(x.shape) > 1:
+    depth = max(len(x.shape), len(node.spec.shape))
+    if node.params.get("order", "C") not in ("C", None) and depth > 1:
         return NotImplemented
     if x.shape == node.spec.shape:
         return x
