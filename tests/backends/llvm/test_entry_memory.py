@@ -111,7 +111,8 @@ def test_calls_leave_nothing_behind(way):
     counts = [sys.getrefcount(x) for x in objects]
     assert grown(call, 20_000) < 4096
     for x, count in zip(objects, counts, strict=True):
-        assert abs(sys.getrefcount(x) - count) < 1000, x  # others use them, too
+        # Others use them, too; one too many or too few in each call would be 20,000.
+        assert abs(sys.getrefcount(x) - count) < 15_000, x
 
 
 @pytest.mark.slow
