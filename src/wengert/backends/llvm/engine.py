@@ -113,7 +113,10 @@ def object_of(text: str, quick: bool = False) -> bytes:
     """
     with _LOCK:
         module = llvm.parse_assembly(text) if quick else optimised(text)
-        return bytes(machine(quick).emit_object(module))
+        try:
+            return bytes(machine(quick).emit_object(module))
+        finally:
+            module.close()  # here, and not later without the lock: somebody may fork
 
 
 def assembly_of(text: str) -> str:
