@@ -192,7 +192,7 @@ class Jitted:
         backend = backend_of(options["backend"] or preferred_backend())
         configured = getattr(backend, "configured", None)
         if configured is not None:
-            backend = configured(threads=options["threads"], islands=options["islands"])
+            backend = configured(threads=options["threads"])
         return backend
 
     # ---- ahead of time, and looking --------------------------------------------------------------

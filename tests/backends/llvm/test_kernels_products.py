@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import wengert as wg
 from wengert.core.op import lookup
 
 from .kernel_driver import Compiled, agree, run
@@ -223,16 +222,3 @@ def test_a_step_that_is_taken_twice_is_written_once():
         "matmul", {}, [((3, 4), (4, 1), "f8"), ((4, 2), (2, 1), "f8")], [((3, 2), (2, 1), "f8")]
     )
     assert kernel.text.count("define internal i64 @step") == 1
-
-
-def test_what_is_large():
-    from wengert.backends.llvm.kernels.products import is_large
-
-    def graph(f, *xs):
-        return next(n for n in wg.trace(f)(*xs).nodes if n.op.kind == "contraction")
-
-    assert is_large(graph(np.matmul, np.ones((64, 64)), np.ones((64, 64))))
-    assert not is_large(graph(np.matmul, np.ones((3, 3)), np.ones((3, 3))))
-    assert not is_large(graph(np.matmul, np.ones(4000), np.ones(4000)))
-    assert is_large(graph(np.matmul, np.ones((200, 200)), np.ones(200)))
-    assert not is_large(graph(np.outer, np.ones(200), np.ones(200)))

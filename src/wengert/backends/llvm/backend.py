@@ -119,8 +119,8 @@ class Native(Backend):
         return _configured, (self.threads,)
 
     @functools.lru_cache(maxsize=64)  # noqa: B019 - one for each number of threads
-    def configured(self, threads: int | None = None, islands: str = "allow") -> Native:
-        """The same backend with other options."""
+    def configured(self, threads: int | None = None) -> Native:
+        """The same backend for another number of threads."""
         return self if threads == self.threads else Native(threads)
 
     def program(self, graph: Graph) -> Program:

@@ -63,13 +63,11 @@ class Plan:
             several = isinstance(items, tuple)
             for x, spec in zip(items if several else [items], specs_of(node), strict=True):
                 self.outputs.append(_result(x, spec, taken))
-        effects = [self.items[n] for n in graph.effects]
-        self.reachable = _reachable([*self.outputs, *_flat_items(effects)])
-        self._consumers = _consumers(self.reachable)
-        results = [*self.outputs, *_flat_items(effects)]
+        results = [*self.outputs, *_flat_items([self.items[n] for n in graph.effects])]
+        self.reachable = _reachable(results)
         if fold(self.reachable, _consumers(self.reachable, results)):
             self.reachable = _reachable(results)
-            self._consumers = _consumers(self.reachable)
+        self._consumers = _consumers(self.reachable)
         self._choose_roots()
         self._stages: list[Sweep | Item] = []
         self._position: dict[Item, int] = {}
@@ -255,19 +253,18 @@ def accesses_of(root: Item) -> list[Access]:
     start = counters(space_of(root))
     first = root.operands[0] if isinstance(root.rule, Reduce) else root
     if first.is_root and first is not root:
-        return [Access(first, start, False)]
+        return [Access(first, start)]
     seen: set[Any] = set()
-    pending: list[tuple[Item, Index, bool]] = [(first, start, False)]
+    pending: list[tuple[Item, Index]] = [(first, start)]
     while pending:
-        item, index, conditional = pending.pop()
+        item, index = pending.pop()
         for read in item.reads(index):
             x = read.operand
-            under = conditional or bool(read.conditions)
             if x.is_root or read.index is None:
-                found[Access(x, read.index, under)] = None
+                found[Access(x, read.index)] = None
             elif (x, read.index) not in seen:
                 seen.add((x, read.index))
-                pending.append((x, read.index, under))
+                pending.append((x, read.index))
     return list(found)
 
 

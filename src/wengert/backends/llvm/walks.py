@@ -27,7 +27,6 @@ class Access(NamedTuple):
 
     item: Item
     index: Index | None  # type: ignore[assignment]  # it hides a method of tuples
-    is_conditional: bool
 
 
 class Sweep:

@@ -106,8 +106,3 @@ def _argument(call: Call, s: Section, argument: Any) -> Name:
 def whole_cell(call: Call) -> Name:
     """A place for a whole number that a routine writes: `info`."""
     return call.function.slot("i32")
-
-
-def read_whole(s: Section, cell: Name) -> Name:
-    """The i64 of what is in such a place."""
-    return s.value(f"sext i32 {s.value(f'load i32, ptr {cell}')} to i64")

@@ -1,7 +1,6 @@
 """Products: matmul, dot and einsum, by BLAS where it is worth it.
 
-    is_large    whether a contraction is better left to BLAS than to loops of the plan
-    strong      a product in which a zero of the first operand is stronger than infinity and NaN
+    strong    a product in which a zero of the first operand is stronger than infinity and NaN
 
 More than two operands are taken in pairs, in the order of the least work that NumPy's greedy search
 finds (for sizes that are not known with a number in their place).
@@ -13,7 +12,6 @@ is one operand more; without it, it is what the result was before.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -29,52 +27,11 @@ from .letters import Word, arranged, multiplied, new, summed, word
 from .loops import kind_of, moved, nest, place, read, write
 
 _UNKNOWN = 256  # what a size is taken for that is not known
-_WORK = 4096  # multiplications, below which loops of the plan are faster than a call of BLAS
-
-
-def words_of(node: Any) -> tuple[str, ...]:
-    """The index letters of a line: one string for each operand and one for the result."""
-    found: tuple[str, ...] = node.op.letters(*[a.spec.ndim for a in node.inputs], **node.params)
-    return found
 
 
 def _size(length: Length) -> int:
     """A length as a number; what is not known is taken for something middling."""
     return int(valued(length, dict.fromkeys(names_in([length]), _UNKNOWN)))
-
-
-def is_large(node: Any) -> bool:
-    """Whether a contraction should be a step (BLAS) and not a loop of the plan.
-
-    A step is what sums over a letter that two operands share, and has work enough; a single
-    operand, products without a sum, sums of products of vectors, and small matrices of known sizes
-    are done better where they are used.
-    """
-    *ins, out = words_of(node)
-    if len(ins) < 2 or any(a.spec.dtype.kind not in "fc" for a in node.inputs):
-        return len(ins) > 2
-    sizes: dict[str, int] = {}
-    for letters, a in zip(ins, node.inputs, strict=True):
-        for c, n in zip(letters, a.spec.shape, strict=True):
-            sizes[c] = max(sizes.get(c, 1), _size(n))
-    seen = [
-        {c for c, n in zip(w, a.spec.shape, strict=True) if not _is_one(n)}
-        for w, a in zip(ins, node.inputs, strict=True)
-    ]
-    both = seen[0] & seen[1]
-    shared = prod(sizes[c] for c in both if c not in out)
-    rows = prod(sizes[c] for c in seen[0] - seen[1])
-    columns = prod(sizes[c] for c in seen[1] - seen[0])
-    if len(ins) > 2:
-        return prod(sizes.values()) > _WORK
-    if shared < 4 or rows * columns == 1:
-        return False
-    thin = min(rows, columns) == 1
-    return rows * columns * shared >= _WORK and (thin or min(rows, columns) >= 4)
-
-
-def _is_one(n: Length) -> bool:
-    return type(n) is int and n == 1
 
 
 # ---- the kernels -------------------------------------------------------------------------------
