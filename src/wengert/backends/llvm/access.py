@@ -83,6 +83,11 @@ def store(
     if width == 1 or mask is None:
         section.write(f"store {kind} {name}, ptr {address}, align {dtype.itemsize}")
         return
+    if mask.section is None and mask.name == first_lanes(1, width):
+        # LLVM 22 makes this a scalar store itself, but of the size before a value was narrowed.
+        one = section.value(f"extractelement {kind} {name}, i64 0")
+        section.write(f"store {in_memory(dtype)} {one}, ptr {address}, align {dtype.itemsize}")
+        return
     callee = language.module.declare(
         f"llvm.masked.store{suffix(in_memory(dtype), width)}.p0",
         "void",
@@ -117,6 +122,11 @@ def scatter(
         f"call void {callee}({kind} {name}, <{width} x ptr> align {dtype.itemsize} {addresses}, "
         f"<{width} x i1> {which})"
     )
+
+
+def first_lanes(count: int, width: int) -> str:
+    """A mask, as LLVM writes it, of which the first lanes hold."""
+    return f"<{', '.join(f'i1 {str(k < count).lower()}' for k in range(width))}>"
 
 
 def _from_memory(language: Language, section: Section, name: str, dtype: Dtype, width: int) -> Lane:

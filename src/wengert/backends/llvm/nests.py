@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .access import store
+from .access import first_lanes, store
 from .accumulators import BLOCK, UFUNC, accumulator, identity
 from .assembly import Function, Section
 from .dtypes import BOOL, I64, Dtype, in_register
@@ -224,8 +224,7 @@ class Nest(Elements):
 
     def _first(self, count: int, width: int) -> Lane:
         """A mask of which the first lanes hold."""
-        flags = ", ".join(f"i1 {str(k < count).lower()}" for k in range(width))
-        return Lane(self.language, None, f"<{flags}>", BOOL, width)
+        return Lane(self.language, None, first_lanes(count, width), BOOL, width)
 
     @contextmanager
     def _along(
