@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..core.apply import PART, apply
+from ..core.dims import is_open
 from ..core.handle import Handle, shape_of, wrap
 from ..core.node import Constant, Leaf, Node
 from ..core.op import lookup
@@ -168,7 +169,7 @@ class Lines:
         specs, outs = ((spec,), (out,)) if type(spec) is Spec else (spec, out)
         for one, x in zip(specs, outs, strict=True):
             shape = x.shape if type(x) is np.ndarray else shape_of(x)
-            if shape != (self.size, *one.shape):
+            if shape != (self.size, *one.shape) and not any(map(is_open, one.shape)):
                 raise RuleError(
                     f"vmap: {node.op.name} gave {shape_of(x)} for {self.size} rows of {one}. The "
                     "result of a batching rule has the rows first, and in each what the operation "

@@ -42,6 +42,7 @@ def pullback(
     record: bool | None = None,
     tape: Tape | None = None,
     level: int | None = None,
+    masked: bool = False,
 ) -> list[Any]:
     """Cotangents of the targets, given cotangents of some outputs.
 
@@ -58,6 +59,8 @@ def pullback(
         What `tape_between` says of these nodes, if it is known already.
     level : int, optional
         Of the lines that are written into a graph; by default one above those it starts from.
+    masked : bool
+        Whether the seeds of such a sweep may have zeros for what was not chosen.
 
     Returns
     -------
@@ -68,7 +71,7 @@ def pullback(
     if tape is None:
         tape = tape_between(seeds, chosen)
     if tape.traced or any(map(is_traced, seeds.values())):
-        return _traced_sweep(tape, seeds, targets, level)
+        return _traced_sweep(tape, seeds, targets, level, masked)
     recorded = tape.foreign if record is None else record
     for guarded in (False, True):
         sweep = Sweep(tape.wanted, recorded, guarded)
@@ -114,7 +117,7 @@ def _has_zeros(t: Any) -> bool:
 
 
 def _traced_sweep(
-    tape: Tape, seeds: Mapping[Node, Any], targets: Sequence[Node], level: int | None
+    tape: Tape, seeds: Mapping[Node, Any], targets: Sequence[Node], level: int | None, masked: bool
 ) -> list[Any]:
     """The sweep as lines of a graph, one level above those it starts from."""
     if level is None:
@@ -123,6 +126,8 @@ def _traced_sweep(
         seeds = {n: _seed_line(t, n) for n, t in seeds.items()}
         state = _State(tape, seeds, set(targets), Sweep(tape.wanted, True))
         state.plan, state.stem = Traced(tape, state.sweep, seeds), stem
+        if masked:
+            state.plan.masked.update(seeds)
         done = _walk(tape, state)
     return [done.get(n) for n in targets]
 
@@ -225,7 +230,7 @@ def _visit(node: Node, t: Any, state: _State) -> None:
         state.stem.enter(node)
     if state.plan is not None and node.args:
         sweep = state.plan.sweep_at(node, (node,), node.args_as_nodes())
-    if type(t) is Parts:
+    if type(t) is Parts and not node.op.takes_parts:  # type: ignore[union-attr]
         t = complete(t, node, recorded)
     if node.extra is not None and "hooks" in node.extra:
         t = through_hooks(node, t)

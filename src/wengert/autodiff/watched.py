@@ -62,7 +62,7 @@ def watched(tape: Tape, seeds: Mapping[Node, Any], guarded: bool = False) -> Ite
         arrived = bars.pop(node, None)
         if arrived is None:
             continue
-        if type(arrived) is Parts:
+        if type(arrived) is Parts and not node.op.takes_parts:  # type: ignore[union-attr]
             arrived = complete(arrived, node, False)
         t = arrived
         if node.extra is not None and "hooks" in node.extra:

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from ..core.apply import PART
+from ..core.dims import is_open
 from ..core.graph import Graph
 from ..core.node import Leaf, Node, is_variable
 from ..core.op import Op
@@ -151,7 +152,7 @@ class Program:
         sizes: dict[Any, bool] = {}
         for spec in self._specs:
             if spec not in sizes:
-                sizes[spec] = type(spec) is Spec and spec.shape != () and bytes_of(spec) >= LIMIT
+                sizes[spec] = type(spec) is Spec and spec.shape != () and _is_large(spec)
         return [
             (spec.shape, spec.dtype) if sizes[spec] and self._is_told_where(node) else None
             for spec, node in zip(self._specs, self.graph.nodes, strict=True)
@@ -224,6 +225,10 @@ class Program:
             line = self.lines[step]
             raise refusal(self.graph.nodes[line], line, error) from error
         return [held[k] for k in self.results]
+
+
+def _is_large(spec: Spec) -> bool:
+    return not any(map(is_open, spec.shape)) and bytes_of(spec) >= LIMIT
 
 
 def refusal(node: Node, line: int, error: Exception) -> Exception:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import names_in
+from ..core.dims import is_open, names_in
 from ..core.graph import Graph
 from ..core.node import Leaf, Node
 from ..core.spec import at_sizes, lengths_of
@@ -44,13 +44,15 @@ def last_uses(graph: Graph) -> list[tuple[int, ...]]:
 def specs_at(graph: Graph, sizes: Mapping[str, int]) -> list[Any]:
     """The spec of each line, with numbers in the place of named sizes.
 
+    Lengths that are known only when a loop has ended stay.
+
     Raises
     ------
     ArgumentError
         A size has no number; the message names it.
     """
     found = [at_sizes(n.spec, sizes) for n in graph.nodes]
-    unknown = names_in([d for spec in found for d in lengths_of(spec)])
+    unknown = names_in([d for spec in found for d in lengths_of(spec) if not is_open(d)])
     if unknown:
         name = min(unknown)
         raise ArgumentError(f"the size {name} has no number. Give it one{at(user_line())}.")

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..autodiff import directional
 from ..backends import Backend, Executable
+from ..core.again import written_again
 from ..core.apply import Operation, apply
 from ..core.handle import Handle, is_traced
 from ..core.locks import lock
@@ -29,7 +30,6 @@ from ..core.sizes import solve
 from ..core.spec import Spec, at_sizes
 from ..core.tracing import placeholder
 from ..graphs import Graph
-from ..graphs.again import written_again
 from ..graphs.building import built
 from .native import Run, run_of
 

@@ -13,6 +13,7 @@ What holds of many lengths together (broadcasting, requirements, solving) is in 
 
 from __future__ import annotations
 
+import itertools
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -375,6 +376,20 @@ def _spelled(product: Product, factor: int) -> str:
     parts = [str(factor)] if factor != 1 or not product else []
     parts += [str(atom) if power == 1 else f"{atom}**{power}" for atom, power in product]
     return "*".join(parts)
+
+
+OPEN = "steps."  # how the names of lengths begin that are known only when a loop has ended
+_loops = itertools.count(1)
+
+
+def open_length() -> Dim:
+    """A length that is known only when a loop has ended; a new one each time."""
+    return Dim({((f"{OPEN}{next(_loops)}", 1),): 1})
+
+
+def is_open(length: Any) -> bool:
+    """Whether a length is known only when a loop has ended."""
+    return isinstance(length, Dim) and any(n.startswith(OPEN) for n in length.names)
 
 
 def bounds(x: Any) -> tuple[int | None, int | None]:

@@ -80,6 +80,8 @@ class Op:
     kept : bool
         Whether a file may name it. False for what reaches outside (writes files, opens
         connections): running a graph that came from elsewhere must not do that.
+    takes_parts : bool
+        It has several outputs, and its vjp is given the cotangents that there are, by number.
     implementations : dict
         For the name of a backend what it runs in place of `run`; see `implement`.
     masks : bool
@@ -99,6 +101,7 @@ class Op:
     may_copy = False
     alias = False
     effect = False
+    takes_parts = False
     kept = True
     implementations: dict[str, Callable[..., Any]] = {}  # noqa: RUF012 - replaced, never changed
     masks = False

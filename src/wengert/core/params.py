@@ -90,7 +90,8 @@ def substituted(x: Any, sizes: Mapping[str, Any]) -> Any:
         return {k: substituted(v, sizes) for k, v in x.items()}
     if kind is slice:
         return slice(*(substituted(part, sizes) for part in (x.start, x.stop, x.step)))
-    return x
+    at_sizes = getattr(x, "at_sizes", None)  # a body (body.py), which knows how
+    return x if at_sizes is None else at_sizes(sizes)
 
 
 def sizes_of(x: Any) -> frozenset[str]:
@@ -104,7 +105,8 @@ def sizes_of(x: Any) -> frozenset[str]:
         return frozenset().union(*map(sizes_of, x.values()))
     if kind is slice:
         return sizes_of((x.start, x.stop, x.step))
-    return frozenset()
+    found: frozenset[str] = getattr(x, "size_names", frozenset())
+    return found
 
 
 def spelled(x: Any) -> str:

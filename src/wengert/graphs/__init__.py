@@ -3,7 +3,7 @@
 graph.py         Graph: a list with everything that can be done with it, made of finding.py (by
                  selectors.py), parts.py, surgery.py, transforming.py, looking.py, pickling.py
 trace.py         trace: the graph of a Python function (building.py: the run that writes it down)
-calling.py       containers of arguments and results; again.py: the lines written down once more
+calling.py       containers of arguments and results (core/again.py: the lines written down again)
 inputs.py        input, spec, variable: what graphs are built by hand from
 computation.py   computation: outputs and inputs as a callable
 derivatives.py   gradients: of tensors by tensors, for graphs built by hand

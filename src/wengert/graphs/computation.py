@@ -19,6 +19,7 @@ from ..backends.base import Backend
 from ..backends.base import backend as backend_of
 from ..core import graph as lists
 from ..core import tree
+from ..core.again import fed_anywhere, written_again
 from ..core.given import spelled, word
 from ..core.handle import Handle, describe, leaf
 from ..core.node import INPUT, Node, constant, is_variable
@@ -33,7 +34,6 @@ from ..errors import (
     at,
     user_line,
 )
-from .again import fed_anywhere, written_again
 from .calling import Results, restored
 from .graph import Graph
 

@@ -3,7 +3,7 @@
 A graph is itself a function: called with arrays it runs, called with tensors its lines are written
 down again.  So transforming a graph is tracing the transformed function, and there is one engine.
 
-    calling       here: run, profile (calling.py: arguments, results; again.py: on tensors)
+    calling       here: run, profile (calling.py: arguments, results; core/again.py: on tensors)
     transforming  transforming.py: grad, vjp, jvp, vmap, jacobian, hessian
     parts         parts.py: ancestors, descendants, the flow between, sub-graphs
     changing      surgery.py: substitute, with_operation, copy
@@ -21,10 +21,10 @@ from ..backends import Executable
 from ..backends.base import Backend
 from ..backends.base import backend as backend_of
 from ..core import graph as lists
+from ..core.again import fed_anywhere, written_again
 from ..core.handle import Handle
 from ..core.late import Late
 from ..core.node import INPUT, Node
-from .again import fed_anywhere, written_again
 from .calling import Signature, restored
 from .finding import Finding
 from .looking import Looking

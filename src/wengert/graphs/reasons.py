@@ -16,11 +16,11 @@ import numpy as np
 from ..autodiff.arguments import Argnums, Call, Variables, name_of
 from ..core import graph as lists
 from ..core import tree
+from ..core.again import written_again
 from ..core.handle import Handle, wrap
 from ..core.node import Node, constant, is_variable, owner_of
 from ..core.recording import note_lines
 from ..errors import ArgumentError, at, user_line
-from .again import written_again
 from .diagnosis.ancestry import ancestors
 from .diagnosis.connection import Reads
 from .diagnosis.examine import How, Target, examine

@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from ..core.apply import apply
-from ..core.dims import Dim
-from ..core.equality import is_stopped
-from ..core.graph import AnyGraph, Graph
-from ..core.handle import Handle, describe, is_traced, rebind, shape_of, wrap
-from ..core.node import CONSTANT, INPUT, Constant, Leaf, Node, constant, owner_of
-from ..core.params import substituted
-from ..core.rebuild import rebuilt
-from ..core.recording import no_grad, session
-from ..core.sizes import solve
-from ..core.spec import Spec
-from ..core.tracing import derivation, placeholder, record, scope_here, size_value
 from ..errors import ShapeError, at, user_line
+from .apply import apply
+from .dims import Dim
+from .equality import is_stopped
+from .graph import AnyGraph, Graph
+from .handle import Handle, describe, is_traced, rebind, shape_of, wrap
+from .node import CONSTANT, INPUT, Constant, Leaf, Node, constant, owner_of
+from .params import substituted
+from .rebuild import rebuilt
+from .recording import no_grad, session
+from .sizes import solve
+from .spec import Spec
+from .tracing import derivation, placeholder, record, scope_here, size_value
 
 
 def written_again(graph: Graph, values: Sequence[Any]) -> list[Any]:

@@ -1,0 +1,16 @@
+"""Control: loops and choices whose bodies are lists.
+
+loops.py        as users write them: scan, fori_loop, while_loop, map, associative_scan
+choices.py      cond, switch
+stepping.py     what loops are given, checked; steps as Python runs them
+closing.py      a function as a body, and what it takes from outside
+operations.py   the operations: scan, while, cond, switch
+reverse.py      their pullbacks: a loop backwards (residuals.py: what the forward loop keeps for it)
+forward.py      their tangents: the same loop with tangents beside the carry
+many.py         many rows at once
+"""
+
+from .choices import cond, switch
+from .loops import associative_scan, fori_loop, map, scan, while_loop
+
+__all__ = ["associative_scan", "cond", "fori_loop", "map", "scan", "switch", "while_loop"]

@@ -1,0 +1,263 @@
+"""Closing: a Python function as a body, and what it takes from outside.
+
+The function runs once, on placeholders.  What it uses of the world around it - tensors, lines of
+the graph that is being built, arrays - becomes inputs of the body and operands of the loop, so that
+derivatives pass to it.  What does not depend on the placeholders is not part of the body at all:
+it is computed once, before the loop.
+
+    closed     the body of a function
+    together   bodies that take the same from outside
+    hoisted    a body without the lines that depend on its first inputs only
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..autodiff.tape import VARIABLE
+from ..core import tree
+from ..core.body import Body
+from ..core.handle import Handle, describe, refuse_ambiguous, wrap
+from ..core.node import CONSTANT, Constant, Leaf, Node, constant
+from ..core.rebuild import rebuilt
+from ..core.recording import Session, enable_grad, tracing
+from ..core.spec import Spec
+from ..core.tracing import SIZE, placeholder
+from ..errors import StructureError, TraceError, at, user_line
+
+_INSIDE = 64  # elements; a constant array up to this size is a part of the body
+# Kinds whose operations cannot fail, so that it does no harm to run them before a loop that may
+# have no steps.
+_SAFE = frozenset(("elementwise", "reduction", "contraction"))
+
+
+class Closed(NamedTuple):
+    """A function as a body.
+
+    body : Body
+    captured : the operands for its first inputs.
+    structure : of what the function returned, and which of its leaves are not None.
+    """
+
+    body: Body
+    captured: list[Any]
+    structure: Any
+    live: tuple[bool, ...]
+
+    def container(self, outputs: Sequence[Any]) -> Any:
+        """Outputs of the body as the function returned them."""
+        rest = iter(outputs)
+        return tree.unflatten(self.structure, [next(rest) if x else None for x in self.live])
+
+
+def closed(fun: Callable[..., Any], specs: Sequence[Spec], what: str) -> Closed:
+    """The body of a function of leaves with these specs.
+
+    Parameters
+    ----------
+    fun : callable
+        Takes a tensor for each spec, and returns a container of tensors, arrays and numbers.
+    specs : sequence of Spec
+    what : str
+        How to call it in messages.
+
+    Raises
+    ------
+    TraceError
+        It writes to something outside, prints or draws.
+    StructureError
+        It returns something that is no number or array.
+    """
+    with tracing() as opened, enable_grad():
+        opened.isolated = opened.general = True
+        inputs = [placeholder(s) for s in specs]
+        out = fun(*map(wrap, inputs))
+        _check_without_effects(opened, what)
+    leaves, structure = tree.flatten(out)
+    live = tuple([x is not None for x in leaves])
+    outputs = [_output(x, what) for x in leaves if x is not None]
+    body, outside = _cut(outputs, inputs, opened.since, what)
+    return Closed(body, [_operand(n) for n in outside], structure, live)
+
+
+def _check_without_effects(opened: Session, what: str) -> None:
+    if opened.written:
+        raise TraceError(
+            f"{what}: it writes to a tensor from outside, which would happen in each step. Carry "
+            f"the value along, and write the result after the loop{at(user_line())}."
+        )
+    if opened.effects:
+        where = opened.effects[0].where
+        raise TraceError(
+            f"{what}: it prints, checks or acts in another way ({opened.effects[0].op.name}), which "
+            "is not possible inside of a loop that is compiled. Return the values from the loop "
+            f"instead{at(where or user_line())}."
+        )
+    if opened.grads_left():
+        raise TraceError(
+            f"{what}: it calls backward(), which leaves gradients in tensors. Use wengert.grad "
+            f"inside of a loop{at(user_line())}."
+        )
+
+
+def _output(x: Any, what: str) -> Node:
+    if isinstance(x, Handle):
+        refuse_ambiguous(x.node)
+        return x.node
+    if not isinstance(describe(x), Spec):
+        raise StructureError(
+            f"{what} returned a {type(x).__name__}. Return arrays, numbers and containers of them"
+            f"{at(user_line())}."
+        )
+    return constant(np.array(x) if isinstance(x, np.ndarray) else x)
+
+
+def _operand(node: Node) -> Any:
+    return node.value if type(node) is Constant and not node.args else wrap(node)
+
+
+def _cut(
+    outputs: Sequence[Node], inputs: Sequence[Node], since: int, what: str
+) -> tuple[Body, list[Node]]:
+    """The lines that depend on the inputs as a body, and the lines it takes from outside."""
+    order = _lines_between(outputs, inputs, since)
+    inside: set[Node] = set(inputs)
+    for node in order:
+        if _belongs(node, inside):
+            inside.add(node)
+    place: dict[Node, Node] = {}
+    outside: list[Node] = []
+
+    def taken(node: Node) -> None:
+        if node not in place and node not in inside and not _is_small(node):
+            place[node] = placeholder(node.spec, node.name, type(node) is Node)
+            outside.append(node)
+
+    lines = [n for n in order if n in inside]
+    for node in lines:
+        for a in node.inputs:
+            taken(a)
+    for node in outputs:
+        taken(node)
+    new = rebuilt(lines, place, _without_aliases)
+    body = Body(
+        *[new.get(n, n) for n in outputs],
+        inputs=[*[place[n] for n in outside], *inputs],
+        name=what,
+    )
+    return body, outside
+
+
+def _without_aliases(node: Node, args: tuple[Node, ...]) -> Node | None:
+    return args[0] if node.op is VARIABLE else None
+
+
+def _lines_between(outputs: Sequence[Node], inputs: Sequence[Node], since: int) -> list[Node]:
+    """The lines written down since a moment that some outputs need, by age."""
+    seen: set[Node] = set()
+    stack = list(outputs)
+    while stack:
+        node = stack.pop()
+        if node in seen or node.serial < since or node.value is not None:
+            continue
+        if isinstance(node.op, Leaf) and node not in inputs:
+            continue
+        seen.add(node)
+        stack += node.inputs
+    return sorted(seen.difference(inputs), key=lambda n: n.serial)
+
+
+def _belongs(node: Node, inside: set[Node]) -> bool:
+    """Whether a line is to be computed in each step."""
+    if not inside.isdisjoint(node.inputs):
+        return True
+    op: Any = node.op
+    if not node.args or op is VARIABLE:
+        return not node.args
+    return op.kind not in _SAFE or op.effect
+
+
+def _is_small(node: Node) -> bool:
+    """Whether a line can stand in the body as it is: a size, a number, a few of them."""
+    if node.op is SIZE:
+        return True
+    return (
+        node.op is CONSTANT
+        and isinstance(node, Constant)
+        and isinstance(node.value, np.ndarray | np.generic | int | float | complex)
+        and np.size(node.value) <= _INSIDE
+    )
+
+
+def hoisted(body: Body, count: int) -> tuple[Body, Body | None]:
+    """A body without what depends on its first inputs only, and what computes that.
+
+    Parameters
+    ----------
+    body : Body
+    count : int
+        So many inputs are the same in each step.
+
+    Returns
+    -------
+    body, before : Body, Body or None
+        `before` takes these inputs and gives more of them, which `body` takes behind them.
+    """
+    fixed = set(body.inputs[:count])
+    for node in body.nodes:
+        op: Any = node.op
+        if isinstance(op, Leaf) or op.kind not in _SAFE or op.effect:
+            continue
+        args = [a for a in node.inputs if a.op is not CONSTANT]
+        if args and fixed.issuperset(args):
+            fixed.add(node)
+    used = dict.fromkeys(
+        a for n in body.nodes if n not in fixed for a in n.inputs if a in fixed and a.args
+    )
+    used.update(dict.fromkeys(n for n in body.outputs if n in fixed and n.args))
+    if not used:
+        return body, None
+    before = Body(*used, inputs=body.inputs[:count], name=body.name)
+    place = {n: placeholder(n.spec, n.name, type(n) is Node) for n in used}
+    lines = rebuilt(body.nodes, place)
+    inputs = [*body.inputs[:count], *place.values(), *body.inputs[count:]]
+    outputs = [lines[n] for n in body.outputs]
+    return Body(*outputs, inputs=inputs, name=body.name), before
+
+
+def together(made: Sequence[Closed]) -> tuple[list[Body], list[Any]]:
+    """Bodies that take the same operands: what any of them takes from outside comes first.
+
+    Returns
+    -------
+    bodies : list of Body
+    captured : list
+        The operands for the first inputs of each.
+    """
+    captured: list[Any] = []
+    place: dict[Any, int] = {}
+    numbers: list[list[int]] = []
+    for one in made:
+        mine = []
+        for x in one.captured:
+            key = x.node if isinstance(x, Handle) else id(x)
+            if key not in place:
+                place[key] = len(captured)
+                captured.append(x)
+            mine.append(place[key])
+        numbers.append(mine)
+    bodies = []
+    for one, mine in zip(made, numbers, strict=True):
+        old = dict(zip(mine, one.body.inputs[: len(mine)], strict=True))
+        first = [old.get(k) or _stand_in(x) for k, x in enumerate(captured)]
+        inputs = [*first, *one.body.inputs[len(mine) :]]
+        bodies.append(Body(*one.body.outputs, inputs=inputs, name=one.body.name))
+    return bodies, captured
+
+
+def _stand_in(x: Any) -> Node:
+    is_node = isinstance(x, Handle) and type(x.node) is Node
+    return placeholder(describe(x), differentiable=is_node)

@@ -1,0 +1,163 @@
+"""Body: a closed list as a parameter of an operation: what a loop does in each step.
+
+It takes everything as an input, has no variables, and is equal to another exactly where both say
+the same, so that lines with equal bodies are equal lines, and what is derived from a body is
+derived once.
+
+    Body       the list
+    evaluated  its outputs for plain values, line by line
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .apply import PART
+from .dims import OPEN
+from .equality import is_stopped, key_of_value
+from .graph import Graph
+from .node import CONSTANT, Constant, Leaf, Node
+from .params import frozen, sizes_of, substituted
+from .rebuild import rebuilt
+from .sizes import solve
+from .spec import Spec, at_sizes
+from .tracing import SIZE
+
+Values = Sequence[Any]
+
+
+class Body(Graph):
+    """A closed list: inputs, constants, and what is computed from them.
+
+    Equal to another if inputs, lines and outputs are the same; names, the user's lines, scopes and
+    levels do not count.
+    """
+
+    @functools.cached_property
+    def key(self) -> Hashable:
+        """What equal bodies have in common."""
+        place = {n: k for k, n in enumerate(self.inputs)}
+        rows: list[Hashable] = [tuple(n.spec for n in self.inputs)]
+        for node in self.nodes:
+            if node in place:
+                continue
+            place[node] = len(place)
+            if isinstance(node.op, Leaf):
+                value = key_of_value(node.value) if node.op is CONSTANT else None
+                rows.append((node.op, frozen(node.params), node if value is None else value))
+                if node.op is SIZE:
+                    rows[-1] = (SIZE, frozen(node.params))
+                continue
+            operands = [place[a] for a in node.inputs]
+            stopped = is_stopped(node)
+            rows.append((node.op, frozen(node.params), node.spec, stopped, *operands))
+        return (*rows, tuple([place[n] for n in self.outputs]))
+
+    @functools.cached_property
+    def _hash(self) -> int:
+        return hash(self.key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Body) and self._hash == other._hash and self.key == other.key
+
+    @functools.cached_property
+    def size_names(self) -> frozenset[str]:
+        """The named sizes that occur in it, but for lengths that its own loops end with."""
+        found: set[str] = set()
+        for node in self.nodes:
+            found |= sizes_of(node.params)
+            specs = node.spec if type(node.spec) is tuple else (node.spec,)
+            found |= sizes_of(tuple([s.shape for s in specs]))
+        return frozenset(n for n in found if not n.startswith(OPEN))
+
+    def at_sizes(self, sizes: Mapping[str, Any]) -> Body:
+        """The same list with numbers, or other lengths, in the place of named sizes."""
+        if self.size_names.isdisjoint(sizes):
+            return self
+
+        def change(node: Node, args: tuple[Node, ...]) -> Node:
+            extra = {**(node.extra or {}), "spec": at_sizes(node.spec, sizes)}
+            value = node.value if isinstance(node.op, Leaf) else None
+            if node.op is CONSTANT and isinstance(node, Constant):
+                return node
+            return type(node)(node.op, args, substituted(node.params, sizes), value, extra)
+
+        lines = rebuilt(self.nodes, None, change)
+        return self.with_lines({old: new for old, new in lines.items() if old is not new})
+
+
+Run = Callable[[Values], list[Any]]
+_runs: weakref.WeakKeyDictionary[Body, Run] = weakref.WeakKeyDictionary()
+
+
+def evaluated(body: Body) -> Run:
+    """A function of the values of the inputs that gives those of the outputs."""
+    if body.size_names:
+        return lambda values: evaluated(body.at_sizes(_sizes(body, values)))(values)
+    found = _runs.get(body)
+    if found is None:
+        found = _runs[body] = _stepwise(body)
+    return found
+
+
+def _sizes(body: Body, values: Values) -> dict[str, int]:
+    return solve(
+        (length, number, f"axis {k} of input {i}")
+        for i, (node, value) in enumerate(zip(body.inputs, values, strict=True))
+        for k, (length, number) in enumerate(zip(node.spec.shape, np.shape(value), strict=True))
+    )
+
+
+def _stepwise(body: Body) -> Run:
+    slot: dict[Node, int] = {n: k for k, n in enumerate(body.inputs)}
+    start: list[Any] = [None] * len(slot)
+    steps: list[tuple[Callable[..., Any], tuple[int, ...]]] = []
+    for node in body.nodes:
+        if node in slot:
+            continue
+        slot[node] = len(slot)
+        if isinstance(node.op, Leaf):
+            start.append(node.value)
+            continue
+        run = _run_of(node)
+        steps.append((run, tuple([slot[a] for a in node.inputs])))
+        start.append((run, slot[node]))
+    order = [s for s in start if type(s) is tuple]
+    first = [None if type(s) is tuple else s for s in start]
+    places = [k for _, k in order]
+    outputs = [slot[n] for n in body.outputs]
+
+    def run_all(values: Values) -> list[Any]:
+        held = first.copy()
+        held[: len(values)] = values
+        with np.errstate(all="ignore"):
+            for (run, args), k in zip(steps, places, strict=True):
+                held[k] = run(*[held[a] for a in args])
+        return [held[k] for k in outputs]
+
+    return run_all
+
+
+def _run_of(node: Node) -> Callable[..., Any]:
+    op: Any = node.op
+    if op is PART:
+        index = node.params["index"]
+        return lambda value: value[index]
+    run: Callable[..., Any] = functools.partial(op.run, **node.params) if node.params else op.run
+    if type(node.spec) is Spec and node.spec.weak:
+        return lambda *xs: _as_number(run(*xs))
+    return run
+
+
+def _as_number(out: Any) -> Any:
+    return out.item() if isinstance(out, np.generic | np.ndarray) else out
