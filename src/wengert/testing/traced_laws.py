@@ -108,8 +108,14 @@ def _flat(x: Any) -> list[Any]:
     return [value_of(x)]
 
 
-def compare(op: Any, got: Any, want: Any, what: str, rtol: float) -> None:
-    """Refuse results of a graph that are not those of eager execution, in value or spec."""
+def compare(op: Any, got: Any, want: Any, what: str, rtol: float, rounding: float = 0.0) -> None:
+    """Refuse results of a graph that are not those of eager execution, in value or spec.
+
+    Parameters
+    ----------
+    rounding : float
+        What is left where everything cancels.
+    """
     for g, w in zip(_flat(got), _flat(want), strict=True):
         same_spec = np.shape(g) == np.shape(w) and np.asarray(g).dtype == np.asarray(w).dtype
         if not same_spec:
@@ -122,7 +128,7 @@ def compare(op: Any, got: Any, want: Any, what: str, rtol: float) -> None:
         else:
             finite = np.abs(w)[np.isfinite(w)] if np.size(w) else np.zeros(0)
             scale = float(np.max(finite, initial=0.0))
-            agree = np.allclose(g, w, rtol=rtol, atol=rtol * scale, equal_nan=True)
+            agree = np.allclose(g, w, rtol=rtol, atol=rtol * scale + rounding, equal_nan=True)
         if not agree:
             raise CheckError(f"{op.name}, {what}: {g}, but eager execution gives {w}.")
 

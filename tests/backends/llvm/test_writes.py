@@ -219,3 +219,16 @@ def test_shifted(dtype):
                 (found,) = native(lambda x, axis=axis, by=by: op(x, axis=axis, by=by), x)
                 assert found.dtype == x.dtype
                 np.testing.assert_array_equal(found, op.run(x, axis=axis, by=by))
+
+
+def test_what_is_written_and_read_by_a_step():
+    """A step is given arrays, and none that waits to be made."""
+
+    def f(x):
+        y = np.array(x)
+        y[1] = 5.0
+        return y[np.zeros(0, int)], np.sort(y)
+
+    graph = wg.trace(f)(np.ones(3))
+    for got, want in zip(graph.run(np.ones(3), backend="llvm"), f(np.ones(3)), strict=True):
+        assert np.array_equal(got, want)

@@ -109,7 +109,7 @@ class Lowering:
                 found = function(self, node, operands)
                 if found is not NotImplemented:
                     return found
-        return step(node, operands)
+        return step(node, [settled(x) for x in operands])
 
     def _has_lanes(self, node: Node) -> bool:
         known = self._supported
