@@ -225,7 +225,7 @@ def test_what_is_written_and_read_by_a_step():
     """A step is given arrays, and none that waits to be made."""
 
     def f(x):
-        y = np.array(x)
+        y = x.copy()
         y[1] = 5.0
         return y[np.zeros(0, int)], np.sort(y)
 
