@@ -7,6 +7,7 @@ push_scan, push_while, push_choice     rules of the operations
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -60,10 +61,7 @@ def _with_tangents(
     """Inputs, their tangents by number, outputs, and tangents of those asked for."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
-        inputs = [
-            placeholder(n.spec, n.name, type(n) is Node and k in moving)
-            for k, n in enumerate(body.inputs)
-        ]
+        inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
         dots = {k: placeholder(inputs[k].spec) for k in moving}
         outs = written_again(body, [wrap(n) for n in inputs])
         lines = [getattr(outs[k], "node", None) for k in asked]
@@ -81,7 +79,7 @@ def _with_tangents(
 def _beside(items: Sequence[Any], dots: Any, bounds: Sequence[int]) -> list[Any]:
     """Items, group by group, each group followed by its tangents."""
     made: list[Any] = []
-    for start, stop in zip(bounds, bounds[1:], strict=False):
+    for start, stop in itertools.pairwise(bounds):
         made += items[start:stop]
         made += [dots[k] for k in range(start, stop) if k in dots]
     return made

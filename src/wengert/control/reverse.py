@@ -89,10 +89,7 @@ def pulled(body: Body, asked: Asked) -> Pulled:
     stacks = tuple([k for k in sorted(asked.wanted & reached) if k >= carried.stop])
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
-        inputs = [
-            placeholder(n.spec, n.name, type(n) is Node and k in moving)
-            for k, n in enumerate(body.inputs)
-        ]
+        inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
         outs = written_again(body, [wrap(n) for n in inputs])
         seeds = [placeholder(body.outputs[k].spec) for k in (*ends, *ys)]
         targets = [inputs[k] for k in (*live, *consts, *stacks)]
@@ -224,10 +221,7 @@ def _pulled_branch(
     """From operands and cotangents of results to cotangents of operands."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
-        inputs = [
-            placeholder(n.spec, n.name, type(n) is Node and k in wanted)
-            for k, n in enumerate(body.inputs)
-        ]
+        inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
         outs = written_again(body, [wrap(n) for n in inputs])
         seeds = [placeholder(body.outputs[k].spec) for k in given]
         lines = [getattr(outs[k], "node", None) for k in given]
