@@ -5,7 +5,9 @@ choices.py      cond, switch
 stepping.py     what loops are given, checked; steps as Python runs them
 closing.py      a function as a body, and what it takes from outside
 operations.py   the operations: scan, while, cond, switch
-reverse.py      their pullbacks: a loop backwards (residuals.py: what the forward loop keeps for it)
+reverse.py      their pullbacks: a loop backwards (residuals.py: what the forward loop keeps for it;
+                inplace.py: cotangents that touch few elements)
+dependence.py   what moves in a loop when some of its operands do
 forward.py      their tangents: the same loop with tangents beside the carry
 many.py         many rows at once
 """

@@ -90,11 +90,11 @@ def _check_without_effects(opened: Session, what: str) -> None:
             f"the value along, and write the result after the loop{at(user_line())}."
         )
     if opened.effects:
-        where = opened.effects[0].where
+        first = opened.effects[0]
         raise TraceError(
-            f"{what}: it prints, checks or acts in another way ({opened.effects[0].op.name}), which "
-            "is not possible inside of a loop that is compiled. Return the values from the loop "
-            f"instead{at(where or user_line())}."
+            f"{what}: it prints, checks or acts in another way ({first.op.name}), which is not "
+            "possible inside of a loop that is compiled. Return the values from the loop instead"
+            f"{at(first.where or user_line())}."
         )
     if opened.grads_left():
         raise TraceError(

@@ -1,7 +1,7 @@
 """In place: sums of cotangents that touch few elements, as writes.
 
-The cotangent of x[i] is zero but at i.  Added to what has been gathered so far, it is a write to one
-element, which a loop does where the array lies.
+The cotangent of x[i] is zero but at i.  Added to what has been gathered so far, it is a write to
+one element, which a loop does where the array lies.
 """
 
 from __future__ import annotations

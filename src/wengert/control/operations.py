@@ -73,10 +73,10 @@ class Scan(Control):
     def run_by(self, compile: Compile, *values: Any, **params: Any) -> tuple[Any, ...]:
         """Step after step."""
         body, carried, stacked = params["body"], params["carried"], params["stacked"]
-        count, values = _counted(values, params)
-        fixed = len(values) - carried - stacked
-        consts, carry = list(values[:fixed]), list(values[fixed : fixed + carried])
-        xs = values[fixed + carried :]
+        count, given = _counted(values, params)
+        fixed = len(given) - carried - stacked
+        consts, carry = list(given[:fixed]), list(given[fixed : fixed + carried])
+        xs = given[fixed + carried :]
         step = compile(body)
         ys = [_Stack(n.spec, count) for n in body.outputs[carried:]]
         for k in reversed(range(count)) if params["reverse"] else range(count):

@@ -16,7 +16,7 @@ import sys
 import numpy as np
 
 import wengert as wg
-from wengert.backends.llvm import elements, engine, program
+from wengert.backends.llvm import elements, engine, program, routine
 from wengert.core.dims import replaced
 
 from .random_programs import Bundle, differing, is_differentiable, laid
@@ -139,7 +139,7 @@ class guarded:
 
 def without_stack():
     """All memory between loops is asked for, so that it is guarded too."""
-    program._ON_STACK = -1
+    routine.ON_STACK = -1
     elements._ON_STACK = -1
 
 

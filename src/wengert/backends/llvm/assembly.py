@@ -232,15 +232,28 @@ class Module:
         """
         chosen, others = Module(), Module()
         chosen._calls = others._calls = self._calls
+        inlined = {
+            name: set(_NAME.findall(text))
+            for name, text in self.parts.items()
+            if "alwaysinline" in text.split("\n", 1)[0]
+        }
         needed: tuple[set[str], set[str]] = set(), set()
         for name, text in self.parts.items():
-            if not text.startswith("declare"):
+            if not text.startswith("declare") and name not in inlined:
                 needed[name not in names].update(_NAME.findall(text))
+        for found in needed:
+            pending = found & inlined.keys()
+            while pending:
+                new = inlined[pending.pop()] - found
+                found |= new
+                pending |= new & inlined.keys()
         for name, text in self.parts.items():
-            first = text.split("\n", 1)[0]
-            if text.startswith("declare") or "alwaysinline" in first:
-                chosen.parts[name] = others.parts[name] = text
+            if text.startswith("declare") or name in inlined:
+                for half, found in ((chosen, needed[0]), (others, needed[1])):
+                    if name in found or name not in inlined:
+                        half.parts[name] = text
                 continue
+            first = text.split("\n", 1)[0]
             here, there = (chosen, others) if name in names else (others, chosen)
             if name in needed[there is others]:
                 text = text.replace(" internal ", " ", 1)

@@ -64,7 +64,7 @@ class Islands:
             self._run(self.nodes[k], ctypes.cast(table, ctypes.POINTER(ctypes.c_void_p)), sizes)
         except Exception as error:
             node = self.nodes[k]
-            self._raised.error = refusal(node, self._places[node], error)
+            self._raised.error = refusal(node, self._places.get(node, 0), error)
             return RAISED
         except BaseException as error:  # Ctrl-C: it is raised where the run was asked for
             self._raised.error = error

@@ -241,6 +241,8 @@ class Select(Rule):
         found: Any = None
         for read in reversed(self.reads(item, index)):
             condition = at.all_of(read.conditions)
+            if condition is False:
+                continue
             both = at.both(mask, condition)
             value = at.language.cast(at.read(read.operand, read.index, both), item.dtype)
             if found is None or condition is None:

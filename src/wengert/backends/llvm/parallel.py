@@ -18,7 +18,7 @@ from .kernels.loops import kind_of, read, write
 from .nests import extent_of
 
 if TYPE_CHECKING:
-    from .program import Program
+    from .routine import Routine
 
 PART = 4_000_000  # the work worth a thread, in additions: some tenths of a millisecond
 _OVERHEAD = 4  # reading and writing an element, beside what is computed
@@ -29,7 +29,7 @@ class Walking:
 
     Parameters
     ----------
-    program : Program
+    program : Routine
     body : Section
         Of the kernel.
     nest : Written
@@ -37,7 +37,7 @@ class Walking:
         Of its function.
     """
 
-    def __init__(self, program: Program, body: Section, nest: Written, name: str) -> None:
+    def __init__(self, program: Routine, body: Section, nest: Written, name: str) -> None:
         self.program, self.body, self.nest, self.name = program, body, nest, name
 
     def write(self) -> None:

@@ -30,7 +30,7 @@ class Stage:
     Attributes
     ----------
     kind : str
-        ``nest``, ``call`` or ``island``.
+        ``nest``, ``call``, ``island``, ``loop`` or ``choice``.
     title : str
         Of a nest what it walks over, of a call or an island the operation.
     passes : tuple of str
@@ -95,6 +95,11 @@ class Summary:
     def calls(self) -> tuple[Stage, ...]:
         """Steps of libraries and of native kernels."""
         return tuple(s for s in self.stages if s.kind == "call")
+
+    @property
+    def loops(self) -> tuple[Stage, ...]:
+        """Loops and choices of the graph."""
+        return tuple(s for s in self.stages if s.kind in ("loop", "choice"))
 
     @property
     def islands(self) -> tuple[Stage, ...]:
@@ -226,6 +231,8 @@ def _step(program: Program, step: Item, names: dict[Item, str]) -> Stage:
     owners = [owner_of(x) for x in step.operands]
     reads = tuple(_shown(x, names) for x in dict.fromkeys(owners) if not _is_constant(x))
     kind = "call" if is_served(node) else "island"
+    if node.op.kind == "control":
+        kind = "loop" if "body" in node.params else "choice"
     return Stage(
         kind,
         f"{node.op.name}",
