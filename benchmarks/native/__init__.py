@@ -4,6 +4,7 @@ case           what a workload is: cases, and in each one callable for each libr
 libraries      the same function handed to every library, compiled as its users would
 compiled       C sources of benchmarks/c, compiled with gcc when first asked for
 measure        agreement of the numbers first, then time, in turn
+fresh          the first call in a process of its own
 environment    the variables that make every library use one thread
 page           saved results as Markdown
 

@@ -35,16 +35,20 @@ class Case:
     """Contestants that compute the same numbers.
 
     ``bytes`` are those that a perfect program would move; given, they are reported as a rate.
+    ``within`` is the relative deviation beyond which a result is wrong, if not the usual one.
     """
 
     name: str
     contestants: Mapping[str, Callable[[], Call]]
     dtype: str = "float64"
     bytes: float | None = None
+    within: float | None = None
 
     @property
     def tolerance(self) -> float:
         """Relative deviation beyond which a result is wrong."""
+        if self.within is not None:
+            return self.within
         return 1e-6 if self.dtype == "float64" else 1e-3
 
 

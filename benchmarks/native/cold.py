@@ -7,19 +7,15 @@
 Counted is the time from the plain function to the first result; the import of the library, the
 start of its backend and its arrays are not.  (What wengert imports only when it compiles is
 counted.)
-Each run is a process of its own, `native.py --cold PROGRAM LIBRARY`; contestants take turns.
+Each run is a process of its own (fresh.py), `native.py --once cold PROGRAM LIBRARY`; contestants
+take turns.
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
-from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -27,10 +23,10 @@ import numpy as np
 from _harness import spread
 from eager import chain, start
 
-from . import calls, libraries, perceptron
+from . import calls, fresh, libraries, perceptron
 from .case import Call, generator
 from .environment import environment
-from .measure import arrays, deviation, middle
+from .measure import deviation, middle
 
 TITLE = "Compiling: the first call in a fresh process"
 TEXT = (
@@ -44,7 +40,6 @@ PEERS = ("JAX",)  # what the target compares with
 TARGET = "cold: at most half of JAX's; second: at most 50 ms"
 CHOICE = ("wengert", "JAX")  # these keep what they compile, or not, as they are told
 ALWAYS = ("torch.compile", "PyTensor")  # these keep it
-LIMIT = 100  # seconds for one process
 
 
 def lstm(xp: Any) -> Any:
@@ -177,46 +172,13 @@ PROGRAMS: dict[str, tuple[str, Callable[[], dict[str, Callable[[], Call]]]]] = {
 
 def once(program: str, library: str) -> dict[str, Any]:
     """In the fresh process: time the first call, and a second one."""
-    make = PROGRAMS[program][1]()[library]
-    if library == "JAX":
-        libraries.jax().numpy.zeros(1).block_until_ready()
-    elif library == "torch.compile":
-        libraries.torch().zeros(1)
-    else:
-        __import__({"wengert": "wengert"}.get(library, library.lower()))
-
-    def run(call: Call) -> Any:
-        result = call.function(*call.arguments)
-        return call.ready(result) if call.ready else result
-
-    cpu, begin = process_time(), perf_counter()
-    call = make()
-    result = run(call)
-    first, busy = perf_counter() - begin, process_time() - cpu
-    begin = perf_counter()
-    run(call)
-    again = perf_counter() - begin
-    numbers = [[float(a.sum()), float(np.linalg.norm(a)), *a[:5]] for a in arrays(result)]
-    return {"first": first, "processor": busy, "again": again, "numbers": numbers}
+    return fresh.timed(PROGRAMS[program][1]()[library], library)
 
 
 def process(program: str, library: str, threads: int, folder: str, keep: bool) -> dict[str, Any]:
     """Run ``once`` in a fresh process."""
     variables = environment(threads, fresh=folder, keep=keep)
-    script = Path(__file__).resolve().parent.parent / "native.py"
-    command = [sys.executable, str(script), "--cold", program, library]
-    try:
-        done = subprocess.run(
-            command, env=variables, capture_output=True, text=True, timeout=LIMIT, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return {"failed": f"more than {LIMIT} s"}
-    lines = done.stdout.strip().splitlines()
-    if done.returncode or not lines:
-        error = (done.stderr.strip().splitlines() or ["?"])[-1][:300]
-        missing = error.startswith("ModuleNotFoundError")
-        return {"skipped" if missing else "failed": error}
-    return dict(json.loads(lines[-1]))
+    return fresh.process("native.py", ["cold", program, library], variables)
 
 
 def measure(quick: bool, threads: int) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ import ctypes
 import hashlib
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from .environment import SCRATCH, threads
 
 SOURCES = Path(__file__).resolve().parent.parent / "c"
 FLAGS = "-O3 -march=native -ffast-math -fopenmp-simd -fPIC -Wall -Werror".split()
+STRICT = "-O3 -march=native -fPIC -Wall -Werror".split()  # rounds as the source says
 REAL = {"float64": "double", "float32": "float"}
 
 
@@ -28,14 +30,14 @@ class NoCompiler(Exception):
     """There is no gcc."""
 
 
-def library(name: str, dtype: str = "float64") -> ctypes.CDLL:
+def library(name: str, dtype: str = "float64", flags: Sequence[str] = FLAGS) -> ctypes.CDLL:
     """Compile benchmarks/c/<name>.c for a dtype and load it."""
     gcc = shutil.which("gcc")
     if gcc is None:
         raise NoCompiler("gcc")
     source = SOURCES / f"{name}.c"
     openmp = ["-fopenmp"] if threads() > 1 else []
-    flags = [*FLAGS, *openmp, f"-DREAL={REAL[dtype]}"]
+    flags = [*flags, *openmp, f"-DREAL={REAL[dtype]}"]
     key = hashlib.sha256(source.read_bytes() + " ".join(flags).encode()).hexdigest()[:16]
     target = SCRATCH / "c" / f"{name}-{key}.so"
     if not target.exists():

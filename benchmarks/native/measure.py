@@ -4,7 +4,9 @@ Every contestant computes once, and its numbers are compared with those of the o
 one of all results is taken as right, element by element, so that no contestant is the judge.  One
 that deviates is reported as wrong and is not timed.  Then all run in turn, in a rotating order
 (_harness.interleave); a sample is so many calls that it lasts a millisecond, timed by timeit's
-loop ``r = f(x)``, which adds nothing of ours to a call.  Beside the elapsed time each sample has
+loop ``r = f(x)``, which adds nothing of ours to a call.  Contestants that take a large part of the
+budget at each call take turns among themselves, so that they do not cost the others their
+repetitions.  Beside the elapsed time each sample has
 the processor time (how many cores were busy) and the page faults.
 """
 
@@ -25,6 +27,7 @@ from .case import Call, Case
 from .compiled import NoCompiler
 
 SAMPLE = 1e-3  # seconds
+SLOW = 50  # calls that fit into the budget of a case; who does fewer is slow
 LARGEST = 2_000_000  # elements compared of one array, evenly chosen
 FLOOR = 0.1  # of the root mean square: below it, deviations are absolute
 
@@ -117,7 +120,8 @@ def prepare(case: Case) -> tuple[dict[str, Call], dict[str, Any]]:
 def measure(case: Case, budget: float) -> dict[str, Any]:
     """Time a case for about ``budget`` seconds."""
     calls, notes = prepare(case)
-    samplers, each = {}, 0.0
+    groups: dict[bool, dict[str, Any]] = {False: {}, True: {}}
+    each = {False: 0.0, True: 0.0}
     for name, call in calls.items():
         repeat, _ = statement(call)
         repeat(1)
@@ -125,23 +129,25 @@ def measure(case: Case, budget: float) -> dict[str, Any]:
         number = max(1, round(SAMPLE / max(once, 1e-8)))
         once = repeat(number) / number
         number = max(1, round(SAMPLE / once))
-        samplers[name] = sampler(repeat, number)
-        each += max(once * number, 1e-6)
+        slow = once > budget / SLOW
+        groups[slow][name] = sampler(repeat, number)
+        each[slow] += max(once * number, 1e-6)
     settle()
-    repetitions = int(min(200, max(5, budget / each))) if samplers else 0
+    repetitions = {k: int(min(200, max(5, budget / each[k]))) for k in groups if groups[k]}
     timed: dict[str, Any] = {}
-    for name, samples in interleave(samplers, repetitions, warmup=1).items() if samplers else ():
-        elapsed, busy, faults = zip(*samples, strict=True)
-        timed[name] = spread(elapsed) | {
-            "processor": statistics.median(busy),
-            "cores": sum(busy) / sum(elapsed),
-            "faults": statistics.median(faults),
-        }
+    for k, number in repetitions.items():
+        for name, samples in interleave(groups[k], number, warmup=1).items():
+            elapsed, busy, faults = zip(*samples, strict=True)
+            timed[name] = spread(elapsed) | {
+                "processor": statistics.median(busy),
+                "cores": sum(busy) / sum(elapsed),
+                "faults": statistics.median(faults),
+            }
     return {
         "case": case.name,
         "dtype": case.dtype,
         "bytes": case.bytes,
-        "repetitions": repetitions,
+        "repetitions": max(repetitions.values(), default=0),
         "contestants": {
             name: timed.get(name) or notes.get(name, {"failed": "nothing"})
             for name in case.contestants

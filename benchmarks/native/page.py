@@ -14,7 +14,8 @@ from typing import Any
 from _harness import machine_line, table
 
 WENGERT = "wengert"
-BY_HAND = ("C", "NumPy", "numba", "CasADi, buffers")
+FAST_C = "C -ffast-math"  # beside C that rounds as written, where that is what targets speak of
+BY_HAND = ("C", FAST_C, "NumPy", "numba", "CasADi, buffers")
 UNITS = [(1e-3, 1e6, "us"), (1.0, 1e3, "ms"), (float("inf"), 1.0, "s")]
 
 
@@ -100,15 +101,20 @@ def workload(section: dict[str, Any]) -> list[str]:
     return [*parts, "\n".join(dict.fromkeys(notes))] if notes else parts
 
 
-def render(results: dict[str, Any]) -> str:
-    """Return docs/benchmarks-native.md for saved results."""
+def render(
+    results: dict[str, Any],
+    suite: str = "native",
+    title: str = "native code",
+    agreement: str = "1e-6 in float64, 1e-3 in float32",
+) -> str:
+    """Return docs/benchmarks-<suite>.md for saved results."""
     parts = [
-        "# Benchmarks: native code",
-        "Written by `python benchmarks/native.py --render` from `benchmarks/results/native.json`. "
-        "Read the ratios: times are one machine's.",
+        f"# Benchmarks: {title}",
+        f"Written by `python benchmarks/{suite}.py --render` from "
+        f"`benchmarks/results/{suite}.json`. Read the ratios: times are one machine's.",
         machine_line(results["machine"]),
-        "Every contestant computes the same numbers (checked first: 1e-6 in float64, 1e-3 in "
-        "float32; one that deviates is not timed), in one process, in turn; a cell is the median. "
+        f"Every contestant computes the same numbers (checked first: {agreement}; "
+        "one that deviates is not timed), in one process, in turn; a cell is the median. "
         "Each library has its own arrays and makes new results, as its users let it. C: "
         f"`{results['compiler']}`. The last columns are the time of the best peer library, and of "
         "C, over wengert's: above one, wengert is faster. *processor*: the same of the processor's "

@@ -1,0 +1,76 @@
+"""A measurement in a process of its own: the first call of a function, timed there.
+
+A script of a suite runs itself again, `SUITE.py --once MODULE ...`, and the module's function
+``once`` prints what it measured as JSON.  So nothing that another contestant imported, allocated or
+compiled is there.
+
+    timed     time the first call and a second one, in this process
+    process   run ``once`` of a module in a fresh process
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+
+from . import libraries
+from .case import Call
+from .measure import arrays
+
+LIMIT = 100  # seconds for one process
+
+
+def started(library: str) -> None:
+    """Import a library and start what it starts once."""
+    if library.startswith("JAX"):
+        libraries.jax().numpy.zeros(1).block_until_ready()
+    elif library.startswith("torch"):
+        libraries.torch().zeros(1)
+    else:
+        __import__({"wengert": "wengert"}.get(library, library.lower()))
+
+
+def timed(make: Callable[[], Call], library: str) -> dict[str, Any]:
+    """Time the first call, and a second one; the library is imported before."""
+    started(library)
+
+    def run(call: Call) -> Any:
+        result = call.function(*call.arguments)
+        return call.ready(result) if call.ready else result
+
+    cpu, begin = process_time(), perf_counter()
+    call = make()
+    result = run(call)
+    first, busy = perf_counter() - begin, process_time() - cpu
+    begin = perf_counter()
+    run(call)
+    again = perf_counter() - begin
+    numbers = [[float(a.sum()), float(np.linalg.norm(a)), *a[:5]] for a in arrays(result)]
+    return {"first": first, "processor": busy, "again": again, "numbers": numbers}
+
+
+def process(
+    script: str, arguments: Sequence[str], variables: Mapping[str, str], limit: float = LIMIT
+) -> dict[str, Any]:
+    """Run ``once`` of a module, ``arguments[0]``, in a fresh process."""
+    path = Path(__file__).resolve().parent.parent / script
+    command = [sys.executable, str(path), "--once", *arguments]
+    try:
+        done = subprocess.run(
+            command, env=dict(variables), capture_output=True, text=True, timeout=limit, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return {"failed": f"more than {limit:g} s"}
+    lines = done.stdout.strip().splitlines()
+    if done.returncode or not lines:
+        error = (done.stderr.strip().splitlines() or ["?"])[-1][:300]
+        missing = error.startswith("ModuleNotFoundError")
+        return {"skipped" if missing else "failed": error}
+    return dict(json.loads(lines[-1]))
