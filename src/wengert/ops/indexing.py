@@ -222,7 +222,7 @@ class SetItem(Operation):
         v_bar = None
         if sweep.wants(node.args[1]):
             depth = len(shape_of(v))
-            if operands and not depth and any(map(is_traced, (t, *operands))):
+            if not _is_one_place(operands) and not depth and any(map(is_traced, (t, *operands))):
                 hit = self(zeros(node.spec.shape, bool), np.True_, *operands, index=index)
                 v_bar = lookup("sum")(lookup("where")(value_of(hit), t, 0.0))
             else:
@@ -235,7 +235,7 @@ class SetItem(Operation):
         """`_kept`, of which a graph has lines where it cannot look."""
         if not any(map(is_traced, (v_bar, *operands))):
             return _kept(v_bar, shape, join_index(index, [value_of(o) for o in operands]))
-        if not any(dtype_of(o).kind in "iu" for o in operands):
+        if _is_one_place(operands) or not any(dtype_of(o).kind in "iu" for o in operands):
             return v_bar
         count = math.prod(v_bar.shape)
         writes = positions(count).reshape(v_bar.shape)
@@ -299,6 +299,11 @@ def _as_deep(v_bar: Any, ndim: int) -> Any:
     """With as many axes as the value had: NumPy drops leading ones when it assigns."""
     missing = ndim - v_bar.ndim
     return v_bar if missing <= 0 else v_bar.reshape((1,) * missing + v_bar.shape)
+
+
+def _is_one_place(operands: Sequence[Any]) -> bool:
+    """Whether index operands are single positions, so that nothing is written twice."""
+    return all(shape_of(o) == () and dtype_of(o).kind in "iu" for o in operands)
 
 
 def _is_one(n: Any) -> bool:

@@ -20,7 +20,6 @@ from .forms import size_of
 from .items import Item
 from .kernels import Array
 from .listening import listen
-from .nested import is_in_place
 from .routine import LINE, ON_STACK, Routine, bytes_of
 
 if TYPE_CHECKING:
@@ -46,15 +45,11 @@ class Loop:
         self.carried = self.params["carried"]
         self.stacked = self.params.get("stacked", 0)
         self.fixed = len(body.inputs) - self.carried - self.stacked
-        self.body = root.body(body)
-        plan = self.body.plan
-        given = plan.inputs[self.fixed : self.fixed + self.carried]
-        made = plan.outputs[: self.carried]
+        self.body = root.body(body, self.fixed, self.carried)
+        given = self.body.plan.inputs[self.fixed : self.fixed + self.carried]
         total = sum(_known_bytes(x) for x in given)
         self.in_registers = self.body.is_straight and total <= _IN_REGISTERS
-        self.in_place = [
-            self.in_registers or is_in_place(plan, a, b) for a, b in zip(given, made, strict=True)
-        ]
+        self.in_place = [self.in_registers or x for x in self.body.in_place]
         self.sizes = [bytes_of(x) for x in given]
         self._places: list[tuple[Any, Length]] = []
 

@@ -1,7 +1,7 @@
 """Nested: the body of a loop as a function, which the loop calls in each step.
 
     Nested       `i64 @body(ptr %frame, addresses of inputs and results, ptr %work, i64 sizes)`
-    is_in_place  whether a result may be written where an input lies
+    in_place     whether a result may be written where an input lies
 
 A body that does nothing but arithmetic on a few numbers is written out without a loop or a table
 (straight.py), and inlined: what it is given and gives then lives in registers.
@@ -19,10 +19,11 @@ from ...core.dims import Length, is_open, names_in
 from .assembly import Function, Section
 from .forms import counters
 from .gathers import Gather
-from .items import Held, Item, Reduce
+from .items import Held, Item, Part, Reduce
 from .plan import Plan, owner_of
 from .routine import ON_STACK, Routine
 from .straight import Straight, is_straight
+from .strided import strided_view
 from .walks import Walk, roots_of
 
 if TYPE_CHECKING:
@@ -40,9 +41,13 @@ class Nested(Routine):
     body : Body
     name : str
         Of the function.
+    fixed, carried : int
+        The first of the inputs that come back as the first results, and how many these are.
 
     Attributes
     ----------
+    in_place : list of bool
+        For each of them whether it may be given the same address as the result.
     sizes : list of str
         The named lengths that it is given.
     needs : Length
@@ -51,9 +56,16 @@ class Nested(Routine):
         Whether it reads all its inputs before it writes its results, and has no loops.
     """
 
-    def __init__(self, root: Program, body: Body, name: str) -> None:
+    def __init__(self, root: Program, body: Body, name: str, fixed: int, carried: int) -> None:
         super().__init__(root, Plan(body))
         self.name = name
+        plan = self.plan
+        pairs = zip(plan.inputs[fixed : fixed + carried], plan.outputs, strict=False)
+        chains = [in_place(plan, given, result) for given, result in pairs]
+        self.in_place = [chain is not None for chain in chains]
+        self._between = {
+            x: f"%out{k}" for k, chain in enumerate(chains) if chain is not None for x in chain
+        }
         lengths = [n for item in self.plan.reachable for n in item.shape]
         lengths += [n for item in self.plan.inputs for n in item.shape]
         self.sizes = sorted(names_in(lengths) - _learned(self.plan))
@@ -83,7 +95,8 @@ class Nested(Routine):
     def incoming(self) -> Mapping[Item, str]:
         """The addresses of inputs and results."""
         found = {item: f"%in{k}" for k, item in enumerate(self.plan.inputs)}
-        return {**found, **{item: f"%out{k}" for k, item in enumerate(self.plan.outputs)}}
+        found.update({item: f"%out{k}" for k, item in enumerate(self.plan.outputs)})
+        return {**found, **self._between}
 
     def named_size(self, name: str) -> str:
         """The i64 of a named size."""
@@ -175,26 +188,58 @@ def _learned(plan: Plan) -> frozenset[str]:
 def _read_by(plan: Plan, stage: Walk | Item) -> set[Item]:
     if isinstance(stage, Walk):
         return {a.item for root in roots_of(stage) for a in plan.accesses(root)}
-    return {owner_of(x) for x in stage.operands}
+    return {owner for x in stage.operands for owner in _owners(x)}
 
 
-def is_in_place(plan: Plan, given: Item, result: Item) -> bool:
-    """Whether a result may be written where an input lies.
+def in_place(plan: Plan, given: Item, result: Item) -> list[Item] | None:
+    """What may be written where an input lies, so that a result comes to lie there; None if not.
 
-    All that is read of the input has to be read before: in earlier stages, or, element by element,
-    by the stage that writes.
+    A result may be the last of several writes into an array.  All that is read of what is written
+    over has to be read before: in earlier stages, or, element by element, by the stage that writes.
+
+    Returns
+    -------
+    list of Item, or None
+        What is made between the input and the result.
     """
+    found = [result]
+    while True:
+        stage = plan.stages[plan.position_of(found[-1])]
+        source = None if isinstance(stage, Walk) else _written_over(stage)
+        if (
+            source is None
+            or source is given
+            or not isinstance(source.rule, Part)
+            or source in plan.outputs
+            or (source.shape, source.dtype) != (result.shape, result.dtype)
+            or not _is_read_before(plan, source, found[-1])
+        ):
+            break
+        found.append(source)
     if (given.shape, given.dtype) != (result.shape, result.dtype):
-        return False
+        return None
+    return found[1:] if _is_read_before(plan, given, found[-1]) else None
+
+
+def _is_read_before(plan: Plan, source: Item, result: Item) -> bool:
+    """Whether all that is read of one item is read before it is written over."""
     last = plan.position_of(result)
     for k, stage in enumerate(plan.stages):
-        if given not in _read_by(plan, stage):
+        if source not in _read_by(plan, stage):
             continue
         if k > last:
             return False
-        if k == last and not _reads_as_it_writes(plan, stage, given, result):
+        if k == last and not _reads_as_it_writes(plan, stage, source, result):
             return False
     return True
+
+
+def _written_over(stage: Item) -> Item | None:
+    """The operand that a step may write over."""
+    rule: Any = stage.rule
+    if stage.node.op.name == "setitem":
+        return stage.operands[0]
+    return stage.operands[-1] if rule.options else None
 
 
 def _reads_as_it_writes(plan: Plan, stage: Walk | Item, given: Item, result: Item) -> bool:
@@ -208,9 +253,15 @@ def _reads_as_it_writes(plan: Plan, stage: Walk | Item, given: Item, result: Ite
                     return False
         return not isinstance(result.rule, Gather)
     rule: Any = stage.rule
-    owners = [owner_of(x) for x in stage.operands]
-    if owners.count(given) != 1 or result.operands != (stage,):
+    here = 0 if stage.node.op.name == "setitem" else len(stage.operands) - 1
+    if stage.operands[here] is not given or result.operands != (stage,):
         return False
-    if stage.node.op.name == "setitem":
-        return owners[0] is given
-    return bool(rule.options) and owners[-1] is given
+    if any(given in _owners(x) for k, x in enumerate(stage.operands) if k != here):
+        return False
+    return here == 0 or bool(rule.options)
+
+
+def _owners(x: Item) -> set[Item]:
+    """Whose memory an operand of a step may be."""
+    view = strided_view(x)
+    return {owner_of(x)} if view is None else {owner_of(x), view[0]}

@@ -113,7 +113,7 @@ class Program(Routine):
         self.callbacks = Islands(graph, self.sizes, self.size_slots)
         self.needs_runtime = False
         self._nest_names: dict[str, str] = {}
-        self._bodies: dict[Body, Nested] = {}
+        self._bodies: dict[tuple[Body, int, int], Nested] = {}
         self._count = 0  # of bodies, those that are being written among them
         self._island_slot = -1
         self.function = Function(
@@ -261,12 +261,14 @@ class Program(Routine):
             self.module.parts[name] = named(text, name)
         return name
 
-    def body(self, body: Body) -> Nested:
+    def body(self, body: Body, fixed: int = 0, carried: int = 0) -> Nested:
         """The function of a body, which is written if there is none yet."""
-        found = self._bodies.get(body)
+        key = body, fixed, carried
+        found = self._bodies.get(key)
         if found is None:
             self._count += 1
-            found = self._bodies[body] = Nested(self, body, f"body{self._count}")
+            found = Nested(self, body, f"body{self._count}", fixed, carried)
+            self._bodies[key] = found
         return found
 
     def nested(self, step: Item) -> Any:

@@ -87,10 +87,12 @@ def scatter(call: Call) -> None:
 
 @kernel("setitem", strided=True, serves=_is_whole)
 def setitem(call: Call) -> None:
-    """A copy of x, with v written into it."""
+    """A copy of x, with v written into it; x itself where it lies where the result is to be."""
     x, v, *arrays = call.operands
     (z,) = call.results
-    copy(call, call.section, z, x)
+    apart = call.section.value(f"icmp ne ptr {x.pointer}, {z.pointer}")
+    with call.section.when(apart) as section:
+        copy(call, section, z, x)
     at_index(call, z, v, arrays, call.params["index"], False)
 
 
