@@ -5,6 +5,7 @@ jacobian, jacfwd, jacrev, hessian, hvp         matrices of derivatives
 checkpoint, stop_gradient, no_grad             what is remembered, what is passed
 Tensor, tensor                                 arrays that remember how they were computed
 vmap                                           many rows at once
+scan, fori_loop, while_loop, cond, switch      loops and choices; map, associative_scan
 jit                                            functions, compiled
 trace, input, variable, spec, dim              graphs from functions, and by hand
 Graph, computation, gradients                  what is built, run and derived
@@ -37,7 +38,7 @@ from .tensor import Tensor, tensor
 
 # Imported at first use.
 SUBMODULES = [
-    *"axes backends cache compiling data debug errors extend graphs keep".split(),
+    *"axes backends cache compiling control data debug errors extend graphs keep".split(),
     *"memory nn optim random rewrite show testing".split(),
 ]
 ELSEWHERE = {
@@ -50,24 +51,28 @@ ELSEWHERE = {
     "check_op": "testing",
     **dict.fromkeys("Graph computation gradients input spec trace variable".split(), "graphs"),
     **dict.fromkeys("explain why".split(), "graphs"),
+    **dict.fromkeys("associative_scan cond fori_loop map scan switch while_loop".split(), "control"),
     **dict.fromkeys("get_threads set_threads".split(), "backends.llvm.runtime.threads"),
     **dict.fromkeys("save load".split(), "graphs"),  # which makes the graphs that are loaded
 }
 
 __version__ = "0.1.0.dev0"
 
-# Without `input`, which would hide Python's own; the lazy names are in it too.
+# Without `input` and `map`, which would hide Python's own; the lazy names are in it too.
 __all__ = [
     "Graph",
     "Tensor",
     "WengertError",
     "after",
+    "associative_scan",
     "assume",
     "checkpoint",
     "computation",
+    "cond",
     "dim",
     "enable_grad",
     "explain",
+    "fori_loop",
     "get_threads",
     "grad",
     "gradients",
@@ -88,16 +93,19 @@ __all__ = [
     "ops",
     "policy",
     "save",
+    "scan",
     "scope",
     "set_threads",
     "spec",
     "stop_gradient",
+    "switch",
     "tensor",
     "trace",
     "value_and_grad",
     "variable",
     "vjp",
     "vmap",
+    "while_loop",
     "why",
 ]
 

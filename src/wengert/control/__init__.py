@@ -1,6 +1,8 @@
 """Control: loops and choices whose bodies are lists.
 
-loops.py        as users write them: scan, fori_loop, while_loop, map, associative_scan
+loops.py        as users write them: scan, map
+repeating.py    fori_loop, while_loop
+prefixes.py     associative_scan
 choices.py      cond, switch
 stepping.py     what loops are given, checked; steps as Python runs them
 closing.py      a function as a body, and what it takes from outside
@@ -13,6 +15,8 @@ many.py         many rows at once
 """
 
 from .choices import cond, switch
-from .loops import associative_scan, fori_loop, map, scan, while_loop
+from .loops import map, scan
+from .prefixes import associative_scan
+from .repeating import fori_loop, while_loop
 
 __all__ = ["associative_scan", "cond", "fori_loop", "map", "scan", "switch", "while_loop"]

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..autodiff.tape import VARIABLE
-from ..core import tree
+from ..core import kept, tree
 from ..core.body import Body
 from ..core.handle import Handle, describe, refuse_ambiguous, wrap
 from ..core.node import CONSTANT, Constant, Leaf, Node, constant
@@ -74,7 +74,10 @@ def closed(fun: Callable[..., Any], specs: Sequence[Spec], what: str) -> Closed:
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [placeholder(s) for s in specs]
-        out = fun(*map(wrap, inputs))
+        try:
+            out = fun(*map(wrap, inputs))
+        finally:
+            kept.ended(inputs, f"the body of {what}")
         _check_without_effects(opened, what)
     leaves, structure = tree.flatten(out)
     live = tuple([x is not None for x in leaves])

@@ -1,7 +1,12 @@
-"""Loops as users write them: scan, fori_loop, while_loop, map, associative_scan.
+"""Loops along arrays, as users write them: scan, map.
 
 Where values are known, a loop runs step by step, as Python does, and every step is recorded where
-derivatives are asked for.  While a graph is built, it becomes one line (operations.py).
+derivatives are asked for.  While a graph is built, it becomes one line (operations.py), whose body
+is built once, however many steps there are.
+
+    scan             carry a value along an array, and collect what each step gives
+    map              the same function of each row
+    line_of_scan     the line that both, and fori_loop (repeating.py), become
 """
 
 from __future__ import annotations
@@ -12,25 +17,17 @@ from typing import Any
 
 import numpy as np
 
+from ..autodiff.batch import vmap
 from ..core import tree
 from ..core.dims import Dim
 from ..core.given import function
-from ..core.handle import Handle, describe, is_traced, shape_of, wrap
+from ..core.handle import Handle, is_traced, shape_of, wrap
 from ..core.node import constant
 from ..core.op import lookup
-from ..core.spec import Spec
-from ..errors import (
-    ArgumentError,
-    DtypeError,
-    GuardError,
-    ShapeError,
-    StructureError,
-    at,
-    user_line,
-)
-from .closing import Closed, closed, together
-from .operations import scan_op, while_op
-from .stepping import Carry, as_number, is_written_down, stacked, stacks_of, strong
+from ..errors import ArgumentError, DtypeError, StructureError, at, user_line
+from .closing import Closed, closed
+from .operations import scan_op
+from .stepping import Carry, Columns, Rows, is_written_down, strong
 
 
 def scan(
@@ -41,344 +38,271 @@ def scan(
     reverse: bool = False,
     unroll: int = 1,
 ) -> tuple[Any, Any]:
-    """Carry a value along an array, and collect what each step gives."""
+    """Carry a value along an array, and collect what each step gives.
+
+    It does what this does, for arrays and for nested containers of them::
+
+        carry, ys = init, []
+        for x in xs:
+            carry, y = f(carry, x)
+            ys.append(y)
+        return carry, np.stack(ys)
+
+    Parameters
+    ----------
+    f : callable
+        ``f(carry, x)`` takes a carry and one row of `xs`, and returns the next carry and what to
+        collect (None if there is nothing). The carry it returns has the containers, shapes and
+        dtypes of the one it was given. It may use, and write to, all it is given; arrays from
+        outside it may use, and derivatives pass to them.
+    init : array_like, Tensor, or nested containers of them
+        The first carry. Of Python's numbers 0 is an integer, and 0.0 a float64.
+    xs : array_like, Tensor, or nested containers of them, optional
+        What to walk along, all of one length in axis 0. Without it `f` is given None.
+    length : int, optional
+        The number of steps, where there is no `xs`. While a graph is built it may be a named size
+        (``x.shape[0]``), but not a value: for that there is `fori_loop`.
+    reverse : bool, default False
+        Whether to begin at the last row; what is collected stays at its row.
+    unroll : int, default 1
+        A hint, taken so that programs written for other libraries run: results are the same
+        whatever it is, and compiled loops are unrolled by what they do.
+
+    Returns
+    -------
+    carry
+        That of the last step; `init` if there are no steps.
+    ys
+        What the steps gave, stacked along a new axis 0; arrays without rows if there are no steps.
+
+    Raises
+    ------
+    StructureError
+        A step returned no pair, other containers than before, or something that is no number; or
+        nothing says how many steps there are.
+    ShapeError, DtypeError
+        The carry, or what is collected, changes from step to step; `xs` differ in length.
+    ArgumentError
+        A negative length, an `unroll` below 1.
+    TraceError
+        While a graph is built, `f` writes to something from outside, prints, draws random numbers
+        or calls ``backward()``.
+
+    Notes
+    -----
+    On known values `f` is called at each step, at the cost of Python and NumPy. In a graph it is
+    called once, to be written down, whatever the length, and the loop is one line. Its derivatives
+    are loops too: forward mode carries tangents beside the carry; reverse mode walks back, on
+    values kept by the way forward, of which only those are kept that the way back needs.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> def grow(total, x):
+    ...     total = 0.5 * total + x
+    ...     return total, total
+    >>> wg.scan(grow, 0.0, np.array([1.0, 2.0, 3.0]))
+    (np.float64(4.25), array([1.  , 2.5 , 4.25]))
+    >>> wg.grad(lambda xs: wg.scan(grow, 0.0, xs)[0])(np.ones(3))
+    array([0.25, 0.5 , 1.  ])
+    """
     what = "scan"
     function(f, what)
+    _check_unroll(unroll)
     carry = Carry(init, what)
-    rows, structure, length = stacks_of(xs, _whole(length, what), what)
-    if not is_written_down([*carry.leaves, *rows]):
-        return _scan_now(f, carry, rows, structure, length, reverse)
+    rows = Rows(xs, whole(length, what), what)
+    reverse = bool(reverse)
+    if not is_written_down([*carry.leaves, *rows.leaves, rows.length]):
+        return _scan_now(f, carry, rows, reverse)
+    made = _step_of(f, carry, rows)
+    outs = line_of_scan(made, carry.leaves, rows.leaves, rows.length, reverse)
+    leaves, ys = made.container(outs)
+    return carry.container(leaves), ys
+
+
+def _step_of(f: Any, carry: Carry, rows: Rows) -> Closed:
+    """A step as a body: from leaves of the carry and of a row to those of the carry, and to y."""
 
     def step(*leaves: Any) -> Any:
         count = len(carry.leaves)
-        x = tree.unflatten(structure, leaves[count:]) if xs is not None else None
-        out = _pair(f(carry.container(leaves[:count]), x), what)
-        return [strong(v) for v in carry.checked(out[0])], _mapped(strong, out[1])
+        out = pair(f(carry.container(leaves[:count]), rows.container(leaves[count:])))
+        return carry.checked(out[0]), mapped(strong, out[1])
 
-    specs = [describe(x) for x in rows]
-    inner = [*carry.specs, *[Spec(s.shape[1:], s.dtype) for s in specs]]
-    made = closed(step, inner, what)
-    outs = _line_of_scan(made, carry.leaves, rows, length, reverse)
-    found = made.container(outs)
-    return carry.container(found[0]), found[1]
+    return closed(step, [*carry.specs, *rows.specs], "scan")
 
 
-def _line_of_scan(
+def line_of_scan(
     made: Closed, carry: Any, rows: Any, length: Any, reverse: bool, count: Any = None
 ) -> list[Any]:
-    """The line of a loop; results as handles."""
+    """The line of a loop; results as handles.
+
+    Parameters
+    ----------
+    made : Closed
+        The step.
+    carry, rows : list
+        Operands: the first carry, and what is walked along.
+    length : int or Dim or None
+    reverse : bool
+    count : Tensor, optional
+        The number of steps, where it is a value.
+    """
     params = {
         "body": made.body,
         "carried": len(carry),
         "stacked": len(rows),
         "length": length,
-        "reverse": bool(reverse),
+        "reverse": reverse,
         "counted": count is not None,
     }
     first = [] if count is None else [count]
-    return list(_recorded(scan_op, [*first, *made.captured, *carry, *rows], params))
+    return list(recorded(scan_op, [*first, *made.captured, *carry, *rows], params))
 
 
-def _recorded(op: Any, args: list[Any], params: dict[str, Any]) -> Any:
+def recorded(op: Any, args: list[Any], params: dict[str, Any]) -> Any:
     """A line of the graph that is being built, also if all operands are known."""
     if not any(isinstance(a, Handle) for a in args) and args:
         args[0] = wrap(constant(args[0]))
     return op(*args, **params) if args else op.run(**params)
 
 
-def _scan_now(
-    f: Any, carry: Carry, rows: list[Any], structure: Any, length: int, reverse: bool
-) -> tuple[Any, Any]:
-    leaves = carry.leaves
-    columns: list[list[Any]] = []
-    shape: Any = None
-    for k in reversed(range(length)) if reverse else range(length):
-        x = tree.unflatten(structure, [r[k] for r in rows]) if rows else None
-        out = _pair(f(carry.container(leaves), x), "scan")
-        leaves = carry.checked(out[0])
-        ys, found = tree.flatten(out[1])
-        if shape is None:
-            shape, columns = found, [[] for _ in ys]
-        if found != shape:
-            raise StructureError(
-                f"scan: a step returned {found}, the first {shape}. Return the same containers in "
-                f"every step{at(user_line())}."
-            )
-        for column, y in zip(columns, ys, strict=True):
-            column.append(y)
-    if shape is None:
-        return carry.container(leaves), _empty(f, carry, rows, structure)
-    if reverse:
-        columns = [c[::-1] for c in columns]
-    ys = [None if c[0] is None else stacked(c) for c in columns]
-    return carry.container(leaves), tree.unflatten(shape, ys)
+def _scan_now(f: Any, carry: Carry, rows: Rows, reverse: bool) -> tuple[Any, Any]:
+    leaves, columns = carry.leaves, Columns("scan")
+    if rows.length == 0:
+        made = _step_of(f, carry, rows)
+        outputs = made.body.outputs
+        ends = [None] * len(leaves)  # in whose places stand the leaves of the carry itself
+        ys = [np.empty((0, *n.spec.shape), n.spec.dtype) for n in outputs[len(leaves) :]]
+        return carry.container(leaves), made.container([*ends, *ys])[1]
+    for k in reversed(range(rows.length)) if reverse else range(rows.length):
+        out = pair(f(carry.container(leaves), rows.at(k)))
+        columns.add(out[1])
+        leaves = carry.following(out[0], leaves)
+    return carry.container(leaves), columns.stacked(reverse)
 
 
-def _empty(f: Any, carry: Carry, rows: list[Any], structure: Any) -> Any:
-    """What no steps give: arrays without rows."""
-
-    def step(*leaves: Any) -> Any:
-        count = len(carry.leaves)
-        x = tree.unflatten(structure, leaves[count:]) if rows else None
-        return _mapped(strong, f(carry.container(leaves[:count]), x)[1])
-
-    specs = [describe(r) for r in rows]
-    inner = [*carry.specs, *[Spec(s.shape[1:], s.dtype) for s in specs]]
-    made = closed(step, inner, "scan")
-    return made.container([np.empty((0, *n.spec.shape), n.spec.dtype) for n in made.body.outputs])
-
-
-def _pair(out: Any, what: str) -> tuple[Any, Any]:
+def pair(out: Any) -> tuple[Any, Any]:
+    """What a step returned, if it is a carry and what to collect."""
     if not isinstance(out, tuple | list) or len(out) != 2:
+        given = f"{len(out)} values" if isinstance(out, tuple | list) else f"a {type(out).__name__}"
         raise StructureError(
-            f"{what}: a step returned {_named(out)}, and not a pair (carry, y). Return "
-            f"(carry, None) if there is nothing to collect{at(user_line())}."
+            f"scan: a step returned {given}, and not a pair (carry, y). Return (carry, None) if "
+            f"there is nothing to collect{at(user_line())}."
         )
     return out[0], out[1]
 
 
-def _named(x: Any) -> str:
-    if isinstance(x, tuple | list):
-        return f"{len(x)} values"
-    return f"a {type(x).__name__}"
-
-
-def _mapped(f: Callable[[Any], Any], x: Any) -> Any:
+def mapped(f: Callable[[Any], Any], x: Any) -> Any:
+    """A function of each leaf that is not None."""
     leaves, structure = tree.flatten(x)
     return tree.unflatten(structure, [v if v is None else f(v) for v in leaves])
 
 
-def _whole(length: Any, what: str) -> Any:
+def whole(length: Any, what: str, name: str = "length") -> Any:
+    """A number of steps: an int, or a named size; None stays.
+
+    Raises
+    ------
+    DtypeError
+        It is a value that is not known while a graph is built.
+    ArgumentError
+        It is no whole number, or negative.
+    """
     if length is None or isinstance(length, Dim):
         return length
     if is_traced(length):
         raise DtypeError(
-            f"{what}: length is a value of the graph, and not known while it is built. Use "
+            f"{what}: {name} is a value of the graph, which is not known while it is built. Use "
             f"fori_loop or while_loop, whose number of steps may depend on values{at(user_line())}."
         )
     try:
-        number = operator.index(length)
-    except TypeError as error:
+        number = None if isinstance(length, bool) else operator.index(length)
+    except TypeError:
+        number = None
+    if number is None or number < 0:
+        odd = "negative" if number is not None else "no whole number"
         raise ArgumentError(
-            f"{what}: length={length!r} is no whole number{at(user_line())}."
-        ) from error
-    if number < 0:
-        raise ArgumentError(f"{what}: length={number} is negative{at(user_line())}.")
+            f"{what}: {name}={length!r} is {odd}. Give a number of steps, 0 or more"
+            f"{at(user_line())}."
+        )
     return number
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
-    """Carry a value through steps numbered from `lower` up to, without, `upper`."""
-    what = "fori_loop"
-    function(body_fun, what)
-    carry = Carry(init_val, what)
-    lower, upper = _bound(lower, what), _bound(upper, what)
-    if not is_written_down([*carry.leaves, lower, upper]):
-        leaves = carry.leaves
-        for i in range(int(lower), int(upper)):
-            leaves = carry.checked(body_fun(i, carry.container(leaves)))
-        return carry.container(leaves)
-    known = not is_traced(lower) and not is_traced(upper)
-    count = _count(lower, upper) if known else None
-
-    def step(i: Any, *leaves: Any) -> Any:
-        out = carry.checked(body_fun(i, carry.container(leaves)))
-        return [i + 1, *[strong(v) for v in out]]
-
-    made = closed(step, [Spec((), np.dtype(np.int64)), *carry.specs], what)
-    first = [np.int64(int(lower)) if known and not isinstance(lower, Dim) else lower * np.int64(1)]
-    if known:
-        outs = _line_of_scan(made, [*first, *carry.leaves], [], count, False)
-    else:
-        steps = np.maximum(upper - lower, 0)
-        outs = _line_of_scan(made, [*first, *carry.leaves], [], None, False, steps)
-    return carry.container(outs[1:])
-
-
-def _bound(x: Any, what: str) -> Any:
-    """A bound: a whole number, perhaps one that is not known yet."""
-    if isinstance(x, Dim):
-        return x
-    spec = describe(x)
-    if not isinstance(spec, Spec) or spec.shape or spec.dtype.kind not in "iu":
-        raise DtypeError(
-            f"{what}: a bound is {'a ' + type(x).__name__ if spec is None else spec}, and not a "
-            f"whole number{at(user_line())}."
+def _check_unroll(unroll: Any) -> None:
+    if (
+        not isinstance(unroll, int | np.integer)
+        or unroll < 0
+        or (unroll == 0 and unroll is not False)
+    ):
+        raise ArgumentError(
+            f"scan: unroll={unroll!r}. It is a number of steps, 1 or more{at(user_line())}."
         )
-    if isinstance(x, Handle):
-        return x if is_traced(x) else int(x.node.value)
-    return int(x)
 
 
-def _count(lower: Any, upper: Any) -> Any:
-    if isinstance(lower, Dim) or isinstance(upper, Dim):
-        return upper - lower
-    return max(upper - lower, 0)
+def map(f: Callable[[Any], Any], xs: Any, batch_size: int | None = None) -> Any:
+    """Apply a function to each row of `xs`, and stack what it gives.
 
+    Parameters
+    ----------
+    f : callable
+        Takes one row, and returns arrays or nested containers of them.
+    xs : array_like, Tensor, or nested containers of them
+        All of one length in axis 0.
+    batch_size : int, optional
+        How many rows to do at once, by `vmap`: faster than one at a time, in as much memory as so
+        many need; `f` must then not decide by values which way to go.
 
-def while_loop(
-    cond_fun: Callable[[Any], Any],
-    body_fun: Callable[[Any], Any],
-    init_val: Any,
-    max_steps: int | None = None,
-) -> Any:
-    """Carry a value along for as long as a condition holds."""
-    what = "while_loop"
-    function(cond_fun, what)
-    function(body_fun, what)
-    carry = Carry(init_val, what)
-    if max_steps is not None:
-        max_steps = _whole(max_steps, "while_loop: max_steps")
-    if not is_written_down(carry.leaves):
-        return _while_now(cond_fun, body_fun, carry, max_steps)
+    Returns
+    -------
+    ys
+        What `f` gave for each row, stacked along a new axis 0.
 
-    def step(*leaves: Any) -> Any:
-        return [strong(v) for v in carry.checked(body_fun(carry.container(leaves)))]
+    Raises
+    ------
+    ArgumentError
+        A `batch_size` below 1; or one beside a length that is a named size.
+    StructureError, ShapeError, DtypeError, TraceError
+        As `scan`.
 
-    def goes_on(*leaves: Any) -> Any:
-        return _truth(cond_fun(carry.container(leaves)), what)
+    Notes
+    -----
+    It is a `scan` without a carry: one row after the other. `vmap` does all rows at once.
 
-    body, condition = closed(step, carry.specs, what), closed(goes_on, carry.specs, what)
-    both, captured = together([body, condition])
-    params = {
-        "body": both[0],
-        "condition": both[1],
-        "carried": len(carry.leaves),
-        "limit": max_steps,
-        "length": None,
-    }
-    outs = _recorded(while_op, [*captured, *carry.leaves], params)
-    return carry.container(outs[: len(carry.leaves)])
-
-
-def _while_now(cond_fun: Any, body_fun: Any, carry: Carry, limit: int | None) -> Any:
-    leaves, count = carry.leaves, 0
-    while _holds(cond_fun(carry.container(leaves))):
-        if limit is not None and count >= limit:
-            raise GuardError(
-                f"while_loop did not end within max_steps={limit} steps. Let it take more, or see "
-                f"why its condition holds for so long{at(user_line())}."
-            )
-        leaves = carry.checked(body_fun(carry.container(leaves)))
-        count += 1
-    return carry.container(leaves)
-
-
-def _holds(x: Any) -> bool:
-    """A condition as a truth value."""
-    spec = describe(x)
-    if not isinstance(spec, Spec) or spec.shape or spec.dtype.kind != "b":
-        raise _no_condition(spec, x)
-    return bool(x)
-
-
-def _truth(x: Any, what: str) -> Any:
-    """A condition that is not known yet."""
-    spec = describe(x)
-    if not isinstance(spec, Spec) or spec.shape or spec.dtype.kind != "b":
-        raise _no_condition(spec, x)
-    return as_number(x)
-
-
-def _no_condition(spec: Any, x: Any) -> Exception:
-    given = f"a {type(x).__name__}" if spec is None else str(spec)
-    return DtypeError(
-        f"while_loop: the condition is {given}, and not one truth value. Compare, or use np.any, "
-        f"np.all{at(user_line())}."
-    )
-
-
-def map(f: Callable[[Any], Any], xs: Any) -> Any:
-    """Apply a function to each row of `xs`, and stack what it gives."""
-    function(f, "map")
-    return scan(lambda _, x: ((), f(x)), (), xs)[1]
-
-
-def associative_scan(
-    fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
-) -> Any:
-    """All prefixes combined by an associative function: cumulative sums and their like."""
-    what = "associative_scan"
-    function(fn, what)
-    leaves, structure = tree.flatten(elems)
-    if not leaves:
-        return elems
-    moved = [_fronted(x, axis, what) for x in leaves]
-    lengths = {shape_of(x)[0] for x in moved}
-    if len(lengths) > 1:
-        raise ShapeError(
-            f"{what}: the elements have different lengths along axis {axis}: "
-            f"{sorted(map(str, lengths))}{at(user_line())}."
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.control.map(lambda x: x @ x, np.arange(6.0).reshape(3, 2))
+    array([ 1., 13., 41.])
+    """
+    what = "map"
+    function(f, what)
+    rows = Rows(xs, None, what)
+    if batch_size is None:
+        return scan(lambda _, x: ((), f(x)), (), xs)[1]
+    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+        raise ArgumentError(
+            f"{what}: batch_size={batch_size!r}. It is a number of rows, 1 or more"
+            f"{at(user_line())}."
         )
-    if lengths == {0}:
-        return elems
-
-    def combined(a: list[Any], b: list[Any]) -> list[Any]:
-        a, b = [[_fronted(x, 0, what, axis) for x in part] for part in (a, b)]
-        left, right = tree.unflatten(structure, a), tree.unflatten(structure, b)
-        out, found = tree.flatten(fn(right, left) if reverse else fn(left, right))
-        if found != structure:
-            raise StructureError(
-                f"{what}: the function returned {found} for {structure}. Return the containers "
-                f"that are given{at(user_line())}."
-            )
-        return [_fronted(x, axis, what) for x in out]
-
-    if is_written_down(moved):
-        made = _prefixes_by_steps(combined, moved, reverse)
-    else:
-        made = [x[::-1] for x in moved] if reverse else moved
-        made = _prefixes_by_halves(combined, made)
-        made = [x[::-1] for x in made] if reverse else made
-    return tree.unflatten(structure, [_fronted(x, 0, what, axis) for x in made])
-
-
-def _prefixes_by_steps(combined: Any, rows: list[Any], reverse: bool) -> list[Any]:
-    """One after the other: least work, and no more than one step in memory."""
-    first = [x[-1:] if reverse else x[:1] for x in rows]
-    rest = [x[:-1] if reverse else x[1:] for x in rows]
-
-    def step(before: list[Any], x: list[Any]) -> Any:
-        now = combined(before, [v[None] for v in x])
-        return now, [v[0] for v in now]
-
-    _, ys = scan(step, first, rest, reverse=reverse)
-    order = (lambda a, b: [b, a]) if reverse else (lambda a, b: [a, b])
-    return [lookup("concatenate")(*order(a, b), axis=0) for a, b in zip(first, ys, strict=True)]
-
-
-def _prefixes_by_halves(combined: Any, rows: list[Any]) -> list[Any]:
-    """Blelloch, *Prefix sums and their applications* (1990): a few calls on many rows at once."""
-    n = shape_of(rows[0])[0]
-    if n < 2:
-        return rows
-    pairs = combined([x[: n - 1 : 2] for x in rows], [x[1::2] for x in rows])
-    odd = _prefixes_by_halves(combined, pairs)
-    if n > 2:
-        inner = odd if n % 2 else [x[:-1] for x in odd]
-        even = combined(inner, [x[2::2] for x in rows])
-    made = []
-    for k, x in enumerate(rows):
-        out: list[Any] = [None] * n
-        out[1::2] = list(odd[k])
-        out[0] = x[0]
-        out[2::2] = list(even[k]) if n > 2 else []
-        made.append(stacked(out))
-    return made
-
-
-def _fronted(x: Any, source: int, what: str, target: int = 0) -> Any:
-    """With one axis in another place."""
-    x = x if isinstance(x, Handle) else np.asarray(x)
-    ndim = len(shape_of(x))
-    place = target if source == 0 else source
-    if not -ndim <= place < ndim:
-        raise ShapeError(
-            f"{what}: an element has {ndim} axes, and no axis {place}{at(user_line())}."
+    if isinstance(rows.length, Dim):
+        raise ArgumentError(
+            f"{what}: batch_size={batch_size} of {rows.length} rows, a number that is not known "
+            "while the graph is built. Give the input that size as a number, or leave batch_size "
+            f"away{at(user_line())}."
         )
-    source, target = source % ndim, target % ndim
-    if source == target:
-        return x
-    order = [k for k in range(ndim) if k != source]
-    order.insert(target, source)
-    return lookup("transpose")(x, axes=tuple(order))
+    return _in_batches(f, rows, batch_size)
+
+
+def _in_batches(f: Any, rows: Rows, size: int) -> Any:
+    many = vmap(f)
+    if rows.length <= size:
+        return many(rows.container(rows.leaves))
+    full = rows.length // size * size
+    parts = [x[:full].reshape(-1, size, *shape_of(x)[1:]) for x in rows.leaves]
+    done = map(many, rows.container(parts))
+    done = mapped(lambda y: y.reshape(full, *shape_of(y)[2:]), done)
+    if full == rows.length:
+        return done
+    rest = many(rows.container([x[full:] for x in rows.leaves]))
+    join = lookup("concatenate")
+    return tree.tree_map(lambda a, b: a if a is None else join(a, b, axis=0), done, rest)

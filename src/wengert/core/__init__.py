@@ -8,7 +8,8 @@ the one door   apply.py where values are known, tracing.py where they are not; r
                and policy.py what may happen implicitly there; scalar.py the language of bodies
 what is held   handle.py the mutable reference; versions.py large arrays written to in place
 the list       graph.py in order; equality.py whether two say the same; rebuild.py copied, changed;
-               again.py written down again; body.py closed, as a parameter of an operation
+               again.py written down again; body.py closed, as a parameter of an operation;
+               kept.py tensors that outlive their trace
 sizes          dims.py lengths with names (polynomials.py their algebra, size_text.py their text);
                sizes.py what holds of many; probing.py shapes found by trying
 beside them    tree.py containers; blocks.py what holds in a block; locks.py across a fork;

@@ -14,16 +14,16 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from ..autodiff.arguments import name_of
-from ..core import tree
+from ..core import kept, tree
 from ..core.graph import Graph
 from ..core.handle import Handle, describe, refuse_ambiguous, wrap
-from ..core.node import INPUT, Node, next_serial
+from ..core.node import Node, next_serial
 from ..core.policy import chosen
 from ..core.rebuild import settled
 from ..core.recording import Session, enable_grad, tracing
 from ..core.spec import Spec
 from ..core.tracing import placeholder
-from ..errors import DtypeError, GraphError, StructureError, TraceError, at, user_line
+from ..errors import DtypeError, StructureError, TraceError, at, user_line
 from .calling import Results, Signature, Static
 
 AnyGraph = TypeVar("AnyGraph", bound=Graph)
@@ -95,7 +95,7 @@ def built(
         structure=(signature, Results(structure, live)),
         name=what,
     )
-    _refuse_inputs_of_others(graph, what)
+    kept.refuse(graph.nodes, graph.inputs, what)
     return settled(graph, since)
 
 
@@ -143,27 +143,13 @@ class _Inputs:
         try:
             yield
         finally:
-            for node in self.nodes:
-                node.note("trace", what)
+            kept.ended(self.nodes, what)
 
     def signature(self, words: Sequence[str], args: Any, kwargs: Any) -> Signature:
         """How the graph will be called."""
         structure = tree.flatten((tuple(args), kwargs))[1]
         words = words[: len(args)]
         return Signature(tuple(words), structure, tuple(self.fed), tuple(self.passed))
-
-
-def _refuse_inputs_of_others(graph: Graph, what: str) -> None:
-    """Raise GraphError if a tensor was kept from a trace that has ended, and used in this one."""
-    own = set(graph.inputs)
-    for node in graph.nodes:
-        if node.op is INPUT and node not in own and "trace" in (node.extra or {}):
-            raise GraphError(
-                f"{what} uses a tensor that was kept while {node.extra['trace']} was traced: it is "  # type: ignore[index]
-                f"computed from {node.name or 'an input'}, {node.spec}, an input of that graph and "
-                "not of this one. Return it from the traced function, or pass it as an argument"
-                f"{at(user_line())}."
-            )
 
 
 def _is_foreign(x: Any) -> bool:

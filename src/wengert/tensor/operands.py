@@ -15,6 +15,7 @@ import numpy as np
 
 from ..core.dims import Dim
 from ..core.handle import Handle, is_traced, value_of
+from ..core.kept import source, told
 from ..core.node import Constant, Node
 from ..core.recording import noting
 from ..core.tracing import SIZE, size_value
@@ -50,6 +51,7 @@ def known(x: Any, what: str) -> Any:
         It is not known: a graph is being built.
     """
     if is_traced(x):
+        refuse_kept(x, what)
         raise TraceError(
             f"{what} needs the value of {x.node.spec}, which is not known while a graph is built. "
             "Keep to functions of tensors; what is to be looked at when the graph runs, show with "
@@ -70,11 +72,24 @@ def needed(x: Any, what: str, why: str, remedy: str) -> Any:
         It is not known: a graph is being built.
     """
     if is_traced(x):
+        refuse_kept(x, what)
         raise TraceError(
             f"{what}: {why} depends on the values of {x.node.spec}, which are not known while a "
             f"graph is built. {remedy}{at(user_line())}."
         )
     return value_of(x)
+
+
+def refuse_kept(x: Handle, what: str) -> None:
+    """Raise TraceError if there never will be a value: the trace that it belongs to has ended."""
+    odd = source(x.node)
+    if odd is not None:
+        raise TraceError(
+            f"{what} needs the value of {x.node.spec}, which was kept while {told(odd)} was "
+            "traced, and is known in there only, whenever that runs. Return it from the function "
+            f"that was traced, of a loop as a part of the carry or of what is collected"
+            f"{at(user_line())}."
+        )
 
 
 def is_of_sizes(node: Node) -> bool:

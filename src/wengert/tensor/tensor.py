@@ -18,7 +18,7 @@ from ..core.node import Node, constant, is_variable
 from ..errors import ConversionError, DtypeError, TracedBranchError, TraceError, at, user_line
 from .gradients import Gradients
 from .methods import Methods
-from .operands import as_array, is_of_sizes, known, note_read
+from .operands import as_array, is_of_sizes, known, note_read, refuse_kept
 from .operators import Operators, install
 from .protocols import Protocols
 
@@ -114,6 +114,7 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
 
     def _number(self, kind: Any) -> Any:
         if self.node.is_traced:
+            refuse_kept(self, f"{kind.__name__}(x)")
             raise TraceError(
                 f"{kind.__name__}(x) of {self.node.spec}, whose value is not known while a graph "
                 "is built. Use functions of numpy instead of math (np.exp, not math.exp), and "
@@ -145,6 +146,7 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
 
     def __bool__(self) -> bool:
         if self.node.is_traced:
+            refuse_kept(self, "a branch")
             if is_of_sizes(self.node):
                 raise TracedBranchError(
                     "the program was about to branch on a number computed from sizes, which are "
