@@ -39,7 +39,7 @@ def best(times: dict[str, float], of: str, peers: Sequence[str] | None) -> float
         seconds
         for name, seconds in times.items()
         if name != WENGERT
-        and (of == "C" or peers is None or name in peers)
+        and (of == "C" or peers is None or {name, kind(name)} & set(peers))
         and (kind(name) == "C" if of == "C" else not {name, kind(name)} & set(BY_HAND))
     ]
     return min(found) if found else None

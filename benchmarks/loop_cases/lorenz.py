@@ -1,0 +1,123 @@
+"""Lorenz's equations: 1000 steps of the classical Runge-Kutta method, differentiated.
+
+The function is x + y + z after the last step, from (1, 1, 1) with steps of 0.005; the gradient is
+by (sigma, rho, beta).  The state is carried as three numbers and as one array of three, since
+both are how people write it.  C has the adjoint of a step by hand (benchmarks/c/lorenz.c).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from native.case import Call, Case
+
+from . import peers
+
+TITLE = "Lorenz: Runge-Kutta steps"
+TEXT = (
+    "The sum of the state after 1000 steps of 0.005, and its gradient by three parameters. The "
+    "state is carried as three numbers, or as one array of three. *JAX, reverse* is `jax.grad` "
+    "(for the value: `jax.jit`), *JAX, forward* pushes three directions. *torch* and *autograd* "
+    "loop in Python; *CasADi* is `mapaccum` and its reverse mode. *C* keeps the states and "
+    "computes stages again, as written (gcc -O3 -march=native) and with -ffast-math."
+)
+PEERS = ("JAX, reverse",)
+TARGET = (
+    "value within 1.5 times of C (column C at least 0.67), gradient within 2 times (at least 0.5), "
+    "and 20 times faster than JAX's reverse mode"
+)
+STEP = 0.005
+PARAMETERS = np.array([10.0, 28.0, 8.0 / 3.0])
+
+
+def cases(quick: bool) -> Iterator[Case]:
+    """Value and gradient, both forms of the state."""
+    n = 100 if quick else 1000
+    value, bar, kept = peers.by_hand, np.zeros(3), np.zeros((n, 3))
+    alone = value("lorenz", "lorenz", (n, STEP, PARAMETERS), lambda v: v)
+    both = value("lorenz", "lorenz_gradient", (n, STEP, PARAMETERS, kept, bar), lambda v: (v, bar))
+    for form, f in (("numbers", of_numbers), ("an array", of_array)):
+        yield Case(f"value, state as {form}", peers.valued(f(n), PARAMETERS) | alone, within=1e-10)
+        found = peers.differentiated(f(n), PARAMETERS, slow=("torch", "autograd"))
+        if form == "numbers":
+            found["CasADi"] = lambda: casadi(n)
+        yield Case(f"gradient, state as {form}", found | both, within=1e-10)
+
+
+def slope(p: Any, s: Any) -> Any:
+    """The right-hand side."""
+    x, y, z = s
+    return p[0] * (y - x), x * (p[1] - z) - y, x * y - p[2] * z
+
+
+def of_numbers(n: int) -> Any:
+    """The function with a carry of three numbers."""
+
+    def moved(s: Any, h: float, k: Any) -> Any:
+        return tuple(a + h * b for a, b in zip(s, k, strict=True))
+
+    def f(loops: peers.Loops) -> Any:
+        def run(p: Any) -> Any:
+            def step(s: Any, _: Any) -> Any:
+                a = slope(p, s)
+                b = slope(p, moved(s, 0.5 * STEP, a))
+                c = slope(p, moved(s, 0.5 * STEP, b))
+                d = slope(p, moved(s, STEP, c))
+                ks = zip(s, a, b, c, d, strict=True)
+                w = STEP / 6.0
+                new = tuple(v + w * (i + 2.0 * j + 2.0 * k + m) for v, i, j, k, m in ks)
+                return new, None
+
+            s, _ = loops.scan(step, (1.0, 1.0, 1.0), None, length=n)
+            return s[0] + s[1] + s[2]
+
+        return run
+
+    return f
+
+
+def of_array(n: int) -> Any:
+    """The function with a carry of one array."""
+
+    def f(loops: peers.Loops) -> Any:
+        def run(p: Any) -> Any:
+            def rate(s: Any) -> Any:
+                return loops.xp.stack(slope(p, (s[0], s[1], s[2])))
+
+            def step(s: Any, _: Any) -> Any:
+                a = rate(s)
+                b = rate(s + 0.5 * STEP * a)
+                c = rate(s + 0.5 * STEP * b)
+                d = rate(s + STEP * c)
+                return s + STEP / 6.0 * (a + 2.0 * b + 2.0 * c + d), None
+
+            s, _ = loops.scan(step, loops.array(np.ones(3)), None, length=n)
+            return s.sum()
+
+        return run
+
+    return f
+
+
+def casadi(n: int) -> Call:
+    """A step as a function, accumulated n times, differentiated in reverse."""
+    import casadi as c
+
+    s, p = c.SX.sym("s", 3), c.SX.sym("p", 3)
+
+    def rate(s: Any) -> Any:
+        return c.vertcat(*slope((p[0], p[1], p[2]), (s[0], s[1], s[2])))
+
+    a = rate(s)
+    b = rate(s + 0.5 * STEP * a)
+    d = rate(s + 0.5 * STEP * b)
+    e = rate(s + STEP * d)
+    step = c.Function("step", [s, p], [s + STEP / 6.0 * (a + 2.0 * b + 2.0 * d + e)])
+    q = c.MX.sym("q", 3)
+    states = step.mapaccum("all", n)(c.DM.ones(3), c.repmat(q, 1, n))
+    value = c.sum1(states[:, -1])
+    f = c.Function("f", [q], [value, c.gradient(value, q)])
+    return Call(f, (PARAMETERS,))

@@ -1,0 +1,43 @@
+"""Loops: value and derivatives beside C written by hand and the peer libraries.
+
+    python benchmarks/loops.py                 measure on one thread, print, write
+                                               results/loops.json
+    python benchmarks/loops.py --quick         small sizes, little time, nothing written
+    python benchmarks/loops.py --only NAME     some workloads only (may be repeated); the others'
+                                               results stay as they are
+    python benchmarks/loops.py --render        write docs/benchmarks-loops.md
+
+Workloads are modules of benchmarks/loop_cases, C sources are in benchmarks/c; how they are run is
+said in _suite.py.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from _suite import Suite
+
+PAGE = "benchmarks-loops.md"  # under docs
+WORKLOADS = ("lorenz", "kalman", "garch", "lstm", "nested", "lengths", "memory")
+
+
+def render(results: dict[str, Any]) -> str:
+    """Return docs/benchmarks-loops.md for saved results."""
+    from native import page
+
+    agreement = "1e-10 to 1e-8 where all compute in float64, 1e-3 in float32"
+    return page.render(results, "loops", "loops", agreement)
+
+
+def flags() -> list[str]:
+    """What C is compiled with."""
+    from native.compiled import STRICT
+
+    return STRICT
+
+
+if __name__ == "__main__":
+    suite = Suite(Path(__file__).resolve(), "loop_cases", WORKLOADS, PAGE, render, flags)
+    sys.exit(suite.main())
