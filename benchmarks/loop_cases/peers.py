@@ -1,6 +1,6 @@
 """Loops of every library under one name, so that a workload is written once.
 
-A `Loops` has ``xp``, the library's NumPy, and scan, fori_loop, while_loop and grad with JAX's
+A `Loops` has ``xp``, the library's NumPy, and scan, while_loop, cond and grad with JAX's
 argument order, which is wengert's too.  For PyTorch and autograd, which have no loop that they
 differentiate, a loop is Python's.  C is compiled twice: as written (the targets speak of
 gcc -O3 -march=native), and with -ffast-math, which is shown beside it.
@@ -30,7 +30,7 @@ class Loops:
     array: Function  # from NumPy's
     scan: Function
     while_loop: Function | None = None
-    fori_loop: Function | None = None
+    cond: Function | None = None
     grad: Function | None = None
 
 
@@ -38,13 +38,13 @@ def wengert() -> Loops:
     """Loops of wengert on NumPy."""
     import wengert as wg
 
-    return Loops(np, np.asarray, wg.scan, wg.while_loop, wg.fori_loop, wg.grad)
+    return Loops(np, np.asarray, wg.scan, wg.while_loop, wg.cond, wg.grad)
 
 
 def jax() -> Loops:
     """Loops of JAX."""
     j = libraries.jax()
-    return Loops(j.numpy, j.numpy.asarray, j.lax.scan, j.lax.while_loop, j.lax.fori_loop, j.grad)
+    return Loops(j.numpy, j.numpy.asarray, j.lax.scan, j.lax.while_loop, j.lax.cond, j.grad)
 
 
 def python_scan(stack: Function) -> Function:

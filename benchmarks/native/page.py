@@ -38,7 +38,7 @@ def best(times: dict[str, float], of: str, peers: Sequence[str] | None) -> float
     found = [
         seconds
         for name, seconds in times.items()
-        if name != WENGERT
+        if kind(name) != WENGERT
         and (of == "C" or peers is None or {name, kind(name)} & set(peers))
         and (kind(name) == "C" if of == "C" else not {name, kind(name)} & set(BY_HAND))
     ]
