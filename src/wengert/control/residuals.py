@@ -57,7 +57,9 @@ class Split(NamedTuple):
     read: set[Node]
 
 
-def split(results: Sequence[Node], late: Collection[Node], carry: Collection[Node]) -> Split:
+def split(
+    results: Sequence[Node], late: Collection[Node], carry: Collection[Node], few: bool = False
+) -> Split:
     """Cut a pullback in two.
 
     Parameters
@@ -67,6 +69,8 @@ def split(results: Sequence[Node], late: Collection[Node], carry: Collection[Nod
         The placeholders that are known on the way back only.
     carry : collection of Node
         Those that are gone by then, unless they are kept.
+    few : bool
+        Whether nothing else may be kept.
     """
     lines = ancestors(results)
     after = set(late)
@@ -77,7 +81,8 @@ def split(results: Sequence[Node], late: Collection[Node], carry: Collection[Nod
         a for n in lines if n in after for a in n.inputs if a not in after and not _is_free(a)
     }
     border.update(n for n in results if n not in after and not _is_free(n))
-    kept = _cheapest([n for n in lines if n not in after], border, set(carry))
+    known = [n for n in lines if n not in after]
+    kept = list(carry) if few else _cheapest(known, border, set(carry))
     places = [placeholder(n.spec, n.name, type(n) is Node) for n in kept]
     new = rebuilt(lines, dict(zip(kept, places, strict=True)))
     made = [new[n] for n in results]

@@ -39,6 +39,7 @@ class Asked(NamedTuple):
     given : the outputs of the loop that have cotangents.
     wanted : the body's inputs whose operands' cotangents are wanted.
     guarded : whether a cotangent that is exactly zero gives zero, whatever it is multiplied with.
+    few : whether nothing is kept but the carry.
     """
 
     carried: int
@@ -46,6 +47,7 @@ class Asked(NamedTuple):
     given: frozenset[int]
     wanted: frozenset[int]
     guarded: bool
+    few: bool = False
 
 
 class Pulled(NamedTuple):
@@ -53,6 +55,7 @@ class Pulled(NamedTuple):
 
     forward : the body, with what is kept as more ys.
     kept : how many these are.
+    states : if nothing else is kept, which parts of the carry they are.
     before : what of the second half depends on consts only; None if nothing.
     back : takes the consts, what `before` gives, the cotangents that are carried, sums; rows of the
         xs, of what was kept, of the cotangents of the ys.
@@ -65,6 +68,7 @@ class Pulled(NamedTuple):
 
     forward: Body
     kept: int
+    states: tuple[int, ...]
     before: Body | None
     back: Body
     live: tuple[int, ...]
@@ -103,7 +107,8 @@ def pulled(body: Body, asked: Asked) -> Pulled:
         results = [b.node for b in bars]
         results = added_in_place(results, ancestors(results))
     late = {*seeds, *sums}
-    made = split(results, late, inputs[fixed : carried.stop])
+    carry = inputs[fixed : carried.stop]
+    made = split(results, late, carry, asked.few)
     read = tuple([k for k in range(carried.stop, len(inputs)) if inputs[k] in made.read])
     rows = [*[inputs[k] for k in read], *made.places, *seeds[len(live) :]]
     back, before = hoisted(
@@ -115,7 +120,10 @@ def pulled(body: Body, asked: Asked) -> Pulled:
         fixed,
     )
     forward = Body(*lines, *made.kept, inputs=inputs, name=body.name)
-    return Pulled(forward, len(made.kept), before, back, tuple(live), consts, stacks, read, ys)
+    states = tuple([k for k, n in enumerate(carry) if n in made.kept])
+    return Pulled(
+        forward, len(made.kept), states, before, back, tuple(live), consts, stacks, read, ys
+    )
 
 
 def pull_scan(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], sweep: Any) -> list[Any]:
@@ -126,6 +134,9 @@ def pull_scan(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], sweep: An
     made = loop.made
     length = params["length"]
     kept: Sequence[Any] = ()
+    if loop.slots is not None and made.kept:
+        more = {k: params[k] for k in ("length", "reverse", "counted")}
+        return [*[None] * len(count), *loop.replayed(count, more)]
     if made.kept:
         if length is None:
             length = open_length()
@@ -144,6 +155,9 @@ def pull_while(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], sweep: A
     loop = _Loop(node, node.args, inputs, given, sweep)
     made = loop.made
     length = params["length"]
+    if loop.slots is not None and made.kept:
+        count = lookup("while")(*inputs, **params)[carried]
+        return loop.replayed([count], {"length": length, "reverse": False, "counted": True})
     if made.kept and length is None:
         length = open_length()
     outs = lookup("while")(*inputs, **{**params, "body": made.forward, "length": length})
@@ -169,22 +183,17 @@ class _Loop:
         self.carried, self.stacked = params["carried"], params.get("stacked", 0)
         self.fixed = len(args) - self.carried - self.stacked
         wanted = frozenset(k for k, a in enumerate(args) if sweep.wants(a))
-        asked = Asked(self.carried, self.stacked, frozenset(t), wanted, sweep.guarded)
+        self.slots = _room(params)
+        few = self.slots is not None
+        asked = Asked(self.carried, self.stacked, frozenset(t), wanted, sweep.guarded, few)
         self.made = pulled(self.body, asked)
 
     def backwards(self, count: list[Any], kept: Sequence[Any], more: dict[str, Any]) -> list[Any]:
         """For each operand its cotangent, or None."""
-        made, fixed = self.made, self.fixed
+        made = self.made
         if not made.live and not made.ys:
             return [None] * len(self.args)
-        consts = list(self.inputs[:fixed])
-        if made.before is not None:
-            consts += written_again(made.before, consts)
-        starts = []
-        for k in made.live:
-            t = self.t.get(k - fixed)
-            starts.append(zeros(self.body.inputs[k].spec) if t is None else t)
-        starts += [zeros(self.body.inputs[k].spec) for k in made.consts]
+        consts, starts = [*self.inputs[: self.fixed], *self.hoisted()], self.starts()
         rows = [*[self.inputs[k] for k in made.read], *kept, *[self.t[k] for k in made.ys]]
         found = lookup("scan")(
             *[*count, *consts, *starts, *rows],
@@ -193,10 +202,58 @@ class _Loop:
             stacked=len(rows),
             **more,
         )
+        return self.placed(found)
+
+    def replayed(self, count: list[Any], more: dict[str, Any]) -> list[Any]:
+        """The same, with room for a few states only."""
+        made = self.made
+        if not made.live and not made.ys:
+            return [None] * len(self.args)
+        hoisted, starts = self.hoisted(), self.starts()
+        found = lookup("replay")(
+            *[*count, *self.inputs, *hoisted, *starts, *[self.t[k] for k in made.ys]],
+            step=Body(
+                *self.body.outputs[: self.carried], inputs=self.body.inputs, name=self.body.name
+            ),
+            back=made.back,
+            carried=self.carried,
+            stacked=self.stacked,
+            more=len(hoisted),
+            pulled=len(starts),
+            read=tuple([k - self.fixed - self.carried for k in made.read]),
+            kept=made.states,
+            slots=self.slots,
+            **more,
+        )
+        return self.placed(found)
+
+    def hoisted(self) -> list[Any]:
+        """What the way back takes beside the consts, computed from them."""
+        before = self.made.before
+        return [] if before is None else written_again(before, self.inputs[: self.fixed])
+
+    def starts(self) -> list[Any]:
+        """The cotangents that are carried, and sums, before the first step backwards."""
+        found = []
+        for k in self.made.live:
+            t = self.t.get(k - self.fixed)
+            found.append(zeros(self.body.inputs[k].spec) if t is None else t)
+        return [*found, *[zeros(self.body.inputs[k].spec) for k in self.made.consts]]
+
+    def placed(self, found: Sequence[Any]) -> list[Any]:
+        """What the way back gave, operand by operand."""
+        made = self.made
         bars: list[Any] = [None] * len(self.args)
         for k, bar in zip((*made.live, *made.consts, *made.stacks), found, strict=True):
             bars[k] = bar
         return bars
+
+
+def _room(params: Mapping[str, Any]) -> int | None:
+    """For how many states there is room; None if for all."""
+    slots: int | None = params.get("slots")
+    length = params["length"]
+    return None if slots is None or (isinstance(length, int) and length <= slots) else slots
 
 
 def pull_choice(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], sweep: Any) -> list[Any]:

@@ -5,12 +5,12 @@ writes.  What is carried goes from one place to another and back, without being 
 writes what it has read, it stays in one place; a few numbers stay in registers.
 
     Scan, While, Choice     how each is run
-    nested                  the one for a step of a plan
+    Carried                 where what is carried lies, from step to step
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...core.body import Body
@@ -35,12 +35,12 @@ class Loop:
     Parameters
     ----------
     root : Program
-    step : Item
-        Of the plan.
+    params : mapping
+        Of the line: body, and how many of its inputs are carried and are rows.
     """
 
-    def __init__(self, root: Program, step: Item) -> None:
-        self.root, self.params = root, step.node.params
+    def __init__(self, root: Program, params: Mapping[str, Any]) -> None:
+        self.root, self.params = root, params
         body: Body = self.params["body"]
         self.carried = self.params["carried"]
         self.stacked = self.params.get("stacked", 0)
@@ -72,7 +72,7 @@ class Loop:
         return self.memory.get("work", "null")
 
 
-class _Carry:
+class Carried:
     """Where what is carried lies, from step to step."""
 
     def __init__(
@@ -153,6 +153,9 @@ class _Carry:
 class Scan(Loop):
     """A loop whose length is known before it begins."""
 
+    def __init__(self, root: Program, step: Item) -> None:
+        super().__init__(root, step.node.params)
+
     def run(
         self, routine: Routine, section: Section, operands: Sequence[Array], parts: Sequence[Item]
     ) -> None:
@@ -169,20 +172,20 @@ class Scan(Loop):
         results = [routine.result(p).pointer for p in parts]
         consts = [x.pointer for x in first[: self.fixed]]
         odd = section.value(f"trunc i64 {count} to i1")
-        carry = _Carry(
+        carry = Carried(
             *(self, routine, section, [x.pointer for x in first[self.fixed :]]),
             *(results[: self.carried], odd),
         )
-        rows = [(x.pointer, _row(routine, x.shape, x.dtype)) for x in xs]
+        rows = [(x.pointer, row(routine, x.shape, x.dtype)) for x in xs]
         gives = [
-            (p, _row(routine, part.shape, part.dtype))
+            (p, row(routine, part.shape, part.dtype))
             for p, part in zip(results[self.carried :], parts[self.carried :], strict=True)
         ]
         last = section.value(f"sub i64 {count}, 1")
         with section.loop("0", count) as (inner, i):
             k = inner.value(f"sub i64 {last}, {i}") if params["reverse"] else i
-            x_here = [_moved(inner, p, k, n) for p, n in rows]
-            y_here = [_moved(inner, p, k, n) for p, n in gives]
+            x_here = [moved(inner, p, k, n) for p, n in rows]
+            y_here = [moved(inner, p, k, n) for p, n in gives]
             read, written = carry.read(inner), carry.written(inner)
             self.body.call(
                 routine, inner, [*consts, *read, *x_here], [*written, *y_here], self.work()
@@ -211,7 +214,7 @@ class While(Loop):
     """A loop that ends when its condition does not hold."""
 
     def __init__(self, root: Program, step: Item) -> None:
-        super().__init__(root, step)
+        super().__init__(root, step.node.params)
         self.condition = root.body(self.params["condition"])
 
     def place(self, total: Length) -> Length:
@@ -231,7 +234,7 @@ class While(Loop):
         results = [routine.result(p).pointer for p in parts[: self.carried + 1]]
         out = results[: self.carried]
         init = [x.pointer for x in operands[self.fixed :]]
-        carry = _Carry(self, routine, section, init, out, "true")
+        carry = Carried(self, routine, section, init, out, "true")
         steps = routine.function.slot("i64")
         section.write(f"store i64 0, ptr {steps}")
         flag = routine.function.slot("i8")
@@ -274,7 +277,7 @@ class _Stacks:
 
     def __init__(self, routine: Routine, section: Section, parts: Sequence[Item]) -> None:
         self.routine, self.parts = routine, parts
-        self.sizes = [_row(routine, p.shape, p.dtype) for p in parts]
+        self.sizes = [row(routine, p.shape, p.dtype) for p in parts]
         self.slots = [routine.late_slot() for _ in parts]
         self.room = routine.function.slot("i64")
         section.write(f"store i64 0, ptr {self.room}")
@@ -305,7 +308,7 @@ class _Stacks:
             more.write(f"store i64 {wanted}, ptr {self.room}")
         found = []
         for slot, size in zip(self.slots, self.sizes, strict=True):
-            found.append(_moved(section, section.value(f"load ptr, ptr {slot}"), count, size))
+            found.append(moved(section, section.value(f"load ptr, ptr {slot}"), count, size))
         return found
 
     def settle(self, section: Section) -> None:
@@ -378,25 +381,17 @@ class Choice:
         return value
 
 
-_KINDS: dict[str, Any] = {"scan": Scan, "while": While, "cond": Choice, "switch": Choice}
-
-
-def nested(root: Program, step: Item) -> Any:
-    """A loop or a choice of a plan, its bodies written."""
-    return _KINDS[step.node.op.name](root, step)
-
-
 def _known_bytes(item: Item) -> int:
     size = bytes_of(item)
     return size if type(size) is int else ON_STACK
 
 
-def _row(routine: Routine, shape: Sequence[Length], dtype: Any) -> str:
+def row(routine: Routine, shape: Sequence[Length], dtype: Any) -> str:
     """The bytes of one row."""
     return routine.number(size_of(shape[1:]) * dtype.itemsize)
 
 
-def _moved(section: Section, pointer: str, k: str, size: str) -> str:
+def moved(section: Section, pointer: str, k: str, size: str) -> str:
     """An address so many rows further on."""
     skipped = section.value(f"mul i64 {k}, {size}")
     return section.value(f"getelementptr i8, ptr {pointer}, i64 {skipped}")

@@ -253,12 +253,12 @@ def _reads_as_it_writes(plan: Plan, stage: Walk | Item, given: Item, result: Ite
                     return False
         return not isinstance(result.rule, Gather)
     rule: Any = stage.rule
-    here = 0 if stage.node.op.name == "setitem" else len(stage.operands) - 1
-    if stage.operands[here] is not given or result.operands != (stage,):
+    place = 0 if stage.node.op.name == "setitem" else len(stage.operands) - 1
+    if stage.operands[place] is not given or result.operands != (stage,):
         return False
-    if any(given in _owners(x) for k, x in enumerate(stage.operands) if k != here):
+    if any(given in _owners(x) for k, x in enumerate(stage.operands) if k != place):
         return False
-    return here == 0 or bool(rule.options)
+    return place == 0 or bool(rule.options)
 
 
 def _owners(x: Item) -> set[Item]:

@@ -20,8 +20,9 @@ from ...core.dims import OPEN, Length, names_in
 from ...core.graph import Graph
 from ...core.late import Late
 from ...core.spec import Spec
-from . import control, engine
+from . import engine
 from .assembly import Function, Module, Section
+from .control import Choice, Scan, While
 from .entry import entry_text
 from .islands import Islands
 from .items import Item
@@ -33,6 +34,7 @@ from .nested import Nested
 from .nests import named
 from .plan import Plan
 from .port import Port
+from .replay import Replay
 from .returned import is_single, nesting_of
 from .routine import Routine
 from .runtime.library import symbols
@@ -44,6 +46,8 @@ else:
     summaries = Late(f"{__package__}.summary")
 
 _LONG = 400  # lines of a kernel
+_LOOPS: dict[str, Any] = {"scan": Scan, "while": While, "replay": Replay}
+_CHOICES: dict[str, Any] = {"cond": Choice, "switch": Choice}
 
 
 class Program(Routine):
@@ -273,4 +277,4 @@ class Program(Routine):
 
     def nested(self, step: Item) -> Any:
         """A loop or a choice, its bodies written."""
-        return control.nested(self, step)
+        return (_LOOPS | _CHOICES)[step.node.op.name](self, step)

@@ -212,13 +212,16 @@ class Routine:
 
     def ask(self, section: Section, item: Item) -> None:
         """Memory for something whose size is known only now."""
+        self._pointers[item] = self.asked_now(section, self.number(bytes_of(item)))
+
+    def asked_now(self, section: Section, size: str) -> str:
+        """So many bytes, an i64 computed by now, until the end."""
         alloc = self.runtime("wengert_alloc", "ptr", ["i64"])
         slot = self.late_slot()
-        size = section.value(f"or i64 {self.number(bytes_of(item))}, 1")
-        pointer = section.value(f"call ptr {alloc}(i64 {size})")
+        pointer = section.value(f"call ptr {alloc}(i64 {section.value(f'or i64 {size}, 1')})")
         section.write(f"store ptr {pointer}, ptr {slot}")
         self.leave_without(section, pointer)
-        self._pointers[item] = pointer
+        return pointer
 
     def leave_without(self, section: Section, pointer: str) -> None:
         """End if there was no memory."""

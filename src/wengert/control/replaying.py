@@ -1,0 +1,170 @@
+"""Replaying: a loop backwards with room for a few states only, the others being computed again.
+
+    replay    args: [count] consts, carry, xs, more consts, cotangents, rows of cotangents
+
+`step` is the loop's body without its ys, `back` the second half of its pullback, in terms of the
+carry before the step.  Which states are kept, and when, is the schedule's (schedule.py).  Its own
+derivatives are those of the two loops that it stands for, which keep everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..autodiff.batch import over_rows
+from ..autodiff.forward import pushforward
+from ..autodiff.reverse import gathered, pullback
+from ..autodiff.tape import fresh, tape_between
+from ..core.body import Body
+from ..core.handle import Handle, wrap
+from ..core.node import Node, constant
+from ..core.op import lookup, register
+from ..core.spec import Spec
+from .operations import Control
+from .schedule import reversal
+
+Run = Callable[[Sequence[Any]], list[Any]]
+
+
+class Parts:
+    """The operands of a line by what they are.
+
+    Attributes
+    ----------
+    count : sequence
+        The number of steps, if it is an operand.
+    consts, carry, xs : sequence
+        Of the loop.
+    more : sequence
+        What the way back takes beside the consts.
+    starts : sequence
+        The cotangents that are carried, and the sums.
+    rows : sequence
+        The cotangents of the ys.
+    """
+
+    def __init__(self, args: Sequence[Any], params: Mapping[str, Any]) -> None:
+        step: Body = params["step"]
+        carried, stacked = params["carried"], params["stacked"]
+        lengths = [
+            int(params["counted"]),
+            len(step.inputs) - carried - stacked,
+            carried,
+            stacked,
+            params["more"],
+            params["pulled"],
+        ]
+        found = []
+        start = 0
+        for n in lengths:
+            found.append(args[start : start + n])
+            start += n
+        self.count, self.consts, self.carry, self.xs, self.more, self.starts = found
+        self.rows = args[start:]
+
+
+class Replay(Control):
+    """A loop backwards, with room for a few states."""
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
+        """What the way back carries, and for each stacked cotangent its spec."""
+        outs = [n.spec for n in params["back"].outputs]
+        pulled, length = params["pulled"], params["length"]
+        return (*outs[:pulled], *[Spec((length, *s.shape), s.dtype) for s in outs[pulled:]])
+
+    def run_by(self, compile: Any, *values: Any, **params: Any) -> tuple[Any, ...]:
+        """Forwards and backwards, as the schedule says."""
+        parts = Parts(values, params)
+        step, back = compile(params["step"]), compile(params["back"])
+        pulled, length = params["pulled"], params["length"]
+        count = max(int(parts.count[0]), 0) if params["counted"] else length
+        outs = [n.spec for n in params["back"].outputs]
+        stacks = [np.empty((count, *s.shape), s.dtype) for s in outs[pulled:]]
+        states: list[list[Any]] = [list(parts.carry)]
+        carried = list(parts.starts)
+        consts = [*parts.consts, *parts.more]
+        for action in reversal(count, params["slots"]):
+            del states[action.slot + 1 :]
+            state = states[action.slot]
+            for k in range(action.begin, action.begin + action.steps):
+                at = count - 1 - k if params["reverse"] else k
+                state = step([*parts.consts, *state, *[x[at] for x in parts.xs]])
+            if not action.backwards:
+                states.append(state)
+                continue
+            k = action.begin + action.steps
+            at = count - 1 - k if params["reverse"] else k
+            given = [
+                *[parts.xs[i][at] for i in params["read"]],
+                *[state[i] for i in params["kept"]],
+            ]
+            found = back([*consts, *carried, *given, *[t[at] for t in parts.rows]])
+            carried = found[:pulled]
+            for stack, value in zip(stacks, found[pulled:], strict=True):
+                stack[at] = value
+        return (*carried, *stacks)
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Any) -> Any:
+        """Of the two loops that it stands for."""
+        variables = [fresh(x.node if isinstance(x, Handle) else x) for x in inputs]
+        outs = expanded([wrap(v) for v in variables], node.params)
+        seeds = gathered((_node(outs[k]), x) for k, x in t.items())
+        tape = tape_between(seeds, set(variables), ends=True)
+        return pullback(seeds, variables, sweep.recorded, tape)
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Any) -> Any:
+        """Of the two loops that it stands for."""
+        variables = [fresh(x.node if isinstance(x, Handle) else x) for x in inputs]
+        outs = [_node(x) for x in expanded([wrap(v) for v in variables], node.params)]
+        known = {v: d for v, d in zip(variables, dots, strict=True) if d is not None}
+        live = [n for n in outs if type(n) is Node]
+        tape = tape_between(live, set(known), ends=True)
+        found = iter(pushforward(live, known, sweep.recorded, tape))
+        return [next(found) if type(n) is Node else None for n in outs]
+
+    def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+        """The two loops that it stands for, for all rows."""
+        columns = [x for x, f in zip(args, batched, strict=True) if f]
+
+        def row(*handles: Any) -> list[Any]:
+            rest = iter(handles)
+            return list(
+                expanded(
+                    [next(rest) if f else x for x, f in zip(args, batched, strict=True)], params
+                )
+            )
+
+        pairs = over_rows(row, columns, size, "replay")
+        spread: Any = lookup("broadcast_to")
+        return tuple([x if f else spread(x, shape=(size, *x.shape)) for x, f in pairs])
+
+
+def _node(x: Any) -> Node:
+    return x.node if isinstance(x, Handle) else constant(x)
+
+
+def expanded(args: Sequence[Any], params: Mapping[str, Any]) -> Sequence[Any]:
+    """The loop forwards, keeping what the way back needs, and the loop backwards."""
+    parts = Parts(args, params)
+    step, carried, stacked = params["step"], params["carried"], params["stacked"]
+    first = len(parts.consts)
+    same = {k: params[k] for k in ("length", "counted")}
+    kept = [step.inputs[first + k] for k in params["kept"]]
+    forward = Body(*step.outputs, *kept, inputs=step.inputs, name=step.name)
+    states = lookup("scan")(
+        *[*parts.count, *parts.consts, *parts.carry, *parts.xs],
+        body=forward, carried=carried, stacked=stacked, reverse=params["reverse"], **same,
+    )[carried:]  # fmt: skip
+    rows = [*[parts.xs[k] for k in params["read"]], *states, *parts.rows]
+    found: Sequence[Any] = lookup("scan")(
+        *[*parts.count, *parts.consts, *parts.more, *parts.starts, *rows],
+        body=params["back"], carried=params["pulled"], stacked=len(rows),
+        reverse=not params["reverse"], **same,
+    )  # fmt: skip
+    return found
+
+
+replay = register(Replay("replay", "A loop backwards, with room for a few states."))
