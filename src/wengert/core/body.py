@@ -34,8 +34,8 @@ Values = Sequence[Any]
 class Body(Graph):
     """A closed list: inputs, constants, and what is computed from them.
 
-    Equal to another if inputs, lines and outputs are the same; names, the user's lines, scopes and
-    levels do not count.
+    Equal to another if inputs, lines and outputs are the same, operands of commutative operations
+    in either order; names, the user's lines, scopes and levels do not count.
     """
 
     @functools.cached_property
@@ -54,6 +54,8 @@ class Body(Graph):
                     rows[-1] = (SIZE, frozen(node.params))
                 continue
             operands = [place[a] for a in node.inputs]
+            if node.op.commutative:
+                operands.sort()
             stopped = is_stopped(node)
             rows.append((node.op, frozen(node.params), node.spec, stopped, *operands))
         return (*rows, tuple([place[n] for n in self.outputs]))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ..core.graph import Graph
 from ..core.node import Node
 from ..core.places import short
+from .bodies import Inside
 from .walk import Applied
 
 
@@ -30,6 +31,8 @@ class Step:
     applied : tuple of Applied
         ``(rule, line, replacement)``, in order. The line is one of `before`, or one that an earlier
         rule wrote.
+    inside : tuple of Inside
+        ``(name, history)`` of the bodies of loops and choices, where that is what was simplified.
     """
 
     name: str
@@ -37,6 +40,7 @@ class Step:
     before: Graph
     after: Graph
     applied: tuple[Applied, ...]
+    inside: tuple[Inside, ...] = ()
 
     @property
     def counts(self) -> Counter[str]:
@@ -48,7 +52,11 @@ class Step:
             f"{self.name}: {len(self.before)} lines -> {len(self.after)}, "
             f"{self.seconds * 1e3:.1f} ms"
         )
-        return "\n".join([head, *(f"    {n} x {rule}" for rule, n in self.counts.most_common())])
+        lines = [head, *(f"    {n} x {rule}" for rule, n in self.counts.most_common())]
+        for body in self.inside:
+            told = str(body.history).replace("\n", "\n        ")
+            lines += [f"    in {body.name}:", f"        {told}"]
+        return "\n".join(lines)
 
 
 class History:
@@ -79,7 +87,13 @@ class History:
 
     def applications(self) -> str:
         """Every application of a rule on a line of its own, with the user's line."""
-        return "\n".join(_spelled(a) for step in self.steps for a in step.applied)
+        lines: list[str] = []
+        for step in self.steps:
+            for body in step.inside:
+                told = body.history.applications()
+                lines += [f"in {body.name}:", *(f"    {line}" for line in told.splitlines())]
+            lines += map(_spelled, step.applied)
+        return "\n".join(lines)
 
 
 def _spelled(applied: Applied) -> str:

@@ -7,11 +7,13 @@
     matrices    what is known of matrices is used; less is multiplied (contractions.py)
     stabilise   no overflow, no lost digits
     shapes      broadcasts, transposes and reshapes merged and moved
+    loops       loops do no more than they have to, and those that do the same become one
     prune       lines that nothing needs are dropped
 
 A pass is a function of a graph that returns a graph, or a list of rules.  Those of the library that
 look at one line at a time share one walk, in which they are at their fixed point together; users'
-passes run by themselves, where they stand; and all is repeated until nothing changes.
+passes run by themselves, where they stand; and all is repeated until nothing changes.  The bodies
+of loops and choices are lists too: before each round they are simplified by the same passes.
 """
 
 from __future__ import annotations
@@ -26,10 +28,22 @@ from ..core.graph import AnyGraph
 from ..core.handle import Handle
 from ..core.node import Node
 from ..errors import ArgumentError, RegistryError, at, user_line
-from . import algebra, contractions, derivatives, exponentials, fold, matrices, shapes, stabilise
+from . import (
+    algebra,
+    contractions,
+    derivatives,
+    exponentials,
+    fold,
+    loops,
+    matrices,
+    shapes,
+    stabilise,
+)
+from .bodies import Bodies
 from .check import check
 from .history import History, Step
 from .index import Index
+from .loop import bodies_of
 from .rule import AnyRule, LineRule, Rule
 from .walk import Applied, Walk
 
@@ -55,6 +69,9 @@ class Pass:
     settles : bool
         Whether running it once more on what it returned, or on what came of a walk over that, would
         change nothing.
+    enters : bool
+        Whether it runs on the bodies of loops and choices too. Those of rules do; functions of a
+        graph by default do not.
 
     Attributes
     ----------
@@ -71,9 +88,11 @@ class Pass:
         function: Function | None = None,
         joins: bool = False,
         settles: bool = False,
+        enters: bool = False,
     ) -> None:
         self.name, self.rules, self.merges, self.joins = name, tuple(rules), merges, joins
         self.function, self.settles = function, settles or function is None
+        self.enters = enters or function is None
         self._index: Index | None = None
 
     def __repr__(self) -> str:
@@ -82,17 +101,30 @@ class Pass:
     def run(self, graph: AnyGraph) -> tuple[AnyGraph, tuple[Applied, ...]]:
         """The graph after this pass, and the rules that were applied."""
         if self.function is not None:
-            return self.function(graph), ()
+            return self.done(self.function(graph))
         if self._index is None:
             self._index = Index(self.rules)
         walk = Walk(graph, self._index, self.merges)
         return walk.run(graph), tuple(walk.applied)
+
+    def done(self, made: Any) -> tuple[Any, tuple[Applied, ...]]:
+        """What a function returned, as `run` does."""
+        return made, ()
 
     def __call__(self, graph: AnyGraph) -> AnyGraph:
         """The graph after this pass; the one given is not changed."""
         made = self.run(graph)[0]
         check(self.name, graph, made, True, set())
         return made
+
+
+class _Told(Pass):
+    """A pass whose function says what it did."""
+
+    def done(self, made: Any) -> tuple[Any, tuple[Applied, ...]]:
+        """The graph, and what was done."""
+        graph, applied = made
+        return graph, tuple(applied)
 
 
 def _joined(passes: Sequence[Pass]) -> Pass:
@@ -228,6 +260,7 @@ class Passes:
         twice = {n for n in names if names.count(n) > 1}
         if twice:
             raise ArgumentError(f"the pass {min(twice)!r} comes twice{at(user_line())}.")
+        self._bodies: Bodies | None = None
 
     def __repr__(self) -> str:
         return f"<passes {', '.join(self.names)}>"
@@ -300,6 +333,7 @@ class Passes:
         trusted: set[Node] = set(graph.nodes)
         walks = sum(p.function is None for p in steps)
         for _ in range(self.rounds):
+            graph = self._within(graph, verify, trusted, history)
             again = False
             for p in steps:
                 start = time.perf_counter()
@@ -315,6 +349,26 @@ class Passes:
             if not again:
                 break
         return graph
+
+    def _within(
+        self, graph: AnyGraph, verify: bool, trusted: set[Node], history: History | None
+    ) -> AnyGraph:
+        """The graph with simplified bodies of loops and choices."""
+        if not any(map(bodies_of, graph.nodes)):
+            return graph
+        if self._bodies is None:
+            own = [p for p in self._passes if p.enters]
+            inner = self if len(own) == len(self._passes) else None
+            inner = inner or Passes(own, joined=self.joined, rounds=self.rounds)
+            self._bodies = Bodies(lambda body, found: inner(body, history=found))
+        start = time.perf_counter()
+        after, inside = self._bodies.of(graph, None if history is None else History)
+        if after is not graph:
+            check("bodies", graph, after, verify, trusted)
+            if history is not None:
+                seconds = time.perf_counter() - start
+                history.steps.append(Step("bodies", seconds, graph, after, (), inside))
+        return after
 
 
 def _run(p: Pass, graph: AnyGraph) -> tuple[AnyGraph, tuple[Applied, ...]]:
@@ -333,7 +387,8 @@ _LIBRARY = (
     Pass("matrices", [*matrices.RULES, *contractions.RULES], joins=True),
     Pass("stabilise", [*stabilise.RULES, *exponentials.RULES], joins=True),
     Pass("shapes", shapes.RULES, joins=True),
-    Pass("prune", function=_pruned, settles=True),
+    _Told("loops", function=loops.rewritten, enters=True),
+    Pass("prune", function=_pruned, settles=True, enters=True),
 )
 _REGISTRY.update({p.name: p for p in _LIBRARY})
 

@@ -120,7 +120,7 @@ class Walk:
         if found is None:
             is_full = node.op is self._full
             word = "full" if is_full else "number"
-            value = node.params["value"] if is_full else _uniform(node.value)
+            value = node.params["value"] if is_full else same_everywhere(node.value)
             key = None
             if value is not None and not isinstance(value, complex | np.complexfloating):
                 key = number_key(value)
@@ -346,7 +346,7 @@ def _moved(node: Node, args: tuple[Node, ...]) -> Node:
     return with_args(node, args)
 
 
-def _uniform(value: Any) -> Any:
+def same_everywhere(value: Any) -> Any:
     """The number that a constant has everywhere, or None."""
     if isinstance(value, bool | int | float | complex):
         return value

@@ -1,0 +1,92 @@
+"""Loops: what is done with loops and choices as a whole, when a graph is simplified.
+
+    written out   loops of at most one step, choices that are known (written_out.py)
+    trimmed       what nobody needs is not carried, stacked or taken along (trimming.py)
+    hoisted       what is the same in every step is computed before the loop
+    in step       loops that do the same work become one (in_step.py)
+
+Their bodies are lists like any other, and simplified by the same passes (bodies.py).
+"""
+
+from __future__ import annotations
+
+from ..control.closing import hoisted
+from ..core.body import Body
+from ..core.graph import AnyGraph
+from ..core.node import Node
+from ..core.tracing import placeholder
+from .in_step import joined
+from .loop import CHOICES, LOOPS, Loop, Rewiring, inlined, like, parts_of
+from .trimming import Need, narrowed, trimmed, used
+from .walk import Applied
+from .written_out import written_out
+
+
+def rewritten(graph: AnyGraph) -> tuple[AnyGraph, tuple[Applied, ...]]:
+    """A graph whose loops do no more than they have to, and what was done."""
+    names = (*LOOPS, *CHOICES)
+    if not any(n.op.name in names for n in graph.nodes):
+        return graph, ()
+    graph, applied = _each(graph)
+    graph, more = joined(graph)
+    return graph, (*applied, *more)
+
+
+def _each(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
+    """Each loop and choice by itself."""
+    needs = used(graph)
+    new, applied = Rewiring(), []
+    for node in graph.nodes:
+        if node not in needs:
+            new.follow(node)
+            continue
+        done, parts = _one(node, tuple(new.now(node.inputs)), needs[node])
+        if not done:
+            new.follow(node)
+            continue
+        new.replace(node, parts)
+        made = next((x.args[0] for x in parts.values() if x.op.name == "part"), None)
+        made = made if isinstance(made, Node) else next(iter(parts.values()), node)
+        applied += [Applied(word, node, made) for word in done]
+    return (new.graph(graph), applied) if applied else (graph, [])
+
+
+def _one(node: Node, operands: tuple[Node, ...], need: Need) -> tuple[list[str], dict[int, Node]]:
+    """What is done with one line, in words, and its results then."""
+    parts = written_out(node, operands, need)
+    if parts is not None:
+        return ["written out"], parts
+    is_loop = node.op.name in LOOPS
+    found = (trimmed if is_loop else narrowed)(node, operands, need)
+    done: list[str] = []
+    if found is not None:
+        done, parts = list(found.done), found.results
+        node, operands = found.line, found.line.inputs
+    if is_loop and (moved := _hoisted(node, operands)) is not None:
+        done.append("hoisted")
+        if parts is None:
+            return done, parts_of(moved, need.results)
+        for k, x in parts.items():
+            if x.op.name == "part" and x.args[0] is node:
+                parts[k] = parts_of(moved, [x.params["index"]])[x.params["index"]]
+    return done, parts or {}
+
+
+def _hoisted(node: Node, operands: tuple[Node, ...]) -> Node | None:
+    """The loop without what is the same in every step; None if there is nothing of the kind."""
+    first = Loop(node)
+    body, before = hoisted(first.body, first.fixed)
+    if before is None:
+        return None
+    loop = Loop(like(node, operands, node.params))
+    count = len(loop.count)
+    given = operands[count:]
+    consts, carry = given[: loop.fixed], given[loop.fixed : loop.fixed + loop.carried]
+    ready = inlined(before, consts, type(node) is Node)
+    condition = loop.condition
+    if condition is not None:
+        places = [placeholder(n.spec, n.name, type(n) is Node) for n in before.outputs]
+        inner = condition.inputs
+        inputs = [*inner[: loop.fixed], *places, *inner[loop.fixed :]]
+        condition = Body(*condition.outputs, inputs=inputs, name=condition.name)
+    return loop.line(body, condition, [*consts, *ready], carry, given[loop.fixed + loop.carried :])
