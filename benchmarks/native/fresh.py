@@ -6,6 +6,8 @@ compiled is there.
 
     timed     time the first call and a second one, in this process
     process   run ``once`` of a module in a fresh process
+    repeated  so for several contestants in turn, with nothing kept on disk
+    agreed    contestants whose numbers agree, by name; for the others the reason
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter, process_time
@@ -22,7 +25,8 @@ import numpy as np
 
 from . import libraries
 from .case import Call
-from .measure import arrays
+from .environment import environment
+from .measure import arrays, deviation, middle
 
 LIMIT = 100  # seconds for one process
 
@@ -34,7 +38,7 @@ def started(library: str) -> None:
     elif library.startswith("torch"):
         libraries.torch().zeros(1)
     else:
-        __import__({"wengert": "wengert"}.get(library, library.lower()))
+        __import__(library.partition(",")[0].lower())
 
 
 def timed(make: Callable[[], Call], library: str) -> dict[str, Any]:
@@ -74,3 +78,36 @@ def process(
         missing = error.startswith("ModuleNotFoundError")
         return {"skipped" if missing else "failed": error}
     return dict(json.loads(lines[-1]))
+
+
+def repeated(
+    script: str, module: str, what: str, names: Sequence[str], threads: int, repetitions: int
+) -> dict[str, list[Any]]:
+    """Run ``once(what, name)`` of a module for all names in turn, each in a fresh process."""
+    samples: dict[str, list[Any]] = {name: [] for name in names}
+    for _ in range(repetitions):
+        for name, group in samples.items():
+            with tempfile.TemporaryDirectory() as folder:
+                variables = environment(threads, fresh=folder, keep=False)
+                group.append(process(script, [module, what, name], variables))
+    return samples
+
+
+def agreed(
+    samples: Mapping[str, Sequence[Any]], within: float, of: Callable[[Sequence[Any]], Any]
+) -> dict[str, Any]:
+    """What `of` makes of the samples of each contestant, or why there is nothing."""
+    numbers = {
+        name: [[np.array(a) for a in s["numbers"]] for s in group if "numbers" in s]
+        for name, group in samples.items()
+    }
+    right = middle(every) if (every := [n for group in numbers.values() for n in group]) else []
+    contestants: dict[str, Any] = {}
+    for name, group in samples.items():
+        bad = [s for s in group if "numbers" not in s]
+        off = max([deviation(n, right) for n in numbers[name]], default=0.0)
+        if bad:
+            contestants[name] = bad[0]
+        else:
+            contestants[name] = {"wrong": off} if off > within else of(group)
+    return contestants

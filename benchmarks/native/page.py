@@ -69,6 +69,8 @@ def workload(section: dict[str, Any]) -> list[str]:
             if cell and rate:
                 cell += f", {rate / seconds / 1e9:.3g} GB/s"
                 cell += f", {case['contestants'][name]['faults']:.0f} faults"
+            if cell and "megabytes" in case["contestants"][name]:
+                cell += f", {case['contestants'][name]['megabytes']:.1f} MB"
             cells.append(cell)
         ratios = [
             over(measured, of, section.get("peers"))
