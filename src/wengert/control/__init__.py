@@ -8,7 +8,8 @@ stepping.py     what loops are given, checked; steps as Python runs them
 closing.py      a function as a body, and what it takes from outside
 operations.py   the operations: scan, while, cond, switch
 replaying.py    a loop backwards with room for a few states; schedule.py which to keep
-reverse.py      their pullbacks: a loop backwards (residuals.py: what the forward loop keeps for it;
+reverse.py      their pullbacks: a loop backwards (residuals.py: what the forward loop keeps
+                for it, by the cheapest of cuts.py;
                 inplace.py: cotangents that touch few elements)
 dependence.py   what moves in a loop when some of its operands do
 forward.py      their tangents: the same loop with tangents beside the carry

@@ -12,27 +12,18 @@ arithmetic this is the carry alone; of a step with a matrix product and tanh, wh
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from ..core.apply import PART
 from ..core.dims import is_open, valued
-from ..core.late import Late
 from ..core.node import CONSTANT, Leaf, Node
 from ..core.rebuild import rebuilt
 from ..core.spec import Spec
 from ..core.tracing import SIZE, placeholder
-
-if TYPE_CHECKING:
-    from scipy import sparse
-    from scipy.sparse import csgraph
-else:
-    sparse, csgraph = Late("scipy.sparse"), Late("scipy.sparse.csgraph")
+from .cuts import UNLIMITED, reached
 
 _TYPICAL = 64  # a length with a name, where one has to be guessed
 _MOST = 1 << 20  # a cost
-_NEVER = 1 << 28
 # Elementwise operations that cost no more than reading their result.
 _CHEAP = frozenset(
     "add subtract multiply negative positive divide true_divide square absolute sign where maximum "
@@ -123,35 +114,18 @@ def _cheapest(lines: Sequence[Node], border: set[Node], carry: set[Node]) -> lis
     for node, k in place.items():
         edges.append((2 * k, 2 * k + 1, _cost(node.spec)))
         if node in carry or (not isinstance(node.op, Leaf) and _is_dear(node)):
-            edges.append((source, 2 * k, _NEVER))
-        edges += [(2 * place[a] + 1, 2 * k, _NEVER) for a in node.inputs if a in place]
+            edges.append((source, 2 * k, UNLIMITED))
+        edges += [(2 * place[a] + 1, 2 * k, UNLIMITED) for a in node.inputs if a in place]
         if node in border:
-            edges.append((2 * k + 1, sink, _NEVER))
-    reached = _reached(edges, source, sink)
-    return [n for n, k in place.items() if 2 * k in reached and 2 * k + 1 not in reached]
-
-
-def _reached(edges: list[tuple[int, int, int]], source: int, sink: int) -> set[int]:
-    """What is on the side of the source when the flow to the sink is at its maximum."""
-    if not any(a == source for a, _, _ in edges) or not any(b == sink for _, b, _ in edges):
-        return set()
-    best: dict[tuple[int, int], int] = {}
-    for a, b, cost in edges:
-        best[a, b] = min(_NEVER, best.get((a, b), 0) + cost)
-    rows, columns = np.array(list(best)).T
-    capacity = sparse.csr_array(
-        (np.array(list(best.values()), np.int32), (rows, columns)), shape=(sink + 1, sink + 1)
-    )
-    flow = csgraph.maximum_flow(sparse.csr_matrix(capacity), source, sink).flow
-    left = sparse.csr_matrix(capacity) - flow
-    left.eliminate_zeros()
-    return {int(k) for k in csgraph.breadth_first_order(left, source, return_predecessors=False)}
+            edges.append((2 * k + 1, sink, UNLIMITED))
+    near = reached(edges, source, sink)
+    return [n for n, k in place.items() if 2 * k in near and 2 * k + 1 not in near]
 
 
 def _cost(spec: Any) -> int:
     """What it costs to keep a value: its bytes, and something for keeping anything."""
     if type(spec) is not Spec or _is_open(spec):
-        return _NEVER
+        return UNLIMITED
     size = 1
     for n in spec.shape:
         size *= max(int(valued(n, _Typical())), 1)
