@@ -7,6 +7,7 @@ choices.py      cond, switch
 stepping.py     what loops are given, checked; steps as Python runs them
 closing.py      a function as a body, and what it takes from outside
 operations.py   the operations: scan, while, cond, switch
+room.py         how much memory the way back may take, as users say it
 replaying.py    a loop backwards with room for a few states; schedule.py which to keep
 reverse.py      their pullbacks: a loop backwards (residuals.py: what the forward loop keeps
                 for it, by the cheapest of cuts.py;

@@ -27,6 +27,7 @@ from ..core.op import lookup
 from ..errors import ArgumentError, DtypeError, StructureError, at, user_line
 from .closing import Closed, closed
 from .operations import scan_op
+from .room import slots_of
 from .stepping import Carry, Columns, Rows, is_written_down, strong
 
 
@@ -37,6 +38,7 @@ def scan(
     length: Any = None,
     reverse: bool = False,
     unroll: int = 1,
+    memory: int | str | None = None,
 ) -> tuple[Any, Any]:
     """Carry a value along an array, and collect what each step gives.
 
@@ -67,6 +69,11 @@ def scan(
     unroll : int, default 1
         A hint, taken so that programs written for other libraries run: results are the same
         whatever it is, and compiled loops are unrolled by what they do.
+    memory : int or str, optional
+        How many states the way back of a derivative may keep, or bytes (``"64 MiB"``); by default
+        all that it needs. Where there is room for fewer than there are steps, the others are
+        computed again, as few times as can be (binomial checkpointing). It is kept to in graphs,
+        by first derivatives in reverse mode.
 
     Returns
     -------
@@ -83,7 +90,7 @@ def scan(
     ShapeError, DtypeError
         The carry, or what is collected, changes from step to step; `xs` differ in length.
     ArgumentError
-        A negative length, an `unroll` below 1.
+        A negative length, an `unroll` below 1, `memory` without room for one state.
     TraceError
         While a graph is built, `f` writes to something from outside, prints, draws random numbers
         or calls ``backward()``.
@@ -111,11 +118,11 @@ def scan(
     _check_unroll(unroll)
     carry = Carry(init, what)
     rows = Rows(xs, whole(length, what), what)
-    reverse = bool(reverse)
+    reverse, slots = bool(reverse), slots_of(memory, carry.specs, what)
     if not is_written_down([*carry.leaves, *rows.leaves, rows.length]):
         return _scan_now(f, carry, rows, reverse)
     made = _step_of(f, carry, rows)
-    outs = line_of_scan(made, carry.leaves, rows.leaves, rows.length, reverse)
+    outs = line_of_scan(made, carry.leaves, rows.leaves, rows.length, reverse, slots=slots)
     leaves, ys = made.container(outs)
     return carry.container(leaves), ys
 
@@ -132,7 +139,13 @@ def _step_of(f: Any, carry: Carry, rows: Rows) -> Closed:
 
 
 def line_of_scan(
-    made: Closed, carry: Any, rows: Any, length: Any, reverse: bool, count: Any = None
+    made: Closed,
+    carry: Any,
+    rows: Any,
+    length: Any,
+    reverse: bool,
+    count: Any = None,
+    slots: int | None = None,
 ) -> list[Any]:
     """The line of a loop; results as handles.
 
@@ -146,6 +159,8 @@ def line_of_scan(
     reverse : bool
     count : Tensor, optional
         The number of steps, where it is a value.
+    slots : int, optional
+        For how many states there is room on the way back.
     """
     params = {
         "body": made.body,
@@ -155,6 +170,8 @@ def line_of_scan(
         "reverse": reverse,
         "counted": count is not None,
     }
+    if slots is not None:
+        params["slots"] = slots
     first = [] if count is None else [count]
     return list(recorded(scan_op, [*first, *made.captured, *carry, *rows], params))
 

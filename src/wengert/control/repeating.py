@@ -24,12 +24,20 @@ from ..ops.casts import astype
 from .closing import closed, together
 from .loops import line_of_scan, recorded, whole
 from .operations import while_op
+from .room import slots_of
 from .stepping import Carry, as_number, is_written_down, numeric
 
 _INT = np.dtype(np.int64)
+_NUMBER = Spec((), _INT)  # of a step
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: Any,
+    memory: int | str | None = None,
+) -> Any:
     """Carry a value through steps numbered from `lower` up to, without, `upper`.
 
     It does what this does, for arrays and for nested containers of them::
@@ -47,6 +55,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
         ``body_fun(i, val)`` takes the number of the step, an int64 as of ``np.arange``, and the
         value so far; it returns the next value, with the same containers, shapes and dtypes.
     init_val : array_like, Tensor, or nested containers of them
+    memory : int or str, optional
+        For the way back of a derivative, as of `scan`.
 
     Returns
     -------
@@ -81,6 +91,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     what = "fori_loop"
     function(body_fun, what)
     carry = Carry(init_val, what)
+    slots = slots_of(memory, [*carry.specs, _NUMBER], what)
     lower, upper = _bound(lower, what, "lower"), _bound(upper, what, "upper")
     if not is_written_down([*carry.leaves, lower, upper]):
         leaves = carry.leaves
@@ -92,14 +103,15 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     def step(i: Any, *leaves: Any) -> Any:
         return [i + 1, *carry.checked(body_fun(i, carry.container(leaves)))]
 
-    made = closed(step, [Spec((), _INT), *carry.specs], what)
+    made = closed(step, [_NUMBER, *carry.specs], what)
     length = None if is_traced(lower) or is_traced(upper) else upper - lower
     if length is not None and not isinstance(length, Dim):
         length = max(length, 0)
     count = None
     if length is None or (bounds(length)[0] or 0) < 0 or bounds(length)[0] is None:
         length, count = None, lookup("maximum")(_as_value(upper) - _as_value(lower), np.int64(0))
-    outs = line_of_scan(made, [_as_value(lower), *carry.leaves], [], length, False, count)
+    first = [_as_value(lower), *carry.leaves]
+    outs = line_of_scan(made, first, [], length, False, count, slots)
     return carry.container(outs[1:])
 
 
@@ -128,6 +140,7 @@ def while_loop(
     body_fun: Callable[[Any], Any],
     init_val: Any,
     max_steps: int | None = None,
+    memory: int | str | None = None,
 ) -> Any:
     """Carry a value along for as long as a condition holds.
 
@@ -148,6 +161,9 @@ def while_loop(
     max_steps : int, optional
         After so many steps the condition must not hold any more: a loop that does not end is an
         error and does not hang.
+    memory : int or str, optional
+        For the way back of a derivative, as of `scan`: the way forward counts the steps, so the
+        schedule is the best one for their number.
 
     Returns
     -------
@@ -187,6 +203,7 @@ def while_loop(
     function(body_fun, what)
     carry = Carry(init_val, what)
     max_steps = whole(max_steps, what, "max_steps")
+    slots = slots_of(memory, carry.specs, what)
     if not is_written_down(carry.leaves):
         return _while_now(cond_fun, body_fun, carry, max_steps)
 
@@ -206,6 +223,8 @@ def while_loop(
         "limit": max_steps,
         "length": None,
     }
+    if slots is not None:
+        params["slots"] = slots
     outs = recorded(while_op, [*captured, *carry.leaves], params)
     return carry.container(outs[: len(carry.leaves)])
 

@@ -1,0 +1,76 @@
+"""Room: how many states a loop may keep for its way back, as users say it.
+
+slots_of    a number of states, or of bytes in words, as a number of states
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.given import spelled
+from ..core.spec import Spec
+from ..errors import ArgumentError, at, user_line
+
+_UNITS = {
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "kib": 1 << 10,
+    "mib": 1 << 20,
+    "gib": 1 << 30,
+}
+_BYTES = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmg]?i?b)\s*", re.IGNORECASE)
+
+
+def slots_of(memory: Any, specs: Sequence[Spec], what: str) -> int | None:
+    """For how many states there is room; None for all.
+
+    Parameters
+    ----------
+    memory : int or str or None
+        A number of states, or bytes: ``"64 MiB"``.
+    specs : sequence of Spec
+        Of the carry.
+
+    Raises
+    ------
+    ArgumentError
+        It is neither, or there is no room for one state.
+    """
+    if memory is None:
+        return None
+    if isinstance(memory, str):
+        return _of_bytes(memory, specs, what)
+    if isinstance(memory, int | float | np.integer | np.floating) and memory == int(memory) >= 1:
+        return int(memory)
+    raise ArgumentError(
+        f"{what}: memory={spelled(memory)}: give the number of states to keep, at least 1, or "
+        f'bytes, "64 MiB"{at(user_line())}.'
+    )
+
+
+def _of_bytes(memory: str, specs: Sequence[Spec], what: str) -> int:
+    found = _BYTES.fullmatch(memory)
+    if found is None:
+        raise ArgumentError(
+            f"{what}: memory={memory!r} is no number of bytes. Write it like "
+            f'"64 MiB", or give the number of states to keep{at(user_line())}.'
+        )
+    size = sum(s.size * s.dtype.itemsize for s in specs)
+    if not isinstance(size, int):
+        raise ArgumentError(
+            f"{what}: memory={memory!r}, but a state takes {size} bytes, which is not known while "
+            f"the graph is built. Give the number of states to keep{at(user_line())}."
+        )
+    total = float(found[1]) * _UNITS[found[2].lower()]
+    if total < size:
+        raise ArgumentError(
+            f"{what}: memory={memory!r} has no room for one state, which takes {size} bytes"
+            f"{at(user_line())}."
+        )
+    return int(total // max(size, 1))
