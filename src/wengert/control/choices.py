@@ -17,7 +17,7 @@ from ..errors import ArgumentError, DtypeError, ShapeError, StructureError, at, 
 from .closing import Closed, closed, together
 from .loops import mapped
 from .operations import cond_op, switch_op
-from .stepping import marked, numeric, strong
+from .stepping import apart, marked, numeric, strong
 
 
 def cond(
@@ -70,7 +70,7 @@ def cond(
     function(false_fun, what)
     _check_which(pred, "biuf", what, "a truth value")
     if not is_traced(pred):
-        return (true_fun if bool(pred) else false_fun)(*operands)
+        return _taken(true_fun if bool(pred) else false_fun, operands)
     which = pred if describe(pred).dtype.kind == "b" else pred != 0
     return _chosen(cond_op, which, [false_fun, true_fun], operands, what)
 
@@ -118,9 +118,9 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     branches = _listed(branches)
     _check_which(index, "iu", what, "a whole number")
     if not is_traced(index):
-        return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
+        return _taken(branches[min(max(int(index), 0), len(branches) - 1)], operands)
     if len(branches) == 1:
-        return branches[0](*operands)
+        return _taken(branches[0], operands)
     return _chosen(switch_op, index, branches, operands, what)
 
 
@@ -143,6 +143,11 @@ def _check_which(x: Any, kinds: str, what: str, wanted: str) -> None:
             f"{what}: what it chooses by is {spec or 'a ' + type(x).__name__}, and not {wanted}"
             f"{at(user_line())}."
         )
+
+
+def _taken(f: Callable[..., Any], operands: Any) -> Any:
+    """What one function gives, as if all had been written down: what it writes to is its own."""
+    return mapped(lambda x: apart(strong(x)), f(*mapped(apart, operands)))
 
 
 def _chosen(op: Any, which: Any, functions: Sequence[Any], operands: Any, what: str) -> Any:

@@ -8,6 +8,7 @@ given what is its own: what it writes to in place is not the caller's, nor what 
     Rows                 the stacked containers that a loop walks along
     Columns              what steps give, to be stacked
     as_number, strong    numbers with a dtype
+    apart                the same value, which may be written to
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def refused(what: str, spec: Spec, when: str, first: Spec, then: str) -> Wengert
     )
 
 
-def _apart(x: Any) -> Any:
+def apart(x: Any) -> Any:
     """The same value, which may be written to without being seen elsewhere."""
     if isinstance(x, Handle):
         return wrap(x.node)
@@ -110,7 +111,7 @@ class Carry:
                     f"made of arrays and numbers; take what stays the same from outside"
                     f"{at(user_line())}."
                 )
-            self.leaves.append(_apart(x))
+            self.leaves.append(apart(x))
             self.specs.append(spec)
 
     def container(self, leaves: Sequence[Any]) -> Any:
@@ -158,7 +159,7 @@ class Carry:
             if id(x) in own:
                 own.remove(id(x))
             else:
-                leaves[k] = _apart(x)
+                leaves[k] = apart(x)
         return leaves
 
 
@@ -227,7 +228,7 @@ class Rows:
 
     def at(self, k: int) -> Any:
         """The rows of one step, which it may write to."""
-        return self.container([_apart(x[k]) for x in self.leaves])
+        return self.container([apart(x[k]) for x in self.leaves])
 
 
 def _stack(x: Any, what: str, place: str) -> Any:
@@ -264,7 +265,7 @@ class Columns:
             It is not like the first.
         """
         leaves, structure = tree.flatten(y)
-        leaves = [_apart(strong(x)) for x in leaves]
+        leaves = [apart(strong(x)) for x in leaves]
         specs = [None if x is None else self._spec(y, k, x) for k, x in enumerate(leaves)]
         if self._structure is None:
             self._first, self._structure, self._specs = marked(y), structure, specs

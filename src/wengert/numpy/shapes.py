@@ -22,6 +22,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from ..core.dims import Dim, is_symbolic, spelled
 from ..core.handle import Handle, is_traced, shape_of, wrap
 from ..core.node import Node
+from ..core.recording import session
 from ..errors import ShapeError, TraceError, at, user_line
 from ..ops import casts, choice, indexing, shapes
 from ..ops.creation import triangle_mask
@@ -395,6 +396,9 @@ def own_copy(a: Any, order: Any = "K") -> Any:
     node = a.node
     if type(node) is Node and not node.args:
         return shapes.copy(a, order=order)  # a leaf's gradient belongs to its own handle
+    opened = session()
+    if opened is not None and opened.isolated and node.serial < opened.since:
+        return shapes.copy(a, order=order)  # else a write to it would be one to what is outside
     shared = type(node.value) is not np.ndarray or shapes.is_compact(node.value, order)
     return wrap(node) if shared else shapes.copy(a, order=order)
 

@@ -137,7 +137,10 @@ class Rewiring:
     def follow(self, node: Node) -> None:
         """Write down a line that is not itself replaced."""
         if node.op is PART and node.args[0] in self.parts:
-            made = self.parts[node.args[0]][node.params["index"]]
+            found = self.parts[node.args[0]].get(node.params["index"])
+            if found is None:
+                return  # an operand of what has been dropped: nobody needs it any more
+            made = found
             if node.name is not None and made.op is PART and made.name is None:
                 made.note("name", node.name)
             self.place[node] = made

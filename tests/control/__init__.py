@@ -1,0 +1,1 @@
+"""Tests of loops and choices."""
