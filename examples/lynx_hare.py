@@ -72,7 +72,7 @@ def populations(rates, first):
 
 def minus_log_posterior(logs):
     """Of the logarithms of all eight parameters; the density is that of the parameters."""
-    alpha, beta, gamma, delta, u, v, sigma_u, sigma_v = [np.exp(x) for x in logs]
+    alpha, beta, gamma, delta, u, v = [np.exp(x) for x in logs[:6]]
     hares, lynxes = populations((alpha, beta, gamma, delta), (u, v))
     value = 0.0
     for x, mean in ((alpha, 1.0), (gamma, 1.0), (beta, 0.05), (delta, 0.05)):  # normal

@@ -2,7 +2,8 @@
 
 The local level model says that the yearly flow y of the Nile is a level that wanders, plus chance:
 
-    y_t = level_t + e_t, e_t ~ N(0, sigma_e^2);    level_{t+1} = level_t + n_t, n_t ~ N(0, sigma_n^2)
+    y_t         = level_t + e_t,   e_t ~ N(0, sigma_e^2)
+    level_{t+1} = level_t + n_t,   n_t ~ N(0, sigma_n^2)
 
 Kalman's filter gives the likelihood of the two variances: a scan over the years.  It is maximised
 by Newton's method (SciPy's trust region) with wengert's gradient and Hessian, compiled with the
@@ -96,9 +97,7 @@ def main():
     print(f"  standard errors of the logarithms {errors[0]:.3f} and {errors[1]:.3f}")
     level = smoothed(variances)
     off = np.abs(level - smoothed_by_regression(variances)).max()
-    print(
-        f"  level in 1890 {level[19]:.1f}, in 1910 {level[39]:.1f}; least squares agree to {off:.1e}"
-    )
+    print(f"  level in 1890 {level[19]:.1f}, in 1910 {level[39]:.1f}; by regression {off:.1e} off")
     print(f"largest relative deviation from print: {worst:.1e}")
     if worst > 1e-4 or off > 1e-8:
         print("that is more than stopping early explains", file=sys.stderr)
