@@ -7,6 +7,9 @@ import wengert as wg
 from wengert import control
 from wengert.core.body import Body
 from wengert.core.equality import equals
+from wengert.core.handle import wrap
+from wengert.core.spec import Spec
+from wengert.core.tracing import placeholder
 from wengert.rewrite import DEFAULT, simplify
 
 
@@ -91,6 +94,7 @@ def chosen(w, xs):
     return np.sum(h) + np.sum(ys)
 
 
+SCALAR = Spec((), np.dtype(float))
 RNG = np.random.default_rng(5)
 W, XS = RNG.normal(size=(3, 3)) / 2, RNG.normal(size=(4, 3))
 PROGRAMS = {
@@ -141,6 +145,8 @@ COUNTS = {
     "lorenz": (1, 2, 2, 1, 2),
     "recurrent": (1, 2, 2, 1, 2),
     "backwards": (1, 2, 2, 1, 2),
+    "nested": (1, 2, 2, 1, 3),
+    "chosen": (1, 2, 2, 1, 2),
 }
 
 
@@ -495,3 +501,27 @@ def test_graphs_are_the_same_whichever_way_they_are_written():
     a = wg.trace(lambda x, y: control.fori_loop(0, 3, lambda i, v: v * x + y, x))(0.5, 1.0)
     b = wg.trace(lambda x, y: control.fori_loop(0, 3, lambda i, v: y + x * v, x))(0.5, 1.0)
     assert equals(simplify(a), simplify(b))
+
+
+def test_bodies_that_take_other_inputs_as_constants_are_others():
+    """Whether a derivative passes an input is part of what a body is."""
+    differentiable, fixed = (
+        Body((x * c).node, inputs=[x.node, c.node])
+        for x, c in (
+            (wrap(placeholder(SCALAR)), wrap(placeholder(SCALAR))),
+            (wrap(placeholder(SCALAR)), wrap(placeholder(SCALAR, differentiable=False))),
+        )
+    )
+    assert differentiable != fixed
+
+
+def test_lengths_of_loops_that_end_by_themselves_have_no_name_of_their_own():
+    """Two traces of the same function are the same, and one graph used twice ends twice."""
+    f, a, x = PROGRAMS["newton"]
+    g, h = (wg.trace(wg.grad(f))(a, x) for _ in range(2))
+    assert equals(g, h)
+    both = wg.trace(lambda a, x: g(a, x) + g(8.0 * a, x))(a, x)
+    kept = [n.params["length"] for n in loops(both, "while") if n.params["length"] is not None]
+    assert len(set(kept)) == 2
+    for graph in (both, simplify(both)):
+        assert_same(graph(a, x), g(a, x) + g(8.0 * a, x))

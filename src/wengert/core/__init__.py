@@ -11,7 +11,8 @@ the list       graph.py in order; equality.py whether two say the same; rebuild.
                again.py written down again; body.py closed, as a parameter of an operation;
                kept.py tensors that outlive their trace
 sizes          dims.py lengths with names (polynomials.py their algebra, size_text.py their text);
-               sizes.py what holds of many; probing.py shapes found by trying
+               sizes.py what holds of many; probing.py shapes found by trying; open_names.py
+               lengths that are known when a loop has ended
 beside them    tree.py containers; blocks.py what holds in a block; locks.py across a fork;
                given.py what users give, checked; late.py what is imported when it is used
 """

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ShapeError, at, user_line
 from .apply import apply
-from .dims import Dim
+from .dims import Dim, is_open, open_length
 from .equality import is_stopped
 from .graph import AnyGraph, Graph
 from .handle import Handle, describe, is_traced, rebind, shape_of, wrap
@@ -59,6 +59,9 @@ def written_again(graph: Graph, values: Sequence[Any]) -> list[Any]:
             stem.enter(node)
             stem.put_inside(*outer)
             stem.level = node.level
+            if not known and is_open(node.params.get("length")):
+                for name in node.params["length"].names:  # another loop ends when it likes
+                    sizes.setdefault(name, open_length())
             params = substituted(node.params, sizes) if sizes else node.params
             args = [place[a] if isinstance(a, Node) else a for a in node.args]
             place[node] = again(node, args, params, known)

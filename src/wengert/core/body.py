@@ -22,6 +22,7 @@ from .dims import OPEN
 from .equality import is_stopped, key_of_value
 from .graph import Graph
 from .node import CONSTANT, Constant, Leaf, Node
+from .open_names import OpenNames
 from .params import frozen, sizes_of, substituted
 from .rebuild import rebuilt
 from .sizes import solve
@@ -35,14 +36,16 @@ class Body(Graph):
     """A closed list: inputs, constants, and what is computed from them.
 
     Equal to another if inputs, lines and outputs are the same, operands of commutative operations
-    in either order; names, the user's lines, scopes and levels do not count.
+    in either order; names, also those of lengths that its loops end with, the user's lines, scopes
+    and levels do not count.
     """
 
     @functools.cached_property
     def key(self) -> Hashable:
         """What equal bodies have in common."""
         place = {n: k for k, n in enumerate(self.inputs)}
-        rows: list[Hashable] = [tuple(n.spec for n in self.inputs)]
+        names = OpenNames()
+        rows: list[Hashable] = [tuple([(names.spec(n.spec), type(n) is Node) for n in self.inputs])]
         for node in self.nodes:
             if node in place:
                 continue
@@ -57,7 +60,8 @@ class Body(Graph):
             if node.op.commutative:
                 operands.sort()
             stopped = is_stopped(node)
-            rows.append((node.op, frozen(node.params), node.spec, stopped, *operands))
+            params, spec = frozen(names.params(node.params)), names.spec(node.spec)
+            rows.append((node.op, params, spec, stopped, *operands))
         return (*rows, tuple([place[n] for n in self.outputs]))
 
     @functools.cached_property
@@ -82,9 +86,15 @@ class Body(Graph):
             found |= sizes_of(tuple([s.shape for s in specs]))
         return frozenset(n for n in found if not n.startswith(OPEN))
 
+    @functools.cached_property
+    def open_names(self) -> frozenset[str]:
+        """The names of lengths that loops outside of it end with, of what it is given."""
+        found = frozenset[str]().union(*[sizes_of(n.spec.shape) for n in self.inputs])
+        return frozenset(n for n in found if n.startswith(OPEN))
+
     def at_sizes(self, sizes: Mapping[str, Any]) -> Body:
         """The same list with numbers, or other lengths, in the place of named sizes."""
-        if self.size_names.isdisjoint(sizes):
+        if self.size_names.isdisjoint(sizes) and self.open_names.isdisjoint(sizes):
             return self
 
         def change(node: Node, args: tuple[Node, ...]) -> Node:

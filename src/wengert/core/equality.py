@@ -26,6 +26,7 @@ from ..errors import ArgumentError, at, user_line
 from .graph import Graph
 from .handle import Handle
 from .node import CONSTANT, Leaf, Node, is_variable, owner_of
+from .open_names import OpenNames
 from .params import frozen
 from .spec import WEAK
 
@@ -67,7 +68,7 @@ def equals(a: Any, b: Any) -> bool:
     if isinstance(a, Graph) and isinstance(b, Graph):
         return _interface(numbers, a) == _interface(numbers, b)
     first, second = _line(a), _line(b)
-    of = numbers.of(_ancestors((first, second)), {})
+    of = numbers.of(_ancestors((first, second)), {}, OpenNames())
     return of[first] == of[second]
 
 
@@ -84,8 +85,9 @@ def _line(x: Any) -> Node:
 
 def _interface(numbers: _Numbers, graph: Graph) -> tuple[Any, ...]:
     """All that is seen of a graph from outside, in numbers."""
-    place = {n: ("input", i, n.spec) for i, n in enumerate(graph.inputs)}
-    of = numbers.of(graph.nodes, place)
+    names = OpenNames()
+    place = {n: ("input", i, names.spec(n.spec)) for i, n in enumerate(graph.inputs)}
+    of = numbers.of(graph.nodes, place, names)
     return (
         len(graph.inputs),
         [of[n] for n in graph.inputs],
@@ -118,7 +120,9 @@ class _Numbers:
         self._table: dict[Hashable, int] = {}
         self._held: list[Any] = []  # what is known by its id must live as long as this
 
-    def of(self, nodes: Iterable[Node], inputs: Mapping[Node, Hashable]) -> dict[Node, int]:
+    def of(
+        self, nodes: Iterable[Node], inputs: Mapping[Node, Hashable], names: OpenNames
+    ) -> dict[Node, int]:
         """The numbers of lines, given in an order in which they can be computed."""
         found: dict[Node, int] = {}
         table = self._table
@@ -134,8 +138,8 @@ class _Numbers:
                 operands = [found[a] for a in node.inputs]
                 if op.commutative:
                     operands.sort()
-                params = frozen(node.params) if node.params else None
-                key = (op, params, node.spec, is_stopped(node), *operands)
+                params = frozen(names.params(node.params)) if node.params else None
+                key = (op, params, names.spec(node.spec), is_stopped(node), *operands)
             found[node] = table.setdefault(key, len(table))
         return found
 

@@ -14,9 +14,10 @@ of it.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..core.apply import PART
 from ..core.body import Body
 from ..core.dims import names_in
 from ..core.equality import key_of_value
@@ -25,10 +26,12 @@ from ..core.node import CONSTANT, Leaf, Node
 from ..core.params import frozen, substituted
 from ..core.rebuild import with_args
 from ..core.tracing import SIZE, part_of, placeholder
-from .loop import LOOPS, Loop, Rewiring, bodies_of
+from .loop import CHOICES, LOOPS, Loop, Rewiring, bodies_of
+from .trimming import by_itself
 from .walk import Applied
 
-Row = tuple[Any, tuple[int, ...]]
+# What a line does, what that depends on, and its operands; by number.
+Row = tuple[Any, tuple[int, ...], tuple[int, ...]]
 
 
 def joined(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
@@ -123,9 +126,18 @@ def _rows_of(body: Body) -> tuple[list[Node], list[Row], list[int]]:
     found = _ROWS.get(body)
     if found is None:
         place = {n: k for k, n in enumerate((*body.inputs, *inner))}
-        rows = [(_key(n), tuple([place[a] for a in n.inputs])) for n in inner]
+        rows = [_row(n, place) for n in inner]
         found = _ROWS[body] = rows, [place[n] for n in body.outputs]
     return inner, *found
+
+
+def _row(node: Node, place: Mapping[Node, int]) -> Row:
+    operands = tuple([place[a] for a in node.inputs])
+    if node.op is PART and node.inputs[0].op.name in (*LOOPS, *CHOICES):
+        # What else a loop inside gives does not matter for this.
+        key, reads = by_itself(node.inputs[0], node.params["index"])
+        return (node.op, type(node), key), tuple([place[a] for a in reads]), operands
+    return _key(node), operands, operands
 
 
 def _key(node: Node) -> Any:
@@ -142,7 +154,7 @@ def _numbers(
     rows: Sequence[Row], inputs: Sequence[Hashable], table: dict[Hashable, int]
 ) -> list[int]:
     of = [table.setdefault(x, len(table)) for x in inputs]
-    for key, operands in rows:
+    for key, operands, _ in rows:
         given = [of[k] for k in operands]
         if len(given) == 2 and key[0].commutative:
             given.sort()
@@ -377,7 +389,7 @@ class _Crew:
             self._add(inner, rows, one.asked, len(names))
 
     def _add(self, inner: Sequence[Node], rows: Any, of: Sequence[int], first: int) -> None:
-        for node, (_, operands), number in zip(inner, rows, of[first:], strict=True):
+        for node, (_, _, operands), number in zip(inner, rows, of[first:], strict=True):
             if number not in self.line_of:
                 args = tuple([self.line_of[of[k]] for k in operands])
                 self.line_of[number] = with_args(node, args) if args else node

@@ -101,15 +101,11 @@ class Pass:
     def run(self, graph: AnyGraph) -> tuple[AnyGraph, tuple[Applied, ...]]:
         """The graph after this pass, and the rules that were applied."""
         if self.function is not None:
-            return self.done(self.function(graph))
+            return self.function(graph), ()
         if self._index is None:
             self._index = Index(self.rules)
         walk = Walk(graph, self._index, self.merges)
         return walk.run(graph), tuple(walk.applied)
-
-    def done(self, made: Any) -> tuple[Any, tuple[Applied, ...]]:
-        """What a function returned, as `run` does."""
-        return made, ()
 
     def __call__(self, graph: AnyGraph) -> AnyGraph:
         """The graph after this pass; the one given is not changed."""
@@ -118,13 +114,12 @@ class Pass:
         return made
 
 
-class _Told(Pass):
-    """A pass whose function says what it did."""
+class _Loops(Pass):
+    """The pass that sees loops as a whole, which says what it did."""
 
-    def done(self, made: Any) -> tuple[Any, tuple[Applied, ...]]:
-        """The graph, and what was done."""
-        graph, applied = made
-        return graph, tuple(applied)
+    def run(self, graph: AnyGraph) -> tuple[AnyGraph, tuple[Applied, ...]]:
+        """The graph after this pass, and what was done."""
+        return loops.rewritten(graph)
 
 
 def _joined(passes: Sequence[Pass]) -> Pass:
@@ -387,7 +382,7 @@ _LIBRARY = (
     Pass("matrices", [*matrices.RULES, *contractions.RULES], joins=True),
     Pass("stabilise", [*stabilise.RULES, *exponentials.RULES], joins=True),
     Pass("shapes", shapes.RULES, joins=True),
-    _Told("loops", function=loops.rewritten, enters=True),
+    _Loops("loops", function=loops.rewritten, enters=True),
     Pass("prune", function=_pruned, settles=True, enters=True),
 )
 _REGISTRY.update({p.name: p for p in _LIBRARY})

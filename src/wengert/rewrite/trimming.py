@@ -5,14 +5,15 @@ last value is used, if the condition reads it, or if the next value of one that 
 it.  The rest goes.  What a loop carries along unchanged is no carry, what is the same in every step
 is not stacked, and an operand that is one known number is a part of the body.
 
-    used       which results of each loop and choice are needed, and of their operands
-    trimmed    a loop without what it does not need
-    narrowed   a choice without it
+    used         which results of each loop and choice are needed, and of their operands
+    trimmed      a loop without what it does not need
+    by_itself    one of its results
+    narrowed     a choice without what it does not need
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -301,6 +302,60 @@ def repeated(x: Node, shape: tuple[Any, ...], near: Node) -> Node:
     extra = {k: v for k, v in (near.extra or {}).items() if k in NOTED}
     extra["spec"] = Spec(shape, x.spec.dtype)
     return cls(lookup("broadcast_to"), (x,), {"shape": shape}, None, extra)
+
+
+# ---- one result --------------------------------------------------------------------------------
+
+
+def by_itself(node: Node, index: int) -> tuple[Hashable, tuple[Node, ...]]:
+    """What one result of a loop or choice is, and the operands that it depends on.
+
+    The same for lines that give other results beside it.
+    """
+    params = node.params
+    if node.op.name not in LOOPS:
+        need = _need_of_choice(node, [index])
+        inputs = sorted(need.inputs)
+        made = tuple([_cut(b, inputs, [index], {}) for b in params["branches"]])
+        operands = [node.inputs[0], *[node.inputs[k + 1] for k in inputs]]
+        return (node.op, type(node), made), tuple(operands)
+    loop = Loop(node)
+    need = _need_of_loop(node, [index])
+    first, stop = loop.fixed, loop.fixed + loop.carried
+    met = _order(loop, index)
+    met += [k for k in sorted(need.inputs) if k not in met]
+    groups = (range(first), range(first, stop), range(stop, len(loop.body.inputs)))
+    order = [k for group in groups for k in met if k in group]
+    number = loop.of_body(index)
+    ends = [k - first for k in order if first <= k < stop]
+    body = _cut(loop.body, order, [*ends, *([] if number is None else [number])], {})
+    condition = None if loop.condition is None else _cut(loop.condition, order, [0], {})
+    length = None if loop.is_while or loop.count else loop.length
+    rest = length, params.get("reverse"), params.get("limit"), len(ends), number is None
+    operands = [*loop.consts, *loop.carry, *loop.rows]
+    key = node.op, type(node), body, condition, rest, len(loop.count)
+    return key, (*loop.count, *[operands[k] for k in order])
+
+
+def _order(loop: Loop, index: int) -> list[int]:
+    """The inputs in the order in which a result meets them, walking back."""
+    place = {n: k for k, n in enumerate(loop.body.inputs)}
+    number = loop.of_body(index)
+    waiting = [] if number is None else [loop.body.outputs[number]]
+    met: dict[int, None] = {}
+    seen: set[Node] = set()
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node in place:
+            k = place[node]
+            met[k] = None
+            if loop.fixed <= k < loop.fixed + loop.carried:
+                waiting.append(loop.body.outputs[k - loop.fixed])
+        waiting += node.inputs
+    return list(met)
 
 
 # ---- choices -----------------------------------------------------------------------------------
