@@ -53,21 +53,21 @@ def slope(p: Any, s: Any) -> Any:
     return p[0] * (y - x), x * (p[1] - z) - y, x * y - p[2] * z
 
 
-def of_numbers(n: int) -> Any:
+def of_numbers(n: int, h: float = STEP) -> Any:
     """The function with a carry of three numbers."""
 
-    def moved(s: Any, h: float, k: Any) -> Any:
-        return tuple(a + h * b for a, b in zip(s, k, strict=True))
+    def moved(s: Any, by: float, k: Any) -> Any:
+        return tuple(a + by * b for a, b in zip(s, k, strict=True))
 
     def f(loops: peers.Loops) -> Any:
         def run(p: Any) -> Any:
             def step(s: Any, _: Any) -> Any:
                 a = slope(p, s)
-                b = slope(p, moved(s, 0.5 * STEP, a))
-                c = slope(p, moved(s, 0.5 * STEP, b))
-                d = slope(p, moved(s, STEP, c))
+                b = slope(p, moved(s, 0.5 * h, a))
+                c = slope(p, moved(s, 0.5 * h, b))
+                d = slope(p, moved(s, h, c))
                 ks = zip(s, a, b, c, d, strict=True)
-                w = STEP / 6.0
+                w = h / 6.0
                 new = tuple(v + w * (i + 2.0 * j + 2.0 * k + m) for v, i, j, k, m in ks)
                 return new, None
 

@@ -32,7 +32,7 @@ TEXT = (
 )
 TARGET = "memory as promised; at most 2.5 times the time without a bound"
 LIBRARIES = ("wengert, memory=1000", "wengert", "JAX, reverse")
-PARAMETERS = np.array([0.05, 1.3, 0.4])
+PARAMETERS = np.array([0.5, 1.3, 0.4])  # damped enough that a rounding is forgotten
 BOUND = 1000
 
 
