@@ -40,7 +40,7 @@ class Writer:
 
 
 class Names:
-    """Names in sight: numbers S, vectors V, matrices M, whole numbers I; own ones can be written to."""
+    """Names in sight: numbers S, vectors V, matrices M, whole numbers I; and which are own."""
 
     def __init__(self, around=None):
         self.kinds = {k: list(v) for k, v in around.kinds.items()} if around else {}

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from ..core.apply import PART
+from ..core.body import located
 from ..core.dims import is_open
 from ..core.graph import Graph
 from ..core.node import Leaf, Node, is_variable
@@ -234,7 +235,7 @@ def _is_large(spec: Spec) -> bool:
 def refusal(node: Node, line: int, error: Exception) -> Exception:
     """What went wrong, as an error that names the line, its operation and the user's line."""
     if isinstance(error, GuardError | BackendError):  # which name the line themselves
-        return error
+        return located(error, node)
     operands = ", ".join(str(a.spec) for a in node.inputs)
     text = f"%{line} = {node.op.name} of {operands}: {error}"
     text += "" if text.endswith(".") else "."

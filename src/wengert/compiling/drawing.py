@@ -14,6 +14,7 @@ import random
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -125,8 +126,17 @@ def _reachable(fun: Any, leaves: list[Any]) -> Iterator[Any]:
                 stack.append(inside)
         yield from getattr(f, "__defaults__", None) or ()
         code, names = getattr(f, "__code__", None), getattr(f, "__globals__", {})
-        for name in code.co_names if code is not None else ():
+        for name in _names(code):
             if name in names:
                 yield names[name]
                 if hasattr(names[name], "__code__"):
                     stack.append(names[name])
+
+
+def _names(code: CodeType | None) -> Iterator[str]:
+    """The names of globals in a function, and in those that are written inside of it."""
+    if code is not None:
+        yield from code.co_names
+        for inner in code.co_consts:
+            if isinstance(inner, CodeType):
+                yield from _names(inner)

@@ -127,7 +127,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
 def _listed(branches: Any) -> list[Callable[..., Any]]:
     given = list(branches) if isinstance(branches, Iterable) else None
     if not given:
-        odd = "no branches" if given == [] else f"a {type(branches).__name__} in their place"
+        odd = "no branches" if given == [] else f"branches of type {type(branches).__name__}"
         raise ArgumentError(
             f"switch was given {odd}. Give a list of functions, one at least{at(user_line())}."
         )

@@ -89,14 +89,15 @@ def closed(fun: Callable[..., Any], specs: Sequence[Spec], what: str) -> Closed:
 def _check_without_effects(opened: Session, what: str) -> None:
     if opened.written:
         raise TraceError(
-            f"{what}: it writes to a tensor from outside, which would happen in each step. Carry "
-            f"the value along, and write the result after the loop{at(user_line())}."
+            f"{what}: it writes to a tensor from outside, or draws from a random stream, which "
+            "would happen in each step. Carry the value along, and write the result afterwards; "
+            f"draw before, a row for each step{at(user_line())}."
         )
     if opened.effects:
         first = opened.effects[0]
         raise TraceError(
             f"{what}: it prints, checks or acts in another way ({first.op.name}), which is not "
-            "possible inside of a loop that is compiled. Return the values from the loop instead"
+            "possible inside of a loop that is compiled. Return the values instead"
             f"{at(first.where or user_line())}."
         )
     if opened.grads_left():

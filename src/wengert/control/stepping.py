@@ -57,17 +57,15 @@ def numeric(x: Any) -> Spec | None:
     return Spec(spec.shape, spec.dtype)
 
 
-def refused(what: str, spec: Spec, when: str, first: Spec, then: str) -> WengertError:
-    """The error of a value that differs in shape or dtype from one before."""
+def refused(
+    what: str, spec: Spec, when: str, first: Spec, then: str, dtype: str = ""
+) -> WengertError:
+    """The error of a value that differs in shape or dtype from one before; `dtype` is a remedy."""
+    text = f"{what} is {first} {then} and {spec} {when}. "
     if spec.shape != first.shape:
-        return ShapeError(
-            f"{what} is {first} {then} and {spec} {when}. Return the same shape in every step"
-            f"{at(user_line())}."
-        )
-    return DtypeError(
-        f"{what} is {first} {then} and {spec} {when}. Start with {spec.dtype} (of Python's numbers "
-        f"0 is an integer, 0.0 is not), or cast what a step returns{at(user_line())}."
-    )
+        return ShapeError(f"{text}Return the same shape every time{at(user_line())}.")
+    remedy = dtype or "Return the same dtype every time, x.astype(dtype)"
+    return DtypeError(f"{text}{remedy}{at(user_line())}.")
 
 
 def apart(x: Any) -> Any:
@@ -148,7 +146,11 @@ class Carry:
                 )
             if spec != wanted:
                 place = f"{self.what}: the carry{_place(self.init, k)}"
-                raise refused(place, spec, "after a step", wanted, "at the start")
+                remedy = (
+                    f"Start with {spec.dtype} (of Python's numbers 0 is an integer, 0.0 is not), "
+                    "or cast what a step returns"
+                )
+                raise refused(place, spec, "after a step", wanted, "at the start", remedy)
         return leaves
 
     def following(self, out: Any, before: Sequence[Any]) -> list[Any]:

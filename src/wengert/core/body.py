@@ -6,6 +6,7 @@ derived once.
 
     Body       the list
     evaluated  its outputs for plain values, line by line
+    located    the error of a loop that took too long, with the line it was written in
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import GuardError, at
 from .apply import PART
 from .dims import OPEN
 from .equality import is_stopped, key_of_value
@@ -160,12 +162,32 @@ def _stepwise(body: Body) -> Run:
     return run_all
 
 
+def located(error: Exception, node: Node) -> Exception:
+    """The error of a loop that took too long with the user's line, if it does not name one."""
+    text = str(error)
+    if not isinstance(error, GuardError) or not node.where or " (at " in text:
+        return error
+    return GuardError(f"{text.removesuffix('.')}{at(node.where)}.")
+
+
+def _with_line(run: Callable[..., Any], node: Node) -> Callable[..., Any]:
+    def run_and_tell(*values: Any) -> Any:
+        try:
+            return run(*values)
+        except GuardError as error:
+            raise located(error, node) from None
+
+    return run_and_tell
+
+
 def _run_of(node: Node) -> Callable[..., Any]:
     op: Any = node.op
     if op is PART:
         index = node.params["index"]
         return lambda value: value[index]
     run: Callable[..., Any] = functools.partial(op.run, **node.params) if node.params else op.run
+    if op.kind == "control":
+        return _with_line(run, node)
     if type(node.spec) is Spec and node.spec.weak:
         return lambda *xs: _as_number(run(*xs))
     return run
