@@ -85,3 +85,48 @@ def test_lifetimes_agree_with_print():
     assert figure(text, r"largest deviation from print: (\S+) of the last digit") < 0.51
     assert figure(text, r"scale, 10\^6 turns +(\S+)") == pytest.approx(81.8783, abs=1e-4)
     assert figure(text, r"treatment +\S+ +(\S+)") == pytest.approx(0.3106, abs=1e-4)
+
+
+def test_hares_and_lynxes_agree_with_print():
+    text, _ = run("lynx_hare.py")
+    assert figure(text, r"largest deviation from print: (\S+) of a standard error") < 0.5
+    assert figure(text, r"alpha +(\S+)") == pytest.approx(0.5417, abs=1e-4)
+    assert figure(text, r"alpha +\S+ +(\S+)") == pytest.approx(0.0540, abs=1e-4)
+
+
+def test_the_nile_agrees_with_print():
+    text, _ = run("nile.py")
+    assert figure(text, r"largest relative deviation from print: (\S+)") < 1e-4
+    assert figure(text, r"log-likelihood +(\S+)") == pytest.approx(-633.4646, abs=1e-4)
+    assert figure(text, r"by regression (\S+) off") < 1e-8
+
+
+def test_volatility_agrees_with_a_plain_loop():
+    pytest.importorskip("matplotlib", reason=NEEDS)
+    text, _ = run("volatility.py")
+    assert figure(text, r"a plain loop differs by (\S+),") < 1e-9
+    assert figure(text, r"parameters off by (\S+)") < 1e-2
+    names = "omega alpha beta".split()
+    omega, alpha, beta = (figure(text, rf"{name} +(\S+)") for name in names)
+    assert omega > 0.0 and 0.9 < alpha + beta < 1.0
+
+
+def test_eight_schools_in_small():
+    text, _ = run("eight_schools.py", "--draws", "2000")
+    worst = r"largest deviation of a mean (\S+), of a deviation \S+ errors"
+    assert figure(text, worst) < 4.0
+    assert figure(text, r"tau +\S+ +(\S+)") == pytest.approx(3.60, abs=0.01)  # exact
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", ["1", "2", "3"])
+def test_eight_schools_in_full(seed):
+    text, _ = run("eight_schools.py", "--draws", "50000", "--seed", seed)
+    assert figure(text, r"schools, 50000 draws of 12 leapfrog steps, (\d+) %") > 90
+
+
+def test_swing_up_is_optimal():
+    text, _ = run("swing_up.py", "--steps", "40")
+    assert figure(text, r"controls off by (\S+) after one step") < 1e-9
+    assert figure(text, r"slope of the Lagrangian (\S+)") < 1e-7
+    assert 0.0 < figure(text, r"Pontryagin's conditions: effort \S+, (\S+) % less") < 0.25
