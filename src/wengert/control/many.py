@@ -19,6 +19,7 @@ import numpy as np
 from ..autodiff.batch_lines import Lines
 from ..core.again import written_again
 from ..core.body import Body
+from ..core.dims import is_open
 from ..core.handle import shape_of, wrap
 from ..core.node import Node
 from ..core.op import lookup
@@ -71,10 +72,17 @@ def _with_rows(node: Node, size: Any) -> Node:
     return placeholder(Spec(shape, spec.dtype), node.name, type(node) is Node)
 
 
-def _settled(body: Body, flags: Flags, carried: range, size: Any) -> tuple[Body, Flags, Flags]:
-    """A body for all rows, the flags of its inputs, and those of its results."""
+def _settled(
+    body: Body, flags: Flags, carried: range, size: Any, length: Any
+) -> tuple[Body, Flags, Flags]:
+    """A body for all rows, the flags of its inputs, and those of its results.
+
+    What is stacked along a length that is not known yet has rows in any case: nobody could repeat
+    it afterwards.
+    """
     while True:
-        least = [flags[k] for k in carried] + [False] * (len(body.outputs) - len(carried))
+        ys = len(body.outputs) - len(carried)
+        least = [*[flags[k] for k in carried], *[is_open(length)] * ys]
         made, found = of_rows(body, flags, size, tuple(least))
         new = list(flags)
         new[carried.start : carried.stop] = found[: len(carried)]
@@ -112,7 +120,9 @@ def scan(args: Sequence[Any], flags: Sequence[bool], size: Any, params: dict[str
         args[fixed:fixed] = [counts[0], first]
         flags = (*flags[:fixed], True, False, *flags[fixed:])
         counts, fixed, carried = [longest], fixed + 1, carried + 1
-    made, inner, found = _settled(body, flags, range(fixed, fixed + carried), size)
+    made, inner, found = _settled(
+        body, flags, range(fixed, fixed + carried), size, params["length"]
+    )
     for k in range(fixed, fixed + carried):
         if inner[k] and not flags[k]:
             args[k] = _spread(args[k], size)
@@ -158,13 +168,15 @@ def while_(args: Sequence[Any], flags: Sequence[bool], size: Any, params: dict[s
     body, condition, carried = params["body"], params["condition"], params["carried"]
     fixed = len(args) - carried
     args = list(args)
-    made, inner, found = _settled(body, tuple(flags), range(fixed, len(args)), size)
+    made, inner, found = _settled(
+        body, tuple(flags), range(fixed, len(args)), size, params["length"]
+    )
     test, [differs] = of_rows(condition, inner, size, (False,))
     if differs:
         body, condition = _until_ended(body, condition, fixed, carried)
         args.append(np.int64(0))
         must = (*flags, True)
-        made, inner, found = _settled(body, must, range(fixed, len(args)), size)
+        made, inner, found = _settled(body, must, range(fixed, len(args)), size, params["length"])
         test, _ = of_rows(condition, inner, size, (True,))
         test = _any(test)
         flags, carried = (*flags, False), carried + 1

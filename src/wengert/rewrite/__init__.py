@@ -8,8 +8,8 @@
     check.py         whether what a pass returned is a graph of the same function
     history.py       what was done, step by step
 
-    the rules        fold.py algebra.py stabilise.py exponentials.py shapes.py derivatives.py
-                     matrices.py contractions.py
+    the rules        fold.py algebra.py stabilise.py exponentials.py shapes.py writes.py
+                     derivatives.py matrices.py contractions.py
 
     loops.py         what is done with loops and choices as a whole; by loop.py (a line taken
                      apart), trimming.py, written_out.py, in_step.py

@@ -6,7 +6,7 @@
     derivatives what a sweep wrote to be safe, where it is not needed
     matrices    what is known of matrices is used; less is multiplied (contractions.py)
     stabilise   no overflow, no lost digits
-    shapes      broadcasts, transposes and reshapes merged and moved
+    shapes      broadcasts, transposes and reshapes merged and moved; writes that leave nothing
     loops       loops do no more than they have to, and those that do the same become one
     prune       lines that nothing needs are dropped
 
@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ..core.body import bodies_of
 from ..core.given import graph as check_graph
 from ..core.graph import AnyGraph
 from ..core.handle import Handle
@@ -38,12 +39,12 @@ from . import (
     matrices,
     shapes,
     stabilise,
+    writes,
 )
 from .bodies import Bodies
 from .check import check
 from .history import History, Step
 from .index import Index
-from .loop import bodies_of
 from .rule import AnyRule, LineRule, Rule
 from .walk import Applied, Walk
 
@@ -381,7 +382,7 @@ _LIBRARY = (
     Pass("derivatives", derivatives.RULES, joins=True),
     Pass("matrices", [*matrices.RULES, *contractions.RULES], joins=True),
     Pass("stabilise", [*stabilise.RULES, *exponentials.RULES], joins=True),
-    Pass("shapes", shapes.RULES, joins=True),
+    Pass("shapes", [*shapes.RULES, *writes.RULES], joins=True),
     _Loops("loops", function=loops.rewritten, enters=True),
     Pass("prune", function=_pruned, settles=True, enters=True),
 )
