@@ -72,7 +72,7 @@ def cases(quick: bool) -> Iterator[Case]:
     yield Case("gradient", peers.differentiated(f, THETA) | gradient, within=1e-10)
     second = (*given, bar, matrix)
     hessian = peers.by_hand("garch", "garch_hessian", second, lambda _: matrix)
-    yield Case("Hessian", hessians(f) | hessian, within=1e-9)
+    yield Case("Hessian", hessians(f) | hessian, within=1e-10)
 
 
 def hessians(f: Any) -> dict[str, Callable[[], Call]]:

@@ -54,9 +54,9 @@ def cases(quick: bool) -> Iterator[Case]:
         slow = ("torch", "autograd") if m == 1 else ("torch",)
         value, gradient = by_hand(y, m)
         text = f"{m} observation{'s' if m > 1 else ''}"
-        yield Case(f"value, {text}", peers.valued(likelihood(y), THETA) | value, within=1e-9)
+        yield Case(f"value, {text}", peers.valued(likelihood(y), THETA) | value, within=1e-10)
         found = peers.differentiated(likelihood(y), THETA, slow=slow)
-        yield Case(f"gradient, {text}", found | gradient, within=1e-8)
+        yield Case(f"gradient, {text}", found | gradient, within=1e-10)
 
 
 def likelihood(y: Any) -> Any:

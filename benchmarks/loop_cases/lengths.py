@@ -41,7 +41,7 @@ def measure(quick: bool, threads: int) -> list[dict[str, Any]]:
     for n in LENGTHS[:2] if quick else LENGTHS:
         repetitions = 1 if quick else 5
         samples = fresh.repeated("loops.py", "lengths", str(n), LIBRARIES, threads, repetitions)
-        contestants = fresh.agreed(samples, 1e-8, compiling)
+        contestants = fresh.agreed(samples, 1e-10, compiling)
         cases.append({"case": f"{n:,} steps", "contestants": contestants})
     return cases
 

@@ -35,7 +35,8 @@ CHARACTERS, EMBEDDED, HIDDEN = 64, 64, 128
 def cases(quick: bool) -> Iterator[Case]:
     """The training step, then GradBench's."""
     batch, length = (4, 8) if quick else (32, 32)
-    yield Case(f"training step, T = {length}", steps(batch, length), "float32")
+    # A sum may nearly cancel, so rounding shows in it more than in float32's usual 1e-3.
+    yield Case(f"training step, T = {length}", steps(batch, length), "float32", within=5e-3)
     n = 64 if quick else 1024
     main, extra, state, text = gradbench(2, n)
     f = objective(state, text)
@@ -45,7 +46,7 @@ def cases(quick: bool) -> Iterator[Case]:
         "wengert": lambda: Call(libraries.jit(f(peers.wengert())), (main, extra)),
         "JAX": lambda: libraries.jax_call(f(peers.jax()), main, extra),
     }
-    yield Case(f"GradBench value, c = {n}", found | alone, within=1e-9)
+    yield Case(f"GradBench value, c = {n}", found | alone, within=1e-10)
     bars = np.zeros_like(main), np.zeros_like(extra)
     work = np.zeros((n - 1) * 7 * 2 * 14 + n + n * 14)
     both = peers.by_hand(
@@ -57,7 +58,7 @@ def cases(quick: bool) -> Iterator[Case]:
         "torch": lambda: torch_objective(f, main, extra),
         "autograd": lambda: autograd_objective(f, main, extra),
     }
-    yield Case(f"GradBench gradient, c = {n}", found | both, within=1e-9)
+    yield Case(f"GradBench gradient, c = {n}", found | both, within=1e-10)
 
 
 # ---- GradBench -----------------------------------------------------------------------------------

@@ -90,7 +90,7 @@ def measure(quick: bool, threads: int) -> list[dict[str, Any]]:
     """One row, of times and megabytes."""
     count, repetitions = (10_000, 1) if quick else (1_000_000, 3)
     samples = fresh.repeated("loops.py", "memory", str(count), LIBRARIES, threads, repetitions)
-    return [{"case": f"{count:,} steps", "contestants": fresh.agreed(samples, 1e-8, took)}]
+    return [{"case": f"{count:,} steps", "contestants": fresh.agreed(samples, 1e-10, took)}]
 
 
 def took(samples: Sequence[Any]) -> dict[str, float]:

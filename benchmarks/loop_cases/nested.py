@@ -39,13 +39,13 @@ def cases(quick: bool) -> Iterator[Case]:
     """Particle, saddle, Kepler."""
     w, start, out, bar = 0.0, np.array([1.0, 1.0]), np.zeros(4), np.zeros(2)
     c = peers.by_hand("nested", "particle", (w,), lambda value: value)
-    yield Case("particle", minimised(particle, w) | c, within=1e-8)
+    yield Case("particle", minimised(particle, w) | c, within=1e-10)
     c = peers.by_hand("nested", "saddle", (start, out), lambda _: out)
-    yield Case("saddle", minimised(saddle, start) | c, within=1e-6)
+    yield Case("saddle", minimised(saddle, start) | c, within=1e-10)
     n = 50 if quick else 1000
     found = peers.differentiated(kepler(n), ECCENTRIC, slow=())
     c = peers.by_hand("nested", "kepler", (n, ECCENTRIC, bar), lambda value: (value, bar))
-    yield Case(f"Kepler, n = {n}", found | c, within=1e-9)
+    yield Case(f"Kepler, n = {n}", found | c, within=1e-10)
 
 
 def minimised(program: Any, x: Any) -> dict[str, Any]:
