@@ -24,6 +24,7 @@ class Writer:
 
     def __init__(self, rng):
         self.rng, self.lines, self.count = rng, [HEAD], 0
+        self.batched = False  # whether plain arrays from outside may not be copied and written to
 
     def name(self):
         self.count += 1
@@ -135,7 +136,9 @@ def _name(w, names, depth, level):
 def _write(w, names, depth, level):
     own = [(k, n) for k, n in names.own if k in "VM"]
     index = w.among("0", "2", f"{_pick(w, names, 'I')} % {SIZE}", "1:", "::2")
-    if not own or w.chance(0.3):
+    if w.batched and not own:
+        return
+    if not own or (w.chance(0.3) and not w.batched):
         kind = w.among("V", "M")
         source = _pick(w, names, kind)
         target = w.name()
@@ -264,15 +267,14 @@ def _switch(w, names, depth, level):
 
 
 def _map(w, names, depth, level):
-    kind = w.among("S", "V")
+    kind, size = w.among("S", "V"), w.among("", "", ", batch_size=2")
     source = squashed(w, names, "V" if kind == "S" else "M")
-    inner, body, x = Names(names), w.name(), w.name()
-    w.put(depth, f"def {body}({x}):")
-    inner.add(kind, x)
-    statements(w, inner, depth + 1, level + 1, int(w.rng.integers(0, 2)))
+    x, around = w.name(), w.batched
+    w.batched = around or bool(size)
+    body, inner = _body(w, names, depth, level, x, [], [(kind, x)])
+    w.batched = around
     w.put(depth + 1, f"return {squashed(w, inner, kind)}")
     made = names.add("V" if kind == "S" else "M", w.name())
-    size = w.among("", "", ", batch_size=2")
     w.put(depth, f"{made} = wg.map({body}, {source}{size})")
 
 

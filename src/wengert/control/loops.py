@@ -21,14 +21,22 @@ from ..autodiff.batch import vmap
 from ..core import tree
 from ..core.dims import Dim
 from ..core.given import function
-from ..core.handle import Handle, is_traced, shape_of, wrap
+from ..core.handle import Handle, describe, is_traced, shape_of, wrap
 from ..core.node import constant
 from ..core.op import lookup
-from ..errors import ArgumentError, DtypeError, StructureError, at, user_line
+from ..errors import (
+    ArgumentError,
+    DtypeError,
+    StructureError,
+    TraceError,
+    WengertError,
+    at,
+    user_line,
+)
 from .closing import Closed, closed
 from .operations import scan_op
 from .room import slots_of
-from .stepping import Carry, Columns, Rows, is_written_down, strong
+from .stepping import Carry, Columns, Rows, apart, is_written_down, strong
 
 
 def scan(
@@ -98,7 +106,8 @@ def scan(
     Notes
     -----
     On known values `f` is called at each step, at the cost of Python and NumPy. In a graph it is
-    called once, to be written down, whatever the length, and the loop is one line. Its derivatives
+    called once, to be written down, whatever the length, and the loop is one line; so it is where
+    there are no steps, to see what they would give. Its derivatives
     are loops too: forward mode carries tangents beside the carry; reverse mode walks back, on
     values kept by the way forward, of which only those are kept that the way back needs.
 
@@ -186,16 +195,31 @@ def recorded(op: Any, args: list[Any], params: dict[str, Any]) -> Any:
 def _scan_now(f: Any, carry: Carry, rows: Rows, reverse: bool) -> tuple[Any, Any]:
     leaves, columns = carry.leaves, Columns("scan")
     if rows.length == 0:
-        made = _step_of(f, carry, rows)
-        outputs = made.body.outputs
-        ends = [None] * len(leaves)  # in whose places stand the leaves of the carry itself
-        ys = [np.empty((0, *n.spec.shape), n.spec.dtype) for n in outputs[len(leaves) :]]
-        return carry.container(leaves), made.container([*ends, *ys])[1]
+        return carry.container(leaves), _nothing(f, carry, rows)
     for k in reversed(range(rows.length)) if reverse else range(rows.length):
         out = pair(f(carry.container(leaves), rows.at(k)))
         columns.add(out[1])
         leaves = carry.following(out[0], leaves)
     return carry.container(leaves), columns.stacked(reverse)
+
+
+def _nothing(f: Any, carry: Carry, rows: Rows) -> Any:
+    """What no steps give: arrays without rows, of what a step would give."""
+    try:
+        made = _step_of(f, carry, rows)
+        ends = [None] * len(carry.leaves)
+        ys = [n.spec for n in made.body.outputs[len(ends) :]]
+        ys = made.container([*ends, *ys])[1]
+    except (TraceError, ValueError, TypeError) as error:
+        if isinstance(error, WengertError) and not isinstance(error, TraceError):
+            raise
+        # It looks at values, which a step that is run may: one is, on zeros.
+        row = rows.container([np.zeros(s.shape, s.dtype)[()] for s in rows.specs])
+        with np.errstate(all="ignore"):
+            out = pair(f(carry.container([apart(x) for x in carry.leaves]), row))
+        carry.checked(out[0])
+        ys = mapped(lambda y: describe(strong(y)), out[1])
+    return mapped(lambda s: np.empty((0, *s.shape), s.dtype), ys)
 
 
 def pair(out: Any) -> tuple[Any, Any]:

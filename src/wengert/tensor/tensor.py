@@ -91,6 +91,7 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if self.node.is_traced:
+            refuse_kept(self, "a plain array")
             raise TraceError(
                 f"a plain array was about to be made of {self.node.spec}, whose values are not "
                 "known while a graph is built. For a list of tensors use np.stack or "
