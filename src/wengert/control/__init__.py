@@ -6,7 +6,7 @@ prefixes.py     associative_scan
 choices.py      cond, switch
 stepping.py     what loops are given, checked; steps as Python runs them
 closing.py      a function as a body, and what it takes from outside
-operations.py   the operations: scan, while, cond, switch
+operations.py   the operations: scan, while, cond, switch; valid.py what their lines must be
 room.py         how much memory the way back may take, as users say it
 replaying.py    a loop backwards with room for a few states; schedule.py which to keep
 reverse.py      their pullbacks: a loop backwards (residuals.py: what the forward loop keeps

@@ -24,6 +24,7 @@ from ..core.op import register
 from ..core.spec import Spec, bare, shown
 from ..errors import GuardError, ShapeError, at
 from . import forward, many, reverse
+from .valid import check_choice, check_scan, check_while
 
 Run = Callable[[Sequence[Any]], list[Any]]
 Compile = Callable[[Body], Run]
@@ -59,6 +60,7 @@ class Scan(Control):
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
         """The carry's specs, and for each y its spec with the steps in front."""
+        check_scan(specs, params)
         body, carried, length = params["body"], params["carried"], params["length"]
         stacked = params["stacked"]
         given = list(specs[params["counted"] :])
@@ -117,6 +119,7 @@ class While(Control):
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
         """The carry's specs, the number of steps, and the ys."""
+        check_while(specs, params)
         body, condition, carried = params["body"], params["condition"], params["carried"]
         self.check(body, specs, "its body")
         self.check(condition, specs, "its condition")
@@ -173,6 +176,7 @@ class Choice(Control):
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
         """What all branches give."""
+        check_choice(self.name, specs, params)
         branches = params["branches"]
         for k, branch in enumerate(branches):
             self.check(branch, specs[1:], f"branch {k}")

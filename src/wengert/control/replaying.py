@@ -25,6 +25,7 @@ from ..core.op import lookup, register
 from ..core.spec import Spec
 from .operations import Control
 from .schedule import reversal
+from .valid import check_replay
 
 Run = Callable[[Sequence[Any]], list[Any]]
 
@@ -71,6 +72,7 @@ class Replay(Control):
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
         """What the way back carries, and for each stacked cotangent its spec."""
+        check_replay(specs, params)
         outs = [n.spec for n in params["back"].outputs]
         pulled, length = params["pulled"], params["length"]
         return (*outs[:pulled], *[Spec((length, *s.shape), s.dtype) for s in outs[pulled:]])

@@ -168,6 +168,9 @@ class Part(Op):
     def __init__(self) -> None:
         super().__init__("part", "One of the outputs of an operation with several outputs.")
 
+    def __reduce__(self) -> Any:
+        return "PART"
+
     def run(self, value: Any, *, index: int) -> Any:
         """The output of that index."""
         return value[index]

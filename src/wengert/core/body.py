@@ -5,6 +5,7 @@ the same, so that lines with equal bodies are equal lines, and what is derived f
 derived once.
 
     Body       the list
+    bodies_of  those of a line
     evaluated  its outputs for plain values, line by line
     located    the error of a loop that took too long, with the line it was written in
 """
@@ -23,8 +24,8 @@ from .apply import PART
 from .dims import OPEN
 from .equality import is_stopped, key_of_value
 from .graph import Graph
-from .node import CONSTANT, Constant, Leaf, Node
-from .open_names import OpenNames
+from .node import CONSTANT, INPUT, Constant, Leaf, Node
+from .open_names import OpenNames, inner
 from .params import frozen, sizes_of, substituted
 from .rebuild import rebuilt
 from .sizes import solve
@@ -46,7 +47,7 @@ class Body(Graph):
     def key(self) -> Hashable:
         """What equal bodies have in common."""
         place = {n: k for k, n in enumerate(self.inputs)}
-        names = OpenNames()
+        names = OpenNames(inner, self.open_names)
         rows: list[Hashable] = [tuple([(names.spec(n.spec), type(n) is Node) for n in self.inputs])]
         for node in self.nodes:
             if node in place:
@@ -78,6 +79,15 @@ class Body(Graph):
             return True
         return isinstance(other, Body) and self._hash == other._hash and self.key == other.key
 
+    def __reduce__(self) -> Any:
+        # Line by line: lists are longer than recursion is deep.
+        rows = [
+            (type(n), _LEAVES.get(n.op, n.op), self.operands(i), n.params, _own(n), n.extra)
+            for i, n in enumerate(self.nodes)
+        ]
+        places = [[self.index(n) for n in nodes] for nodes in (self.inputs, self.outputs)]
+        return _restored, (rows, *places, self.name)
+
     @functools.cached_property
     def size_names(self) -> frozenset[str]:
         """The named sizes that occur in it, but for lengths that its own loops end with."""
@@ -108,6 +118,34 @@ class Body(Graph):
 
         lines = rebuilt(self.nodes, None, change)
         return self.with_lines({old: new for old, new in lines.items() if old is not new})
+
+
+_LEAVES: dict[Any, str] = {INPUT: "input", CONSTANT: "constant", SIZE: "size"}
+
+
+def _own(node: Node) -> Any:
+    return node.value if node.is_leaf else None
+
+
+def _restored(rows: Sequence[Any], inputs: Any, outputs: Any, name: str) -> Body:
+    """A body that was pickled."""
+    nodes: list[Node] = []
+    leaves = {word: op for op, word in _LEAVES.items()}
+    for cls, op, operands, params, value, extra in rows:
+        op = leaves[op] if type(op) is str else op
+        nodes.append(cls(op, tuple([nodes[k] for k in operands]), params, value, extra))
+    return Body(*[nodes[k] for k in outputs], inputs=[nodes[k] for k in inputs], name=name)
+
+
+def bodies_of(node: Node) -> list[Body]:
+    """The bodies among the parameters of a line."""
+    found: list[Body] = []
+    for x in node.params.values():
+        if isinstance(x, Body):
+            found.append(x)
+        elif type(x) is tuple:
+            found += [b for b in x if isinstance(b, Body)]
+    return found
 
 
 Run = Callable[[Values], list[Any]]

@@ -207,7 +207,7 @@ class Graph:
         """Check that this is a valid Wengert list, and return it.
 
         Every operand comes before its use, no line comes twice, every spec is what the operation
-        infers from the specs of its operands.
+        infers from the specs of its operands; in the bodies of loops and choices, too.
 
         Raises
         ------
@@ -231,6 +231,10 @@ class Graph:
                     f"{', '.join(shown(a.spec) for a in node.inputs)} give {shown(inferred)}"
                     f"{at(node.where)}."
                 )
+            for x in node.params.values():
+                for body in x if type(x) is tuple else (x,):
+                    if isinstance(body, Graph):
+                        _verify_inside(body, f"line %{i} ({node.op.name})")
         return self
 
     def __str__(self) -> str:
@@ -265,6 +269,14 @@ class Graph:
             level,
             f"# {short(node.where)}" if node.where else "",
         )
+
+
+def _verify_inside(body: Graph, line: str) -> None:
+    """Verify what a loop or choice does."""
+    try:
+        body.verify()
+    except GraphError as error:
+        raise GraphError(f"{line}, {body.name}: {error}") from error
 
 
 def _node(x: Any) -> Node:

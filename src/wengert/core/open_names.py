@@ -8,7 +8,7 @@ names are counted in the order in which they come.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .dims import OPEN, Dim
@@ -17,8 +17,13 @@ from .spec import Spec, at_sizes
 
 
 def counted(k: int) -> Dim:
-    """The name of the k-th such length, where lists are compared."""
-    return Dim({((f"{OPEN}{k}", 1),): 1})
+    """The k-th such length of a list, or of a file."""
+    return Dim({((f"{OPEN}f{k}", 1),): 1})
+
+
+def inner(k: int) -> Dim:
+    """The k-th such length of a body's own."""
+    return Dim({((f"{OPEN}own{k}", 1),): 1})
 
 
 class OpenNames:
@@ -28,6 +33,8 @@ class OpenNames:
     ----------
     make : callable
         The length for the k-th name that is met.
+    known : iterable of str
+        Names that stay as they are.
 
     Attributes
     ----------
@@ -35,9 +42,9 @@ class OpenNames:
         By the names that have been met.
     """
 
-    def __init__(self, make: Callable[[int], Any] = counted) -> None:
+    def __init__(self, make: Callable[[int], Any] = counted, known: Iterable[str] = ()) -> None:
         self._make = make
-        self.of: dict[str, Any] = {}
+        self.of: dict[str, Any] = {name: Dim({((name, 1),): 1}) for name in known}
 
     def _met(self, names: frozenset[str]) -> bool:
         found = sorted((n for n in names if n.startswith(OPEN)), key=_number)

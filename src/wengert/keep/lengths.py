@@ -9,6 +9,7 @@ and neither it nor the lengths of one shape together may expand to more than LIM
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,6 +21,7 @@ from .damage import Damage, brief, need
 LIMIT = 2000  # terms
 _TEXT = 1000  # characters
 _POWER = 16
+_OPEN = re.compile(r"\bsteps\.(f\d{1,9})\b", re.ASCII)  # lengths that loops end with
 
 
 def spelled(length: Any) -> Any:
@@ -41,11 +43,16 @@ def read(x: Any, signed: bool = False) -> Any:
         return x
     need(type(x) is str and len(x) <= _TEXT, f"the length {brief(x)}")
     try:
-        _check(ast.parse(x, mode="eval").body)
-        made = dim(x)
+        text = _OPEN.sub(r"steps__\1", x)
+        _check(ast.parse(text, mode="eval").body)
+        made = dim(text)
     except (ShapeError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise Damage(f"{brief(x)} is not a size") from error
     need(isinstance(made, Dim), f"{brief(x)} is not a size with a name")
+    if text != x:
+        need("steps__" not in x, f"{brief(x)} is not a size")
+        names = [n for n in made.names if n.startswith("steps__")]
+        made = made.replace({n: Dim({((n.replace("__", "."), 1),): 1}) for n in names})
     need(weight(made) <= LIMIT, f"the size {brief(x)} is larger than any program's")
     return made
 

@@ -8,6 +8,8 @@
      "inputs": [..], "outputs": [..], "updates": [[variable, line], ..], "effects": [..],
      "structure": [of the arguments, of the results]}
 
+A body of a loop or choice has "body": true beside these, no structure, and stands before the list
+that has a line with it.  Lengths that are known when a loop has ended are "steps.f0", "steps.f1".
 `what` is the number of an operation, or a word for a line without one: "input", "size", "constant",
 "variable", "value".  `type` is N, D or C (Node, Discrete, Constant: core/node.py).  Operands are
 numbers of earlier lines.  Operations are named, and found in the registry of the running program;
@@ -19,6 +21,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.apply import PART
+from ..core.body import Body
 from ..core.graph import Graph
 from ..core.node import CONSTANT, INPUT, Constant, Discrete, Leaf, Node, is_variable, owner_of
 from ..core.op import REGISTRY, Op
@@ -54,7 +57,7 @@ class _Lines:
     def made(self) -> Any:
         graph, number = self.graph, self.graph.index
         lines = [self._line(i, node) for i, node in enumerate(graph.nodes)]
-        return {
+        made = {
             "name": str(graph.name),
             "ops": [[op.name, op.kind, _module(op)] for op in self.ops],
             "specs": [_spec_json(s) for s in self.specs],
@@ -64,8 +67,11 @@ class _Lines:
             "outputs": [number(n) for n in graph.outputs],
             "updates": [[number(v), number(n)] for v, n in graph.updates.items()],
             "effects": [number(n) for n in graph.effects],
-            "structure": self.writer.value(tuple(graph.structure), (*self.path, "structure")),
         }
+        if isinstance(graph, Body):
+            return {**made, "body": True}
+        place = (*self.path, "structure")
+        return {**made, "structure": self.writer.value(tuple(graph.structure), place)}
 
     def _line(self, i: int, node: Node) -> list[Any]:
         path = (*self.path, f"line %{i} ({node.op.name})")
@@ -77,10 +83,11 @@ class _Lines:
             self._check(i, node)
             what = self._op(node)
         if node.params:
-            notes["params"] = self.writer.value(node.params, path)
+            notes["params"] = self.writer.value(self.writer.names.params(node.params), path)
         letter = LETTERS.get(type(node), "C")
         is_derived = what not in ("constant", "value")
-        spec = self.specs.setdefault(node.spec, len(self.specs)) if is_derived else None
+        known = self.writer.names.spec(node.spec) if is_derived else None
+        spec = self.specs.setdefault(known, len(self.specs)) if is_derived else None
         made = [what, letter, list(self.graph.operands(i)), spec]
         return [*made, notes] if notes else made
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core import tree
+from ..core.body import Body
 from ..core.dims import Dim
 from ..core.handle import Handle, leaf
 from ..core.node import constant, is_variable
@@ -129,6 +130,16 @@ class Reader:
 
     def _graph(self, x: Any, depth: int) -> Any:
         return self.graphs[index(x, len(self.graphs), "the number of a graph")]
+
+    def _whole_graph(self, x: Any, depth: int) -> Any:
+        made = self._graph(x, depth)
+        need(not isinstance(made, Body), f"the graph {brief(x)} is a body")
+        return made
+
+    def _body(self, x: Any, depth: int) -> Any:
+        made = self._graph(x, depth)
+        need(isinstance(made, Body), f"the graph {brief(x)} is no body")
+        return made
 
     def _leaf(self, x: Any, depth: int) -> Mark:
         need(self.is_structure, "a leaf stands outside of a structure")
@@ -314,6 +325,7 @@ _GETS: dict[str, Callable[[Reader, Any, int], Any]] = {
     "scalar": Reader._scalar,
     "array": lambda r, x, d: r.array(x),
     "tensor": Reader.tensor,
-    "graph": Reader._graph,
+    "graph": Reader._whole_graph,
+    "body": Reader._body,
     "structure": Reader._structure,
 }

@@ -13,12 +13,13 @@ import optree
 
 from ..core import tree
 from ..core.apply import PART
+from ..core.body import Body
 from ..core.dims import Dim
 from ..core.graph import Graph
-from ..core.node import CONSTANT, INPUT, NO_PARAMS, Node, is_variable
+from ..core.node import CONSTANT, INPUT, NO_PARAMS, Leaf, Node, is_variable
 from ..core.op import REGISTRY, lookup
 from ..core.sizes import Requirement
-from ..core.spec import bare, is_inexact, shown, spec_of
+from ..core.spec import Spec, bare, is_inexact, shown, spec_of
 from ..core.tracing import SIZE
 from ..errors import RegistryError, at, user_line
 from . import lengths
@@ -40,7 +41,10 @@ _NOTES = {
 
 def graph_of(reader: Reader, x: Any) -> Graph:
     """The graph of some JSON; arrays and tensors come from the reader."""
-    need(type(x) is dict and x.keys() == _KEYS, "a graph has other parts than it should")
+    is_body = type(x) is dict and "body" in x
+    keys = _KEYS ^ {"body", "structure"} if is_body else _KEYS
+    need(type(x) is dict and x.keys() == keys, "a graph has other parts than it should")
+    need(not is_body or x["body"] is True, "a body is none")
     need(type(x["name"]) is str, "a graph's name is no text")
     for key in _KEYS - {"name", "structure"}:
         need(type(x[key]) is list, f"the {key} of a graph are no list")
@@ -63,18 +67,39 @@ def graph_of(reader: Reader, x: Any) -> Graph:
         updates[old] = new
     inputs, outputs = chosen("inputs"), chosen("outputs")
     need(len(set(inputs)) == len(inputs), "an input comes twice")
-    structure = reader.value(x["structure"])
-    _check_structure(structure, len(inputs), len(outputs))
-    graph = graph_class()(
-        *outputs,
-        inputs=inputs,
-        updates=updates,
-        effects=chosen("effects"),
-        structure=structure,
-        name=x["name"],
-    )
+    effects = chosen("effects")
+    graph: Graph
+    if is_body:
+        graph = Body(*outputs, inputs=inputs, name=x["name"])
+        _check_closed(graph, updates, effects)
+    else:
+        structure = reader.value(x["structure"])
+        _check_structure(structure, len(inputs), len(outputs))
+        graph = graph_class()(
+            *outputs,
+            inputs=inputs,
+            updates=updates,
+            effects=effects,
+            structure=structure,
+            name=x["name"],
+        )
     need(len(graph) == len(set(nodes)), "a graph has lines that nothing needs")
     return graph
+
+
+def _check_closed(body: Graph, updates: Any, effects: Any) -> None:
+    """A body takes everything as an input, and does nothing but compute."""
+    need(not updates and not effects, "a body acts on what is outside of it")
+    fed = set(body.inputs)
+    for node in body.nodes:
+        if isinstance(node.op, Leaf):
+            known = node in fed or node.op is CONSTANT or node.op is SIZE
+            need(known and not is_variable(node), "a body has a value of its own")
+        else:
+            need(node not in fed and not node.op.effect, "a body is not closed")
+    for node in (*body.inputs, *body.outputs):
+        need(type(node.spec) is Spec, "a body takes or gives several values as one")
+    need(all(n.op is INPUT for n in body.inputs), "the input of a body is none")
 
 
 class _Lines:

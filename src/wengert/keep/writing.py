@@ -9,7 +9,7 @@ with one key, which says what it is:
     {"size": "2*n + 1"}  {"spec": [..]}  {"hole": k}   in parameters of lines
     {"scalar": [dtype, hex]}  {"weak": ..}             NumPy's numbers, Python's on the tape
     {"array": name}                                    stored under that name
-    {"tensor": k}  {"graph": k}                        from tables, since they may be shared
+    {"tensor": k}  {"graph": k}  {"body": k}           from tables, since they may be shared
     {"structure": ..}                                  containers, with {"leaf": k} inside
 
 What is none of these is refused, and the message says where it stands.
@@ -24,10 +24,12 @@ import numpy as np
 from optree import PyTreeSpec
 
 from ..core import tree
+from ..core.body import Body
 from ..core.dims import Dim
 from ..core.graph import Graph
 from ..core.handle import Handle
 from ..core.node import Constant, Discrete, Node, is_variable, owner_of
+from ..core.open_names import OpenNames
 from ..core.spec import WEAK, Spec
 from ..errors import ConversionError, StructureError, TraceError, at, user_line
 from ..ops.indexing import Hole
@@ -72,7 +74,9 @@ class Writer:
     arrays : dict
         By the name under which they are stored.
     tensors, graphs : list
-        JSON of each.
+        JSON of each; bodies of loops and choices stand among the graphs.
+    names : OpenNames
+        Of the lengths that are known when a loop has ended.
     """
 
     def __init__(
@@ -87,6 +91,8 @@ class Writer:
         self._seen: dict[tuple[str, int], Any] = {}
         self._alive: list[Any] = []  # so that ids stay theirs
         self._places: dict[int, str] = {}
+        self._bodies: dict[Body, int] = {}
+        self.names = OpenNames()
 
     def value(self, x: Any, path: Path, depth: int = 0) -> Any:
         """The JSON of a value that stands at a path."""
@@ -121,6 +127,8 @@ class Writer:
         if isinstance(x, PyTreeSpec):
             marks = [Mark(k) for k in range(x.num_leaves)]
             return {"structure": self.value(tree.unflatten(x, marks), path, depth + 1)}
+        if isinstance(x, Body):
+            return {"body": self._body(x, path)}
         if isinstance(x, Graph):
             return {"graph": self._once("graph", x, lambda: self._graph(x, path))}
         return self._other(x, path, depth)
@@ -182,6 +190,12 @@ class Writer:
             self.is_in_graph = outside
         self.graphs.append(made)
         return len(self.graphs) - 1
+
+    def _body(self, body: Body, path: Path) -> int:
+        """The number of a body; equal ones are one."""
+        if body not in self._bodies:
+            self._bodies[body] = self._graph(body, (*path, body.name))
+        return self._bodies[body]
 
     def _tensor(self, x: Handle, path: Path) -> int:
         node = x.node

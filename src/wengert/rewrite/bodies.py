@@ -13,11 +13,11 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..core.body import Body
+from ..core.body import Body, bodies_of
 from ..core.graph import AnyGraph
 from ..core.node import Node
 from ..core.rebuild import rebuilt
-from .loop import bodies_of, like
+from .loop import like
 
 
 class Inside(NamedTuple):

@@ -18,7 +18,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..core.apply import PART
-from ..core.body import Body
+from ..core.body import Body, bodies_of
 from ..core.dims import names_in
 from ..core.equality import key_of_value
 from ..core.graph import AnyGraph, Graph
@@ -26,7 +26,7 @@ from ..core.node import CONSTANT, Leaf, Node
 from ..core.params import frozen, substituted
 from ..core.rebuild import with_args
 from ..core.tracing import SIZE, part_of, placeholder
-from .loop import CHOICES, LOOPS, Loop, Rewiring, bodies_of
+from .loop import CHOICES, LOOPS, Loop, Rewiring
 from .trimming import by_itself
 from .walk import Applied
 
@@ -88,7 +88,7 @@ class _Member:
         """What loops that may run in step have in common."""
         loop, params = self.loop, self.loop.params
         length = None if loop.count or loop.is_while else loop.length
-        count = loop.count, length, params.get("limit"), params.get("reverse")
+        count = loop.count, length, *[params.get(k) for k in ("limit", "reverse", "slots")]
         return loop.node.op, type(loop.node), count
 
     def number(self, table: dict[Hashable, int]) -> None:

@@ -96,14 +96,6 @@ def like(node: Node, args: tuple[Node, ...], params: dict[str, Any]) -> Node:
     return type(node)(node.op, args, params, None, {**(node.extra or {}), "spec": spec})
 
 
-def bodies_of(node: Node) -> list[Body]:
-    """The bodies among the parameters of a line."""
-    found: list[Body] = []
-    for x in node.params.values():
-        found += [b for b in (x if type(x) is tuple else (x,)) if isinstance(b, Body)]
-    return found
-
-
 class Rewiring:
     """New lines in the place of old ones.
 
