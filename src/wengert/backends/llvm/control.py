@@ -19,7 +19,7 @@ from .assembly import Section
 from .forms import size_of
 from .items import Item
 from .kernels import Array
-from .listening import listen
+from .listening import Listening
 from .routine import LINE, ON_STACK, Routine, bytes_of
 
 if TYPE_CHECKING:
@@ -182,6 +182,7 @@ class Scan(Loop):
             for p, part in zip(results[self.carried :], parts[self.carried :], strict=True)
         ]
         last = section.value(f"sub i64 {count}, 1")
+        listening = Listening(routine.module, section, self.body.is_straight)
         with section.loop("0", count) as (inner, i):
             k = inner.value(f"sub i64 {last}, {i}") if params["reverse"] else i
             x_here = [moved(inner, p, k, n) for p, n in rows]
@@ -191,7 +192,7 @@ class Scan(Loop):
                 routine, inner, [*consts, *read, *x_here], [*written, *y_here], self.work()
             )
             carry.turn(inner, written)
-            routine.leave_if_not_zero(inner, listen(routine.module, inner, i))
+            routine.leave_if_not_zero(inner, listening.ask(inner, i))
         carry.finish(section)
         if isinstance(params["length"], int):
             routine.long = routine.long + params["length"] * (self.body.long + 8)
@@ -239,6 +240,7 @@ class While(Loop):
         section.write(f"store i64 0, ptr {steps}")
         flag = routine.function.slot("i8")
         stacks = _Stacks(routine, section, parts[self.carried + 1 :])
+        listening = Listening(routine.module, section, self.body.is_straight)
         n = routine.function.number()
         section.write(f"br label %while{n}")
         section.label(f"while{n}")
@@ -258,7 +260,7 @@ class While(Loop):
         read, written = carry.read(inner), carry.written(inner)
         self.body.call(routine, inner, [*consts, *read], [*written, *y_here], self.work())
         carry.turn(inner, written)
-        routine.leave_if_not_zero(inner, listen(routine.module, inner, count))
+        routine.leave_if_not_zero(inner, listening.ask(inner, count))
         following = inner.value(f"add i64 {count}, 1")
         inner.write(f"store i64 {following}, ptr {steps}")
         inner.write(f"br label %while{n}")

@@ -1,36 +1,65 @@
 """Listening: a long loop asks Python now and then whether somebody wants to interrupt it.
 
-Ctrl-C sets a flag, which Python looks at between its own instructions, and native code does not.
-So a loop calls CPython's `PyErr_CheckSignals`; an exception that this sets ends the run.
+Ctrl-C sets a flag, at which Python looks between its own instructions, and native code never.
+So a loop calls CPython's `PyErr_CheckSignals`; an exception that this sets ends the run.  That
+takes the interpreter's lock, for which a loop that runs without it may have to wait: so it is
+asked ten times a second, by the clock, and the clock is looked at after some steps.
+
+    Listening    of one loop
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 
 from .assembly import Function, Module, Section
 from .islands import RAISED
 
-_STEPS = 65536  # so many steps, and somebody may want to interrupt
+# After so many steps the clock is looked at: of steps of a few instructions, and of others.
+_LIGHT, _HEAVY = 65536, 16
+_PAUSE = 100_000_000  # nanoseconds
+_CLOCK = "clock_gettime"
+_MONOTONIC = 1  # of clock_gettime, on Linux; on others it is another clock, which will do as well
 
 
-def listen(module: Module, section: Section, step: str) -> str:
-    """Ask after every so many steps; a status, which is not zero if there is an exception."""
-    status = section.function.slot("i64")
-    section.write(f"store i64 0, ptr {status}")
-    rest = section.value(f"and i64 {step}, {_STEPS - 1}")
-    now = section.value(f"icmp eq i64 {rest}, {_STEPS - 1}")
-    with section.when(now) as inner:
-        found = inner.value(f"call i64 {_asking(module)}()")
-        inner.write(f"store i64 {found}, ptr {status}")
-    return section.value(f"load i64, ptr {status}")
+class Listening:
+    """Of one loop, which begins here.
+
+    Parameters
+    ----------
+    module : Module
+    section : Section
+        Before the loop.
+    is_light : bool
+        Whether a step takes a few instructions only.
+    """
+
+    def __init__(self, module: Module, section: Section, is_light: bool) -> None:
+        self._module, self._every = module, _LIGHT if is_light else _HEAVY
+        self._last = section.function.slot("i64")
+        self._status = section.function.slot("i64")
+        section.write(f"store i64 0, ptr {self._last}")
+
+    def ask(self, section: Section, step: str) -> str:
+        """Ask, if it is time; a status, which is not zero if there is an exception."""
+        section.write(f"store i64 0, ptr {self._status}")
+        rest = section.value(f"and i64 {step}, {self._every - 1}")
+        now = section.value(f"icmp eq i64 {rest}, {self._every - 1}")
+        with section.when(now) as inner:
+            found = inner.value(f"call i64 {_asking(self._module)}(ptr {self._last})")
+            inner.write(f"store i64 {found}, ptr {self._status}")
+        return section.value(f"load i64, ptr {self._status}")
 
 
 def _asking(module: Module) -> str:
-    """The function that asks, as ``@name``; with or without the lock of the interpreter."""
+    """The function that asks, given when it asked last, as ``@name``."""
     if "listen" not in module:
-        function = Function(module, "listen", [], "i64", "noinline nounwind")
+        function = Function(module, "listen", [("ptr", "last")], "i64", "noinline nounwind")
         body = function.body
+        clock = _clock(module)
+        if clock is not None:
+            _leave_if_too_early(body, clock)
         lock = body.value(f"call i32 {_python(module, 'PyGILState_Ensure', 'i32', [])}()")
         raised = body.value(f"call i32 {_python(module, 'PyErr_CheckSignals', 'i32', [])}()")
         release = _python(module, "PyGILState_Release", "void", ["i32"])
@@ -41,8 +70,42 @@ def _asking(module: Module) -> str:
     return "@listen"
 
 
+def _leave_if_too_early(body: Section, clock: str) -> None:
+    """Return unless some time has gone by; at the first look it begins."""
+    time = body.function.slot("[2 x i64]", 8)
+    body.write(f"call i32 {clock}(i32 {_MONOTONIC}, ptr {time})")
+    seconds = body.value(f"load i64, ptr {time}")
+    rest = body.value(f"load i64, ptr {body.value(f'getelementptr i64, ptr {time}, i64 1')}")
+    now = body.value(f"add i64 {body.value(f'mul i64 {seconds}, 1000000000')}, {rest}")
+    last = body.value("load i64, ptr %last")
+    is_first = body.value(f"icmp eq i64 {last}, 0")
+    since = body.value(f"sub i64 {now}, {last}")
+    is_early = body.value(f"icmp slt i64 {since}, {_PAUSE}")
+    stays = body.value(f"and i1 {is_early}, {body.value(f'xor i1 {is_first}, true')}")
+    kept = body.value(f"select i1 {stays}, i64 {last}, i64 {now}")
+    body.write(f"store i64 {kept}, ptr %last")
+    n = body.function.number()
+    leaves = body.value(f"or i1 {is_early}, {is_first}")
+    body.write(f"br i1 {leaves}, label %early{n}, label %ask{n}")
+    body.label(f"early{n}")
+    body.write("ret i64 0")
+    body.label(f"ask{n}")
+
+
+def _clock(module: Module) -> str | None:
+    """The clock of POSIX; None where there is none, and steps are all that is counted."""
+    if os.name != "posix":
+        return None
+    found = getattr(ctypes.CDLL(None), _CLOCK)
+    return _outside(module, _CLOCK, found, "i32", ["i32", "ptr"])
+
+
 def _python(module: Module, name: str, result: str, arguments: list[str]) -> str:
-    address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+    return _outside(module, name, getattr(ctypes.pythonapi, name), result, arguments)
+
+
+def _outside(module: Module, name: str, function: object, result: str, arguments: list[str]) -> str:
+    address = ctypes.cast(function, ctypes.c_void_p).value  # type: ignore[arg-type]
     assert address is not None
     module.symbols[name] = address
     return module.declare(name, result, arguments, "nounwind")

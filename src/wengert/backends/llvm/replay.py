@@ -18,7 +18,7 @@ from .control import Carried, Loop, moved, row
 from .forms import Length
 from .items import Item
 from .kernels import Array
-from .listening import listen
+from .listening import Listening
 from .routine import LINE, Routine, bytes_of
 
 if TYPE_CHECKING:
@@ -213,6 +213,7 @@ class _Running:
         """All of it."""
         routine, section = self.routine, self.section
         self._room()
+        self.listening = Listening(routine.module, section, self.of.step.is_straight)
         top = routine.function.slot("i64")
         some = section.value(f"icmp sgt i64 {self.count}, 0")
         section.write(f"store i64 {section.value(f'select i1 {some}, i64 0, i64 -1')}, ptr {top}")
@@ -289,7 +290,7 @@ class _Running:
                 self.of._work,
             )
             inner.write(f"store ptr {goal}, ptr {place}")
-            routine.leave_if_not_zero(inner, listen(routine.module, inner, i))
+            routine.leave_if_not_zero(inner, self.listening.ask(inner, i))
         return section.value(f"load ptr, ptr {place}")
 
     def _backwards(self, section: Section, state: str, k: str) -> None:
@@ -311,4 +312,4 @@ class _Running:
             self.of.back.work(),
         )
         self.carried.turn(section, written)
-        routine.leave_if_not_zero(section, listen(routine.module, section, k))
+        routine.leave_if_not_zero(section, self.listening.ask(section, k))
