@@ -338,6 +338,22 @@ def test_loops_that_wait_for_each_other_crosswise():
     assert "loops in step" in words and len(loops(made)) == 3
 
 
+def test_what_a_loop_inside_ends_with_is_not_what_it_collects():
+    def f(x):
+        def outer(carry, _):
+            a, b = carry
+            last, ys = control.scan(lambda v, _: (np.sin(v), np.sin(v)), a, None, length=3)
+            return (last, b + ys), (last, np.sum(ys))
+
+        return control.scan(outer, (x, x * np.ones(3)), None, length=2)
+
+    g = wg.grad(lambda x: sum(np.sum(v) for v in wg.core.tree.flatten(f(x))[0]))
+    _, made = done(f, 0.5)
+    assert_same(made(0.5), f(0.5))
+    _, made = done(g, 0.5)
+    assert_same(made(0.5), g(0.5))
+
+
 # ---- written out ---------------------------------------------------------------------------------
 
 

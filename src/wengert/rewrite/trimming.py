@@ -331,7 +331,8 @@ def by_itself(node: Node, index: int) -> tuple[Hashable, tuple[Node, ...]]:
     body = _cut(loop.body, order, [*ends, *([] if number is None else [number])], {})
     condition = None if loop.condition is None else _cut(loop.condition, order, [0], {})
     length = None if loop.is_while or loop.count else loop.length
-    rest = length, params.get("reverse"), params.get("limit"), len(ends), number is None
+    kind = "count" if number is None else "last" if number < loop.carried else "all"
+    rest = length, params.get("reverse"), params.get("limit"), len(ends), kind
     operands = [*loop.consts, *loop.carry, *loop.rows]
     key = node.op, type(node), body, condition, rest, len(loop.count)
     return key, (*loop.count, *[operands[k] for k in order])
