@@ -51,9 +51,9 @@ def python_scan(stack: Function) -> Function:
     """A scan that is Python's loop."""
 
     def scan(f: Function, carry: Any, xs: Any, length: int | None = None) -> Any:
-        ys = []
+        ys, rows = [], xs.unbind() if hasattr(xs, "unbind") else xs
         for k in range(len(xs) if length is None else length):
-            carry, y = f(carry, None if xs is None else xs[k])
+            carry, y = f(carry, None if rows is None else rows[k])
             ys.append(y)
         return carry, None if not ys or ys[0] is None else stack(ys)
 
