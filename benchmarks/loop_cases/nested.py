@@ -28,8 +28,8 @@ TITLE = "Loops that end when they say so, in derivatives"
 TEXT = (
     "*particle* and *saddle* (Siskind and Pearlmutter, as GradBench states them): nested "
     "derivatives in nested while loops; *wengert* differentiates the loops in reverse, *wengert, "
-    "forward* by a tangent, as JAX must. *Kepler*: Newton's iteration for 1000 anomalies, and the "
-    "gradient of the sum by two parameters. *C* is forward mode by hand."
+    "forward* by tangents, as JAX must; the better one counts. *Kepler*: Newton's iteration for "
+    "1000 anomalies, and the gradient of the sum by two parameters. *C* is forward mode by hand."
 )
 TARGET = "right, compiled; within 3 times of C (column C at least 0.33)"
 ECCENTRIC = np.array([0.6, 0.01])
@@ -43,7 +43,7 @@ def cases(quick: bool) -> Iterator[Case]:
     c = peers.by_hand("nested", "saddle", (start, out), lambda _: out)
     yield Case("saddle", minimised(saddle, start) | c, within=1e-10)
     n = 50 if quick else 1000
-    found = peers.differentiated(kepler(n), ECCENTRIC, slow=())
+    found = peers.differentiated(kepler(n), ECCENTRIC, forward=True, slow=())
     c = peers.by_hand("nested", "kepler", (n, ECCENTRIC, bar), lambda value: (value, bar))
     yield Case(f"Kepler, n = {n}", found | c, within=1e-10)
 

@@ -74,14 +74,21 @@ def autograd() -> Loops:
 
 
 def differentiated(
-    f: Function, x: Any, *, jax_forward: bool = True, slow: Sequence[str] = ("torch", "autograd")
+    f: Function, x: Any, *, forward: bool = False, slow: Sequence[str] = ("torch", "autograd")
 ) -> dict[str, Callable[[], Call]]:
     """Value and gradient of ``f(loops)(x)`` by a vector ``x``, in every library that is asked for.
 
-    JAX is asked twice: by reverse mode, and by forward mode (with one direction for each number).
+    JAX is asked twice: by reverse mode, and by forward mode (with one direction for each number);
+    wengert too, if `forward`.
     """
 
-    def forward() -> Call:
+    def wengert_forward() -> Call:
+        import wengert as wg
+
+        g = f(wengert())
+        return Call(libraries.jit(lambda x: (g(x), wg.jacfwd(g)(x))), (x,))
+
+    def jax_forward() -> Call:
         j, g = libraries.jax(), f(jax())
 
         def run(x: Any) -> Any:
@@ -93,9 +100,10 @@ def differentiated(
     found: dict[str, Callable[[], Call]] = {
         "wengert": lambda: libraries.wengert(f(wengert()), x),
         "JAX, reverse": lambda: libraries.jax_gradient(f(jax()), x),
+        "JAX, forward": jax_forward,
     }
-    if jax_forward:
-        found["JAX, forward"] = forward
+    if forward:
+        found["wengert, forward"] = wengert_forward
     if "torch" in slow:
         found["torch"] = lambda: libraries.torch_gradient(f(torch()), x)
     if "autograd" in slow:

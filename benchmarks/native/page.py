@@ -46,8 +46,9 @@ def best(times: dict[str, float], of: str, peers: Sequence[str] | None) -> float
 
 
 def over(times: dict[str, float], of: str, peers: Sequence[str] | None) -> float | None:
-    """The best of C or of the peers over wengert."""
-    least, ours = best(times, of, peers), times.get(WENGERT)
+    """The best of C or of the peers over wengert, the best of its modes where it shows several."""
+    least = best(times, of, peers)
+    ours = min([t for name, t in times.items() if kind(name) == WENGERT], default=None)
     return least / ours if least and ours else None
 
 
