@@ -21,26 +21,22 @@ static double flight(double w, double *bar) {
         double ra = ax * ax + ay * ay, rb = ax * ax + by * by;
         double ia = 1 / sqrt(ra), ib = 1 / sqrt(rb), ka = ia / ra, kb = ib / rb;
         double fx = (ka + kb) * ax, fy = ka * ay + kb * by; // minus the gradient of the potential
-        if (bar) {
-            double dka = -3 * ka / ra * (ax * dx + ay * day);
-            double dkb = -3 * kb / rb * (ax * dx + by * dy);
-            double dfx = (dka + dkb) * ax + (ka + kb) * dx;
-            double dfy = dka * ay + ka * day + dkb * by + kb * dy;
-            dx += h * dvx;
-            dy += h * dvy;
-            dvx += h * dfx;
-            dvy += h * dfy;
-        }
+        double dka = -3 * ka / ra * (ax * dx + ay * day);
+        double dkb = -3 * kb / rb * (ax * dx + by * dy);
+        double dfx = (dka + dkb) * ax + (ka + kb) * dx;
+        double dfy = dka * ay + ka * day + dkb * by + kb * dy;
+        dx += h * dvx;
+        dy += h * dvy;
+        dvx += h * dfx;
+        dvy += h * dfy;
         x = nx;
         y = ny;
         vx += h * fx;
         vy += h * fy;
     }
     double t = -y / vy, end = x + t * vx;
-    if (bar) {
-        double dt = (-dy - t * dvy) / vy;
-        *bar = 2 * end * (dx + dt * vx + t * dvx);
-    }
+    double dt = (-dy - t * dvy) / vy;
+    *bar = 2 * end * (dx + dt * vx + t * dvx);
     return end * end;
 }
 
@@ -58,9 +54,11 @@ double particle(double w) {
         double next = w - eta * bar;
         if (fabs(w - next) <= 1e-5)
             return w;
-        double there = flight(next, 0);
+        double slope, there = flight(next, &slope);
         if (there < value) {
-            value = flight(w = next, &bar);
+            value = there;
+            bar = slope;
+            w = next;
             successes++;
         } else {
             eta /= 2;

@@ -49,18 +49,21 @@ def cases(quick: bool) -> Iterator[Case]:
 
 
 def minimised(program: Any, x: Any) -> dict[str, Any]:
-    """A program ``program(loops, derivative)(x)``, for the libraries and their modes."""
+    """A program ``program(loops, both)(x)``, for the libraries and their modes.
+
+    ``both(f)`` gives the value and the gradient, in that mode.
+    """
 
     def wengert(forward: bool) -> Call:
         import wengert as wg
 
-        derivative = pushed(wg.jvp, np) if forward else wg.grad
-        return Call(libraries.jit(program(peers.wengert(), derivative)), (x,))
+        both = pushed(wg.jvp, wg.vmap, np) if forward else wg.value_and_grad
+        return Call(libraries.jit(program(peers.wengert(), both)), (x,))
 
     def jax(forward: bool) -> Call:
         j = libraries.jax()
-        derivative = pushed(j.jvp, j.numpy) if forward else j.grad
-        return libraries.jax_call(program(peers.jax(), derivative), x)
+        both = pushed(j.jvp, each(j.numpy), j.numpy) if forward else j.value_and_grad
+        return libraries.jax_call(program(peers.jax(), both), x)
 
     return {
         "wengert": lambda: wengert(False),
@@ -70,23 +73,36 @@ def minimised(program: Any, x: Any) -> dict[str, Any]:
     }
 
 
-def pushed(jvp: Any, xp: Any) -> Any:
-    """The gradient by forward mode, a direction for each number."""
+def each(xp: Any) -> Any:
+    """A vmap that is one call for each row: JAX's makes of choices in loops a computing of both."""
 
-    def derivative(f: Any) -> Any:
-        def run(x: Any) -> Any:
-            if xp.ndim(x) == 0:
-                return jvp(f, (x,), (xp.ones_like(x),))[1]
-            rows = xp.eye(x.size)
-            return xp.stack([jvp(f, (x,), (rows[k],))[1] for k in range(x.size)])
+    def vmap(f: Any, out_axes: Any) -> Any:
+        def run(rows: Any) -> Any:
+            value, slopes = zip(*[f(row) for row in rows], strict=True)
+            return value[0], xp.stack(slopes)
 
         return run
 
-    return derivative
+    return vmap
 
 
-def descent(loops: peers.Loops, f: Any, g: Any, x: Any) -> Any:
-    """Where f is least: gradient descent, whose step doubles after ten successes."""
+def pushed(jvp: Any, vmap: Any, xp: Any) -> Any:
+    """Value and gradient by forward mode, all directions at once if `vmap` can."""
+
+    def both(f: Any) -> Any:
+        def run(x: Any) -> Any:
+            if xp.ndim(x) == 0:
+                return jvp(f, (x,), (xp.ones_like(x),))
+            along = lambda row: jvp(f, (x,), (row,))  # noqa: E731
+            return vmap(along, out_axes=(None, 0))(xp.eye(x.size))
+
+        return run
+
+    return both
+
+
+def descent(loops: peers.Loops, both: Any, x: Any) -> Any:
+    """Where a function is least: gradient descent, whose step doubles after ten successes."""
     xp = loops.xp
 
     def length(v: Any) -> Any:
@@ -103,10 +119,10 @@ def descent(loops: peers.Loops, f: Any, g: Any, x: Any) -> Any:
 
     def tried(x: Any, fx: Any, gx: Any, eta: Any, i: Any) -> Any:
         new = x - eta * gx
-        there = f(new)
+        there, slope = both(new)
 
         def taken(x: Any, fx: Any, gx: Any, eta: Any, i: Any) -> Any:
-            return new, there, g(new), eta, i + 1, True
+            return new, there, slope, eta, i + 1, True
 
         return loops.cond(there < fx, taken, smaller, x, fx, gx, eta, i)
 
@@ -121,11 +137,11 @@ def descent(loops: peers.Loops, f: Any, g: Any, x: Any) -> Any:
         x, fx, gx, eta, i, _ = state
         return loops.cond(length(gx) <= 1e-5, halted, onward, x, fx, gx, eta, i)
 
-    first = (x, f(x), g(x), 1e-5, 0, True)
+    first = (x, *both(x), 1e-5, 0, True)
     return loops.while_loop(lambda state: state[5], step, first)[0]
 
 
-def particle(loops: peers.Loops, derivative: Any) -> Any:
+def particle(loops: peers.Loops, both: Any) -> Any:
     """The parameter with which the particle crosses the origin."""
     xp, h = loops.xp, 0.1
 
@@ -143,23 +159,23 @@ def particle(loops: peers.Loops, derivative: Any) -> Any:
         x, y, vx, vy = loops.while_loop(flying, step, (0.0, 8.0, 0.75, 0.0))
         return (x - y / vy * vx) ** 2
 
-    return lambda w: descent(loops, flight, derivative(flight), w)
+    return lambda w: descent(loops, both(flight), w)
 
 
-def saddle(loops: peers.Loops, derivative: Any) -> Any:
+def saddle(loops: peers.Loops, both: Any) -> Any:
     """The saddle point of f(p, q) = |p|^2 - |q|^2."""
     xp = loops.xp
 
     def run(start: Any) -> Any:
         def against(p: Any) -> Any:
             f = lambda q: (q * q).sum() - (p * p).sum()  # noqa: E731
-            return descent(loops, f, loops.grad(f), start)
+            return descent(loops, both(f), start)
 
         def cost(p: Any) -> Any:
             q = against(p)
             return (p * p).sum() - (q * q).sum()
 
-        p = descent(loops, cost, derivative(cost), start)
+        p = descent(loops, both(cost), start)
         return xp.concatenate([p, against(p)])
 
     return run
