@@ -35,11 +35,22 @@ def samples():
     yield [wg.trace(second)(wg.spec((3, 2))), wg.tensor([1.0, 2.0])]
     yield wg.trace(lambda x: np.mean(x[1:] ** 2) + x.shape[0])(wg.spec("n")).grad()
 
+    def third(x, y):
+        def step(h, row):
+            h = wg.control.cond(np.sum(h) > row, np.sin, lambda v: v * row, h)
+            return h, wg.control.while_loop(lambda z: z < 2.0, lambda z: z * 2.0 + row, row)
+
+        h, rows = wg.control.scan(step, y, x)
+        return np.sum(h) + np.sum(rows)
+
+    yield wg.trace(third)(wg.spec("n"), wg.spec(2)).grad()
+
 
 ODD = [
     None, True, False, 0, 1, -1, 2, 7, 63, 10**6, 2**31, 2**63, -(2**70), "", "n", "x", "N", "C",
     "n**16", "2*n + 1", "float64", "int64", [], {}, [1], [[]], {"tuple": []}, {"float": "nan"},
     {"size": "n"}, {"dict": []}, {"array": "w"}, {"tensor": 0}, {"graph": 0}, {"leaf": 0},
+    {"body": 0}, {"body": 1}, {"size": "steps.f0"}, "steps.f1",
     {"slice": [None, 10**9, None]}, {"structure": {"leaf": 0}}, ["float64", [10**9]], "input",
 ]  # fmt: skip
 
@@ -95,13 +106,13 @@ def fuzz(data, rng, count):
     return read
 
 
-@pytest.mark.parametrize("which", range(3))
+@pytest.mark.parametrize("which", range(4))
 def test_random_changes_give_an_error_of_ours_or_a_sound_object(which, rng):
     data = packed(list(samples())[which])
     assert 0 < fuzz(data, rng, 300) < 300
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("which", range(3))
+@pytest.mark.parametrize("which", range(4))
 def test_many_random_changes(which, rng):
     fuzz(packed(list(samples())[which]), rng, 3000)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+from ..core.body import bodies_of
 from ..core.given import graph as check_graph
 from ..core.given import word
 from ..core.graph import Graph
@@ -80,7 +81,7 @@ class Backend(ABC):
         """
 
     def check(self, graph: Graph) -> None:
-        """Refuse a graph with an operation that this backend lacks.
+        """Refuse a graph with an operation that this backend lacks, in bodies of loops too.
 
         Raises
         ------
@@ -88,6 +89,8 @@ class Backend(ABC):
             The message names operation, backend and the user's line.
         """
         check_graph(graph, f"the backend {self.name}")
+        for body in {b for node in graph.nodes for b in bodies_of(node)}:
+            self.check(body)
         for node in graph.nodes:
             if not isinstance(node.op, Leaf) and self.lacks(node.op):
                 raise BackendError(

@@ -24,8 +24,9 @@ from typing import Any
 
 import numpy as np
 
+from ..control.operations import Control
 from ..core.apply import PART
-from ..core.body import located
+from ..core.body import Body, located
 from ..core.dims import is_open
 from ..core.graph import Graph
 from ..core.node import Leaf, Node, is_variable
@@ -74,12 +75,18 @@ class Interpreter(Backend):
         return self.function(op) if own is None else own
 
     def lacks(self, op: Op) -> bool:
-        """Whether there is no function for an operation."""
-        return op is not PART and self.implementation(op) is None
+        """Whether there is no function for an operation; loops and choices need none."""
+        if op is PART or isinstance(op, Control):
+            return False
+        return self.implementation(op) is None
 
     def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:
         """Steps to walk along."""
         return Program(self, graph, sizes).run
+
+    def compile_body(self, body: Body, sizes: Mapping[str, int]) -> Run:
+        """Steps of what a loop or choice does, to walk along while its line runs."""
+        return Program(self, body, sizes).walk
 
 
 class Program:
@@ -170,8 +177,11 @@ class Program:
         # For the slots of values that are let go here the shape and dtype, if a later line, or
         # this one, can use the memory.
         leaving: dict[int, Any] = {}
+        light: set[int] = set()
         for k in gone:
             if k != i:
+                if self._is_light(k):
+                    light.add(self._slot[self.graph.nodes[k]])
                 key = self._large[k]
                 worth = key is not None and self._wanted[key] >= i
                 leaving[self._slot[self.graph.nodes[k]]] = key if worth else None
@@ -190,11 +200,19 @@ class Program:
         self._slot[node] = slot
         for s, key in leaving.items():
             if s != slot:
-                self._step(i, (set_aside(s, key), 0, HELD, s) if key else (_nothing, (), MANY, s))
+                if key:
+                    self._step(i, (set_aside(s, key), 0, HELD, s))
+                elif s not in light:
+                    self._step(i, (_nothing, (), MANY, s))
                 self._free.append(s)
         if i in gone:  # nobody uses its value
             self._step(i, (_nothing, (), MANY, slot))
             self._free.append(slot)
+
+    def _is_light(self, k: int) -> bool:
+        """Whether a value may stay until its slot is used again: a number of its own."""
+        spec = self._specs[k]
+        return type(spec) is Spec and spec.shape == () and self.graph[k].op.kind == "elementwise"
 
     def _step(self, line: int, step: Step) -> None:
         self.steps.append(self._known.setdefault(step, step))
@@ -204,22 +222,26 @@ class Program:
 
     def run(self, values: Sequence[Any]) -> list[Any]:
         """Walk along the steps."""
+        with np.errstate(all="ignore"):
+            return self.walk(values)
+
+    def walk(self, values: Sequence[Any]) -> list[Any]:
+        """The same, where NumPy has been told already not to complain."""
         held = self.start.copy()
         for slot, value in zip(self.fed, values, strict=True):
             held[slot] = value
         held.append({})
         ahead = iter(self.steps)
         try:
-            with np.errstate(all="ignore"):
-                for run, a, b, slot in ahead:
-                    if b >= 0:
-                        held[slot] = run(held[a], held[b])
-                    elif b == UNARY:
-                        held[slot] = run(held[a])
-                    elif b == HELD:
-                        held[slot] = run(held)
-                    else:
-                        held[slot] = run(*[held[k] for k in a])
+            for run, a, b, slot in ahead:
+                if b >= 0:
+                    held[slot] = run(held[a], held[b])
+                elif b == UNARY:
+                    held[slot] = run(held[a])
+                elif b == HELD:
+                    held[slot] = run(held)
+                else:
+                    held[slot] = run(*[held[k] for k in a])
         except Exception as error:
             # The iterator knows how far it has come: nothing has to be counted on the way.
             step = len(self.steps) - operator.length_hint(ahead) - 1
@@ -267,6 +289,8 @@ def _run_of(backend: Interpreter, node: Node, sizes: Mapping[str, int]) -> Calla
     assert isinstance(op, Op)
     if op is PART:
         return operator.itemgetter(node.params["index"])
+    if isinstance(op, Control) and backend.name not in op.implementations:
+        return _run_of_bodies(backend, node, sizes)
     run = backend.implementation(op)
     assert run is not None
     if op.effect and "placed" in dir(op) and backend.name not in op.implementations:
@@ -279,6 +303,17 @@ def _run_of(backend: Interpreter, node: Node, sizes: Mapping[str, int]) -> Calla
     if node.extra is not None and "probed" in node.extra:
         return _checked(run, node, sizes)
     return run
+
+
+def _run_of_bodies(
+    backend: Interpreter, node: Node, sizes: Mapping[str, int]
+) -> Callable[..., Any]:
+    """A loop or choice, whose bodies are run by the same backend."""
+    op: Any = node.op
+    params = substituted(node.params, sizes)
+    bodies = [b for x in params.values() for b in (x if type(x) is tuple else (x,))]
+    runs = {b: backend.compile_body(b, sizes) for b in bodies if isinstance(b, Body)}
+    return functools.partial(op.run_by, runs.__getitem__, **params)
 
 
 def _weak(run: Callable[..., Any]) -> Callable[..., Any]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from ..core.body import Body, bodies_of
 from ..core.graph import Graph
 from ..core.places import short
 from ..errors import ArgumentError, at, user_line
@@ -60,10 +61,14 @@ class Profile:
         The lines that ran, in order.
     runs : int
         How many times the graph ran.
+    inside : dict
+        For lines of loops and choices the lines of their bodies, with their shares of the time as
+        they were found in the last run.
     """
 
     def __init__(self, graph: Graph, runs: Sequence[Sequence[Event]]) -> None:
         self.name, self.runs = graph.name, len(runs)
+        self.inside: dict[int, tuple[LineTime, ...]] = {}
         self._last = runs[-1]
         least: dict[int, float] = {}
         for events in runs:
@@ -76,6 +81,27 @@ class Profile:
             LineTime(i, nodes[i].op.name, nodes[i].spec, seconds, nodes[i].where or "")
             for i, seconds in sorted(least.items())
         )
+
+    def look_inside(self, graph: Graph, clocked: Mapping[Body, Mapping[int, float]]) -> None:
+        """Share the time of loops and choices out among the lines of their bodies.
+
+        Parameters
+        ----------
+        clocked : mapping
+            For each body the seconds that its lines took, in a run with a clock around each.
+        """
+        for line in self.lines:
+            pairs = [(b, _seconds_of(b, clocked)) for b in bodies_of(graph.nodes[line.index])]
+            whole = sum(sum(found.values()) for _, found in pairs)
+            shares = [
+                (b.nodes[i], i, line.seconds * seconds / whole)
+                for b, found in pairs
+                for i, seconds in sorted(found.items())
+            ]
+            if shares:
+                self.inside[line.index] = tuple(
+                    LineTime(i, n.op.name, n.spec, share, n.where or "") for n, i, share in shares
+                )
 
     @property
     def seconds(self) -> float:
@@ -91,8 +117,9 @@ class Profile:
     def sources(self) -> dict[str, float]:
         """Seconds for each of the user's lines, the slowest first; derivatives count there too."""
         total: dict[str, float] = {}
-        for line in self.lines:
-            total[line.where] = total.get(line.where, 0.0) + line.seconds
+        for outer in self.lines:
+            for line in self.inside.get(outer.index, (outer,)):
+                total[line.where] = total.get(line.where, 0.0) + line.seconds
         return dict(sorted(total.items(), key=lambda item: -item[1]))
 
     def save(self, path: Any) -> Path:
@@ -135,11 +162,22 @@ class Profile:
         ]
 
 
+def _seconds_of(body: Body, clocked: Mapping[Body, Mapping[int, float]]) -> Mapping[int, float]:
+    """What the lines of a body took, which ran with numbers in the place of named sizes."""
+    for other, seconds in clocked.items():
+        same = (other.name, len(other)) == (body.name, len(body))
+        if other == body or (body.size_names and same):
+            return seconds
+    return {}
+
+
 class _Clocked(Interpreter):
     """The interpreter with a clock around each step."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
+        self.inside: dict[Body, dict[int, float]] = {}
+        self.is_last = False
 
     def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:
         """The interpreter's steps, each of which notes how long it took."""
@@ -149,6 +187,16 @@ class _Clocked(Interpreter):
             for (run, a, b, slot), line in zip(program.steps, program.lines, strict=True)
         ]
         return program.run
+
+    def compile_body(self, body: Body, sizes: Mapping[str, int]) -> Run:
+        """The interpreter's steps, which the last run clocks too."""
+        program, slow = Program(self, body, sizes), Program(self, body, sizes)
+        seconds = self.inside.setdefault(body, {})
+        slow.steps = [
+            (_adding(run, line, seconds), a, b, slot)
+            for (run, a, b, slot), line in zip(slow.steps, slow.lines, strict=True)
+        ]
+        return lambda values: (slow if self.is_last else program).walk(values)
 
     def _clocked(self, run: Callable[..., Any], line: int) -> Callable[..., Any]:
         events = self.events
@@ -160,6 +208,16 @@ class _Clocked(Interpreter):
             return out
 
         return step
+
+
+def _adding(run: Callable[..., Any], line: int, seconds: dict[int, float]) -> Callable[..., Any]:
+    def step(*operands: Any) -> Any:
+        start = perf_counter()
+        out = run(*operands)
+        seconds[line] = seconds.get(line, 0.0) + perf_counter() - start
+        return out
+
+    return step
 
 
 def profile(graph: Graph, values: Sequence[Any], repeat: int = 5) -> Profile:
@@ -187,11 +245,14 @@ def profile(graph: Graph, values: Sequence[Any], repeat: int = 5) -> Profile:
     clock = _Clocked()
     executable = Executable(graph, clock)
     runs = []
-    for _ in range(repeat):
+    for k in range(repeat):
         clock.events.clear()
+        clock.is_last = k == repeat - 1
         executable(values)
         runs.append(list(clock.events))
-    return Profile(graph, runs)
+    made = Profile(graph, runs)
+    made.look_inside(graph, clock.inside)
+    return made
 
 
 def _duration(seconds: float) -> str:

@@ -24,7 +24,7 @@ from .apply import PART
 from .dims import OPEN
 from .equality import is_stopped, key_of_value
 from .graph import Graph
-from .node import CONSTANT, INPUT, Constant, Leaf, Node
+from .node import CONSTANT, INPUT, Constant, Leaf, Node, constant
 from .open_names import OpenNames, inner
 from .params import frozen, sizes_of, substituted
 from .rebuild import rebuilt
@@ -114,7 +114,10 @@ class Body(Graph):
             value = node.value if isinstance(node.op, Leaf) else None
             if node.op is CONSTANT and isinstance(node, Constant):
                 return node
-            return type(node)(node.op, args, substituted(node.params, sizes), value, extra)
+            params = substituted(node.params, sizes)
+            if node.op is SIZE and type(params["size"]) is int:
+                return constant(params["size"])
+            return type(node)(node.op, args, params, value, extra)
 
         lines = rebuilt(self.nodes, None, change)
         return self.with_lines({old: new for old, new in lines.items() if old is not new})
