@@ -290,3 +290,72 @@ def test_summary_names_loops():
     _, made = program_of(wg.grad(lorenz), np.ones(3))
     assert [s.title for s in made.summary.loops] == ["scan", "scan"]
     assert "loop scan" in made.loops
+
+
+def descent(x):
+    """Branches in branches, as an optimiser has them; in registers."""
+
+    def step(c):
+        x, fx, eta, k, _ = c
+
+        def tried(x, fx, eta, k):
+            new = x - eta * 2.0 * (x - 1.0)
+            there = np.sum((new - 1.0) ** 2)
+            better = lambda: (new, there, eta, k + 1, True)  # noqa: E731
+            return wg.cond(there < fx, better, lambda: (x, fx, eta * 0.5, 0 * k, True))
+
+        def moved(x, fx, eta, k):
+            return wg.cond(fx < 1e-9, lambda: (x, fx, eta, k, False), lambda: tried(x, fx, eta, k))
+
+        larger = lambda x, fx, eta, k: (x, fx, eta * 2.0, 0 * k, True)  # noqa: E731
+        return wg.switch((k == 3).astype(int), [moved, larger], x, fx, eta, k)
+
+    first = (x, np.sum((x - 1.0) ** 2), 0.01, 0, True)
+    return wg.while_loop(lambda c: c[4], step, first, max_steps=10_000)
+
+
+def test_branches_of_a_few_numbers_need_no_functions():
+    x = np.array([3.0, -2.0])
+    _, made = program_of(lambda x: descent(x)[0], x)
+    bodies = [name for name in made.module.parts if name.startswith("body")]
+    assert len(bodies) == 2  # of the loop, and of its condition
+    for got, want in zip(wg.jit(descent)(x), descent(x), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12)
+    f = lambda x: np.sum(descent(x)[0] * np.array([1.0, 3.0]))  # noqa: E731
+    np.testing.assert_allclose(wg.jit(wg.grad(f))(x), wg.grad(f)(x), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(wg.jit(wg.jacfwd(f))(x), wg.grad(f)(x), rtol=1e-9, atol=1e-12)
+
+
+def test_branches_read_positions_where_they_are_taken_only():
+    def f(x, n):
+        def step(i, c):
+            return wg.cond(i < 5, lambda c: c + x[i], lambda c: c * 0.5 + x[0], c)
+
+        return wg.fori_loop(0, n, step, 0.0)
+
+    x = RNG.normal(size=5)
+    graph = wg.trace(f)(x, 9)
+    for n in (0, 4, 5, 9):
+        (got,) = guarded(graph, True)([x, np.asarray(n)], {})
+        np.testing.assert_allclose(got, f(x, n), rtol=1e-14)
+    g = wg.jit(
+        lambda x, n: wg.fori_loop(
+            0, n, lambda i, c: wg.cond(i > 2, lambda c: c + x[i + 3], lambda c: c, c), 0.0
+        )
+    )
+    assert g(x, 3) == 0.0
+    with pytest.raises(IndexError, match="out of bounds"):
+        g(x, 4)
+
+
+def test_switches_choose_the_nearest_branch():
+    def f(ks):
+        def step(c, k):
+            c = wg.switch(k, [lambda c: c + 1.0, lambda c: c * 2.0, lambda c: -c], c)
+            return c, c
+
+        return wg.scan(step, 3.0, ks)
+
+    ks = np.array([-7, 0, 1, 2, 9, 1, -1])
+    for got, want in zip(wg.jit(f)(ks), f(ks), strict=True):
+        assert np.array_equal(got, want)

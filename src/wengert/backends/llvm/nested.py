@@ -22,7 +22,7 @@ from .gathers import Gather
 from .items import Held, Item, Part, Reduce
 from .plan import Plan, owner_of
 from .routine import ON_STACK, Routine
-from .straight import Straight, is_straight
+from .straight import Branches, Straight, is_choice, is_straight, read_anywhere
 from .strided import strided_view
 from .walks import Walk, roots_of
 
@@ -69,6 +69,7 @@ class Nested(Routine):
         lengths = [n for item in self.plan.reachable for n in item.shape]
         lengths += [n for item in self.plan.inputs for n in item.shape]
         self.sizes = sorted(names_in(lengths) - _learned(self.plan))
+        self._choices: dict[Item, Branches] = {}
         self._groups = self._grouped()
         outputs = set(self.plan.outputs)
         self._last = outputs - self._read_from_memory()
@@ -130,14 +131,37 @@ class Nested(Routine):
         """The stages; those without loops that follow each other as lists."""
         groups: list[Any] = []
         for stage in self.plan.stages:
-            if isinstance(stage, Walk) and is_straight(stage):
-                if groups and isinstance(groups[-1], list):
+            if self._is_straight(stage):
+                if groups and isinstance(groups[-1], list) and self._goes_on(groups[-1], stage):
                     groups[-1].append(stage)
                 else:
                     groups.append([stage])
             else:
                 groups.append(stage)
         return groups
+
+    def _is_straight(self, stage: Walk | Item) -> bool:
+        if isinstance(stage, Walk):
+            return is_straight(stage)
+        if is_choice(stage):
+            branches = Branches(stage)
+            held = all(isinstance(x.rule, Held) for x in branches.read_of(stage))
+            if branches.are_straight and held:
+                self._choices[stage] = branches
+        return stage in self._choices
+
+    def _goes_on(self, group: list[Any], stage: Walk | Item) -> bool:
+        """Whether a stage may join a stretch: what is read of memory is not behind a branch."""
+        both = [*group, stage]
+        if not any(x in self._choices for x in both):
+            return True
+        walks = [x for x in both if isinstance(x, Walk)]
+        found = [x for walk in walks for x in read_anywhere(self.plan, walk)]
+        return all(isinstance(x.rule, Held) for x in found)
+
+    def is_written_out(self, stage: Item) -> bool:
+        """Whether a choice is part of a stretch without loops."""
+        return stage in self._choices
 
     def _read_from_memory(self) -> set[Item]:
         """What is read at places that are not known before."""
@@ -166,8 +190,9 @@ class Nested(Routine):
                 found.update(_read_by(self.plan, stage))
         return found
 
-    def _run_straight(self, body: Section, walks: list[Walk], needed: set[Item]) -> None:
-        made = Straight(self.language, walks, needed & self._stored, self._last)
+    def _run_straight(self, body: Section, stages: list[Any], needed: set[Item]) -> None:
+        stored = needed & self._stored
+        made = Straight(self.language, stages, self._choices, self._parts, stored, self._last)
         self.language.home = self._head
         name = self.root.nest_name(made.function.text())
         self.root.needs_runtime |= made.needs_runtime

@@ -106,6 +106,10 @@ class Routine:
         """The address of the program's frame."""
         raise NotImplementedError
 
+    def is_written_out(self, stage: Item) -> bool:
+        """Whether a choice needs no function for each of its branches."""
+        return False
+
     def runtime(self, name: str, result: str, arguments: Sequence[str]) -> str:
         """A function of the runtime, as ``@name``."""
         return self.root.runtime(name, result, arguments)
@@ -121,7 +125,9 @@ class Routine:
         self._nested = {
             stage: self.root.nested(stage)
             for stage in self.plan.stages
-            if isinstance(stage, Item) and stage.node.op.kind == "control"
+            if isinstance(stage, Item)
+            and stage.node.op.kind == "control"
+            and not self.is_written_out(stage)
         }
         self.language.home = self._head
         self._place_all()
