@@ -359,3 +359,17 @@ def test_switches_choose_the_nearest_branch():
     ks = np.array([-7, 0, 1, 2, 9, 1, -1])
     for got, want in zip(wg.jit(f)(ks), f(ks), strict=True):
         assert np.array_equal(got, want)
+
+
+def test_stacks_begin_small_and_grow():
+    def f(x):
+        step = lambda c: (c[0] + 1, np.tanh(c[1] * 1.01 + 0.1))  # noqa: E731
+        return np.sum(wg.while_loop(lambda c: c[0] < 40, step, (0, x))[1])
+
+    x = RNG.normal(size=30_000)
+    wg.memory.trim()
+    g = wg.jit(wg.grad(f))
+    before = wg.memory.info().peak
+    np.testing.assert_allclose(g(x), wg.grad(f)(x), rtol=1e-10, atol=1e-14)
+    # 40 states, up to twice as many while they grow, and a few beside them.
+    assert wg.memory.info().peak <= max(before, 150 * x.nbytes)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .program import Program
 
 _IN_REGISTERS = 1024  # bytes of what is carried
-_FIRST_ROWS = 256  # of what grows
+_FIRST = 16384  # bytes of what grows, to begin with; one row at least
 
 
 class Loop:
@@ -283,6 +283,12 @@ class _Stacks:
         self.slots = [routine.late_slot() for _ in parts]
         self.room = routine.function.slot("i64")
         section.write(f"store i64 0, ptr {self.room}")
+        largest = "1"
+        larger = routine.module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
+        for size in self.sizes:
+            largest = section.value(f"call i64 {larger}(i64 {largest}, i64 {size})")
+        few = section.value(f"sdiv i64 {_FIRST}, {largest}")
+        self.first = section.value(f"call i64 {larger}(i64 {few}, i64 1)")
 
     def rows(self, section: Section, count: str) -> list[str]:
         """The addresses of the rows of this step; there is room for them."""
@@ -297,7 +303,7 @@ class _Stacks:
         with section.when(full) as more:
             twice = more.value(f"mul i64 {room}, 2")
             larger = routine.module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
-            wanted = more.value(f"call i64 {larger}(i64 {twice}, i64 {_FIRST_ROWS})")
+            wanted = more.value(f"call i64 {larger}(i64 {twice}, i64 {self.first})")
             for slot, size in zip(self.slots, self.sizes, strict=True):
                 total = more.value(f"mul i64 {wanted}, {size}")
                 pointer = more.value(f"call ptr {alloc}(i64 {more.value(f'or i64 {total}, 1')})")
