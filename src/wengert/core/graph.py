@@ -22,14 +22,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, TypeVar
 
-import numpy as np
-
 from ..errors import CycleError, GraphError, at, user_line
 from . import tree
 from .handle import Handle, owners_of
 from .node import CONSTANT, INPUT, Constant, Leaf, Node, constant, is_variable
-from .params import listed
-from .places import short
+from .printed import printed
 from .sizes import Requirement
 from .spec import bare, shown
 from .tracing import infer
@@ -238,37 +235,10 @@ class Graph:
         return self
 
     def __str__(self) -> str:
-        rows = [self._row(i) for i in range(len(self))]
-        widths = [max((len(row[k]) for row in rows), default=0) for k in range(3)]
-        lines = ["   ".join(map(str.ljust, row, (*widths, 0))).rstrip() for row in rows]
-        for variable, new in self.updates.items():
-            lines.append(f"update %{self._index[variable]} to %{self._index[new]}")
-        for node in self.effects:
-            lines.append(f"run %{self._index[node]}")
-        names = " ".join(f"%{self._index[n]}" for n in self.outputs)
-        return "\n".join([*lines, f"return {names}"])
+        return printed(self)
 
     def __repr__(self) -> str:
         return f"<Graph of {len(self)} lines, {len(self.outputs)} outputs>"
-
-    def _row(self, i: int) -> tuple[str, str, str, str]:
-        node = self.nodes[i]
-        words = [f"%{i} = {node.op.name}"]
-        if node.name:
-            words.append(node.name)
-        elif node.op is CONSTANT and isinstance(node, Constant):
-            words.append(_brief(node.value))
-        words += [f"%{k}" for k in self.operands(i)]
-        options = listed(node.params)
-        if options:
-            words.append(f" [{options}]")
-        level = f"d{node.level}" if node.level else ""
-        return (
-            " ".join(words),
-            shown(node.spec),
-            level,
-            f"# {short(node.where)}" if node.where else "",
-        )
 
 
 def _verify_inside(body: Graph, line: str) -> None:
@@ -370,9 +340,3 @@ def _acting_in_order(nodes: list[Node], effects: Sequence[Node]) -> list[Node]:
         ordered.update(dict.fromkeys(sorted(before, key=place.__getitem__)))
     ordered.update(dict.fromkeys(nodes))
     return list(ordered)
-
-
-def _brief(value: Any) -> str:
-    if np.size(value) > 4 or not isinstance(value, np.ndarray | np.generic | int | float):
-        return type(value).__name__ if np.size(value) <= 4 else "..."
-    return np.array2string(np.asarray(value), separator=",").replace("\n", "")

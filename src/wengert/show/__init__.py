@@ -9,6 +9,7 @@ show_graph(y)  that page in the browser or the notebook; repr_html(y) for a note
 lines.py       what all of them say about a line: title, shape, role
 style.py       the colours
 layout.py      where the boxes of an SVG go, and how the edges run
+opened.py      loops and choices with what they do written out beside them
 grouping.py    how lines fold into boxes: gradient levels, scopes, blocks (blocks.py)
 pagedata.py    what the page is told; values.py statistics, sources.py the user's lines,
                history.py what a step of a rewrite has changed

@@ -5,9 +5,10 @@ Writing it needs no graphviz; drawing it does, later and elsewhere:
     dot -Tsvg graph.dot > graph.svg
 
 One node for each line, one edge for each operand (two for x * x); colours as in svg.py.  Gradient
-levels and scopes are clusters, one inside the other (grouping.py).  Dashed edges carry no value:
-to a line that has to wait for another, from the next value of a variable back to the variable, and
-from a line that runs although no output needs it to the word "run".
+levels, scopes and what a loop does are clusters, one inside the other (grouping.py, opened.py).
+Dashed edges carry no value: to a line that has to wait for another, from the next value of a
+variable back to the variable, and from a line that runs although no output needs it to the word
+"run".
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from ..core.graph import Graph
 from .grouping import Group, Grouping, grouping_of
 from .lines import Line, Names, graph_of, lines_of
+from .opened import opened
 from .style import colours
 
 SHAPES = {"input": "box", "constant": "plaintext", "discrete": "box", "operation": "box"}
@@ -48,7 +50,7 @@ def to_dot(outputs: Any, names: Names | None = None) -> str:
       n0 -> n1;
     }
     """
-    graph = graph_of(outputs)
+    graph, _ = opened(graph_of(outputs))
     lines = lines_of(graph, names)
     clusters = _clustered(lines, grouping_of(graph, blocks=False))
     body = [*clusters, *(edge for line in lines for edge in _edges(line)), *_dashed(graph)]

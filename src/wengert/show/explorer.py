@@ -28,6 +28,7 @@ from typing import Any
 from ..errors import ArgumentError, at, user_line
 from .history import steps_of
 from .lines import Names, graph_of
+from .opened import opened
 from .pagedata import Page
 from .style import palettes
 from .values import values_of
@@ -92,6 +93,10 @@ def explore(
     for step in steps:
         known.update(values_of(step.graph))
     known.update(values_of(graph, values))
+    for k, step in enumerate(steps):
+        whole, written = opened(step.graph)
+        steps[k] = step._replace(graph=whole)
+        known.update({new: known[old] for old, new in written.items() if old in known})
     text = _document(Page(names, known).data(steps, title or graph.name))
     if path is not None:
         try:

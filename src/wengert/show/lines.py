@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.body import Body
 from ..core.graph import Graph
 from ..core.handle import Handle
 from ..core.node import Constant, Discrete, Leaf, Node
 from ..core.params import listed
+from ..core.printed import Named
 from ..core.spec import shown, spec_of
 from ..errors import ArgumentError, at, user_line
 
@@ -108,8 +110,15 @@ def _line(index: int, node: Node, graph: Graph, titles: Mapping[Node, str], outp
 
 def options_of(node: Node) -> str:
     """The chosen parameters of a line, ``axis=0, keepdims=True``, cut where they are long."""
-    text = listed(node.params)
+    text = listed({k: named(x) for k, x in node.params.items()})
     return text if len(text) <= LIMIT else text[: LIMIT - 1] + "…"
+
+
+def named(x: Any) -> Any:
+    """A parameter with names in the place of what loops and choices do."""
+    if type(x) is tuple and x and all(isinstance(b, Body) for b in x):
+        return tuple(map(named, x))
+    return Named(x.name) if isinstance(x, Body) else x
 
 
 def brief(value: Any) -> str:

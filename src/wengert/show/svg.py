@@ -3,7 +3,8 @@
 Boxes say the operation and the shape; leaves that require a gradient are yellow, constants pale and
 dashed, operations coloured by kind; the output has a heavy frame.  Hovering shows the line in
 words, with its parameters.  Edges enter a box from left to right by where they come from; where
-that is not the order of the operands, small numerals tell it.
+that is not the order of the operands, small numerals tell it.  A loop or choice is a box with a
+picture of what it does inside.
 """
 
 from __future__ import annotations
@@ -12,11 +13,15 @@ from collections.abc import Sequence
 from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from ..core.body import bodies_of
+from ..core.graph import Graph
+from ..core.node import Node
 from ..errors import ArgumentError, at, user_line
 from .layout import Layout, Point, arrange
 from .lines import Line, Names, graph_of, lines_of
+from .opened import marks
 from .style import colours, legend_name
 
 MARGIN = 24.0
@@ -65,29 +70,67 @@ def to_svg(
     4
     """
     graph = graph_of(outputs)
-    if len(graph) > LIMIT:
+    count = _count(graph)
+    if count > LIMIT:
         raise ArgumentError(
-            f"to_svg of {len(graph)} lines: above {LIMIT} a picture is not legible. Draw an "
+            f"to_svg of {count} lines: above {LIMIT} a picture is not legible. Draw an "
             f"intermediate result, or use show.table or show.to_dot{at(user_line())}."
         )
-    lines = lines_of(graph, names)
-    sizes = [_size(line) for line in lines]
-    layout = arrange(sizes, [(k, line.number) for line in lines for k in line.inputs])
-    document = _document(lines, sizes, layout, title)
+    document = _document(_drawn(graph, names), title)
     if path is not None:
         Path(path).write_text(document, encoding="utf-8")
     return document
 
 
-def _size(line: Line) -> tuple[float, float]:
+def _count(graph: Graph) -> int:
+    """How many lines there are, in bodies too."""
+    return len(graph) + sum(_count(body) for node in graph.nodes for body in bodies_of(node))
+
+
+class _Picture(NamedTuple):
+    """Lines and where they go.
+
+    inside : for a line with bodies their pictures.
+    """
+
+    lines: list[Line]
+    sizes: list[tuple[float, float]]
+    layout: Layout
+    inside: dict[int, list[_Picture]]
+
+
+def _drawn(graph: Graph, names: Names | None = None, within: Node | None = None) -> _Picture:
+    lines = lines_of(graph, names)
+    if within is not None:
+        kinds = dict(zip(graph.inputs, marks(within, len(graph.inputs)), strict=True))
+        roles = {n: mark.name for n, mark in kinds.items() if mark is not None}
+        lines = [line._replace(title=roles.get(line.node, line.title)) for line in lines]
+    inside = {
+        line.number: [_drawn(body, None, line.node) for body in bodies_of(line.node)]
+        for line in lines
+        if bodies_of(line.node)
+    }
+    sizes = [_size(line, inside.get(line.number, ())) for line in lines]
+    layout = arrange(sizes, [(k, line.number) for line in lines for k in line.inputs])
+    return _Picture(lines, sizes, layout, inside)
+
+
+def _size(line: Line, inside: Sequence[_Picture]) -> tuple[float, float]:
     width = max(LETTER * len(line.title), SMALL * len(line.detail)) + 22.0
-    return width, HEIGHT
+    if not inside:
+        return width, HEIGHT
+    wide = sum(p.layout.width + MARGIN for p in inside) + MARGIN
+    return max(width, wide), HEIGHT + max(p.layout.height for p in inside) + MARGIN
 
 
-def _document(
-    lines: Sequence[Line], sizes: Sequence[tuple[float, float]], layout: Layout, title: str
-) -> str:
-    legend = _legend(lines)
+def _all_lines(picture: _Picture) -> list[Line]:
+    inner = [line for ps in picture.inside.values() for p in ps for line in _all_lines(p)]
+    return [*picture.lines, *inner]
+
+
+def _document(picture: _Picture, title: str) -> str:
+    layout = picture.layout
+    legend = _legend(_all_lines(picture))
     top = MARGIN + (30.0 if title else 0.0)
     inner = max(layout.width, sum(w for _, w in legend), LETTER * 1.2 * len(title))
     shift = MARGIN + (inner - layout.width) / 2
@@ -103,8 +146,7 @@ def _document(
             f'fill="#222">{escape(title)}</text>'
         )
     parts.append(f'<g transform="translate({shift:.1f} {top:.1f})">')
-    parts += _edges(lines, sizes, layout)
-    parts += [_box(line, *sizes[line.number], *layout.centres[line.number]) for line in lines]
+    parts += _drawing(picture)
     parts.append("</g>")
     x = (width - sum(w for _, w in legend)) / 2
     for text, w in legend:
@@ -113,20 +155,39 @@ def _document(
     return "\n".join([*parts, "</svg>\n"])
 
 
-def _box(line: Line, width: float, height: float, x: float, y: float) -> str:
+def _drawing(picture: _Picture) -> list[str]:
+    """Edges, boxes, and what is inside of boxes."""
+    lines, sizes, layout, inside = picture
+    parts = _edges(lines, sizes, layout)
+    for line in lines:
+        width, height = sizes[line.number]
+        x, y = layout.centres[line.number]
+        pictures = inside.get(line.number, [])
+        parts.append(_box(line, width, height, x, y, bool(pictures)))
+        left = x - (sum(p.layout.width + MARGIN for p in pictures) - MARGIN) / 2
+        for inner in pictures:
+            top = y - height / 2 + HEIGHT
+            parts.append(f'<g transform="translate({left:.1f} {top:.1f})">')
+            parts += [*_drawing(inner), "</g>"]
+            left += inner.layout.width + MARGIN
+    return parts
+
+
+def _box(line: Line, width: float, height: float, x: float, y: float, opened: bool) -> str:
     fill, stroke, ink = colours(line)
     weight = 2.6 if line.output else 1.2
     dash = ' stroke-dasharray="4 3"' if line.role in ("constant", "discrete") else ""
     corner = 4 if line.role == "operation" else height / 2
     name = ' font-weight="bold"' if line.role != "constant" else ""
+    middle = y - height / 2 + HEIGHT / 2 if opened else y
     return (
         f"<g><title>{escape(line.note)}</title>"
         f'<rect x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" '
         f'height="{height:.1f}" rx="{corner:.0f}" fill="{fill}" stroke="{stroke}" '
         f'stroke-width="{weight}"{dash}/>'
-        f'<text x="{x:.1f}" y="{y - 2:.1f}" font-size="13"{name} fill="{ink}">'
+        f'<text x="{x:.1f}" y="{middle - 2:.1f}" font-size="13"{name} fill="{ink}">'
         f"{escape(line.title)}</text>"
-        f'<text x="{x:.1f}" y="{y + 12:.1f}" font-size="10.5" fill="{ink}" fill-opacity="0.8">'
+        f'<text x="{x:.1f}" y="{middle + 12:.1f}" font-size="10.5" fill="{ink}" fill-opacity="0.8">'
         f"{escape(line.detail)}</text></g>"
     )
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.body import Body, bodies_of
+from ..core.graph import Graph
 from ..core.params import spelled, stated
-from .lines import Names, brief, graph_of, lines_of
+from .lines import Names, brief, graph_of, lines_of, named
 
 HEADINGS = ("line", "operation", "operands", "shape", "value", "kind")
 
@@ -30,7 +32,8 @@ def table(outputs: Any, names: Names | None = None, values: bool = True) -> str:
     Returns
     -------
     str
-        One row for each line, in an order in which they can be computed.
+        One row for each line, in an order in which they can be computed; what loops and choices
+        do comes below.
 
     Examples
     --------
@@ -43,9 +46,25 @@ def table(outputs: Any, names: Names | None = None, values: bool = True) -> str:
     %1    multiply   %0 %0     float64[2]  [1 4]  INPUT_DERIVED
     %2    sum        %1        float64[]   5      INPUT_DERIVED
     """
+    graph = graph_of(outputs)
+    text = [_rows(graph, names, values)]
+    bodies: dict[Body, None] = {}
+    waiting = [graph]
+    while waiting:
+        inner = [b for n in waiting.pop().nodes for b in bodies_of(n) if b not in bodies]
+        bodies.update(dict.fromkeys(inner))
+        waiting += inner[::-1]
+    for body in bodies:
+        inside = _rows(body, None, values).replace("\n", "\n    ")
+        text.append(f"<{body.name}>\n    {inside}")
+    return "\n".join(text)
+
+
+def _rows(graph: Graph, names: Names | None, values: bool) -> str:
     rows = [HEADINGS]
-    for line in lines_of(graph_of(outputs), names):
-        options = "".join(f" {k}={spelled(v)}" for k, v in stated(line.node.params).items())
+    for line in lines_of(graph, names):
+        said = stated({k: named(v) for k, v in line.node.params.items()})
+        options = "".join(f" {k}={spelled(v)}" for k, v in said.items())
         operands = " ".join(f"%{k}" for k in line.inputs)
         value = brief(line.node.value) if values else ""
         unnamed = line.role == "constant" and line.title == value
