@@ -1,7 +1,8 @@
 """The gradient of a million steps in bounded memory: ``scan(..., memory=1000)`` keeps 1000 states.
 
-A damped pendulum, driven by what it is given at each step; the gradient is by its parameters and
-by nothing that is long, so what the backward loop needs of the steps is what fills memory.  Each
+Lorenz' equations, whose steps are arithmetic, and a damped pendulum, whose steps are a sine and a
+cosine, as dear forwards as all else together; the gradient is by their parameters and by nothing
+that is long, so what the backward loop needs of the steps is what fills memory.  Each
 sample is a fresh process, which reports the median time of a call after the first, and by how much
 the peak of its resident memory rose over what it had when all was compiled (for a short loop) and
 the inputs were there.
@@ -26,14 +27,42 @@ from . import peers
 
 TITLE = "Memory: the gradient of a million steps"
 TEXT = (
-    "A driven pendulum, 1,000,000 steps, gradient by three parameters; *memory=1000* lets the scan "
-    "keep 1000 of its steps and compute the others again. Each in a fresh process; megabytes are "
-    "what a call added to the peak of resident memory."
+    "1,000,000 steps, value and gradient by three parameters; *memory=1000* lets the scan keep "
+    "1000 of its steps and compute the others again, three times at most. Lorenz' equations by "
+    "Runge-Kutta are arithmetic; of the driven pendulum (Euler) a step is a sine and a cosine, "
+    "which the loop without a bound computes once and keeps. Each in a fresh process; megabytes "
+    "are what a call added to the peak of resident memory."
 )
 TARGET = "memory as promised; at most 2.5 times the time without a bound"
 LIBRARIES = ("wengert, memory=1000", "wengert", "JAX, reverse")
-PARAMETERS = np.array([0.5, 1.3, 0.4])  # damped enough that a rounding is forgotten
 BOUND = 1000
+
+
+def lorenz(loops: peers.Loops, count: int, memory: int | None) -> Any:
+    """The sum of the last state."""
+    h = 5e-4
+    more = {} if memory is None else {"memory": memory}
+
+    def run(p: Any) -> Any:
+        def rate(s: Any) -> Any:
+            x, y, z = s
+            return p[0] * (y - x), x * (p[1] - z) - y, x * y - p[2] * z
+
+        def along(s: Any, k: Any, step: float) -> Any:
+            return tuple(a + step * b for a, b in zip(s, k, strict=True))
+
+        def step(s: Any, _: Any) -> Any:
+            a = rate(s)
+            b = rate(along(s, a, 0.5 * h))
+            c = rate(along(s, b, 0.5 * h))
+            d = rate(along(s, c, h))
+            total = tuple(k + 2.0 * m + 2.0 * n + q for k, m, n, q in zip(a, b, c, d, strict=True))
+            return along(s, total, h / 6.0), None
+
+        state, _ = loops.scan(step, (1.0, 1.0, 1.0), None, length=count, **more)
+        return state[0] + state[1] + state[2]
+
+    return run
 
 
 def pendulum(loops: peers.Loops, count: int, memory: int | None) -> Any:
@@ -54,13 +83,22 @@ def pendulum(loops: peers.Loops, count: int, memory: int | None) -> Any:
     return run
 
 
+# Both forget roundings: these equations come to rest, and the pendulum is damped.
+PROGRAMS = {
+    "lorenz": ("Lorenz' equations", lorenz, np.array([10.0, 10.0, 8.0 / 3.0])),
+    "pendulum": ("pendulum", pendulum, np.array([0.5, 1.3, 0.4])),
+}
+
+
 def peak() -> float:
     """Megabytes, the most that were resident so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
 
 
-def once(steps: str, library: str) -> dict[str, Any]:
+def once(what: str, library: str) -> dict[str, Any]:
     """In the fresh process: compile for few steps, then for many; time and memory."""
+    name, steps = what.split()
+    _, program, parameters = PROGRAMS[name]
     fresh.started(library)
     loops = peers.jax() if library.startswith("JAX") else peers.wengert()
     bound = BOUND if "memory" in library else None
@@ -69,8 +107,8 @@ def once(steps: str, library: str) -> dict[str, Any]:
 
     def made(count: int) -> Any:
         kind = "JAX, reverse" if library.startswith("JAX") else "wengert"
-        f = lambda loops: pendulum(loops, count, bound)  # noqa: E731
-        call = peers.differentiated(f, PARAMETERS, slow=())[kind]()
+        f = lambda loops: program(loops, count, bound)  # noqa: E731
+        call = peers.differentiated(f, parameters, slow=())[kind]()
         ready = call.ready or (lambda x: x)
         return lambda: ready(call.function(*call.arguments))
 
@@ -87,10 +125,15 @@ def once(steps: str, library: str) -> dict[str, Any]:
 
 
 def measure(quick: bool, threads: int) -> list[dict[str, Any]]:
-    """One row, of times and megabytes."""
+    """A row for each program, of times and megabytes."""
     count, repetitions = (10_000, 1) if quick else (1_000_000, 3)
-    samples = fresh.repeated("loops.py", "memory", str(count), LIBRARIES, threads, repetitions)
-    return [{"case": f"{count:,} steps", "contestants": fresh.agreed(samples, 1e-10, took)}]
+    cases = []
+    for name, (title, _, _) in PROGRAMS.items():
+        what = f"{name} {count}"
+        samples = fresh.repeated("loops.py", "memory", what, LIBRARIES, threads, repetitions)
+        contestants = fresh.agreed(samples, 1e-10, took)
+        cases.append({"case": f"{title}, {count:,} steps", "contestants": contestants})
+    return cases
 
 
 def took(samples: Sequence[Any]) -> dict[str, float]:

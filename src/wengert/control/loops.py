@@ -12,7 +12,7 @@ is built once, however many steps there are.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from ..errors import (
 )
 from .closing import Closed, closed
 from .operations import scan_op
-from .room import slots_of
+from .room import room_of
 from .stepping import Carry, Columns, Rows, apart, is_written_down, strong
 
 
@@ -127,11 +127,11 @@ def scan(
     _check_unroll(unroll)
     carry = Carry(init, what)
     rows = Rows(xs, whole(length, what), what)
-    reverse, slots = bool(reverse), slots_of(memory, carry.specs, what)
+    reverse, room = bool(reverse), room_of(memory, carry.specs, what)
     if not is_written_down([*carry.leaves, *rows.leaves, rows.length]):
         return _scan_now(f, carry, rows, reverse)
     made = _step_of(f, carry, rows)
-    outs = line_of_scan(made, carry.leaves, rows.leaves, rows.length, reverse, slots=slots)
+    outs = line_of_scan(made, carry.leaves, rows.leaves, rows.length, reverse, room=room)
     leaves, ys = made.container(outs)
     return carry.container(leaves), ys
 
@@ -154,7 +154,7 @@ def line_of_scan(
     length: Any,
     reverse: bool,
     count: Any = None,
-    slots: int | None = None,
+    room: Mapping[str, Any] | None = None,
 ) -> list[Any]:
     """The line of a loop; results as handles.
 
@@ -168,8 +168,8 @@ def line_of_scan(
     reverse : bool
     count : Tensor, optional
         The number of steps, where it is a value.
-    slots : int, optional
-        For how many states there is room on the way back.
+    room : mapping, optional
+        For how many states there is room on the way back (room.py).
     """
     params = {
         "body": made.body,
@@ -179,8 +179,7 @@ def line_of_scan(
         "reverse": reverse,
         "counted": count is not None,
     }
-    if slots is not None:
-        params["slots"] = slots
+    params.update(room or {})
     first = [] if count is None else [count]
     return list(recorded(scan_op, [*first, *made.captured, *carry, *rows], params))
 

@@ -24,7 +24,7 @@ from ..ops.casts import astype
 from .closing import closed, together
 from .loops import line_of_scan, recorded, whole
 from .operations import while_op
-from .room import slots_of
+from .room import room_of
 from .stepping import Carry, as_number, is_written_down, numeric
 
 _INT = np.dtype(np.int64)
@@ -91,7 +91,7 @@ def fori_loop(
     what = "fori_loop"
     function(body_fun, what)
     carry = Carry(init_val, what)
-    slots = slots_of(memory, [*carry.specs, _NUMBER], what)
+    room = room_of(memory, [*carry.specs, _NUMBER], what)
     lower, upper = _bound(lower, what, "lower"), _bound(upper, what, "upper")
     if not is_written_down([*carry.leaves, lower, upper]):
         leaves = carry.leaves
@@ -111,7 +111,7 @@ def fori_loop(
     if length is None or (bounds(length)[0] or 0) < 0 or bounds(length)[0] is None:
         length, count = None, lookup("maximum")(_as_value(upper) - _as_value(lower), np.int64(0))
     first = [_as_value(lower), *carry.leaves]
-    outs = line_of_scan(made, first, [], length, False, count, slots)
+    outs = line_of_scan(made, first, [], length, False, count, room)
     return carry.container(outs[1:])
 
 
@@ -203,7 +203,7 @@ def while_loop(
     function(body_fun, what)
     carry = Carry(init_val, what)
     max_steps = whole(max_steps, what, "max_steps")
-    slots = slots_of(memory, carry.specs, what)
+    room = room_of(memory, carry.specs, what)
     if not is_written_down(carry.leaves):
         return _while_now(cond_fun, body_fun, carry, max_steps)
 
@@ -223,8 +223,7 @@ def while_loop(
         "limit": max_steps,
         "length": None,
     }
-    if slots is not None:
-        params["slots"] = slots
+    params.update(room)
     outs = recorded(while_op, [*captured, *carry.leaves], params)
     return carry.container(outs[: len(carry.leaves)])
 

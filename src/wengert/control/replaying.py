@@ -2,9 +2,10 @@
 
     replay    args: [count] consts, carry, xs, more consts, cotangents, rows of cotangents
 
-`step` is the loop's body without its ys, `back` the second half of its pullback, in terms of the
-carry before the step.  Which states are kept, and when, is the schedule's (schedule.py).  Its own
-derivatives are those of the two loops that it stands for, which keep everything.
+`step` is the loop's body without its ys, `keep` the same with what the way back needs of it, and
+`back` the second half of its pullback.  Which states are kept, and when, is the schedule's
+(schedule.py).  Its own derivatives are those of the two loops that it stands for, which keep
+everything.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class Replay(Control):
     def run_by(self, compile: Any, *values: Any, **params: Any) -> tuple[Any, ...]:
         """Forwards and backwards, as the schedule says."""
         parts = Parts(values, params)
-        step, back = compile(params["step"]), compile(params["back"])
+        step, keep, back = (compile(params[k]) for k in ("step", "keep", "back"))
         pulled, length = params["pulled"], params["length"]
         count = max(int(parts.count[0]), 0) if params["counted"] else length
         outs = [n.spec for n in params["back"].outputs]
@@ -99,11 +100,10 @@ class Replay(Control):
                 continue
             k = action.begin + action.steps
             at = count - 1 - k if params["reverse"] else k
-            given = [
-                *[parts.xs[i][at] for i in params["read"]],
-                *[state[i] for i in params["kept"]],
-            ]
-            found = back([*consts, *carried, *given, *[t[at] for t in parts.rows]])
+            xs = [x[at] for x in parts.xs]
+            kept = keep([*parts.consts, *state, *xs])[params["carried"] :]
+            given = [*[xs[i] for i in params["read"]], *kept, *[t[at] for t in parts.rows]]
+            found = back([*consts, *carried, *given])
             carried = found[:pulled]
             for stack, value in zip(stacks, found[pulled:], strict=True):
                 stack[at] = value
@@ -151,14 +151,11 @@ def _node(x: Any) -> Node:
 def expanded(args: Sequence[Any], params: Mapping[str, Any]) -> Sequence[Any]:
     """The loop forwards, keeping what the way back needs, and the loop backwards."""
     parts = Parts(args, params)
-    step, carried, stacked = params["step"], params["carried"], params["stacked"]
-    first = len(parts.consts)
+    carried, stacked = params["carried"], params["stacked"]
     same = {k: params[k] for k in ("length", "counted")}
-    kept = [step.inputs[first + k] for k in params["kept"]]
-    forward = Body(*step.outputs, *kept, inputs=step.inputs, name=step.name)
     states = lookup("scan")(
         *[*parts.count, *parts.consts, *parts.carry, *parts.xs],
-        body=forward, carried=carried, stacked=stacked, reverse=params["reverse"], **same,
+        body=params["keep"], carried=carried, stacked=stacked, reverse=params["reverse"], **same,
     )[carried:]  # fmt: skip
     rows = [*[parts.xs[k] for k in params["read"]], *states, *parts.rows]
     found: Sequence[Any] = lookup("scan")(

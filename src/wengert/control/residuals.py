@@ -48,9 +48,7 @@ class Split(NamedTuple):
     read: set[Node]
 
 
-def split(
-    results: Sequence[Node], late: Collection[Node], carry: Collection[Node], few: bool = False
-) -> Split:
+def split(results: Sequence[Node], late: Collection[Node], carry: Collection[Node]) -> Split:
     """Cut a pullback in two.
 
     Parameters
@@ -60,8 +58,6 @@ def split(
         The placeholders that are known on the way back only.
     carry : collection of Node
         Those that are gone by then, unless they are kept.
-    few : bool
-        Whether nothing else may be kept.
     """
     lines = ancestors(results)
     after = set(late)
@@ -72,8 +68,7 @@ def split(
         a for n in lines if n in after for a in n.inputs if a not in after and not _is_free(a)
     }
     border.update(n for n in results if n not in after and not _is_free(n))
-    known = [n for n in lines if n not in after]
-    kept = list(carry) if few else _cheapest(known, border, set(carry))
+    kept = _cheapest([n for n in lines if n not in after], border, set(carry))
     places = [placeholder(n.spec, n.name, type(n) is Node) for n in kept]
     new = rebuilt(lines, dict(zip(kept, places, strict=True)))
     made = [new[n] for n in results]

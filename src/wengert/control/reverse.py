@@ -13,7 +13,7 @@ cotangents, and adds up those of the consts.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..autodiff.project import uniform, zeros
@@ -30,6 +30,7 @@ from .closing import hoisted
 from .dependence import Dependence
 from .inplace import added_in_place
 from .residuals import ancestors, split
+from .room import bytes_of
 
 
 class Asked(NamedTuple):
@@ -39,7 +40,6 @@ class Asked(NamedTuple):
     given : the outputs of the loop that have cotangents.
     wanted : the body's inputs whose operands' cotangents are wanted.
     guarded : whether a cotangent that is exactly zero gives zero, whatever it is multiplied with.
-    few : whether nothing is kept but the carry.
     """
 
     carried: int
@@ -47,7 +47,6 @@ class Asked(NamedTuple):
     given: frozenset[int]
     wanted: frozenset[int]
     guarded: bool
-    few: bool = False
 
 
 class Pulled(NamedTuple):
@@ -55,7 +54,6 @@ class Pulled(NamedTuple):
 
     forward : the body, with what is kept as more ys.
     kept : how many these are.
-    states : if nothing else is kept, which parts of the carry they are.
     before : what of the second half depends on consts only; None if nothing.
     back : takes the consts, what `before` gives, the cotangents that are carried, sums; rows of the
         xs, of what was kept, of the cotangents of the ys.
@@ -68,7 +66,6 @@ class Pulled(NamedTuple):
 
     forward: Body
     kept: int
-    states: tuple[int, ...]
     before: Body | None
     back: Body
     live: tuple[int, ...]
@@ -107,8 +104,7 @@ def pulled(body: Body, asked: Asked) -> Pulled:
         results = [b.node for b in bars]
         results = added_in_place(results, ancestors(results))
     late = {*seeds, *sums}
-    carry = inputs[fixed : carried.stop]
-    made = split(results, late, carry, asked.few)
+    made = split(results, late, inputs[fixed : carried.stop])
     read = tuple([k for k in range(carried.stop, len(inputs)) if inputs[k] in made.read])
     rows = [*[inputs[k] for k in read], *made.places, *seeds[len(live) :]]
     back, before = hoisted(
@@ -120,10 +116,7 @@ def pulled(body: Body, asked: Asked) -> Pulled:
         fixed,
     )
     forward = Body(*lines, *made.kept, inputs=inputs, name=body.name)
-    states = tuple([k for k, n in enumerate(carry) if n in made.kept])
-    return Pulled(
-        forward, len(made.kept), states, before, back, tuple(live), consts, stacks, read, ys
-    )
+    return Pulled(forward, len(made.kept), before, back, tuple(live), consts, stacks, read, ys)
 
 
 def pull_scan(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], sweep: Any) -> list[Any]:
@@ -183,10 +176,9 @@ class _Loop:
         self.carried, self.stacked = params["carried"], params.get("stacked", 0)
         self.fixed = len(args) - self.carried - self.stacked
         wanted = frozenset(k for k, a in enumerate(args) if sweep.wants(a))
-        self.slots = _room(params)
-        few = self.slots is not None
-        asked = Asked(self.carried, self.stacked, frozenset(t), wanted, sweep.guarded, few)
+        asked = Asked(self.carried, self.stacked, frozenset(t), wanted, sweep.guarded)
         self.made = pulled(self.body, asked)
+        self.slots = _slots(params, self.made)
 
     def backwards(self, count: list[Any], kept: Sequence[Any], more: dict[str, Any]) -> list[Any]:
         """For each operand its cotangent, or None."""
@@ -212,16 +204,14 @@ class _Loop:
         hoisted, starts = self.hoisted(), self.starts()
         found = lookup("replay")(
             *[*count, *self.inputs, *hoisted, *starts, *[self.t[k] for k in made.ys]],
-            step=Body(
-                *self.body.outputs[: self.carried], inputs=self.body.inputs, name=self.body.name
-            ),
+            step=_only(self.body, range(self.carried)),
+            keep=_only(made.forward, [*range(self.carried), *range(-made.kept, 0)]),
             back=made.back,
             carried=self.carried,
             stacked=self.stacked,
             more=len(hoisted),
             pulled=len(starts),
             read=tuple([k - self.fixed - self.carried for k in made.read]),
-            kept=made.states,
             slots=self.slots,
             **more,
         )
@@ -249,9 +239,19 @@ class _Loop:
         return bars
 
 
-def _room(params: Mapping[str, Any]) -> int | None:
-    """For how many states there is room; None if for all."""
+def _only(body: Body, outputs: Iterable[int]) -> Body:
+    """A body with some of its outputs."""
+    return Body(*[body.outputs[k] for k in outputs], inputs=body.inputs, name=body.name)
+
+
+def _slots(params: Mapping[str, Any], made: Pulled) -> int | None:
+    """For how many steps there is room; None if for all."""
     slots: int | None = params.get("slots")
+    if slots is not None and params.get("bytes"):
+        # Of a step its state is kept, or what the way back needs of it.
+        carry = made.forward.outputs[: params["carried"]]
+        state, kept = bytes_of(carry), bytes_of(made.forward.outputs[-made.kept or None :])
+        slots = max(slots * state // max(state + kept, 1), 1)
     length = params["length"]
     return None if slots is None or (isinstance(length, int) and length <= slots) else slots
 

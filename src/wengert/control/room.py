@@ -1,6 +1,7 @@
 """Room: how many states a loop may keep for its way back, as users say it.
 
-slots_of    a number of states, or of bytes in words, as a number of states
+room_of     a number of states, or of bytes in words, as a number of states
+bytes_of    the memory of some values
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dims import valued
 from ..core.given import spelled
+from ..core.node import Node
 from ..core.spec import Spec
 from ..errors import ArgumentError, at, user_line
 
@@ -27,8 +30,8 @@ _UNITS = {
 _BYTES = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmg]?i?b)\s*", re.IGNORECASE)
 
 
-def slots_of(memory: Any, specs: Sequence[Spec], what: str) -> int | None:
-    """For how many states there is room; None for all.
+def room_of(memory: Any, specs: Sequence[Spec], what: str) -> dict[str, Any]:
+    """For how many states there is room, as parameters of a loop; nothing if for all.
 
     Parameters
     ----------
@@ -43,11 +46,11 @@ def slots_of(memory: Any, specs: Sequence[Spec], what: str) -> int | None:
         It is neither, or there is no room for one state.
     """
     if memory is None:
-        return None
+        return {}
     if isinstance(memory, str):
-        return _of_bytes(memory, specs, what)
+        return {"slots": _of_bytes(memory, specs, what), "bytes": True}
     if isinstance(memory, int | float | np.integer | np.floating) and memory == int(memory) >= 1:
-        return int(memory)
+        return {"slots": int(memory)}
     raise ArgumentError(
         f"{what}: memory={spelled(memory)}: give the number of states to keep, at least 1, or "
         f'bytes, "64 MiB"{at(user_line())}.'
@@ -61,7 +64,7 @@ def _of_bytes(memory: str, specs: Sequence[Spec], what: str) -> int:
             f"{what}: memory={memory!r} is no number of bytes. Write it like "
             f'"64 MiB", or give the number of states to keep{at(user_line())}.'
         )
-    size = sum(s.size * s.dtype.itemsize for s in specs)
+    size: Any = sum(s.size * s.dtype.itemsize for s in specs)
     if not isinstance(size, int):
         raise ArgumentError(
             f"{what}: memory={memory!r}, but a state takes {size} bytes, which is not known while "
@@ -74,3 +77,15 @@ def _of_bytes(memory: str, specs: Sequence[Spec], what: str) -> int:
             f"{at(user_line())}."
         )
     return int(total // max(size, 1))
+
+
+def bytes_of(nodes: Sequence[Node]) -> int:
+    """The memory of some values; of a length with a name a guess."""
+    return sum(int(valued(n.spec.size, Typical())) * n.spec.dtype.itemsize for n in nodes)
+
+
+class Typical(dict[str, int]):
+    """A guess for each named length."""
+
+    def __missing__(self, name: str) -> int:
+        return 64

@@ -18,9 +18,9 @@ from ..errors import OperandError, at, user_line
 _SCAN = frozenset(("body", "carried", "stacked", "length", "reverse", "counted"))
 _WHILE = frozenset(("body", "condition", "carried", "limit", "length"))
 _REPLAY = frozenset(
-    ("back", "carried", "counted", "kept", "length", "more", "pulled", "read", "reverse", "slots")
+    ("back", "carried", "counted", "keep", "length", "more", "pulled", "read", "reverse", "slots")
 ) | {"stacked", "step"}
-_MORE = frozenset(("slots",))  # of loops whose way back has little room (room.py)
+_MORE = frozenset(("slots", "bytes"))  # of loops whose way back has little room (room.py)
 
 
 def check_scan(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
@@ -83,8 +83,9 @@ def check_replay(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
     """Refuse a loop backwards that could not run."""
     name = "replay"
     _need(params.keys() == _REPLAY, name, f"its parameters are {', '.join(sorted(params))}")
-    step, back, length = params["step"], params["back"], params["length"]
-    _need(isinstance(step, Body) and isinstance(back, Body), name, "its bodies are none")
+    step, keep, back = params["step"], params["keep"], params["back"]
+    length = params["length"]
+    _need(all(isinstance(b, Body) for b in (step, keep, back)), name, "its bodies are none")
     for key in ("carried", "stacked", "more", "pulled", "slots"):
         _need(_is_count(params[key]), name, f"{key}={params[key]!r} is no number")
     for key in ("counted", "reverse"):
@@ -92,10 +93,13 @@ def check_replay(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
     carried, pulled, more = params["carried"], params["pulled"], params["more"]
     _check_carry(step, carried, params["stacked"], name)
     _need(len(step.outputs) == carried, name, "its step gives more than the carry")
-    for key, most in (("kept", carried), ("read", params["stacked"])):
-        right = type(params[key]) is tuple and all(_is_count(k) and k < most for k in params[key])
-        _need(right, name, f"{key}={params[key]!r} are no places")
-    given = pulled + len(params["kept"]) + len(params["read"])
+    _check_carry(keep, carried, params["stacked"], name)
+    same = [[bare(n.spec) for n in b.inputs] for b in (step, keep)]
+    _need(same[0] == same[1], name, "what keeps does not take what its step takes")
+    read = params["read"]
+    right = type(read) is tuple and all(_is_count(k) and k < params["stacked"] for k in read)
+    _need(right, name, f"read={read!r} are no places")
+    given = pulled + len(keep.outputs) - carried + len(read)
     rows = len(specs) - params["counted"] - len(step.inputs) - more - pulled
     fixed = len(step.inputs) - carried - params["stacked"]
     _need(
@@ -112,6 +116,7 @@ def _body_of(params: Mapping[str, Any], names: frozenset[str], name: str) -> Bod
     _need(params.keys() - _MORE == names, name, f"its parameters are {', '.join(sorted(params))}")
     slots = params.get("slots")
     _need(slots is None or _is_count(slots), name, f"slots={slots!r} is no number of states")
+    _need(type(params.get("bytes", True)) is bool, name, "a flag is none")
     body = params["body"]
     _need(isinstance(body, Body), name, "its body is none")
     assert isinstance(body, Body)

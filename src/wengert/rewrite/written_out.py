@@ -1,6 +1,7 @@
 """Written out: loops of at most one step, and choices of which it is known which way they go.
 
-Their bodies' lines become lines of the list around them, where they meet all other rules.
+Their bodies' lines become lines of the list around them, where they meet all other rules: what a
+loop of one step does is arithmetic like any other.
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ from .islands import RAISED
 _LIGHT, _HEAVY = 65536, 16
 _PAUSE = 100_000_000  # nanoseconds
 _CLOCK = "clock_gettime"
+# A call that leaves all registers as they are: what is carried in them stays there.
+_KEEPING = "preserve_allcc"
 _MONOTONIC = 1  # of clock_gettime, on Linux; on others it is another clock, which will do as well
 
 
@@ -47,7 +49,7 @@ class Listening:
         rest = section.value(f"and i64 {step}, {self._every - 1}")
         now = section.value(f"icmp eq i64 {rest}, {self._every - 1}")
         with section.when(now) as inner:
-            found = inner.value(f"call i64 {_asking(self._module)}(ptr {self._last})")
+            found = inner.value(f"call {_KEEPING} i64 {_asking(self._module)}(ptr {self._last})")
             inner.write(f"store i64 {found}, ptr {self._status}")
         return section.value(f"load i64, ptr {self._status}")
 
@@ -55,7 +57,9 @@ class Listening:
 def _asking(module: Module) -> str:
     """The function that asks, given when it asked last, as ``@name``."""
     if "listen" not in module:
-        function = Function(module, "listen", [("ptr", "last")], "i64", "noinline nounwind")
+        function = Function(
+            module, "listen", [("ptr", "last")], f"{_KEEPING} i64", "noinline nounwind"
+        )
         body = function.body
         clock = _clock(module)
         if clock is not None:

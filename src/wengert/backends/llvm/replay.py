@@ -19,6 +19,7 @@ from .forms import Length
 from .items import Item
 from .kernels import Array
 from .listening import Listening
+from .nested import Nested
 from .routine import LINE, Routine, bytes_of
 
 if TYPE_CHECKING:
@@ -81,6 +82,10 @@ done:
 }"""
 
 
+_IN_REGISTERS = 1024  # bytes of a state
+_WORD = 8  # bytes, at which small parts of a state begin
+
+
 class Replay:
     """A loop backwards, with room for a few states.
 
@@ -97,25 +102,32 @@ class Replay:
         self.fixed = len(body.inputs) - params["carried"] - params["stacked"]
         self.step = root.body(body)
         pulled, back = params["pulled"], params["back"]
+        self.keep = root.body(params["keep"])
+        self.kept = self.keep.plan.outputs[params["carried"] :]
         rows = len(back.inputs) - self.fixed - params["more"] - pulled
         self.back = Loop(root, {"body": back, "carried": pulled, "stacked": rows})
         inputs = self.step.plan.inputs
         self.sizes = [bytes_of(x) for x in inputs[self.fixed : self.fixed + params["carried"]]]
-        self._offset: Length | None = None
+        self._offsets: dict[Nested, Length] = {}
 
     def place(self, total: Length) -> Length:
         """Take memory for both bodies."""
         total = self.back.place(total)
-        needs = self.step.needs
-        if type(needs) is not int or needs > 0:
-            self._offset = total
-            total = total + needs + LINE
+        for body in (self.step, self.keep):
+            needs = body.needs
+            if type(needs) is not int or needs > 0:
+                self._offsets[body] = total
+                total = total + needs + LINE
         return total
 
     def settle(self, routine: Routine, base: str) -> None:
         """Learn where that memory is."""
         self.back.settle(routine, base)
-        self._work = "null" if self._offset is None else routine.inside(base, self._offset)
+        self._work = {b: routine.inside(base, offset) for b, offset in self._offsets.items()}
+
+    def work(self, body: Nested) -> str:
+        """The memory of a body."""
+        return self._work.get(body, "null")
 
     def run(
         self, routine: Routine, section: Section, operands: Sequence[Array], parts: Sequence[Item]
@@ -161,6 +173,15 @@ class _Running:
             *(of.back, routine, section, [x.pointer for x in starts], results[:pulled], "true")
         )
         self.gives = list(zip(results[pulled:], parts[pulled:], strict=True))
+        small = sum(n for n in of.sizes if type(n) is int) <= _IN_REGISTERS
+        self.registers: list[str] = []
+        if (
+            of.step.is_straight
+            and of.keep.is_straight
+            and small
+            and all(type(n) is int for n in of.sizes)
+        ):
+            self.registers = [routine.function.slot(f"[{n} x i8]", LINE) for n in of.sizes]
         if "split" not in routine.module:
             routine.module.parts["split"] = _SPLIT
 
@@ -169,28 +190,40 @@ class _Running:
     def _room(self) -> None:
         """Memory for the states and for the stretches, and the first of both."""
         routine, section, slots = self.routine, self.section, self.of.params["slots"]
-        self.offsets: list[str] = []
-        size = "0"
-        for n in self.of.sizes:
-            self.offsets.append(size)
-            rounded = section.value(f"add i64 {routine.number(n)}, {LINE - 1}")
-            rounded = section.value(f"and i64 {rounded}, -{LINE}")
-            size = section.value(f"add i64 {size}, {rounded}")
-        self.size = size
-        states = section.value(f"mul i64 {size}, {slots + 2}")
-        total = section.value(f"add i64 {states}, {16 * slots + LINE}")
+        self.offsets, self.size = self._laid_out(self.of.sizes)
+        self.kept_offsets, self.kept_size = self._laid_out([bytes_of(x) for x in self.of.kept])
+        states = section.value(f"mul i64 {self.size}, {slots + 2}")
+        rows = section.value(f"mul i64 {self.kept_size}, {slots}")
+        total = section.value(f"add i64 {states}, {16 * slots + 2 * LINE}")
+        total = section.value(f"add i64 {total}, {rows}")
         self.base = routine.asked_now(section, total)
         self.begins = section.value(f"getelementptr i8, ptr {self.base}, i64 {states}")
         self.ends = section.value(f"getelementptr i64, ptr {self.begins}, i64 {slots}")
-        copy = routine.module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
-        for x, place, n in zip(
-            self.carry, self._leaves(section, self.base), self.of.sizes, strict=True
-        ):
-            section.write(
-                f"call void {copy}(ptr {place}, ptr {x.pointer}, i64 {routine.number(n)}, i1 false)"
-            )
+        behind = (16 * slots + LINE - 1) // LINE * LINE
+        self.kept = section.value(f"getelementptr i8, ptr {self.begins}, i64 {behind}")
+        self._copy(section, self._leaves(section, self.base), [x.pointer for x in self.carry])
         section.write(f"store i64 0, ptr {self.begins}")
         section.write(f"store i64 {self.count}, ptr {self.ends}")
+
+    def _laid_out(self, sizes: Sequence[Length]) -> tuple[list[str], str]:
+        """Where parts begin that lie side by side, and how much all take."""
+        section, offsets, size = self.section, [], "0"
+        for n in sizes:
+            offsets.append(size)
+            # Small ones close together, so that many are in the nearest cache.
+            align = _WORD if type(n) is int and n < LINE else LINE
+            rounded = section.value(f"add i64 {self.routine.number(n)}, {align - 1}")
+            rounded = section.value(f"and i64 {rounded}, -{align}")
+            size = section.value(f"add i64 {size}, {rounded}")
+        return offsets, size
+
+    def _kept_row(self, section: Section, number: str) -> list[str]:
+        """The addresses of what is kept of a step."""
+        row_of = moved(section, self.kept, number, self.kept_size)
+        return [
+            section.value(f"getelementptr i8, ptr {row_of}, i64 {offset}")
+            for offset in self.kept_offsets
+        ]
 
     def _leaves(self, section: Section, state: str) -> list[str]:
         """The addresses of the parts of a state."""
@@ -231,10 +264,17 @@ class _Running:
         begin, end = inner.value(f"load i64, ptr {first}"), inner.value(f"load i64, ptr {last}")
         length = inner.value(f"sub i64 {end}, {begin}")
         left = inner.value(f"sub i64 {self.of.params['slots']}, {slot}")
-        single = inner.value(f"icmp eq i64 {length}, 1")
-        full = inner.value(f"icmp eq i64 {left}, 1")
-        stays = inner.value(f"or i1 {single}, {full}")
-        inner.write(f"br i1 {stays}, label %back{n}, label %on{n}")
+        fits = inner.value(f"icmp sle i64 {length}, {left}")
+        inner.write(f"br i1 {fits}, label %all{n}, label %some{n}")
+        section.label(f"all{n}")
+        every = section.inside()
+        self._there_and_back(every, slot, begin, length)
+        every.write(f"store i64 {every.value(f'sub i64 {slot}, 1')}, ptr {top}")
+        every.write(f"br label %next{n}")
+        section.label(f"some{n}")
+        rest = section.inside()
+        full = rest.value(f"icmp eq i64 {left}, 1")
+        rest.write(f"br i1 {full}, label %back{n}, label %on{n}")
         section.label(f"on{n}")
         on = section.inside()
         steps = on.value(f"call i64 @split(i64 {length}, i64 {left})")
@@ -250,14 +290,38 @@ class _Running:
         back = section.inside()
         steps = back.value(f"sub i64 {length}, 1")
         state = self._advance(back, slot, begin, steps, None)
-        self._backwards(back, state, back.value(f"add i64 {begin}, {steps}"))
-        below = back.value(f"sub i64 {slot}, 1")
-        now = back.value(f"select i1 {single}, i64 {below}, i64 {slot}")
-        back.write(f"store i64 {now}, ptr {top}")
+        k = back.value(f"add i64 {begin}, {steps}")
+        if self.registers:
+            self._copy(back, self.registers, self._leaves(back, state))
+        self._keeping_step(back, state, "0", k)
+        self._backwards(back, "0", k)
         back.write(f"store i64 {back.value(f'sub i64 {end}, 1')}, ptr {last}")
         back.write(f"br label %next{n}")
         section.label(f"done{n}")
         self.carried.finish(section)
+
+    def _there_and_back(self, section: Section, slot: str, begin: str, length: str) -> None:
+        """A stretch of which every state has a slot."""
+        if self.registers:
+            self._copy(section, self.registers, self._leaves(section, self._slot(section, slot)))
+        last = section.value(f"sub i64 {length}, 1")
+        with section.loop("0", length) as (inner, i):
+            k = inner.value(f"add i64 {begin}, {i}")
+            self._keeping_step(inner, self._slot(inner, slot), i, k)
+        with section.loop("0", length) as (inner, i):
+            number = inner.value(f"sub i64 {last}, {i}")
+            self._backwards(inner, number, inner.value(f"add i64 {begin}, {number}"))
+
+    def _keeping_step(self, section: Section, first: str, i: str, k: str) -> None:
+        """Step number i of a stretch that begins with a state, keeping what the way back needs."""
+        source = goal = self.registers
+        if not self.registers:
+            is_first = section.value(f"icmp eq i64 {i}, 0")
+            before = self._between(section, section.value(f"sub i64 {i}, 1"))
+            state = section.value(f"select i1 {is_first}, ptr {first}, ptr {before}")
+            source = self._leaves(section, state)
+            goal = self._leaves(section, self._between(section, i))
+        self._step(section, source, goal, k, self._kept_row(section, i))
 
     def _at(self, section: Section, k: str) -> str:
         """The row of a step."""
@@ -271,6 +335,14 @@ class _Running:
     ) -> str:
         """So many steps from a slot; where the state is then."""
         routine = self.routine
+        if self.registers:
+            goal = self._slot(section, str(self.of.params["slots"])) if target is None else target
+            self._copy(section, self.registers, self._leaves(section, self._slot(section, slot)))
+            with section.loop("0", steps) as (inner, i):
+                k = inner.value(f"add i64 {begin}, {i}")
+                self._step(inner, self.registers, self.registers, k)
+            self._copy(section, self._leaves(section, goal), self.registers)
+            return goal
         place = routine.function.slot("ptr")
         section.write(f"store ptr {self._slot(section, slot)}, ptr {place}")
         last = section.value(f"sub i64 {steps}, 1")
@@ -280,27 +352,41 @@ class _Running:
             if target is not None:
                 is_last = inner.value(f"icmp eq i64 {i}, {last}")
                 goal = inner.value(f"select i1 {is_last}, ptr {target}, ptr {goal}")
-            at = self._at(inner, inner.value(f"add i64 {begin}, {i}"))
-            rows = [moved(inner, x.pointer, at, row(routine, x.shape, x.dtype)) for x in self.xs]
-            self.of.step.call(
-                routine,
-                inner,
-                [*self.consts, *self._leaves(inner, source), *rows],
-                self._leaves(inner, goal),
-                self.of._work,
-            )
+            k = inner.value(f"add i64 {begin}, {i}")
+            self._step(inner, self._leaves(inner, source), self._leaves(inner, goal), k)
             inner.write(f"store ptr {goal}, ptr {place}")
-            routine.leave_if_not_zero(inner, self.listening.ask(inner, i))
         return section.value(f"load ptr, ptr {place}")
 
-    def _backwards(self, section: Section, state: str, k: str) -> None:
-        """One step back."""
+    def _copy(self, section: Section, to: Sequence[str], of: Sequence[str]) -> None:
+        """A state as another."""
+        routine = self.routine
+        copy = routine.module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
+        for a, b, n in zip(to, of, self.of.sizes, strict=True):
+            section.write(f"call void {copy}(ptr {a}, ptr {b}, i64 {routine.number(n)}, i1 false)")
+
+    def _step(
+        self,
+        section: Section,
+        source: Sequence[str],
+        goal: Sequence[str],
+        k: str,
+        kept: Sequence[str] | None = None,
+    ) -> None:
+        """One step from a state to the next, both given by their parts."""
+        body = self.of.step if kept is None else self.of.keep
+        routine, at = self.routine, self._at(section, k)
+        rows = [moved(section, x.pointer, at, row(routine, x.shape, x.dtype)) for x in self.xs]
+        inputs = [*self.consts, *source, *rows]
+        body.call(routine, section, inputs, [*goal, *(kept or ())], self.of.work(body))
+        routine.leave_if_not_zero(section, self.listening.ask(section, k))
+
+    def _backwards(self, section: Section, number: str, k: str) -> None:
+        """One step back, of which so much was kept in the row of that number."""
         routine, params = self.routine, self.of.params
         at = self._at(section, k)
-        leaves = self._leaves(section, state)
         xs = [self.xs[i] for i in params["read"]]
         rows = [moved(section, x.pointer, at, row(routine, x.shape, x.dtype)) for x in xs]
-        rows += [leaves[i] for i in params["kept"]]
+        rows += self._kept_row(section, number)
         rows += [moved(section, x.pointer, at, row(routine, x.shape, x.dtype)) for x in self.rows]
         gives = [moved(section, p, at, row(routine, x.shape, x.dtype)) for p, x in self.gives]
         read, written = self.carried.read(section), self.carried.written(section)
