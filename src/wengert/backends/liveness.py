@@ -2,6 +2,7 @@
 
 last_uses    for each line which values can be let go once it has run
 specs_at     the specs of all lines, with numbers for sizes
+known_bytes  the memory of a value, as far as it is known before the run
 live_bytes   how much is held while each line runs
 in_place     which lines could write into the memory of an operand that dies there
 """
@@ -59,6 +60,12 @@ def specs_at(graph: Graph, sizes: Mapping[str, int]) -> list[Any]:
     return found
 
 
+def known_bytes(spec: Any) -> int:
+    """The memory of a value, without outputs whose length is known when a loop has ended."""
+    parts = spec if type(spec) is tuple else (spec,)
+    return sum(bytes_of(s) for s in parts if s is not None and not any(map(is_open, s.shape)))
+
+
 def live_bytes(graph: Graph, specs: Sequence[Any], planned: Mapping[int, int]) -> list[int]:
     """How many bytes of intermediate values and results are held while each line runs.
 
@@ -94,7 +101,7 @@ def live_bytes(graph: Graph, specs: Sequence[Any], planned: Mapping[int, int]) -
     change = [0] * (len(graph.nodes) + 1)
     for k, node in enumerate(graph.nodes):
         if owner[k] == k and not isinstance(node.op, Leaf):
-            size = 0 if node.op.name == "full" else bytes_of(specs[k])
+            size = 0 if node.op.name == "full" else known_bytes(specs[k])
             change[k] += size
             change[end[k] + 1] -= size
     held, now = [], 0
@@ -123,7 +130,7 @@ def in_place(graph: Graph, specs: Sequence[Any]) -> dict[int, int]:
         if isinstance(node.op, Leaf) or writes_anywhere(node) or node.op.kind == "contraction":
             continue
         for a in node.inputs:
-            if bytes_of(specs[slot[node]]) and not _is_copied(node):
+            if known_bytes(specs[slot[node]]) and not _is_copied(node):
                 shared.add(slot[a])
     found: dict[int, int] = {}
     for i, gone in enumerate(last_uses(graph)):

@@ -7,25 +7,69 @@ Report   the numbers; printed, a table that can be read aloud
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log10
 from typing import Any
 
 import numpy as np
 
-from ..core.dims import names_in
+from ..core.body import Body, bodies_of
+from ..core.dims import is_open, names_in, valued
 from ..core.given import graph as check_graph
 from ..core.given import spelled
 from ..core.graph import Graph
 from ..core.node import Leaf, is_variable
 from ..core.places import short
-from ..core.spec import lengths_of
+from ..core.spec import lengths_of, shown
 from ..errors import ArgumentError, ShapeError, at, user_line
-from ..ops.costs import bytes_of, flops_of, shares_memory
-from .liveness import in_place, live_bytes, specs_at
+from ..ops.costs import bytes_of, flops_of, flops_of_body, shares_memory, steps_of
+from .liveness import in_place, known_bytes, live_bytes, specs_at
 
 SHOWN = 10  # lines in the table
+
+
+@dataclass(frozen=True)
+class LoopCost:
+    """What the steps of a loop cost; all at the sizes of the report.
+
+    Attributes
+    ----------
+    steps : int or None
+        None if values decide.
+    operations : int
+        Of one step; those of loops inside once.
+    flops : float
+        Of one step, as far as known.
+    read, written : int
+        Bytes, by the lines of one step.
+    carried : int
+        Bytes that go from step to step.
+    taken : int
+        Bytes that every step reads from outside.
+    stacked : int
+        Bytes that each step leaves behind: results, and what is kept for the way back.
+    """
+
+    steps: int | None
+    operations: int
+    flops: float
+    read: int
+    written: int
+    carried: int
+    taken: int
+    stacked: int
+
+    def __str__(self) -> str:
+        steps = "as many steps as values decide" if self.steps is None else f"{self.steps} steps"
+        stacked = ""
+        if self.stacked:
+            whole = "" if self.steps is None else f", {_memory(self.stacked * self.steps)} in all"
+            stacked = f", {_memory(self.stacked)} stacked by each step{whole}"
+        return (
+            f"{steps} of {self.operations} operations, {_count(self.flops)} floating-point each; "
+            f"{_memory(self.carried)} carried, {_memory(self.taken)} taken along{stacked}"
+        )
 
 
 @dataclass(frozen=True)
@@ -50,6 +94,8 @@ class LineCost:
         The user's file and line.
     into : int or None
         The line into whose memory it can write.
+    loop : LoopCost or None
+        Of a loop what its steps cost.
     """
 
     index: int
@@ -62,6 +108,7 @@ class LineCost:
     live: int
     where: str
     into: int | None
+    loop: LoopCost | None = None
 
 
 @dataclass(frozen=True)
@@ -153,15 +200,19 @@ class Report:
                 f"peak         {_memory(self.peak)} held {place}; {_memory(self.peak_in_place)} if "
                 "written in place"
             )
-        return "\n".join(rows + self._table())
+        return "\n".join(rows + self._loops() + self._table())
+
+    def _loops(self) -> list[str]:
+        loops = [line for line in self.lines if line.loop is not None]
+        return [f"loop         %{c.index} {c.name}{_at(c)}: {c.loop}" for c in loops]
 
     def _table(self) -> list[str]:
-        shown = [line for line in self.largest[:SHOWN] if line.written]
-        if not shown:
+        found = [line for line in self.largest[:SHOWN] if line.written]
+        if not found:
             return []
         cells = [
-            (f"%{c.index} {c.name}", str(c.spec), _memory(c.written), short(c.where), _into(c))
-            for c in shown
+            (f"%{c.index} {c.name}", shown(c.spec), _memory(c.written), short(c.where), _into(c))
+            for c in found
         ]
         widths = [max(len(row[k]) for row in cells) for k in range(4)]
         table = ["  ".join(map(str.ljust, row, (*widths, 0))).rstrip() for row in cells]
@@ -235,7 +286,9 @@ def report(graph: Graph, sizes: Mapping[str, int] | None = None, **more: int) ->
     specs = specs_at(graph, chosen)
     planned = in_place(graph, specs)
     live = live_bytes(graph, specs, {})
-    lines = tuple(_line_costs(graph, specs, planned, live))
+    inside = [_peak_inside(n, chosen) for n in graph.nodes]
+    live = [held + more for held, more in zip(live, inside, strict=True)]
+    lines = tuple(_line_costs(graph, specs, planned, live, chosen))
     return Report(
         name=graph.name,
         sizes=chosen,
@@ -243,15 +296,18 @@ def report(graph: Graph, sizes: Mapping[str, int] | None = None, **more: int) ->
         inputs=_given(graph, specs, _is_input),
         variables=_given(graph, specs, is_variable),
         constants=_given(graph, specs, _is_constant),
-        outputs=sum(bytes_of(specs[graph.index(n)]) for n in graph.outputs),
+        outputs=sum(known_bytes(specs[graph.index(n)]) for n in graph.outputs),
         peak=max(live, default=0),
-        peak_in_place=max(live_bytes(graph, specs, planned), default=0),
+        peak_in_place=max(
+            map(sum, zip(live_bytes(graph, specs, planned), inside, strict=True)), default=0
+        ),
         peak_line=max(lines, key=lambda line: line.live, default=None),
     )
 
 
 def _sizes(graph: Graph, given: dict[str, Any]) -> dict[str, int]:
-    names = names_in([d for n in graph.nodes for d in lengths_of(n.spec)])
+    lengths = [d for n in graph.nodes for d in lengths_of(n.spec)]
+    names = names_in([d for d in lengths if not is_open(d)])
     for name in (*sorted(names - given.keys()), *sorted(given.keys() - names)):
         has = "has no number" if name in names else "is not in this graph"
         raise ArgumentError(
@@ -285,23 +341,64 @@ def _given(graph: Graph, specs: Sequence[Any], is_it: Any) -> int:
     return sum(bytes_of(s) for n, s in pairs if isinstance(n.op, Leaf) and is_it(n))
 
 
-def _line_costs(graph: Graph, specs: Sequence[Any], planned: Any, live: Any) -> Any:
+def _line_costs(
+    graph: Graph, specs: Sequence[Any], planned: Any, live: Any, sizes: Mapping[str, int]
+) -> Iterator[LineCost]:
     for i, node in enumerate(graph.nodes):
         if isinstance(node.op, Leaf):
             continue
         places = graph.operands(i)
         operands = [specs[k] for k in places]
         own = shares_memory(node)
-        flops = flops_of(node, operands, specs[i])
+        flops = valued(flops_of(node, operands, specs[i]), sizes)
+        loop = _loop_cost(node, sizes)
+        read = 0 if own else sum(known_bytes(specs[k]) for k in dict.fromkeys(places))
+        written = 0 if own else known_bytes(specs[i])
+        if loop is not None and loop.steps is not None:
+            read, written = loop.steps * loop.read, loop.steps * loop.written
         yield LineCost(
             i,
             node.op.name,
             node.op.kind,
             specs[i],
             None if flops is None else float(flops),
-            0 if own else sum(bytes_of(specs[k]) for k in dict.fromkeys(places)),
-            0 if own else bytes_of(specs[i]),
+            read,
+            written,
             live[i],
             node.where or "",
             planned.get(i),
+            loop,
         )
+
+
+def _loop_cost(node: Any, sizes: Mapping[str, int]) -> LoopCost | None:
+    """What the steps of a loop cost; None for other lines."""
+    if node.op.name not in ("scan", "while"):
+        return None
+    params = node.params
+    body: Body = params["body"].at_sizes(sizes)
+    carried, stacked = params["carried"], params.get("stacked", 0)
+    inputs = [bytes_of(n.spec) for n in body.inputs]
+    fixed = len(inputs) - carried - stacked
+    steps = valued(steps_of(node), sizes)
+    traffic = [*_line_costs(body, specs_at(body, sizes), {}, [0] * len(body), sizes)]
+    return LoopCost(
+        None if steps is None else int(steps),
+        sum(not n.is_leaf for n in body.nodes),
+        float(valued(flops_of_body(body), sizes)),
+        sum(line.read for line in traffic),
+        sum(line.written for line in traffic),
+        sum(inputs[fixed : fixed + carried]),
+        sum(inputs[:fixed]),
+        sum(bytes_of(n.spec) for n in body.outputs[carried:]),
+    )
+
+
+def _peak_inside(node: Any, sizes: Mapping[str, int]) -> int:
+    """The most bytes that a step of a loop, or a branch, holds at a time."""
+    peaks = [0]
+    for body in bodies_of(node) if node.params else ():
+        body = body.at_sizes(sizes)
+        held = live_bytes(body, specs_at(body, sizes), {})
+        peaks += [a + _peak_inside(n, sizes) for a, n in zip(held, body.nodes, strict=True)]
+    return max(peaks)

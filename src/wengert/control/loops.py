@@ -24,6 +24,7 @@ from ..core.given import function
 from ..core.handle import Handle, describe, is_traced, shape_of, wrap
 from ..core.node import constant
 from ..core.op import lookup
+from ..core.tracing import stepping
 from ..errors import (
     ArgumentError,
     DtypeError,
@@ -195,7 +196,8 @@ def _scan_now(f: Any, carry: Carry, rows: Rows, reverse: bool) -> tuple[Any, Any
     leaves, columns = carry.leaves, Columns("scan")
     if rows.length == 0:
         return carry.container(leaves), _nothing(f, carry, rows)
-    for k in reversed(range(rows.length)) if reverse else range(rows.length):
+    numbers = range(rows.length)
+    for k in stepping("scan", reversed(numbers) if reverse else numbers):
         out = pair(f(carry.container(leaves), rows.at(k)))
         columns.add(out[1])
         leaves = carry.following(out[0], leaves)

@@ -8,6 +8,7 @@ Like scan (loops.py), they run as Python does where values are known, and are on
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,7 @@ from ..core.given import function
 from ..core.handle import describe, is_traced, value_of
 from ..core.op import lookup
 from ..core.spec import Spec
-from ..core.tracing import size_value
+from ..core.tracing import size_value, stepping
 from ..errors import DtypeError, GuardError, at, user_line
 from ..ops.casts import astype
 from .closing import closed, together
@@ -95,7 +96,7 @@ def fori_loop(
     lower, upper = _bound(lower, what, "lower"), _bound(upper, what, "upper")
     if not is_written_down([*carry.leaves, lower, upper]):
         leaves = carry.leaves
-        for i in range(lower, upper):
+        for i in stepping(what, range(lower, upper)):
             out = body_fun(np.int64(i), carry.container(leaves))
             leaves = carry.following(out, leaves)
         return carry.container(leaves)
@@ -229,15 +230,16 @@ def while_loop(
 
 
 def _while_now(cond_fun: Any, body_fun: Any, carry: Carry, limit: int | None) -> Any:
-    leaves, count = carry.leaves, 0
-    while bool(_condition(cond_fun(carry.container(leaves)))):
+    leaves = carry.leaves
+    for count in stepping("while_loop", itertools.count()):
+        if not bool(_condition(cond_fun(carry.container(leaves)))):
+            break
         if limit is not None and count >= limit:
             raise GuardError(
                 f"while_loop did not end within max_steps={limit} steps. Let it take more, or see "
                 f"why its condition holds for so long{at(user_line())}."
             )
         leaves = carry.following(body_fun(carry.container(leaves)), leaves)
-        count += 1
     return carry.container(leaves)
 
 

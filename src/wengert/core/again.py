@@ -25,8 +25,10 @@ from .sizes import solve
 from .spec import Spec
 from .tracing import derivation, placeholder, record, scope_here, size_value
 
+Instead = Callable[[Node, Sequence[Any], dict[str, Any]], Any]
 
-def written_again(graph: Graph, values: Sequence[Any]) -> list[Any]:
+
+def written_again(graph: Graph, values: Sequence[Any], instead: Instead | None = None) -> list[Any]:
     """The lines written down again with tensors in the place of the inputs.
 
     Parameters
@@ -34,6 +36,8 @@ def written_again(graph: Graph, values: Sequence[Any]) -> list[Any]:
     graph : Graph
     values : sequence
         For each input a tensor, an array or a number.
+    instead : callable, optional
+        ``instead(node, args, params)`` gives what a line is to give, or None.
 
     Returns
     -------
@@ -64,7 +68,8 @@ def written_again(graph: Graph, values: Sequence[Any]) -> list[Any]:
                     sizes.setdefault(name, open_length())
             params = substituted(node.params, sizes) if sizes else node.params
             args = [place[a] if isinstance(a, Node) else a for a in node.args]
-            place[node] = again(node, args, params, known)
+            made = None if instead is None else instead(node, args, params)
+            place[node] = again(node, args, params, known) if made is None else made
     for variable, new in graph.updates.items():
         owner = owner_of(variable)
         with no_grad():

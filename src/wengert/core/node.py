@@ -87,6 +87,7 @@ class Node:
         * ``hooks``: of `register_hook`, by number.
         * ``source``: of a captured line, the line outside that it stands for.
         * ``held``: it is the value of its operand, which no derivative passes (core/handle.py).
+        * ``step``: of a loop that ran at once, where lines are noted (core/tracing.py).
         * ``requires``: what its shape rule demands of sizes (core/sizes.py).
         * ``probed``: its shape was found by probing, and is checked at each run; ``unchecked``
           says of a line read from a file that this is so because it could not be asked.

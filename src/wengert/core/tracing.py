@@ -8,11 +8,12 @@ the graph will want to know: the user's line, scope, gradient level.
     size_value    a size with a name, as a value
     record        one operation on operands of which at least one is traced
     Derivation    what a sweep says of the lines it writes: level, and the line they stem from
+    stepping      the steps of a loop that runs at once, noted at their lines
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -187,7 +188,30 @@ def noted(inputs: Sequence[Any], where: str | None = None) -> dict[str, Any]:
         if isinstance(a, Node) and a.extra:
             level = max(level, a.extra.get("level", 0))
     where = where or (None if stem is None else stem.where) or user_line()
-    return {"where": where, "level": level} if level else {"where": where}
+    found: dict[str, Any] = {"where": where, "level": level} if level else {"where": where}
+    step = _step.get()
+    if step:
+        found["step"] = step
+    return found
+
+
+_step: Blocks[str] = Blocks("wengert_step", "")
+
+
+def stepping(what: str, numbers: Iterable[int]) -> Iterator[int]:
+    """The numbers of a loop's steps; where lines are noted, they say which step they belong to."""
+    if noting() is None:
+        yield from numbers
+        return
+    outer = _step.get()
+    for k in numbers:
+        block = Block(f"step {k} of {what}" + (f", in {outer}" if outer else ""))
+        try:
+            _step.open(block)
+            yield k
+        finally:
+            block.end(True)
+            _step.forget()
 
 
 def _placed(spec: Any, inputs: Sequence[Any]) -> dict[str, Any]:

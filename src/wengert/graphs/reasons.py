@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ from ..errors import ArgumentError, at, user_line
 from .diagnosis.ancestry import ancestors
 from .diagnosis.connection import Reads
 from .diagnosis.examine import How, Target, examine
-from .diagnosis.findings import Findings
+from .diagnosis.findings import Finding, Findings
+from .diagnosis.unrolled import step_by_step
 from .graph import Graph
 
 
@@ -135,7 +137,25 @@ def _examined(
     whole = structure(gradients) if structure is not None else gradients
     if structure is None and len(gradients) == 1:
         whole = gradients[0]
-    return Findings(found.summary, found.findings, whole, found.notes)
+    items = [_with_step(f) for f in found.findings]
+    notes = [*found.notes, *([UNROLLED] if items != list(found.findings) else [])]
+    return Findings(found.summary, items, whole, notes)
+
+
+UNROLLED = (
+    "Where values are known, loops run step by step, and each of their steps is recorded: the step "
+    "is named to which a line belongs. A compiled function keeps the loop, and its derivative is "
+    "the same."
+)
+
+
+def _with_step(finding: Finding) -> Finding:
+    """A finding that says in which step of a loop its line ran."""
+    extra = finding.node.extra if finding.node is not None else None
+    step = (extra or {}).get("step")
+    if step is None:
+        return finding
+    return replace(finding, message=f"in {step}: {finding.message}")
 
 
 # ---- tensors -----------------------------------------------------------------------------------
@@ -228,7 +248,8 @@ def _of_graph(graph: Any, args: Any, kwargs: Any, how: How) -> Findings:
     for k, handle in zip(floating, variables.handles(), strict=True):
         values[k] = handle
     with note_lines(), np.errstate(all="ignore"):
-        outputs = [x.node for x in map(_handle, written_again(graph, values))]
+        outs = written_again(graph, values, step_by_step)
+        outputs = [x.node for x in map(_handle, outs)]
     targets = [
         Target(graph.inputs[k].name or f"input {k}", node)
         for k, node in zip(floating, variables.nodes, strict=True)

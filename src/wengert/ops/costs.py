@@ -5,11 +5,13 @@ elementwise line, two for each product of a contraction, the textbook terms of h
 factorizations of matrices.  What moves or looks up elements counts none.  What cannot be known (an
 operation of a user) is None, and a report says so.
 
-    flops_of        floating-point operations of a line
+    flops_of        floating-point operations of a line; flops_of_body of a step of a loop
+    steps_of        how many steps a loop takes
     bytes_of        the memory that a value takes
     shares_memory   whether the value of a line takes none of its own
 
 Where sizes have names a count is an expression in them; that of a factorization is then not known.
+A loop of known length counts all its steps, and a choice the dearest of its branches.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from ..core.dims import names_in
+from ..core.body import Body, bodies_of
+from ..core.dims import is_open, names_in
 from ..core.node import Leaf, Node
 
 # Multiples of n**3 for a square matrix of n rows: Golub and Van Loan, "Matrix Computations",
@@ -59,6 +62,8 @@ def flops_of(node: Node, operands: Sequence[Any], spec: Any) -> Any:
         None if it cannot be known.
     """
     op = node.op
+    if node.params and bodies_of(node):
+        return _of_all_steps(node)
     if isinstance(op, Leaf) or op.effect or op.kind in STILL or op.name == "slide":
         return 0
     if op.name in PASSES or op.kind == "reduction":
@@ -72,6 +77,31 @@ def flops_of(node: Node, operands: Sequence[Any], spec: Any) -> Any:
     if op.kind == "elementwise":
         return spec.size
     return _contraction(node, operands) if op.kind == "contraction" else None
+
+
+def flops_of_body(body: Body) -> Any:
+    """Those of the lines of a body together, as far as they are known."""
+    total: Any = 0
+    for node in body.nodes:
+        found = flops_of(node, [a.spec for a in node.inputs], node.spec)
+        total += round(found) if isinstance(found, float) else found or 0
+    return total
+
+
+def steps_of(node: Node) -> Any:
+    """How many steps a loop takes: a number, an expression in sizes; None if values decide."""
+    length = node.params.get("length")
+    return None if node.op.name == "while" or is_open(length) else length
+
+
+def _of_all_steps(node: Node) -> Any:
+    bodies = bodies_of(node)
+    if "branches" in node.params:
+        costs = [flops_of_body(b) for b in bodies]
+        known = all(isinstance(c, int) for c in costs)
+        return max(costs) if known else sum(costs)
+    steps = steps_of(node)
+    return None if steps is None or node.op.name == "replay" else steps * flops_of_body(bodies[0])
 
 
 def _contraction(node: Node, operands: Sequence[Any]) -> Any:

@@ -11,6 +11,7 @@
     remedies.py      what to write instead
     growth.py        a gradient that is very large or very small: where it grew or shrank
     slowness.py      loops of small operations, repetitions, copies
+    unrolled.py      the loops of a graph, step by step
     examine.py       all of these questions, asked of one y and some x
     notes.py         what is worth knowing about the lines of a graph
     explanation.py   Explanation: a function, line by line of its program

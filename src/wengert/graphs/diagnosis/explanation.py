@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import html
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ...core.body import bodies_of
+from ...core.dims import is_open
 from ...core.graph import Graph
 from ...core.node import Constant, Leaf, Node
 from ...core.places import place_of
 from ...core.spec import shown
-from ...ops.costs import bytes_of, flops_of, shares_memory
+from ...ops.costs import bytes_of, flops_of, shares_memory, steps_of
 from .findings import Finding
 
 USUAL = 100  # what a size with a name counts as, where lines are compared
@@ -29,12 +31,18 @@ class UserLine:
     where : str or None
         ``file.py:12, in f``; None for what belongs to no line.
     nodes : tuple of Node
-        The lines of the graph that stem from it, derivatives included.
+        The lines of the graph that stem from it, derivatives included, and those of bodies of
+        loops.
+    times : dict
+        How often lines of loops run, where that is known.
     """
 
-    def __init__(self, where: str | None, nodes: Sequence[Node]) -> None:
+    def __init__(
+        self, where: str | None, nodes: Sequence[Node], times: Mapping[Node, Any] | None = None
+    ) -> None:
         self.where = where
         self.nodes = tuple(nodes)
+        self.times = times or {}
 
     @property
     def text(self) -> str:
@@ -60,12 +68,12 @@ class UserLine:
     @property
     def flops(self) -> Any:
         """Floating-point operations, as far as known: a number, or an expression in sizes."""
-        return sum(_flops(n) for n in self.nodes)
+        return sum(_flops(n) * self.times.get(n, 1) for n in self.nodes)
 
     @property
     def bytes(self) -> Any:
         """Bytes of all values that are made here."""
-        return sum(bytes_of(n.spec) for n in self.nodes if not shares_memory(n))
+        return sum(_bytes(n) * self.times.get(n, 1) for n in self.nodes if not shares_memory(n))
 
     def words(self, level: int) -> str:
         """The operations of a level with the specs of their results, equal ones counted."""
@@ -87,7 +95,8 @@ class Explanation:
     lines : tuple of UserLine
         In the order in which they come into the list.
     notes : tuple of Finding
-        What is opaque, broadcast, cast, widened, stopped, guarded, unused, held, slow.
+        What loops cost; what is opaque, broadcast, cast, widened, stopped, guarded, unused, held,
+        slow.
     kinds : dict from int to Counter
         For each level how many lines of which kind of operation.
     scopes : Counter
@@ -109,9 +118,11 @@ class Explanation:
         self.reason = reason
         self.traced = not reason
         groups: dict[str | None, list[Node]] = defaultdict(list)
-        for node in self.operations:
+        times: dict[Node, Any] = {}
+        for node, many in _with_bodies(graph.nodes, 1):
             groups[node.where].append(node)
-        lines = [UserLine(where, nodes) for where, nodes in groups.items()]
+            times[node] = many
+        lines = [UserLine(where, nodes, times) for where, nodes in groups.items()]
         self.lines = tuple(sorted(lines, key=_age))
         self.kinds: dict[int, Counter[str]] = defaultdict(Counter)
         for node in self.operations:
@@ -120,8 +131,8 @@ class Explanation:
 
     @property
     def operations(self) -> list[Node]:
-        """The lines that an operation makes."""
-        return [n for n in self.graph.nodes if not isinstance(n.op, Leaf) and not n.op.alias]
+        """The lines that an operation makes, those of loops and choices among them."""
+        return [node for node, _ in _with_bodies(self.graph.nodes, 1)]
 
     @property
     def inputs(self) -> list[Node]:
@@ -148,7 +159,7 @@ class Explanation:
     def largest(self, count: int = 3) -> list[Node]:
         """The lines whose values take most memory; sizes with names count as 100."""
         own = [n for n in self.operations if not shares_memory(n)]
-        return sorted(own, key=lambda n: -_number(bytes_of(n.spec)))[:count]
+        return sorted(own, key=lambda n: -_number(_bytes(n)))[:count]
 
     def note(self, kind: str) -> list[Finding]:
         """The notes of a kind."""
@@ -221,6 +232,18 @@ class Explanation:
         return f"<div>{head}<table>{''.join(rows)}</table><ul>{notes}</ul>{program}</div>"
 
 
+def _with_bodies(nodes: Sequence[Node], times: Any) -> Iterator[tuple[Node, Any]]:
+    """Lines and those of the bodies in them, and how often each runs; once if nobody knows."""
+    for node in nodes:
+        if isinstance(node.op, Leaf) or node.op.alias:
+            continue
+        yield node, times
+        if node.params:
+            steps = 1 if "branches" in node.params else steps_of(node) or 1
+            for body in bodies_of(node):
+                yield from _with_bodies(body.nodes, times * steps)
+
+
 def _age(line: UserLine) -> tuple[bool, int]:
     """As the program runs; what belongs to derivatives only comes last."""
     own = line.at_level(0)
@@ -234,8 +257,16 @@ def _at(f: Finding) -> str:
 
 def _flops(node: Node) -> Any:
     """A whole number, which can be added to an expression in sizes; 0 if it is not known."""
+    if node.params and bodies_of(node):
+        return 0  # that of its bodies' lines
     found = flops_of(node, [a.spec for a in node.inputs], node.spec)
     return round(found) if isinstance(found, float) else found or 0
+
+
+def _bytes(node: Node) -> Any:
+    """Of a value, but for outputs whose length is known when a loop has ended."""
+    parts = node.spec if isinstance(node.spec, tuple) else (node.spec,)
+    return sum(bytes_of(s) for s in parts if not any(map(is_open, s.shape)))
 
 
 def _amount(n: Any) -> str:

@@ -1,5 +1,6 @@
 """Notes: what is worth knowing about the lines of a graph, each with its line.
 
+loop       how many steps, what each costs, what is carried and what is kept
 opaque     a call that is not looked into: LAPACK, a user's operation
 broadcast  operands of different shapes
 widened    a result of more digits than one of its operands, and which operand is the reason
@@ -18,10 +19,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from ...control.schedule import advances
 from ...core.graph import Graph
 from ...core.node import Constant, Node
 from ...core.spec import Spec, shown
-from ...ops.costs import bytes_of
+from ...ops.costs import bytes_of, flops_of_body, steps_of
 from .ancestry import ancestors
 from .connection import reason_of_stop
 from .findings import Finding
@@ -52,6 +54,40 @@ def _opaque(node: Node, graph: Graph) -> Iterator[Finding]:
         "opaque",
         f"{named(node)} is one call into code of {whose}: it is not looked into, fused or "
         "simplified; its derivative is its own rule",
+        node,
+    )
+
+
+def _loop(node: Node, graph: Graph) -> Iterator[Finding]:
+    params = node.params
+    if node.op.name not in ("scan", "while"):
+        return
+    body = params["body"]
+    steps, carried = steps_of(node), params["carried"]
+    fixed = len(body.inputs) - carried - params.get("stacked", 0)
+    carry = sum(bytes_of(n.spec) for n in body.inputs[fixed : fixed + carried])
+    rows = sum(bytes_of(n.spec) for n in body.outputs[carried:])
+    whole = "" if steps is None else f" ({steps * rows} in all)"
+    stacked = f", and stacks {rows} bytes{whole}" if rows else ""
+    many = "as many steps as values decide" if steps is None else f"{steps} steps"
+    count = sum(not n.is_leaf for n in body.nodes)
+    yield _note(
+        "loop",
+        f"{node.op.name} ({body.name}): {many}; each computes {count} operations, "
+        f"{flops_of_body(body)} of floating point, carries {carry} bytes{stacked}",
+        node,
+    )
+
+
+def _replay(node: Node, graph: Graph) -> Iterator[Finding]:
+    if node.op.name != "replay":
+        return
+    slots, length = node.params["slots"], node.params["length"]
+    again = f"{advances(length, slots)} steps" if isinstance(length, int) else "steps"
+    yield _note(
+        "loop",
+        f"replay ({node.params['step'].name}): the way back of a loop that keeps {slots} states at "
+        f"a time, and takes {again} again",
         node,
     )
 
@@ -167,6 +203,8 @@ def _probed(node: Node, graph: Graph) -> Iterator[Finding]:
 
 
 LOOKS: Sequence[Callable[[Node, Graph], Iterator[Finding]]] = (
+    _loop,
+    _replay,
     _opaque,
     _broadcast,
     _cast,

@@ -65,7 +65,7 @@ def _loops(lines: Sequence[Node]) -> list[Finding]:
             message = (
                 f"{len(nodes)} operations on at most {SMALL} numbers each: a Python loop, in which "
                 "each costs microseconds and arithmetic nanoseconds. Compute on whole arrays, or "
-                "compile the function"
+                "compile the function (wengert.jit), its loop written as wengert.scan or fori_loop"
             )
             found.append(_finding("loop", message, nodes[0]))
     return found
