@@ -1,6 +1,9 @@
 """Unrolled: the loops of a graph run step by step, every step recorded, to be looked at.
 
-step_by_step   what a loop or choice gives, for `written_again`
+A loop's line knows its operands and results and nothing between: where a NaN began inside of it is
+seen when its steps are lines of their own, each of which says to which step it belongs.
+
+    step_by_step   what a loop or choice gives, for `written_again`
 """
 
 from __future__ import annotations
