@@ -51,7 +51,9 @@ ELSEWHERE = {
     "check_op": "testing",
     **dict.fromkeys("Graph computation gradients input spec trace variable".split(), "graphs"),
     **dict.fromkeys("explain why".split(), "graphs"),
-    **dict.fromkeys("associative_scan cond fori_loop map scan switch while_loop".split(), "control"),
+    **dict.fromkeys(
+        "associative_scan cond fori_loop map scan switch while_loop".split(), "control"
+    ),
     **dict.fromkeys("get_threads set_threads".split(), "backends.llvm.runtime.threads"),
     **dict.fromkeys("save load".split(), "graphs"),  # which makes the graphs that are loaded
 }
