@@ -300,12 +300,12 @@ WRITERS = {
 }
 
 
-def written(seed):
-    """The text of a program."""
+def written(seed, most=4):
+    """The text of a program, of at most so many statements outside of loops."""
     w, names = Writer(np.random.default_rng([seed, 5])), Names()
     for kind, name in [("M", "A"), ("V", "x"), ("S", "s"), ("I", "k")]:
         names.add(kind, name, own=False)
-    statements(w, names, 0, 0, int(w.rng.integers(2, 5)))
+    statements(w, names, 0, 0, int(w.rng.integers(2, most + 1)))
     terms = [f"np.sum({_pick(w, names, kind)})" for kind in "SVM"]
     last = [f"np.sum({n})" for kind, n in names.own[-3:] if kind in "SVM"]
     w.put(0, "return " + " + ".join(dict.fromkeys([*terms, *last])))
@@ -332,7 +332,10 @@ RTOL = 1e-8  # of second derivatives through some fifty squashed steps
 
 
 def modes(f, k, along):
-    """What is compared: value, gradient, and second derivatives along a direction, by all modes."""
+    """What is compared: values and first derivatives; second ones along a direction, by all modes.
+
+    The first three of these are the same vector, the last is its product with the direction.
+    """
 
     def first(x, s, A):
         return f(x, s, A, k)
@@ -383,53 +386,51 @@ def flattened(x):
     return [leaf for part in x for leaf in flattened(part)] if isinstance(x, tuple) else [x]
 
 
-def check(seed, native=True, second=True, many=True):
-    """Compare all ways of running a program."""
-    text = written(seed)
-    f, (x, s, A, k) = compiled(text), inputs(seed)
+def check(seed, most=4, native=True, second=True, many=True):
+    """Compare all ways of running a program; `second` derivatives and `many` rows, if so."""
+    text = written(seed, most)
+    f, args = compiled(text), inputs(seed)
+    *points, k = args
     rng = np.random.default_rng([seed, 9])
     along = (rng.normal(size=SIZE), np.float64(rng.normal()), rng.normal(size=(SIZE, SIZE)))
 
     def told(what):
         return f"seed {seed}, {what}:\n{text}"
 
-    lines = {}
-
-    def in_graphs(make, args, wanted, what):
+    def in_graphs(make, wanted, what):
         graph = wg.trace(make)(*args)
         alike(graph(*args), wanted, told(f"{what}, graph"))
         alike(wg.rewrite.simplify(graph)(*args), wanted, told(f"{what}, simplified"))
         if native:
             alike(wg.jit(make)(*args), wanted, told(f"{what}, native"))
-        lines[what] = len(graph)
 
-    def of_all(g):
-        return lambda x, s, A, k: g(f, k, along)(x, s, A)
+    def first(x, s, A, k):
+        return modes(f, k, along)[0](x, s, A)
 
-    def one(f, k, along):
-        return modes(f, k, along)[0]
-
-    wanted = one(f, int(k), along)(x, s, A)
-    in_graphs(of_all(one), (x, s, A, k), wanted, "value and gradient")
+    in_graphs(first, modes(f, int(k), along)[0](*points), "value and gradient")
     if second:
-        makes = range(4)
-        exact = modes(f, int(k), along)[1][0](x, s, A)
-        for i in makes:
-            now = modes(f, int(k), along)[1][i](x, s, A)
-            if i < 3:
-                alike(now, exact, told(f"second derivative {i}, eager"))
-            in_graphs(
-                of_all(lambda f, k, along, i=i: modes(f, k, along)[1][i]),
-                (x, s, A, k),
-                now,
-                f"second derivative {i}",
-            )
+        _check_second(f, args, along, in_graphs, told)
     if many:
-        rows = inputs(seed, rows=4)
-        values = np.stack([f(*[a[r] for a in rows]) for r in range(4)])
-        alike(wg.vmap(f)(*rows), values, told("many rows"))
-        gradient = wg.grad(f, (0, 1, 2))
-        each = [gradient(*[a[r] for a in rows]) for r in range(4)]
-        wanted = tuple(np.stack(column) for column in zip(*each, strict=True))
-        alike(wg.vmap(gradient)(*rows), wanted, told("gradients of many rows"))
-    return lines
+        _check_rows(f, inputs(seed, rows=4), told)
+
+
+def _check_second(f, args, along, in_graphs, told):
+    *points, k = args
+    eager = [mode(*points) for mode in modes(f, int(k), along)[1]]
+    for i, found in enumerate(eager):
+        if i < 3:
+            alike(found, eager[0], told(f"second derivative {i}, eager"))
+
+        def graphed(x, s, A, k, i=i):
+            return modes(f, k, along)[1][i](x, s, A)
+
+        in_graphs(graphed, found, f"second derivative {i}")
+
+
+def _check_rows(f, rows, told):
+    values = np.stack([f(*row) for row in zip(*rows, strict=True)])
+    alike(wg.vmap(f)(*rows), values, told("many rows"))
+    gradient = wg.grad(f, (0, 1, 2))
+    each = [gradient(*row) for row in zip(*rows, strict=True)]
+    wanted = tuple(np.stack(column) for column in zip(*each, strict=True))
+    alike(wg.vmap(gradient)(*rows), wanted, told("gradients of many rows"))

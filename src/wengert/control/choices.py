@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..core import tree
 from ..core.given import function
 from ..core.handle import describe, is_traced
@@ -17,7 +19,7 @@ from ..errors import ArgumentError, DtypeError, ShapeError, StructureError, at, 
 from .closing import Closed, closed, together
 from .loops import mapped
 from .operations import cond_op, switch_op
-from .stepping import apart, marked, numeric, strong
+from .stepping import apart, given_back, is_plain, marked, numeric, strong
 
 
 def cond(
@@ -147,7 +149,13 @@ def _check_which(x: Any, kinds: str, what: str, wanted: str) -> None:
 
 def _taken(f: Callable[..., Any], operands: Any) -> Any:
     """What one function gives, as if all had been written down: what it writes to is its own."""
-    return mapped(lambda x: apart(strong(x)), f(*mapped(apart, operands)))
+    plain = is_plain(tree.flatten(operands)[0])
+    out = f(*mapped(apart, operands))
+    return mapped(lambda x: given_back(_own(strong(x)), plain), out)
+
+
+def _own(x: Any) -> Any:
+    return x.copy() if isinstance(x, np.ndarray) else apart(x)
 
 
 def _chosen(op: Any, which: Any, functions: Sequence[Any], operands: Any, what: str) -> Any:

@@ -37,7 +37,7 @@ from ..errors import (
 from .closing import Closed, closed
 from .operations import scan_op
 from .room import room_of
-from .stepping import Carry, Columns, Rows, apart, is_written_down, strong
+from .stepping import Carry, Columns, Rows, is_plain, is_written_down, strong
 
 
 def scan(
@@ -193,15 +193,16 @@ def recorded(op: Any, args: list[Any], params: dict[str, Any]) -> Any:
 
 
 def _scan_now(f: Any, carry: Carry, rows: Rows, reverse: bool) -> tuple[Any, Any]:
-    leaves, columns = carry.leaves, Columns("scan")
+    plain = is_plain([*carry.leaves, *rows.leaves])
+    leaves, columns = carry.start(), Columns("scan")
     if rows.length == 0:
-        return carry.container(leaves), _nothing(f, carry, rows)
+        return carry.result(leaves, plain), _nothing(f, carry, rows)
     numbers = range(rows.length)
     for k in stepping("scan", reversed(numbers) if reverse else numbers):
         out = pair(f(carry.container(leaves), rows.at(k)))
         columns.add(out[1])
         leaves = carry.following(out[0], leaves)
-    return carry.container(leaves), columns.stacked(reverse)
+    return carry.result(leaves, plain), columns.stacked(reverse, plain)
 
 
 def _nothing(f: Any, carry: Carry, rows: Rows) -> Any:
@@ -212,15 +213,20 @@ def _nothing(f: Any, carry: Carry, rows: Rows) -> Any:
         ys = [n.spec for n in made.body.outputs[len(ends) :]]
         ys = made.container([*ends, *ys])[1]
     except (TraceError, ValueError, TypeError) as error:
-        if isinstance(error, WengertError) and not isinstance(error, TraceError):
+        if not _is_of_values(error):
             raise
         # It looks at values, which a step that is run may: one is, on zeros.
         row = rows.container([np.zeros(s.shape, s.dtype)[()] for s in rows.specs])
         with np.errstate(all="ignore"):
-            out = pair(f(carry.container([apart(x) for x in carry.leaves]), row))
+            out = pair(f(carry.container(carry.start()), row))
         carry.checked(out[0])
         ys = mapped(lambda y: describe(strong(y)), out[1])
     return mapped(lambda s: np.empty((0, *s.shape), s.dtype), ys)
+
+
+def _is_of_values(error: Exception) -> bool:
+    """Whether a step may have failed because it looks at values, or writes into a plain array."""
+    return isinstance(error, TraceError) or not isinstance(error, WengertError)
 
 
 def pair(out: Any) -> tuple[Any, Any]:

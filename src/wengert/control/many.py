@@ -229,7 +229,8 @@ def choice(args: Sequence[Any], flags: Sequence[bool], size: Any, params: dict[s
     if not flags[0]:
         name = "cond" if len(branches) == 2 and which.dtype.kind == "b" else "switch"
         return lookup(name)(which, *operands, branches=tuple(made))
-    columns = zip(*[written_again(b, operands) for b in made], strict=True)
+    with np.errstate(all="ignore"):  # of what a row has not chosen, too
+        columns = list(zip(*[written_again(b, operands) for b in made], strict=True))
     return tuple([_picked(which, list(column)) for column in columns])
 
 

@@ -95,11 +95,11 @@ def fori_loop(
     room = room_of(memory, [*carry.specs, _NUMBER], what)
     lower, upper = _bound(lower, what, "lower"), _bound(upper, what, "upper")
     if not is_written_down([*carry.leaves, lower, upper]):
-        leaves = carry.leaves
+        leaves = carry.start()
         for i in stepping(what, range(lower, upper)):
             out = body_fun(np.int64(i), carry.container(leaves))
             leaves = carry.following(out, leaves)
-        return carry.container(leaves)
+        return carry.result(leaves, carry.plain)
 
     def step(i: Any, *leaves: Any) -> Any:
         return [i + 1, *carry.checked(body_fun(i, carry.container(leaves)))]
@@ -230,7 +230,7 @@ def while_loop(
 
 
 def _while_now(cond_fun: Any, body_fun: Any, carry: Carry, limit: int | None) -> Any:
-    leaves = carry.leaves
+    leaves = carry.start()
     for count in stepping("while_loop", itertools.count()):
         if not bool(_condition(cond_fun(carry.container(leaves)))):
             break
@@ -240,7 +240,7 @@ def _while_now(cond_fun: Any, body_fun: Any, carry: Carry, limit: int | None) ->
                 f"why its condition holds for so long{at(user_line())}."
             )
         leaves = carry.following(body_fun(carry.container(leaves)), leaves)
-    return carry.container(leaves)
+    return carry.result(leaves, carry.plain)
 
 
 def _condition(x: Any) -> Any:

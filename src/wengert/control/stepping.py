@@ -20,7 +20,8 @@ import numpy as np
 
 from ..core import tree
 from ..core.dims import Dim
-from ..core.handle import Handle, describe, is_traced, wrap
+from ..core.handle import Handle, describe, is_traced, value_of, wrap
+from ..core.node import Constant, constant
 from ..core.op import lookup
 from ..core.recording import session
 from ..core.spec import Spec
@@ -69,10 +70,28 @@ def refused(
 
 
 def apart(x: Any) -> Any:
-    """The same value, which may be written to without being seen elsewhere."""
+    """The same value, which may be written to without being seen elsewhere.
+
+    An array as a tensor, as it is in a graph: what is computed from tensors can be written to it.
+    """
     if isinstance(x, Handle):
         return wrap(x.node)
-    return x.copy() if isinstance(x, np.ndarray) else x
+    if not isinstance(x, np.ndarray):
+        return x
+    return wrap(constant(x.copy())) if x.ndim else x.copy()
+
+
+def is_plain(leaves: Sequence[Any]) -> bool:
+    """Whether arrays are given, and no tensors."""
+    arrays = any([isinstance(x, np.ndarray) for x in leaves])
+    return arrays and not any([isinstance(x, Handle) for x in leaves])
+
+
+def given_back(x: Any, plain: bool) -> Any:
+    """A result: of plain arrays a plain array, unless it is recorded."""
+    if plain and isinstance(x, Handle) and type(x.node) is Constant:
+        return value_of(x)
+    return x
 
 
 def _place(container: Any, k: int) -> str:
@@ -91,6 +110,8 @@ class Carry:
     structure
         Of the containers.
     specs : list of Spec
+    plain : bool
+        Whether it holds arrays, and no tensors.
     """
 
     def __init__(self, init: Any, what: str) -> None:
@@ -98,6 +119,7 @@ class Carry:
         full, self.structure = tree.flatten(init)
         self._slots = [k for k, x in enumerate(full) if x is not None]
         self._count = len(full)
+        self.plain = is_plain(full)
         self.leaves: list[Any] = []
         self.specs: list[Spec] = []
         for k in self._slots:
@@ -109,8 +131,16 @@ class Carry:
                     f"made of arrays and numbers; take what stays the same from outside"
                     f"{at(user_line())}."
                 )
-            self.leaves.append(apart(x))
+            self.leaves.append(x)
             self.specs.append(spec)
+
+    def start(self) -> list[Any]:
+        """The leaves of the first carry, for a step that may write to them."""
+        return [apart(x) for x in self.leaves]
+
+    def result(self, leaves: Sequence[Any], plain: bool) -> Any:
+        """What a loop ends with, as the user's containers."""
+        return self.container([given_back(x, plain) for x in leaves])
 
     def container(self, leaves: Sequence[Any]) -> Any:
         """Leaves as the user's containers."""
@@ -298,16 +328,16 @@ class Columns:
         place = f"{self._what}: what a step gives{_place(y, k)}"
         raise refused(place, specs[k], "in another", self._specs[k], "in the first step")
 
-    def stacked(self, reverse: bool) -> Any:
+    def stacked(self, reverse: bool, plain: bool) -> Any:
         """The rows as arrays, the last first if `reverse`."""
-        found = [
-            None if column[0] is None else stacked(column[::-1] if reverse else column)
-            for column in self._columns
-        ]
+        found: list[Any] = []
+        for column in self._columns:
+            rows = [given_back(x, plain) for x in column]
+            found.append(None if rows[0] is None else _stacked(rows[::-1] if reverse else rows))
         return tree.unflatten(self._structure, found)
 
 
-def stacked(column: Sequence[Any]) -> Any:
+def _stacked(column: Sequence[Any]) -> Any:
     """What steps gave for one result, as one array."""
     if any(isinstance(x, Handle) for x in column):
         return lookup("stack")(*column, axis=0)

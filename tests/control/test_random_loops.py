@@ -1,0 +1,30 @@
+"""Random programs with loops in loops: every way to run them gives the same (random_loops.py).
+
+Minimise what fails by hand: the message holds the program as text.
+"""
+
+import pytest
+
+from .random_loops import check
+
+CHUNK = 40
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_values_and_gradients(seed):
+    check(seed, most=2, second=False, many=seed % 2 == 0)
+
+
+@pytest.mark.parametrize("seed", range(40, 46))
+def test_second_derivatives(seed):
+    check(seed, most=2, native=seed % 2 == 0)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("chunk", range(2, 54))
+def test_many_programs(chunk):
+    for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK):
+        check(seed, native=seed % 8 == 0)
+        if seed % 8:
+            check(seed, second=False, many=False)
