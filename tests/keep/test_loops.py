@@ -87,6 +87,17 @@ def test_sizes_with_names_in_bodies():
         np.testing.assert_allclose(made(x), f(x), rtol=1e-13)
 
 
+def test_a_constant_that_was_computed_is_kept_as_a_constant():
+    def f(x):
+        def step(v, _):
+            return v * wg.tensor([1.0, 3.0]).sum(0), None
+
+        return wg.scan(step, x, None, length=2)[0]
+
+    made = round_trip(wg.trace(f)(0.5))
+    assert made(0.5) == 8.0
+
+
 # ---- damage --------------------------------------------------------------------------------------
 
 

@@ -55,9 +55,10 @@ class Body(Graph):
             place[node] = len(place)
             if isinstance(node.op, Leaf):
                 value = key_of_value(node.value) if node.op is CONSTANT else None
-                rows.append((node.op, frozen(node.params), node if value is None else value))
                 if node.op is SIZE:
-                    rows[-1] = (SIZE, frozen(node.params))
+                    rows.append((SIZE, frozen(node.params)))
+                else:
+                    rows.append((node.op, node if value is None else value))
                 continue
             operands = [place[a] for a in node.inputs]
             if node.op.commutative:

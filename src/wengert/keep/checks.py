@@ -79,7 +79,7 @@ class Budget:
     def _charge_terms(self, op: Op, specs: Sequence[Any], params: dict[str, Any]) -> None:
         weights = [_weight(s) for s in specs]
         # Lengths of two or three operands may be multiplied; those of many are joined.
-        joined = op.kind == "elementwise" or len(weights) > 3
+        joined = op.kind in ("elementwise", "control") or len(weights) > 3
         terms = sum(weights) if joined else math.prod(weights)
         terms += _weight(params)
         self.terms -= terms
@@ -127,6 +127,8 @@ def _weight(x: Any) -> int:
     """A bound of the terms of all lengths in specs or parameters, multiplied out."""
     if isinstance(x, Dim):
         return weight(x)
+    if isinstance(x, tuple) and x and all(isinstance(part, Spec) for part in x):
+        return sum(map(_weight, x))  # several outputs
     total = 1
     for part in x.shape if isinstance(x, Spec) else _parts(x):
         total *= _weight(part)

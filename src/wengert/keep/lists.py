@@ -82,7 +82,7 @@ class _Lines:
         else:
             self._check(i, node)
             what = self._op(node)
-        if node.params:
+        if node.params and what not in ("constant", "value"):  # which may tell how it was made
             notes["params"] = self.writer.value(self.writer.names.params(node.params), path)
         letter = LETTERS.get(type(node), "C")
         is_derived = what not in ("constant", "value")

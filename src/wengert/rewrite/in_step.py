@@ -239,7 +239,10 @@ class _Lengths:
     def make_one(self, a: Any, b: Any) -> None:
         """Let one of them stand for both."""
         if a is not None and b is not None and a != b:
-            self.new.update(dict.fromkeys(b.names, self.new.get(min(a.names), a)))
+            one = substituted(a, self.new)
+            for name in b.names - one.names:
+                self.new[name] = one
+            self.new = {name: substituted(x, self.new) for name, x in self.new.items()}
 
 
 def _crews(group: Sequence[_Member], before: _Before, lengths: _Lengths) -> Iterator[list[_Member]]:

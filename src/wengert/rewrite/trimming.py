@@ -330,8 +330,9 @@ def by_itself(node: Node, index: int) -> tuple[Hashable, tuple[Node, ...]]:
     ends = [k - first for k in order if first <= k < stop]
     body = _cut(loop.body, order, [*ends, *([] if number is None else [number])], {})
     condition = None if loop.condition is None else _cut(loop.condition, order, [0], {})
-    length = None if loop.is_while or loop.count else loop.length
     kind = "count" if number is None else "last" if number < loop.carried else "all"
+    # Lengths that loops end with have names, which other lines of the body know.
+    length = None if (loop.is_while or loop.count) and kind != "all" else loop.length
     rest = length, params.get("reverse"), params.get("limit"), len(ends), kind
     operands = [*loop.consts, *loop.carry, *loop.rows]
     key = node.op, type(node), body, condition, rest, len(loop.count)
