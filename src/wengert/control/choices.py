@@ -177,7 +177,7 @@ def _chosen(op: Any, which: Any, functions: Sequence[Any], operands: Any, what: 
         return run
 
     pairs = zip(functions, names, strict=True)
-    made = [closed(of_leaves(f), specs, f"{what}: {name}") for f, name in pairs]
+    made = [closed(of_leaves(f), specs, f"{what}: {name}", hoist=False) for f, name in pairs]
     _check_alike(made, names, what)
     bodies, captured = together(made)
     outs = op(which, *captured, *given, branches=tuple(bodies))

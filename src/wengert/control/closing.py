@@ -53,7 +53,7 @@ class Closed(NamedTuple):
         return tree.unflatten(self.structure, [next(rest) if x else None for x in self.live])
 
 
-def closed(fun: Callable[..., Any], specs: Sequence[Spec], what: str) -> Closed:
+def closed(fun: Callable[..., Any], specs: Sequence[Spec], what: str, hoist: bool = True) -> Closed:
     """The body of a function of leaves with these specs.
 
     Parameters
@@ -63,6 +63,9 @@ def closed(fun: Callable[..., Any], specs: Sequence[Spec], what: str) -> Closed:
     specs : sequence of Spec
     what : str
         How to call it in messages.
+    hoist : bool
+        Whether what does not depend on the placeholders is computed before; it is not of a branch,
+        which may not be chosen.
 
     Raises
     ------
@@ -82,7 +85,7 @@ def closed(fun: Callable[..., Any], specs: Sequence[Spec], what: str) -> Closed:
     leaves, structure = tree.flatten(out)
     live = tuple([x is not None for x in leaves])
     outputs = [_output(x, what) for x in leaves if x is not None]
-    body, outside = _cut(outputs, inputs, opened.since, what)
+    body, outside = _cut(outputs, inputs, opened.since, what, hoist)
     return Closed(body, [_operand(n) for n in outside], structure, live)
 
 
@@ -124,13 +127,13 @@ def _operand(node: Node) -> Any:
 
 
 def _cut(
-    outputs: Sequence[Node], inputs: Sequence[Node], since: int, what: str
+    outputs: Sequence[Node], inputs: Sequence[Node], since: int, what: str, hoist: bool
 ) -> tuple[Body, list[Node]]:
     """The lines that depend on the inputs as a body, and the lines it takes from outside."""
     order = _lines_between(outputs, inputs, since)
     inside: set[Node] = set(inputs)
     for node in order:
-        if _belongs(node, inside):
+        if _belongs(node, inside, hoist):
             inside.add(node)
     place: dict[Node, Node] = {}
     outside: list[Node] = []
@@ -174,14 +177,14 @@ def _lines_between(outputs: Sequence[Node], inputs: Sequence[Node], since: int) 
     return sorted(seen.difference(inputs), key=lambda n: n.serial)
 
 
-def _belongs(node: Node, inside: set[Node]) -> bool:
+def _belongs(node: Node, inside: set[Node], hoist: bool) -> bool:
     """Whether a line is to be computed in each step."""
     if not inside.isdisjoint(node.inputs):
         return True
     op: Any = node.op
     if not node.args or op is VARIABLE:
         return not node.args
-    return op.kind not in _SAFE or op.effect
+    return not hoist or op.kind not in _SAFE or op.effect
 
 
 def _is_small(node: Node) -> bool:
