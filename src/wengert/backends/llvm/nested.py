@@ -73,7 +73,8 @@ class Nested(Routine):
         self._groups = self._grouped()
         outputs = set(self.plan.outputs)
         self._last = outputs - self._read_from_memory()
-        self.is_straight = len(self._groups) == 1 and self._last == outputs
+        alone = len(self._groups) == 1 and isinstance(self._groups[0], list)
+        self.is_straight = alone and self._last == outputs
         arguments = [("ptr", "frame")]
         arguments += [("ptr", f"in{k}") for k in range(len(self.plan.inputs))]
         arguments += [("ptr", f"out{k}") for k in range(len(self.plan.outputs))]
