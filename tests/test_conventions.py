@@ -508,6 +508,98 @@ def test_10_5_no_warnings_in_a_graph(recwarn):
     assert np.isnan(graph(0.0)) and not recwarn.list
 
 
+# ---- 11 loops and choices ----------------------------------------------------------------------
+
+
+def ways(f, *args):
+    """A result step by step, of the graph, and of native code."""
+    return f(*args), wg.trace(f)(*args)(*args), wg.jit(f)(*args)
+
+
+def test_11_1_no_steps():
+    rows = np.zeros((0, 2))
+    loops = [
+        lambda x, a: wg.fori_loop(2, 2, lambda i, y: y * a, x),
+        lambda x, a: wg.fori_loop(2, 1, lambda i, y: y * a, x),
+        lambda x, a: wg.while_loop(lambda y: y < 0.0, lambda y: y * a, x),
+        lambda x, a: wg.scan(lambda y, r: (y * a, r * a), x, rows)[0],
+    ]
+    for f in loops:
+        for bars in ways(wg.grad(f, argnums=(0, 1)), 3.0, 5.0):
+            assert bars == (1.0, 0.0)
+        for value in ways(f, 3.0, 5.0):
+            assert value == 3.0
+    for ys in ways(lambda a: wg.scan(lambda c, r: (c, (r * a, 1)), 0.0, rows)[1], 5.0):
+        assert [(y.shape, y.dtype.kind) for y in ys] == [((0, 2), "f"), ((0,), "i")]
+    second = wg.grad(wg.grad(lambda x: loops[0](x, 2.0) ** 2))
+    assert second(3.0) == wg.jit(second)(3.0) == 2.0
+
+
+def test_11_2_steps_have_no_derivative():
+    def f(x):
+        return wg.while_loop(lambda c: c[0] < 10.0, lambda c: (c[0] * x, c[1] + 1.0), (x, 0.0))[1]
+
+    for found in ways(wg.grad(f), 2.0):
+        assert found == 0.0
+    for found in ways(wg.grad(lambda x: f(x) * x), 2.0):
+        assert found == 3.0
+
+    def bounded(x):
+        return wg.fori_loop(0, x.astype(int), lambda i, y: y + 2.0 * x, 0.0)
+
+    for found in ways(wg.grad(bounded), np.float64(3.5)):
+        assert found == 6.0
+
+
+def test_11_3_choices_outside():
+    branches = [np.sin, np.cos, np.square]
+    for k, wanted in [(-7, np.sin(3.0)), (7, 9.0), (1, np.cos(3.0))]:
+        for found in ways(lambda k, x: wg.switch(k, branches, x), k, 3.0):
+            assert abs(found - wanted) < 1e-15
+    for pred, wanted in [(0.0, -3.0), (-0.0, -3.0), (0.1, 3.0), (nan, 3.0), (0, -3.0), (2, 3.0)]:
+        for found in ways(lambda p, x: wg.cond(p, np.positive, np.negative, x), pred, 3.0):
+            assert found == wanted
+
+
+def test_11_4_branches_that_are_not_chosen():
+    def f(x):
+        return wg.cond(x > 0.0, lambda: np.sqrt(x), lambda: x * x)
+
+    def twice(x):
+        return wg.cond(x > 0.0, lambda y: np.log(y) * x, lambda y: y * x, x)
+
+    for x in (-2.0, 0.0):
+        for found in ways(wg.grad(f), x):
+            assert found == 2.0 * x
+        for found in ways(wg.grad(twice), x):
+            assert found == 2.0 * x
+        for found in ways(wg.grad(wg.grad(f)), x):
+            assert found == 2.0
+
+
+def test_11_5_dtypes_of_what_is_carried():
+    for number in ways(lambda x: wg.fori_loop(0, 3, lambda i, y: y + i, x), 0):
+        assert number == 3 and number.dtype == np.int64
+    single = np.float32(1.0)
+    for found in ways(lambda x: wg.fori_loop(0, 3, lambda i, y: y * 2.0, x), single):
+        assert found == 8.0 and found.dtype == np.float32
+    for way in (lambda f: f, wg.jit):
+        with pytest.raises(
+            TypeError, match=r"float32\[\] at the start and float64\[\] after a step"
+        ):
+            way(lambda x: wg.fori_loop(0, 3, lambda i, y: y * i, x))(single)
+        with pytest.raises(TypeError, match=r"int64\[\] at the start and float64\[\] after a step"):
+            way(lambda x: wg.fori_loop(0, 3, lambda i, y: y + x, 0))(1.0)
+
+
+def test_11_6_suffixes():
+    x = np.array([5.0, 3.0, 1.0])
+    for found in ways(lambda x: wg.associative_scan(lambda a, b: b, x, reverse=True), x):
+        np.testing.assert_array_equal(found, x)
+    for found in ways(lambda x: wg.associative_scan(lambda a, b: a, x, reverse=True), x):
+        np.testing.assert_array_equal(found, [1.0, 1.0, 1.0])
+
+
 def test_every_statement_has_a_test():
     stated = set(re.findall(r"^\*\*(\d+\.\d)\*\*", PAGE.read_text(), re.M))
     names = " ".join(name for name in globals() if name.startswith("test_"))

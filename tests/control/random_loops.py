@@ -71,6 +71,7 @@ def expression(w, names, kind, depth=2):
         return expression(w, names, kind, depth - 1)
 
     index = w.among("0", "-1", "1", f"{_pick(w, names, 'I')} % {SIZE}")
+    index = "0" if w.batched else index  # plain arrays take no index that is not known
     if kind == "S":
         return w.among(
             lambda: f"np.tanh({part('S')})",
