@@ -12,19 +12,18 @@ CHUNK = 40
 
 @pytest.mark.parametrize("seed", range(40))
 def test_values_and_gradients(seed):
-    check(seed, most=2, second=False, many=seed % 2 == 0)
+    assert check(seed, most=2, second=False, many=seed % 2 == 0)
 
 
 @pytest.mark.parametrize("seed", range(40, 46))
 def test_second_derivatives(seed):
-    check(seed, most=2, native=seed % 2 == 0)
+    assert check(seed, most=2, native=seed % 2 == 0)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("chunk", range(2, 54))
 def test_many_programs(chunk):
-    for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK):
-        check(seed, native=seed % 8 == 0)
-        if seed % 8:
-            check(seed, second=False, many=False)
+    seeds = range(chunk * CHUNK, (chunk + 1) * CHUNK)
+    compared = [check(seed, second=seed % 4 == 0, many=seed % 2 == 0) for seed in seeds]
+    assert sum(compared) > 0.9 * CHUNK
