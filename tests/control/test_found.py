@@ -126,3 +126,19 @@ def test_what_an_inner_loop_does_not_need_is_dropped():
 
     graph = wg.trace(wg.grad(f))(1.1)
     np.testing.assert_allclose(graph.simplify()(1.1), 7 * 1.1**6)
+
+
+def test_what_a_known_choice_returns_in_a_body_is_of_the_body():
+    """It shared its line with what it was chosen from, outside, and could not be written to."""
+
+    def f(x, s):
+        def step(i, c):
+            y = wg.cond(True, lambda: x, lambda: 2.0 * x)
+            y[0] = c
+            return c + np.sum(y * x)
+
+        return wg.fori_loop(0, 3, step, s)
+
+    for way in (wg.jit, lambda f: wg.trace(f)(X, 0.3), lambda f: wg.trace(f)(X, 0.3).simplify()):
+        np.testing.assert_allclose(way(f)(X, 0.3), f(X.copy(), 0.3), 1e-12)
+    np.testing.assert_allclose(wg.jit(wg.grad(f))(X, 0.3), wg.grad(f)(X, 0.3), 1e-12)

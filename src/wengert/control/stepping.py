@@ -75,6 +75,9 @@ def apart(x: Any) -> Any:
     An array as a tensor, as it is in a graph: what is computed from tensors can be written to it.
     """
     if isinstance(x, Handle):
+        opened = session()
+        if opened is not None and opened.isolated and x.node.serial < opened.since:
+            return lookup("copy")(x)  # a write to it is then none to what is outside
         return wrap(x.node)
     if not isinstance(x, np.ndarray):
         return x
