@@ -1,6 +1,7 @@
 """Loops with room for few states: schedules are the best there are, derivatives stay the same."""
 
 import functools
+import itertools
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from scipy.sparse import csgraph
 
 import wengert as wg
 from wengert.control.cuts import UNLIMITED, reached
-from wengert.control.schedule import advances, reversal
+from wengert.control.schedule import advances, again, left, reversal, spread
 from wengert.errors import ArgumentError
 
 
@@ -27,16 +28,38 @@ def fewest(length, room):
 @pytest.mark.parametrize("room", range(1, 8))
 def test_no_schedule_takes_fewer_steps(room):
     for length in range(60):
-        actions = list(reversal(length, room))
+        actions = list(reversal(length, room, 1))
         assert sum(a.steps for a in actions) == fewest(length, room) == advances(length, room)
         backwards = [a.begin + a.steps for a in actions if a.backwards]
         assert backwards == list(reversed(range(length)))
         assert max((a.slot for a in actions), default=0) < room
 
 
+@pytest.mark.parametrize("block", [1, 2, 3, 7])
+@pytest.mark.parametrize("kept", [left, spread])
+def test_the_way_back_from_what_is_left(kept, block):
+    for length, room in itertools.product(range(80), range(1, 6)):
+        places = kept(length, room, block)
+        assert len(places) <= room
+        actions = list(reversal(length, room, block, places))
+        steps = [a.steps + a.backwards for a in actions]
+        assert sum(steps) == again(length, room, block, places)
+        ends = [a.begin + a.steps + a.backwards for a in actions if a.backwards]
+        assert ends == sorted(ends, reverse=True) and ends[:1] == [length][: len(ends)]
+        assert all(a.backwards <= block and a.slot < room for a in actions)
+        assert sum(a.backwards for a in actions) == length
+        if kept is left:
+            first = places[-1]
+            assert again(length, room, block) - first == again(length, room, block, places)
+
+
 def test_a_million_steps_with_a_thousand_states():
-    assert advances(10**6, 1000) / 10**6 < 2.5
-    assert advances(10**6, 10**6) == 10**6 - 1
+    million = 10**6
+    assert again(million, 1000, 1000, left(million, 1000, 1000)) == million
+    assert again(million, 1000, 1000, spread(million, 1000, 1000)) == million
+    assert again(million, 100, 100, left(million, 100, 100)) < 2.5 * million
+    assert again(million, 100, 100, spread(million, 100, 100)) < 2.51 * million
+    assert advances(million, 1000) / million < 2.5
 
 
 def lorenz(p, n, memory=None):
@@ -106,9 +129,9 @@ def test_further_derivatives():
 def test_the_way_back_keeps_no_more_than_there_is_room_for():
     graph = wg.trace(wg.grad(lambda p: lorenz(p, 1000, 10)))(POINT)
     lines = [n for n in graph.nodes if n.op.kind == "control"]
-    assert [n.op.name for n in lines] == ["scan", "replay"]
+    assert [n.op.name for n in lines] == ["scan", "checkpointed", "replay"]
     stacked = [s for n in lines for s in n.spec if s.shape[:1] == (1000,)]
-    assert len(stacked) == 2  # ys, and the cotangent of the xs
+    assert len(stacked) == 3  # ys, again ys, and the cotangent of the xs
 
 
 @pytest.mark.parametrize("room", [0, -1, 1.5, "2 B", "many", "3", None])
@@ -137,3 +160,104 @@ def test_cuts_are_the_cheapest():
         assert sum(c for a, b, c in edges if a in near and b not in near) == flow
     with pytest.raises(ValueError, match="cannot be cut"):
         reached([(0, 2, UNLIMITED), (2, 1, UNLIMITED)], 0, 1)
+
+
+def recurrent(p, n, memory=None):
+    """Of states too large for registers, and of steps that are no arithmetic on a few numbers."""
+    a = np.linspace(-1.0, 1.0, 100).reshape(10, 10) / 6.0
+
+    def step(c, h):
+        s, k = c
+        s = np.tanh(a @ s + p[:10] * h) + 0.1 * np.sort(s)
+        return (s, k + 1), np.sum(s) * h + k
+
+    (s, _), ys = wg.scan(
+        step, (np.ones(10) * p[0], 0.0), np.linspace(0.1, 1.0, n) * p[1], memory=memory
+    )
+    return np.sum(s) + np.sum(ys**2)
+
+
+def settling(p, memory=None):
+    a = np.linspace(-1.0, 1.0, 100).reshape(10, 10) / 6.0
+
+    def step(c):
+        s, k = c
+        return np.tanh(a @ s + p[:10]) + 0.1 * np.sort(s), k + 1
+
+    s, _ = wg.while_loop(lambda c: c[1] < 37, step, (np.ones(10) * p[0], 0), memory=memory)
+    return np.sum(s**2)
+
+
+WIDE = np.linspace(0.3, 1.2, 12)
+
+
+@pytest.mark.parametrize("room", [1, 2, 3, 5, 6, 7, 36, 100, "500 B", "2 kB"])
+def test_states_that_are_arrays(room):
+    for n in (0, 1, 2, 17):
+        value, want = wg.value_and_grad(recurrent)(WIDE, n)
+        got = wg.jit(wg.value_and_grad(lambda p, n=n: recurrent(p, n, room)))(WIDE)
+        np.testing.assert_allclose(got[0], value, rtol=1e-12)
+        np.testing.assert_allclose(got[1], want, rtol=1e-11, atol=1e-13)
+    got = wg.jit(wg.grad(lambda p: settling(p, room)))(WIDE)
+    np.testing.assert_allclose(got, wg.grad(settling)(WIDE), rtol=1e-11)
+
+
+def test_the_loop_forwards_runs_once():
+    for f, args in (
+        (lambda p: lorenz(p, 1000, 10), (POINT,)),
+        (lambda a: newton(a, 10), (2.0,)),
+        (lambda p: settling(p, 3), (WIDE,)),
+    ):
+        for g in (wg.grad(f), wg.value_and_grad(f)):
+            graph = wg.trace(g)(*args).simplify()
+            names = [n.op.name for n in graph.nodes if n.op.name in ("scan", "while", "replay")]
+            left_by = [n for n in graph.nodes if n.op.name == "checkpointed"]
+            assert names == ["replay"] and len(left_by) == 1
+            got, want = graph(*args), g(*args)
+            pairs = zip(got, want, strict=True) if isinstance(got, tuple) else [(got, want)]
+            for a, b in pairs:
+                np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_rows_that_nobody_needs_are_not_stacked():
+    def f(p):
+        return wg.scan(lambda s, _: (np.sin(s * p), s), p, None, length=500, memory=5)[0]
+
+    graph = wg.trace(wg.grad(f))(0.7).simplify()
+    (line,) = [n for n in graph.nodes if n.op.name == "checkpointed"]
+    assert [s.shape for s in line.spec] == [(), (5, 8)]
+    np.testing.assert_allclose(wg.jit(wg.grad(f))(0.7), wg.grad(f)(0.7), rtol=1e-12)
+
+
+@pytest.mark.parametrize("slots", [1, 2, 3, 7, 8])
+def test_what_a_loop_leaves_is_as_the_schedule_says(slots):
+    """Natively: the rows of the snapshots are the states before the steps that it names."""
+    block = 3
+
+    def states(stop):
+        x = 2.0
+        for _ in range(stop):
+            yield x
+            x = x * x * 0.25 + 0.5
+
+    def loop(a, stop):
+        step = lambda c: (c[0] + 1, c[1] * c[1] * 0.25 + 0.5)  # noqa: E731
+        return wg.while_loop(lambda c: c[0] < stop, step, (0, a), memory=slots)[1]
+
+    graph = wg.trace(wg.grad(loop))(2.0, np.int64(5))
+    (line,) = [n for n in graph.nodes if n.op.name == "checkpointed"]
+    params = {**line.params, "slots": slots, "block": block}
+    leave = wg.jit(lambda a, n: line.op(n, np.int64(0), a, **params)[-1])
+    for stop in (1, 2, 10, 11, 24, 25, 300):
+        rows = leave(2.0, np.int64(stop))
+        found = list(states(stop))
+        for row, k in zip(rows, spread(stop, slots, block), strict=False):
+            assert row[:8].view(np.int64) == k and row[8:].view(np.float64) == found[k]
+
+
+def test_explain_counts_the_steps_that_are_taken_again():
+    told = wg.explain(wg.grad(lambda p: lorenz(p, 1000, 10)))(POINT)
+    (note,) = told.note("checkpoints")
+    assert f"{again(1000, 10, 10, left(1000, 10, 10))} steps again, 2.25 for each" in note.message
+    (note,) = wg.explain(wg.grad(lambda a: newton(a, 10)))(2.0).note("checkpoints")
+    assert "each of up to 100 steps once more" in note.message

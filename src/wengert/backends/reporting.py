@@ -373,7 +373,7 @@ def _line_costs(
 
 def _loop_cost(node: Any, sizes: Mapping[str, int]) -> LoopCost | None:
     """What the steps of a loop cost; None for other lines."""
-    if node.op.name not in ("scan", "while"):
+    if node.op.name not in ("scan", "while", "checkpointed"):
         return None
     params = node.params
     body: Body = params["body"].at_sizes(sizes)

@@ -8,16 +8,18 @@ stepping.py     what loops are given, checked; steps as Python runs them
 closing.py      a function as a body, and what it takes from outside
 operations.py   the operations: scan, while, cond, switch; valid.py what their lines must be
 room.py         how much memory the way back may take, as users say it
-replaying.py    a loop backwards with room for a few states; schedule.py which to keep
+checkpointing.py  a loop that leaves some of its states for the way back
+replaying.py    the way back from these; schedule.py which to keep
 reverse.py      their pullbacks: a loop backwards (residuals.py: what the forward loop keeps
                 for it, by the cheapest of cuts.py;
                 inplace.py: cotangents that touch few elements)
 dependence.py   what moves in a loop when some of its operands do
 forward.py      their tangents: the same loop with tangents beside the carry
 many.py         many rows at once
+examples.py     lines that the laws check
 """
 
-from . import replaying as replaying
+from . import examples as examples
 from .choices import cond, switch
 from .loops import map, scan
 from .prefixes import associative_scan

@@ -19,9 +19,9 @@ import numpy as np
 from ..autodiff.batch_lines import Lines
 from ..core.again import written_again
 from ..core.body import Body
-from ..core.dims import is_open
-from ..core.handle import shape_of, wrap
-from ..core.node import Node
+from ..core.dims import Dim, is_open
+from ..core.handle import Handle, shape_of, wrap
+from ..core.node import Node, constant
 from ..core.op import lookup
 from ..core.recording import enable_grad, tracing
 from ..core.spec import Spec
@@ -95,6 +95,8 @@ def _spread(x: Any, size: Any) -> Any:
     """The same for all rows."""
     if not hasattr(x, "dtype"):
         x = np.asarray(x)
+    if isinstance(size, Dim) and not isinstance(x, Handle):
+        x = wrap(constant(x))  # a line of a graph: there is no array of so many rows yet
     return lookup("broadcast_to")(x, shape=(size, *shape_of(x)))
 
 

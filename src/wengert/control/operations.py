@@ -28,6 +28,7 @@ from .valid import check_choice, check_scan, check_while
 
 Run = Callable[[Sequence[Any]], list[Any]]
 Compile = Callable[[Body], Run]
+Visit = Callable[[int, Sequence[Any]], None]
 
 
 class Control(Operation):
@@ -74,6 +75,12 @@ class Scan(Control):
 
     def run_by(self, compile: Compile, *values: Any, **params: Any) -> tuple[Any, ...]:
         """Step after step."""
+        return self.walked(compile, values, params)
+
+    def walked(
+        self, compile: Compile, values: Sequence[Any], params: Any, visit: Visit | None = None
+    ) -> tuple[Any, ...]:
+        """Step after step; before each, `visit` is shown its number and what is carried."""
         body, carried, stacked = params["body"], params["carried"], params["stacked"]
         count, given = _counted(values, params)
         fixed = len(given) - carried - stacked
@@ -81,7 +88,10 @@ class Scan(Control):
         xs = given[fixed + carried :]
         step = compile(body)
         ys = [_Stack(n.spec, count) for n in body.outputs[carried:]]
-        for k in reversed(range(count)) if params["reverse"] else range(count):
+        for i in range(count):
+            k = count - 1 - i if params["reverse"] else i
+            if visit is not None:
+                visit(i, carry)
             out = step([*consts, *carry, *[x[k] for x in xs]])
             carry = out[:carried]
             for y, value in zip(ys, out[carried:], strict=True):
@@ -133,6 +143,12 @@ class While(Control):
 
     def run_by(self, compile: Compile, *values: Any, **params: Any) -> tuple[Any, ...]:
         """Step after step."""
+        return self.walked(compile, values, params)
+
+    def walked(
+        self, compile: Compile, values: Sequence[Any], params: Any, visit: Visit | None = None
+    ) -> tuple[Any, ...]:
+        """Step after step; before each, `visit` is shown its number and what is carried."""
         body, carried, limit = params["body"], params["carried"], params["limit"]
         fixed = len(values) - carried
         consts, carry = list(values[:fixed]), list(values[fixed:])
@@ -145,6 +161,8 @@ class While(Control):
                     f"a while_loop did not end within max_steps={limit} steps. Let it take more, "
                     "or see why its condition holds for so long."
                 )
+            if visit is not None:
+                visit(count, carry)
             out = step([*consts, *carry])
             carry = out[:carried]
             for y, value in zip(ys, out[carried:], strict=True):

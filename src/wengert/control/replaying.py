@@ -1,11 +1,12 @@
 """Replaying: a loop backwards with room for a few states only, the others being computed again.
 
-    replay    args: [count] consts, carry, xs, more consts, cotangents, rows of cotangents
+    replay    args: [count] consts, carry, xs, snapshots, more consts, cotangents, rows of them
 
 `step` is the loop's body without its ys, `keep` the same with what the way back needs of it, and
 `back` the second half of its pullback.  Which states are kept, and when, is the schedule's
-(schedule.py).  Its own derivatives are those of the two loops that it stands for, which keep
-everything.
+(schedule.py).  The snapshots are what the way forward has left (checkpointing.py); they save a
+backend from beginning at the start, and its value does not depend on them.  Its own derivatives are
+those of the two loops that it stands for, which keep everything.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ..core.handle import Handle, wrap
 from ..core.node import Node, constant
 from ..core.op import lookup, register
 from ..core.spec import Spec
+from ..core.tracing import derivation, is_deriving
 from .operations import Control
 from .schedule import reversal
 from .valid import check_replay
@@ -40,6 +42,8 @@ class Parts:
         The number of steps, if it is an operand.
     consts, carry, xs : sequence
         Of the loop.
+    snapshots : sequence
+        What the loop forwards has left.
     more : sequence
         What the way back takes beside the consts.
     starts : sequence
@@ -56,6 +60,7 @@ class Parts:
             len(step.inputs) - carried - stacked,
             carried,
             stacked,
+            1,
             params["more"],
             params["pulled"],
         ]
@@ -64,7 +69,8 @@ class Parts:
         for n in lengths:
             found.append(args[start : start + n])
             start += n
-        self.count, self.consts, self.carry, self.xs, self.more, self.starts = found
+        self.count, self.consts, self.carry, self.xs = found[:4]
+        self.snapshots, self.more, self.starts = found[4:]
         self.rows = args[start:]
 
 
@@ -89,38 +95,43 @@ class Replay(Control):
         states: list[list[Any]] = [list(parts.carry)]
         carried = list(parts.starts)
         consts = [*parts.consts, *parts.more]
-        for action in reversal(count, params["slots"]):
+        rows: Any = [x[::-1] for x in parts.xs] if params["reverse"] else parts.xs
+        for action in reversal(count, params["slots"], params["block"]):
             del states[action.slot + 1 :]
             state = states[action.slot]
-            for k in range(action.begin, action.begin + action.steps):
-                at = count - 1 - k if params["reverse"] else k
-                state = step([*parts.consts, *state, *[x[at] for x in parts.xs]])
+            middle = action.begin + action.steps
+            for k in range(action.begin, middle):
+                state = step([*parts.consts, *state, *[x[k] for x in rows]])
             if not action.backwards:
                 states.append(state)
                 continue
-            k = action.begin + action.steps
-            at = count - 1 - k if params["reverse"] else k
-            xs = [x[at] for x in parts.xs]
-            kept = keep([*parts.consts, *state, *xs])[params["carried"] :]
-            given = [*[xs[i] for i in params["read"]], *kept, *[t[at] for t in parts.rows]]
-            found = back([*consts, *carried, *given])
-            carried = found[:pulled]
-            for stack, value in zip(stacks, found[pulled:], strict=True):
-                stack[at] = value
+            kept = []
+            for k in range(middle, middle + action.backwards):
+                out = keep([*parts.consts, *state, *[x[k] for x in rows]])
+                state = out[: params["carried"]]
+                kept.append(out[params["carried"] :])
+            for k in reversed(range(middle, middle + action.backwards)):
+                at = count - 1 - k if params["reverse"] else k
+                xs = [parts.xs[i][at] for i in params["read"]]
+                given = [*xs, *kept.pop(), *[t[at] for t in parts.rows]]
+                found = back([*consts, *carried, *given])
+                carried = found[:pulled]
+                for stack, value in zip(stacks, found[pulled:], strict=True):
+                    stack[at] = value
         return (*carried, *stacks)
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Any) -> Any:
         """Of the two loops that it stands for."""
-        variables = [fresh(x.node if isinstance(x, Handle) else x) for x in inputs]
-        outs = expanded([wrap(v) for v in variables], node.params)
+        variables = [fresh(_node(x)) for x in inputs]
+        outs = _written(node, variables)
         seeds = gathered((_node(outs[k]), x) for k, x in t.items())
         tape = tape_between(seeds, set(variables), ends=True)
         return pullback(seeds, variables, sweep.recorded, tape)
 
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Any) -> Any:
         """Of the two loops that it stands for."""
-        variables = [fresh(x.node if isinstance(x, Handle) else x) for x in inputs]
-        outs = [_node(x) for x in expanded([wrap(v) for v in variables], node.params)]
+        variables = [fresh(_node(x)) for x in inputs]
+        outs = [_node(x) for x in _written(node, variables)]
         known = {v: d for v, d in zip(variables, dots, strict=True) if d is not None}
         live = [n for n in outs if type(n) is Node]
         tape = tape_between(live, set(known), ends=True)
@@ -146,6 +157,16 @@ class Replay(Control):
 
 def _node(x: Any) -> Node:
     return x.node if isinstance(x, Handle) else constant(x)
+
+
+def _written(node: Node, variables: Sequence[Node]) -> Sequence[Any]:
+    """The two loops, in the place and on the level of the line that stands for them."""
+    handles = [wrap(v) for v in variables]
+    if not is_deriving():
+        return expanded(handles, node.params)
+    with derivation(node.level) as stem:
+        stem.enter(node)
+        return expanded(handles, node.params)
 
 
 def expanded(args: Sequence[Any], params: Mapping[str, Any]) -> Sequence[Any]:

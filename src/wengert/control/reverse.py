@@ -30,7 +30,8 @@ from .closing import hoisted
 from .dependence import Dependence
 from .inplace import added_in_place
 from .residuals import ancestors, split
-from .room import bytes_of
+from .room import MOST, bytes_of
+from .schedule import blocks_of
 
 
 class Asked(NamedTuple):
@@ -129,7 +130,8 @@ def pull_scan(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], sweep: An
     kept: Sequence[Any] = ()
     if loop.slots is not None and made.kept:
         more = {k: params[k] for k in ("length", "reverse", "counted")}
-        return [*[None] * len(count), *loop.replayed(count, more)]
+        snapshots = lookup("checkpointed")(*inputs, **loop.leaving(node))[-1]
+        return [*[None] * len(count), *loop.replayed(count, snapshots, more)]
     if made.kept:
         if length is None:
             length = open_length()
@@ -149,8 +151,9 @@ def pull_while(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], sweep: A
     made = loop.made
     length = params["length"]
     if loop.slots is not None and made.kept:
-        count = lookup("while")(*inputs, **params)[carried]
-        return loop.replayed([count], {"length": length, "reverse": False, "counted": True})
+        outs = lookup("checkpointed")(*inputs, **loop.leaving(node))
+        more = {"length": length, "reverse": False, "counted": True, "spread": True}
+        return loop.replayed([outs[carried]], outs[-1], more)
     if made.kept and length is None:
         length = open_length()
     outs = lookup("while")(*inputs, **{**params, "body": made.forward, "length": length})
@@ -170,7 +173,7 @@ class _Loop:
         t: Mapping[int, Any],
         sweep: Any,
     ) -> None:
-        params = node.params
+        self.params = params = node.params
         self.body: Body = params["body"]
         self.args, self.inputs, self.t = args, inputs, t
         self.carried, self.stacked = params["carried"], params.get("stacked", 0)
@@ -196,14 +199,25 @@ class _Loop:
         )
         return self.placed(found)
 
-    def replayed(self, count: list[Any], more: dict[str, Any]) -> list[Any]:
+    def leaving(self, node: Node) -> dict[str, Any]:
+        """The parameters of the same loop, leaving snapshots."""
+        params = {k: x for k, x in node.params.items() if k not in ("slots", "bytes")}
+        return {**params, "loop": node.op.name, **self._room()}
+
+    def _room(self) -> dict[str, Any]:
+        assert self.slots is not None
+        slots, length = min(self.slots, MOST), self.params["length"]
+        most = blocks_of(length, slots) if isinstance(length, int) else slots
+        return {"slots": min(slots, most), "block": slots}
+
+    def replayed(self, count: list[Any], snapshots: Any, more: dict[str, Any]) -> list[Any]:
         """The same, with room for a few states only."""
         made = self.made
         if not made.live and not made.ys:
             return [None] * len(self.args)
         hoisted, starts = self.hoisted(), self.starts()
         found = lookup("replay")(
-            *[*count, *self.inputs, *hoisted, *starts, *[self.t[k] for k in made.ys]],
+            *[*count, *self.inputs, snapshots, *hoisted, *starts, *[self.t[k] for k in made.ys]],
             step=_only(self.body, range(self.carried)),
             keep=_only(made.forward, [*range(self.carried), *range(-made.kept, 0)]),
             back=made.back,
@@ -212,8 +226,7 @@ class _Loop:
             more=len(hoisted),
             pulled=len(starts),
             read=tuple([k - self.fixed - self.carried for k in made.read]),
-            slots=self.slots,
-            **more,
+            **{**self._room(), "spread": False, **more},
         )
         return self.placed(found)
 

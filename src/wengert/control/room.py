@@ -1,7 +1,8 @@
 """Room: how many states a loop may keep for its way back, as users say it.
 
-room_of     a number of states, or of bytes in words, as a number of states
-bytes_of    the memory of some values
+room_of         a number of states, or of bytes in words, as a number of states
+bytes_of        the memory of some values
+offsets_of      where the parts of a state lie in a snapshot; size_of_state: of how many bytes
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import valued
+from ..core.dims import Length, valued
 from ..core.given import spelled
 from ..core.node import Node
 from ..core.spec import Spec
@@ -27,6 +28,8 @@ _UNITS = {
     "mib": 1 << 20,
     "gib": 1 << 30,
 }
+MOST = 1 << 20  # states: with as many rows of a block, for more steps than any loop has
+_WORD = 8  # bytes, at which the parts of a state begin
 _BYTES = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmg]?i?b)\s*", re.IGNORECASE)
 
 
@@ -82,6 +85,20 @@ def _of_bytes(memory: str, specs: Sequence[Spec], what: str) -> int:
 def bytes_of(nodes: Sequence[Node]) -> int:
     """The memory of some values; of a length with a name a guess."""
     return sum(int(valued(n.spec.size, Typical())) * n.spec.dtype.itemsize for n in nodes)
+
+
+def offsets_of(specs: Sequence[Spec]) -> list[Length]:
+    """Where the parts of a state begin in a snapshot, and its end."""
+    found: list[Any] = [0]
+    for s in specs:
+        size: Any = s.size * s.dtype.itemsize
+        found.append(found[-1] + (size + _WORD - 1) // _WORD * _WORD)
+    return found
+
+
+def size_of_state(specs: Sequence[Spec]) -> Length:
+    """The bytes of a snapshot."""
+    return offsets_of(specs)[-1]
 
 
 class Typical(dict[str, int]):

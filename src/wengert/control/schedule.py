@@ -1,20 +1,28 @@
 """Schedule: which states of a loop to keep where there is room for a few, so that least is redone.
 
-Going backwards through l steps needs the state before each of them.  With room for s states, the
-first one among them, a loop of up to binomial(s + r, s) steps can be reversed so that no step is
-taken more than r times beside its reversal; and no other way takes fewer steps in all.
+Going backwards through a loop needs what its steps computed, last step first.  There is room for
+so many states, the first one among them, and for what the way back needs of one block of steps; a
+block is gone through once more, and then backwards.  With room for s states a loop of up to
+binomial(s + r, s) blocks can be reversed so that no block is taken more than r times before its
+last time; and no other way takes fewer in all.
 
     split       how far to go before the next state is kept
-    advances    how many steps are taken in all, beside those backwards
+    advances    how many are taken in all, beside their last time
+    left        the states that a forward loop of known length leaves for the way back
+    spread      those of one whose length nobody knows before it has ended
     reversal    the order of it, action by action
+    again       how many steps are taken again, exactly
 
 A. Griewank, *Achieving logarithmic growth of temporal and spatial complexity in reverse automatic
-differentiation* (1992); A. Griewank and A. Walther, *Algorithm 799: revolve* (2000).
+differentiation* (1992); A. Griewank and A. Walther, *Algorithm 799: revolve* (2000).  Where the
+length is not known, states are kept at equal distances, and every second one is let go when there
+is no more room: P. Stumm and A. Walther, *New algorithms for optimal online checkpointing* (2010),
+start like that too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 
@@ -50,35 +58,65 @@ def advances(length: int, room: int) -> int:
     return times * length - reach(room + 1, times - 1)
 
 
+def blocks_of(length: int, block: int) -> int:
+    """How many blocks a stretch has, the last of which may be shorter."""
+    return -(-length // block)
+
+
+def left(length: int, slots: int, block: int) -> list[int]:
+    """The numbers of the steps before which a loop of known length keeps its state."""
+    found = [0]
+    while (blocks := blocks_of(length - found[-1], block)) > 1 and len(found) < slots:
+        found.append(found[-1] + block * split(blocks, slots - len(found) + 1))
+    return found
+
+
+def spread(length: int, slots: int, block: int) -> list[int]:
+    """The same, where it was not known how long the loop would be."""
+    while blocks_of(length, block) > slots:
+        block *= 2
+    return list(range(0, max(length, 1), block))
+
+
 class Action(NamedTuple):
-    """From the state in a slot: so many steps into the next slot, or one step backwards.
+    """From the state in a slot: some steps, then either a state is kept or a block reversed.
 
     slot : of the state that is begun with.
-    begin : its number.
+    begin : the number of its step.
     steps : how many are taken.
-    backwards : whether the step that follows is then reversed, and no state is kept.
+    backwards : how many are then taken once more and reversed; 0 if the state is kept.
     """
 
     slot: int
     begin: int
     steps: int
-    backwards: bool
+    backwards: int
 
 
-def reversal(length: int, slots: int) -> Iterator[Action]:
-    """All actions that reverse a loop; slot 0 holds the first state."""
-    stack = [(0, length)] if length else []
+def reversal(length: int, slots: int, block: int, kept: Sequence[int] = (0,)) -> Iterator[Action]:
+    """All actions that reverse a loop; slot k holds the state before step number kept[k]."""
+    stack = [*zip(kept, (*kept[1:], length), strict=True)] if length else []
     while stack:
         begin, end = stack[-1]
         slot, room = len(stack) - 1, slots - len(stack) + 1
-        if end - begin == 1:
-            yield Action(slot, begin, 0, True)
+        blocks = blocks_of(end - begin, block)
+        if blocks == 1 or room == 1:
+            middle = begin + block * (blocks - 1)
+            yield Action(slot, begin, middle - begin, end - middle)
             stack.pop()
-        elif room == 1:
-            yield Action(slot, begin, end - begin - 1, True)
-            stack[-1] = begin, end - 1
+            if blocks > 1:
+                stack.append((begin, middle))
         else:
-            steps = split(end - begin, room)
-            yield Action(slot, begin, steps, False)
-            stack[-1] = begin, begin + steps
-            stack.append((begin + steps, end))
+            middle = begin + block * split(blocks, room)
+            yield Action(slot, begin, middle - begin, 0)
+            stack[-1:] = (begin, middle), (middle, end)
+
+
+def again(length: int, slots: int, block: int, kept: Sequence[int] = (0,)) -> int:
+    """How many steps are taken again to reverse a loop that has left these states."""
+    if not length:
+        return 0
+    total = length
+    for k, (begin, end) in enumerate(zip(kept, (*kept[1:], length), strict=True)):
+        total += block * advances(blocks_of(end - begin, block), slots - k)
+    return total

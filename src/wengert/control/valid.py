@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..core.body import Body
 from ..core.dims import Dim, is_open
 from ..core.spec import Spec, bare, shown
 from ..errors import OperandError, at, user_line
+from .room import MOST, size_of_state
 
 _SCAN = frozenset(("body", "carried", "stacked", "length", "reverse", "counted"))
 _WHILE = frozenset(("body", "condition", "carried", "limit", "length"))
 _REPLAY = frozenset(
-    ("back", "carried", "counted", "keep", "length", "more", "pulled", "read", "reverse", "slots")
-) | {"stacked", "step"}
+    ("back", "block", "carried", "counted", "keep", "length", "more", "pulled", "read", "reverse")
+) | {"slots", "spread", "stacked", "step"}
 _MORE = frozenset(("slots", "bytes"))  # of loops whose way back has little room (room.py)
 
 
@@ -79,6 +82,19 @@ def check_choice(name: str, specs: Sequence[Any], params: Mapping[str, Any]) -> 
     _check_number(specs[0], name, "what it chooses by", "b" if name == "cond" else "iu")
 
 
+def check_checkpointed(params: Mapping[str, Any]) -> None:
+    """Refuse a number of snapshots that is none; the rest is the loop's."""
+    name, loop = "checkpointed", params.get("loop")
+    _need(loop in ("scan", "while"), name, f"loop={loop!r} is neither scan nor while")
+    _check_room(params, name)
+
+
+def _check_room(params: Mapping[str, Any], name: str) -> None:
+    for key in ("slots", "block"):
+        n = params.get(key, 0)
+        _need(_is_count(n) and 0 < n <= MOST, name, f"{key}={n!r} is no number of states")
+
+
 def check_replay(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
     """Refuse a loop backwards that could not run."""
     name = "replay"
@@ -86,9 +102,10 @@ def check_replay(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
     step, keep, back = params["step"], params["keep"], params["back"]
     length = params["length"]
     _need(all(isinstance(b, Body) for b in (step, keep, back)), name, "its bodies are none")
-    for key in ("carried", "stacked", "more", "pulled", "slots"):
+    for key in ("carried", "stacked", "more", "pulled"):
         _need(_is_count(params[key]), name, f"{key}={params[key]!r} is no number")
-    for key in ("counted", "reverse"):
+    _check_room(params, name)
+    for key in ("counted", "reverse", "spread"):
         _need(type(params[key]) is bool, name, "a flag is none")
     carried, pulled, more = params["carried"], params["pulled"], params["more"]
     _check_carry(step, carried, params["stacked"], name)
@@ -100,13 +117,18 @@ def check_replay(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
     right = type(read) is tuple and all(_is_count(k) and k < params["stacked"] for k in read)
     _need(right, name, f"read={read!r} are no places")
     given = pulled + len(keep.outputs) - carried + len(read)
-    rows = len(specs) - params["counted"] - len(step.inputs) - more - pulled
+    rows = len(specs) - params["counted"] - len(step.inputs) - 1 - more - pulled
     fixed = len(step.inputs) - carried - params["stacked"]
     _need(
         rows >= 0 and len(back.inputs) == fixed + more + given + rows,
         name,
         f"it has {len(specs)} operands, which are not what its bodies take",
     )
+    snapshots = specs[params["counted"] + len(step.inputs)]
+    size = size_of_state([n.spec for n in step.outputs])
+    right = type(snapshots) is Spec and snapshots.dtype == np.dtype(np.uint8)
+    right = right and snapshots.shape == (params["slots"], size)
+    _need(right, name, f"its snapshots are {snapshots}")
     _need(len(back.outputs) >= pulled, name, "its way back gives less than it carries")
     _need(length is None or _is_count(length) or type(length) is Dim, name, "its length is none")
     _need(length is not None or len(back.outputs) == pulled, name, "it has rows, and no length")

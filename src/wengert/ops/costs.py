@@ -91,7 +91,8 @@ def flops_of_body(body: Body) -> Any:
 def steps_of(node: Node) -> Any:
     """How many steps a loop takes: a number, an expression in sizes; None if values decide."""
     length = node.params.get("length")
-    return None if node.op.name == "while" or is_open(length) else length
+    is_while = node.op.name == "while" or node.params.get("loop") == "while"
+    return None if is_while or is_open(length) else length
 
 
 def _of_all_steps(node: Node) -> Any:

@@ -1,5 +1,6 @@
 """Loops: what is done with loops and choices as a whole, when a graph is simplified.
 
+    leaving       a loop that leaves snapshots is that loop, too (leaving.py)
     written out   loops of at most one step, choices that are known (written_out.py)
     trimmed       what nobody needs is not carried, stacked or taken along (trimming.py)
     hoisted       what is the same in every step is computed before the loop
@@ -16,6 +17,7 @@ from ..core.graph import AnyGraph
 from ..core.node import Node
 from ..core.tracing import placeholder
 from .in_step import joined
+from .leaving import taken_over
 from .loop import CHOICES, LOOPS, Loop, Rewiring, inlined, like, parts_of
 from .trimming import Need, narrowed, trimmed, used
 from .walk import Applied
@@ -24,12 +26,13 @@ from .written_out import written_out
 
 def rewritten(graph: AnyGraph) -> tuple[AnyGraph, tuple[Applied, ...]]:
     """A graph whose loops do no more than they have to, and what was done."""
-    names = (*LOOPS, *CHOICES)
+    names = ("checkpointed", *LOOPS, *CHOICES)
     if not any(n.op.name in names for n in graph.nodes):
         return graph, ()
+    graph, first = taken_over(graph)
     graph, applied = _each(graph)
     graph, more = joined(graph)
-    return graph, (*applied, *more)
+    return graph, (*first, *applied, *more)
 
 
 def _each(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:

@@ -37,7 +37,7 @@ ROW = _Mark("row", "The row of this step.")
 
 def marks(node: Node, count: int) -> list[Op | None]:
     """For each input of a loop's body what it is; None for what is taken from outside."""
-    is_loop = node.op.name in ("scan", "while")
+    is_loop = node.op.name in ("scan", "while", "checkpointed")
     carried = node.params["carried"] if is_loop else 0
     stacked = node.params.get("stacked", 0) if is_loop else 0
     return [*[None] * (count - carried - stacked), *[CARRY] * carried, *[ROW] * stacked]
@@ -114,8 +114,9 @@ def _entering(node: Node, args: Sequence[Node], count: int, scope: str) -> Itera
     """What stands for each input of a body."""
     params = node.params
     given = args[len(args) - count :]
-    carried = params.get("carried", 0) if node.op.name in ("scan", "while") else 0
-    stacked = params.get("stacked", 0) if node.op.name == "scan" else 0
+    is_loop = node.op.name in ("scan", "while", "checkpointed")
+    carried = params["carried"] if is_loop else 0
+    stacked = params.get("stacked", 0) if is_loop else 0
     if node.op.name == "replay":
         given = args[params["counted"] :]
     fixed = count - carried - stacked

@@ -20,9 +20,10 @@ import numpy as np
 
 from ..autodiff.directional import jvp, vjp
 from ..autodiff.transforms import grad
+from ..core.dims import is_open
 from ..core.handle import value_of
 from ..core.node import Constant, Node
-from ..core.spec import bare, spec_of
+from ..core.spec import Spec, bare, spec_of
 from ..errors import CheckError, TraceError
 from ..graphs.graph import Graph
 from ..graphs.trace import trace
@@ -88,7 +89,8 @@ def _check_lines(op: Any, graph: Graph, args: Sequence[Any]) -> None:
     every = Graph(*graph.nodes, inputs=graph.inputs, structure=None)
     values = every(*args) if len(every.outputs) > 1 else (every(*args),)
     for node, value in zip(graph.nodes, values, strict=True):
-        if bare(spec_of(value)) != bare(node.spec):
+        spec = spec_of(value)
+        if bare(spec) not in (bare(node.spec), bare(_ended(node.spec, spec))):
             raise CheckError(
                 f"{op.name}: a line {node.op.name} says it is {node.spec}, but its value is "
                 f"{spec_of(value)}."
@@ -99,6 +101,16 @@ def _check_lines(op: Any, graph: Graph, args: Sequence[Any]) -> None:
                 f"{op.name}: a line {node.op.name} of level {node.level} uses one of level "
                 f"{below[0].level}."
             )
+
+
+def _ended(spec: Any, found: Any) -> Any:
+    """What is expected, lengths that are known only when a loop has ended being those found."""
+    if type(spec) is tuple:
+        return tuple(map(_ended, spec, found))
+    if len(spec.shape) != len(found.shape):
+        return spec
+    shape = [n if is_open(m) else m for m, n in zip(spec.shape, found.shape, strict=True)]
+    return Spec(tuple(shape), spec.dtype)
 
 
 def _flat(x: Any) -> list[Any]:

@@ -5,7 +5,8 @@ Read from the top, each with what it stands on:
     backend        the backend "llvm": graphs in, functions out
     program        one graph as one module of LLVM's text, with one function
     routine        a list as a function: the stages of its plan, one after the other
-    control        loops and choices; replay loops backwards with little memory
+    control        loops and choices; snapshots what loops leave of their states, replay the way
+                   back from there, with little memory
     nested         the functions of their bodies; straight those that need no loop or memory,
                    listening how loops can be interrupted
     summary        what a program does, to be read

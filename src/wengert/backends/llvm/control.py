@@ -5,6 +5,7 @@ writes.  What is carried goes from one place to another and back, without being 
 writes what it has read, it stays in one place; a few numbers stay in registers.
 
     Scan, While, Choice     how each is run
+    leaving_loop            a loop that leaves snapshots for the way back (snapshots.py)
     Carried                 where what is carried lies, from step to step
 """
 
@@ -21,6 +22,7 @@ from .items import Item
 from .kernels import Array
 from .listening import Listening
 from .routine import LINE, ON_STACK, Routine, bytes_of
+from .snapshots import Leaving
 
 if TYPE_CHECKING:
     from .program import Program
@@ -51,6 +53,7 @@ class Loop:
         self.in_registers = self.body.is_straight and total <= _IN_REGISTERS
         self.in_place = [self.in_registers or x for x in self.body.in_place]
         self.sizes = [bytes_of(x) for x in given]
+        self.state = given
         self._places: list[tuple[Any, Length]] = []
 
     def place(self, total: Length) -> Length:
@@ -70,6 +73,18 @@ class Loop:
     def work(self) -> str:
         """The memory of the body."""
         return self.memory.get("work", "null")
+
+    def outputs(self, parts: Sequence[Item]) -> Sequence[Item]:
+        """The results of the loop by itself: without the snapshots, which are the last."""
+        return parts[:-1] if "loop" in self.params else parts
+
+    def leaving(
+        self, routine: Routine, section: Section, parts: Sequence[Item], count: str | None
+    ) -> Leaving | None:
+        """What writes the snapshots, if it leaves any."""
+        if "loop" not in self.params:
+            return None
+        return Leaving(self, routine, section, routine.result(parts[-1]).pointer, count)
 
 
 class Carried:
@@ -165,9 +180,11 @@ class Scan(Loop):
             given = section.value(f"load i64, ptr {operands.pop(0).pointer}")
             larger = routine.module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
             count = section.value(f"call i64 {larger}(i64 {given}, i64 0)")
-            self._make_room(routine, section, parts, count)
+            self._make_room(routine, section, self.outputs(parts), count)
         else:
             count = routine.number(params["length"])
+        leaving = self.leaving(routine, section, parts, count)
+        parts = self.outputs(parts)
         first, xs = operands[: self.fixed + self.carried], operands[self.fixed + self.carried :]
         results = [routine.result(p).pointer for p in parts]
         consts = [x.pointer for x in first[: self.fixed]]
@@ -188,6 +205,8 @@ class Scan(Loop):
             x_here = [moved(inner, p, k, n) for p, n in rows]
             y_here = [moved(inner, p, k, n) for p, n in gives]
             read, written = carry.read(inner), carry.written(inner)
+            if leaving is not None:
+                leaving.visit(inner, i, read)
             self.body.call(
                 routine, inner, [*consts, *read, *x_here], [*written, *y_here], self.work()
             )
@@ -231,6 +250,8 @@ class While(Loop):
         self, routine: Routine, section: Section, operands: Sequence[Array], parts: Sequence[Item]
     ) -> None:
         """Write the loop."""
+        leaving = self.leaving(routine, section, parts, None)
+        parts = self.outputs(parts)
         consts = [x.pointer for x in operands[: self.fixed]]
         results = [routine.result(p).pointer for p in parts[: self.carried + 1]]
         out = results[: self.carried]
@@ -258,6 +279,8 @@ class While(Loop):
             routine.leave_if_not_zero(inner, inner.value(f"zext i1 {over} to i64"))
         y_here = stacks.rows(inner, count)
         read, written = carry.read(inner), carry.written(inner)
+        if leaving is not None:
+            leaving.visit(inner, count, read)
         self.body.call(routine, inner, [*consts, *read], [*written, *y_here], self.work())
         carry.turn(inner, written)
         routine.leave_if_not_zero(inner, listening.ask(inner, count))
@@ -323,6 +346,11 @@ class _Stacks:
         """The loop has ended: where everything lies."""
         for slot, part in zip(self.slots, self.parts, strict=True):
             self.routine.set_pointer(part, section.value(f"load ptr, ptr {slot}"))
+
+
+def leaving_loop(root: Program, step: Item) -> Loop:
+    """A loop that leaves snapshots."""
+    return (Scan if step.node.params["loop"] == "scan" else While)(root, step)
 
 
 class Choice:

@@ -22,7 +22,7 @@ from ...core.late import Late
 from ...core.spec import Spec
 from . import engine
 from .assembly import Function, Module, Section
-from .control import Choice, Scan, While
+from .control import Choice, Scan, While, leaving_loop
 from .entry import entry_text
 from .islands import Islands
 from .items import Item
@@ -46,7 +46,12 @@ else:
     summaries = Late(f"{__package__}.summary")
 
 _LONG = 400  # lines of a kernel
-_LOOPS: dict[str, Any] = {"scan": Scan, "while": While, "replay": Replay}
+_LOOPS: dict[str, Any] = {
+    "scan": Scan,
+    "while": While,
+    "checkpointed": leaving_loop,
+    "replay": Replay,
+}
 _CHOICES: dict[str, Any] = {"cond": Choice, "switch": Choice}
 
 

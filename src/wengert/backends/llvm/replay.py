@@ -1,9 +1,9 @@
 """Replay: a loop backwards with room for a few states, in native code.
 
-States lie side by side in one piece of memory, two more places serve on the way from one to the
-next.  What is to be done is found as it is done, by the same rule as in control/schedule.py: a
-stack of stretches of the loop, each with the number of its first step and of the one behind its
-last; the state before a stretch lies in the slot of its own number.
+It begins with the snapshots that the loop forwards has left (snapshots.py), and keeps others in
+their place when they are no longer needed.  What is to be done is found as it is done, by the same
+rule as in control/schedule.py: a stack of stretches of the loop, each with the number of its first
+step and of the one behind its last; the state before a stretch lies in the row of its own number.
 
     Replay    how it is run
 """
@@ -20,70 +20,15 @@ from .items import Item
 from .kernels import Array
 from .listening import Listening
 from .nested import Nested
+from .plan import owner_of
 from .routine import LINE, Routine, bytes_of
+from .snapshots import Snapshots, with_rules
+from .workspace import ends_with
 
 if TYPE_CHECKING:
     from .program import Program
 
-# The number of steps to take before the next state is kept (control/schedule.py); numbers beyond
-# what any loop has are all the same.
-_SPLIT = """define internal i64 @reach(i64 %room, i64 %times) noinline nounwind {
-entry:
-  %none = icmp slt i64 %times, 0
-  br i1 %none, label %zero, label %start
-zero:
-  ret i64 0
-start:
-  %less = icmp slt i64 %room, %times
-  %last = select i1 %less, i64 %room, i64 %times
-  %sum = add i64 %room, %times
-  br label %head
-head:
-  %k = phi i64 [ 1, %start ], [ %next, %body ]
-  %found = phi i64 [ 1, %start ], [ %capped, %body ]
-  %more = icmp sle i64 %k, %last
-  br i1 %more, label %body, label %done
-body:
-  %above = add i64 %sum, 1
-  %factor = sub i64 %above, %k
-  %product = mul i64 %found, %factor
-  %quotient = sdiv i64 %product, %k
-  %large = icmp sgt i64 %quotient, 1099511627776
-  %capped = select i1 %large, i64 1099511627776, i64 %quotient
-  %next = add i64 %k, 1
-  br label %head
-done:
-  ret i64 %found
-}
-
-define internal i64 @split(i64 %length, i64 %room) noinline nounwind {
-entry:
-  %few = icmp sle i64 %length, %room
-  br i1 %few, label %one, label %head
-one:
-  ret i64 1
-head:
-  %times = phi i64 [ 1, %entry ], [ %next, %body ]
-  %far = call i64 @reach(i64 %room, i64 %times)
-  %short = icmp slt i64 %far, %length
-  br i1 %short, label %body, label %done
-body:
-  %next = add i64 %times, 1
-  br label %head
-done:
-  %before = sub i64 %times, 1
-  %left = call i64 @reach(i64 %room, i64 %before)
-  %fewer = sub i64 %room, 1
-  %right = call i64 @reach(i64 %fewer, i64 %before)
-  %rest = sub i64 %length, %right
-  %less = icmp slt i64 %left, %rest
-  %steps = select i1 %less, i64 %left, i64 %rest
-  ret i64 %steps
-}"""
-
-
 _IN_REGISTERS = 1024  # bytes of a state
-_WORD = 8  # bytes, at which small parts of a state begin
 
 
 class Replay:
@@ -107,7 +52,11 @@ class Replay:
         rows = len(back.inputs) - self.fixed - params["more"] - pulled
         self.back = Loop(root, {"body": back, "carried": pulled, "stacked": rows})
         inputs = self.step.plan.inputs
-        self.sizes = [bytes_of(x) for x in inputs[self.fixed : self.fixed + params["carried"]]]
+        self.state = inputs[self.fixed : self.fixed + params["carried"]]
+        self.sizes = [bytes_of(x) for x in self.state]
+        place = params["counted"] + len(self.step.plan.inputs)
+        self.snapshots = owner_of(step.operands[place])
+        self.line = step
         self._offsets: dict[Nested, Length] = {}
 
     def place(self, total: Length) -> Length:
@@ -149,6 +98,7 @@ class _Running:
         parts: Sequence[Item],
     ) -> None:
         self.of, self.routine, self.section, params = of, routine, section, of.params
+        self.slots, self.block = params["slots"], params["block"]
         given = list(operands)
         if params["counted"]:
             number = section.value(f"load i64, ptr {given.pop(0).pointer}")
@@ -159,11 +109,12 @@ class _Running:
                 routine.ask(section, part)
         else:
             self.count = routine.number(params["length"])
+        carried = params["carried"]
         found = []
-        for n in (of.fixed, params["carried"], params["stacked"], params["more"], params["pulled"]):
+        for n in (of.fixed, carried, params["stacked"], 1, params["more"], params["pulled"]):
             found.append(given[:n])
             del given[:n]
-        consts, self.carry, self.xs, more, starts = found
+        consts, _, self.xs, [snapshots], more, starts = found
         self.consts = [x.pointer for x in consts]
         self.more = [x.pointer for x in more]
         self.rows = given
@@ -173,83 +124,61 @@ class _Running:
             *(of.back, routine, section, [x.pointer for x in starts], results[:pulled], "true")
         )
         self.gives = list(zip(results[pulled:], parts[pulled:], strict=True))
-        small = sum(n for n in of.sizes if type(n) is int) <= _IN_REGISTERS
+        known = [n for n in of.sizes if type(n) is int]
         self.registers: list[str] = []
         if (
             of.step.is_straight
             and of.keep.is_straight
-            and small
-            and all(type(n) is int for n in of.sizes)
+            and len(known) == len(of.sizes)
+            and sum(known) <= _IN_REGISTERS
         ):
-            self.registers = [routine.function.slot(f"[{n} x i8]", LINE) for n in of.sizes]
-        if "split" not in routine.module:
-            routine.module.parts["split"] = _SPLIT
+            self.registers = [routine.function.slot(f"[{n} x i8]", LINE) for n in known]
+        self._room(snapshots.pointer)
 
     # ---- states ----------------------------------------------------------------------------------
 
-    def _room(self) -> None:
-        """Memory for the states and for the stretches, and the first of both."""
-        routine, section, slots = self.routine, self.section, self.of.params["slots"]
-        self.offsets, self.size = self._laid_out(self.of.sizes)
-        self.kept_offsets, self.kept_size = self._laid_out([bytes_of(x) for x in self.of.kept])
-        states = section.value(f"mul i64 {self.size}, {slots + 2}")
-        rows = section.value(f"mul i64 {self.kept_size}, {slots}")
-        total = section.value(f"add i64 {states}, {16 * slots + 2 * LINE}")
-        total = section.value(f"add i64 {total}, {rows}")
-        self.base = routine.asked_now(section, total)
-        self.begins = section.value(f"getelementptr i8, ptr {self.base}, i64 {states}")
+    def _room(self, base: str) -> None:
+        """Memory for the states, for the stretches, and for what is kept of a block."""
+        routine, section, slots, state = self.routine, self.section, self.slots, self.of.state
+        self.states = Snapshots(routine, base, state)
+        if not ends_with(routine.plan, self.of.line, self.of.snapshots):
+            size = section.value(f"mul i64 {self.states.size}, {slots}")
+            copy = routine.module.declare(
+                "llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"]
+            )
+            mine = routine.asked_now(section, size)
+            section.write(f"call void {copy}(ptr {mine}, ptr {base}, i64 {size}, i1 false)")
+            self.states = Snapshots(routine, mine, state)
+        self.between: Snapshots | None = None
+        if not self.registers:
+            size = section.value(f"mul i64 {self.states.size}, 2")
+            self.between = Snapshots(routine, routine.asked_now(section, size), state)
+        kept = Snapshots(routine, "", self.of.kept)
+        size = section.value(f"mul i64 {kept.size}, {self.block}")
+        self.kept = Snapshots(routine, routine.asked_now(section, size), self.of.kept)
+        self.begins = routine.asked_now(section, str(16 * slots))
         self.ends = section.value(f"getelementptr i64, ptr {self.begins}, i64 {slots}")
-        behind = (16 * slots + LINE - 1) // LINE * LINE
-        self.kept = section.value(f"getelementptr i8, ptr {self.begins}, i64 {behind}")
-        self._copy(section, self._leaves(section, self.base), [x.pointer for x in self.carry])
-        section.write(f"store i64 0, ptr {self.begins}")
-        section.write(f"store i64 {self.count}, ptr {self.ends}")
+        with_rules(routine.module)
 
-    def _laid_out(self, sizes: Sequence[Length]) -> tuple[list[str], str]:
-        """Where parts begin that lie side by side, and how much all take."""
-        section, offsets, size = self.section, [], "0"
-        for n in sizes:
-            offsets.append(size)
-            # Small ones close together, so that many are in the nearest cache.
-            align = _WORD if type(n) is int and n < LINE else LINE
-            rounded = section.value(f"add i64 {self.routine.number(n)}, {align - 1}")
-            rounded = section.value(f"and i64 {rounded}, -{align}")
-            size = section.value(f"add i64 {size}, {rounded}")
-        return offsets, size
-
-    def _kept_row(self, section: Section, number: str) -> list[str]:
-        """The addresses of what is kept of a step."""
-        row_of = moved(section, self.kept, number, self.kept_size)
-        return [
-            section.value(f"getelementptr i8, ptr {row_of}, i64 {offset}")
-            for offset in self.kept_offsets
-        ]
-
-    def _leaves(self, section: Section, state: str) -> list[str]:
-        """The addresses of the parts of a state."""
-        return [
-            section.value(f"getelementptr i8, ptr {state}, i64 {offset}") for offset in self.offsets
-        ]
-
-    def _slot(self, section: Section, number: str) -> str:
-        return moved(section, self.base, number, self.size)
-
-    def _between(self, section: Section, k: str) -> str:
-        """One of the two places that serve on the way: the one for a step's result."""
-        odd = section.value(f"and i64 {k}, 1")
-        number = section.value(f"add i64 {odd}, {self.of.params['slots']}")
-        return self._slot(section, number)
+    def _between(self, section: Section, number: str) -> list[str]:
+        """One of the two places that serve on the way from one state to the next."""
+        if self.between is None:
+            return self.registers
+        return self.between.row(section, section.value(f"and i64 {number}, 1"))
 
     # ---- the stretches ---------------------------------------------------------------------------
 
     def write(self) -> None:
         """All of it."""
         routine, section = self.routine, self.section
-        self._room()
         self.listening = Listening(routine.module, section, self.of.step.is_straight)
-        top = routine.function.slot("i64")
+        rule = "spread" if self.of.params["spread"] else "left"
+        given = f"i64 {self.count}, i64 {self.slots}, i64 {self.block}"
+        held = section.value(f"call i64 @{rule}({given}, ptr {self.begins}, ptr {self.ends})")
         some = section.value(f"icmp sgt i64 {self.count}, 0")
-        section.write(f"store i64 {section.value(f'select i1 {some}, i64 0, i64 -1')}, ptr {top}")
+        held = section.value(f"select i1 {some}, i64 {held}, i64 0")
+        top = routine.function.slot("i64")
+        section.write(f"store i64 {section.value(f'sub i64 {held}, 1')}, ptr {top}")
         n = routine.function.number()
         section.write(f"br label %next{n}")
         section.label(f"next{n}")
@@ -258,70 +187,90 @@ class _Running:
         ended = head.value(f"icmp slt i64 {slot}, 0")
         head.write(f"br i1 {ended}, label %done{n}, label %go{n}")
         section.label(f"go{n}")
-        inner = section.inside()
-        first = inner.value(f"getelementptr i64, ptr {self.begins}, i64 {slot}")
-        last = inner.value(f"getelementptr i64, ptr {self.ends}, i64 {slot}")
-        begin, end = inner.value(f"load i64, ptr {first}"), inner.value(f"load i64, ptr {last}")
-        length = inner.value(f"sub i64 {end}, {begin}")
-        left = inner.value(f"sub i64 {self.of.params['slots']}, {slot}")
-        fits = inner.value(f"icmp sle i64 {length}, {left}")
-        inner.write(f"br i1 {fits}, label %all{n}, label %some{n}")
-        section.label(f"all{n}")
-        every = section.inside()
-        self._there_and_back(every, slot, begin, length)
-        every.write(f"store i64 {every.value(f'sub i64 {slot}, 1')}, ptr {top}")
-        every.write(f"br label %next{n}")
-        section.label(f"some{n}")
-        rest = section.inside()
-        full = rest.value(f"icmp eq i64 {left}, 1")
-        rest.write(f"br i1 {full}, label %back{n}, label %on{n}")
-        section.label(f"on{n}")
-        on = section.inside()
-        steps = on.value(f"call i64 @split(i64 {length}, i64 {left})")
-        following = on.value(f"add i64 {slot}, 1")
-        self._advance(on, slot, begin, steps, self._slot(on, following))
-        middle = on.value(f"add i64 {begin}, {steps}")
-        on.write(f"store i64 {middle}, ptr {last}")
-        on.write(f"store i64 {middle}, ptr {on.value(f'getelementptr i64, ptr {first}, i64 1')}")
-        on.write(f"store i64 {end}, ptr {on.value(f'getelementptr i64, ptr {last}, i64 1')}")
-        on.write(f"store i64 {following}, ptr {top}")
-        on.write(f"br label %next{n}")
-        section.label(f"back{n}")
-        back = section.inside()
-        steps = back.value(f"sub i64 {length}, 1")
-        state = self._advance(back, slot, begin, steps, None)
-        k = back.value(f"add i64 {begin}, {steps}")
-        if self.registers:
-            self._copy(back, self.registers, self._leaves(back, state))
-        self._keeping_step(back, state, "0", k)
-        self._backwards(back, "0", k)
-        back.write(f"store i64 {back.value(f'sub i64 {end}, 1')}, ptr {last}")
-        back.write(f"br label %next{n}")
+        go = section.inside()
+        first = go.value(f"getelementptr i64, ptr {self.begins}, i64 {slot}")
+        last = go.value(f"getelementptr i64, ptr {self.ends}, i64 {slot}")
+        begin, end = go.value(f"load i64, ptr {first}"), go.value(f"load i64, ptr {last}")
+        length = go.value(f"sub i64 {end}, {begin}")
+        blocks = go.value(f"call preserve_allcc i64 @blocks(i64 {length}, i64 {self.block})")
+        room = go.value(f"sub i64 {self.slots}, {slot}")
+        is_one = go.value(f"icmp eq i64 {blocks}, 1")
+        is_full = go.value(f"icmp eq i64 {room}, 1")
+        turns = go.value(f"or i1 {is_one}, {is_full}")
+        asked = go.value(f"select i1 {turns}, i64 1, i64 {blocks}")
+        far = go.value(f"call preserve_allcc i64 @split(i64 {asked}, i64 {room})")
+        before = go.value(f"sub i64 {blocks}, 1")
+        far = go.value(f"select i1 {turns}, i64 {before}, i64 {far}")
+        steps = go.value(f"mul i64 {far}, {self.block}")
+        middle = go.value(f"add i64 {begin}, {steps}")
+        state = self._advance(go, self.states.row(go, slot), begin, steps)
+        go.write(f"br i1 {turns}, label %turn{n}, label %keep{n}")
+        section.label(f"keep{n}")
+        keep = section.inside()
+        following = keep.value(f"add i64 {slot}, 1")
+        self.states.copy(keep, self.states.row(keep, following), state)
+        keep.write(f"store i64 {middle}, ptr {last}")
+        keep.write(f"store i64 {middle}, ptr {self._after(keep, first)}")
+        keep.write(f"store i64 {end}, ptr {self._after(keep, last)}")
+        keep.write(f"store i64 {following}, ptr {top}")
+        keep.write(f"br label %next{n}")
+        section.label(f"turn{n}")
+        turn = section.inside()
+        self._there_and_back(turn, state, steps, middle, turn.value(f"sub i64 {end}, {middle}"))
+        turn.write(f"store i64 {middle}, ptr {last}")
+        lower = turn.value(f"sub i64 {slot}, 1")
+        lower = turn.value(f"select i1 {is_one}, i64 {lower}, i64 {slot}")
+        turn.write(f"store i64 {lower}, ptr {top}")
+        turn.write(f"br label %next{n}")
         section.label(f"done{n}")
         self.carried.finish(section)
 
-    def _there_and_back(self, section: Section, slot: str, begin: str, length: str) -> None:
-        """A stretch of which every state has a slot."""
+    def _after(self, section: Section, place: str) -> str:
+        return section.value(f"getelementptr i64, ptr {place}, i64 1")
+
+    def _advance(
+        self, section: Section, start: Sequence[str], begin: str, steps: str
+    ) -> Sequence[str]:
+        """So many steps from a state; where the state is then."""
         if self.registers:
-            self._copy(section, self.registers, self._leaves(section, self._slot(section, slot)))
-        last = section.value(f"sub i64 {length}, 1")
+            self.states.copy(section, self.registers, start)
+            with section.loop("0", steps) as (inner, i):
+                k = inner.value(f"add i64 {begin}, {i}")
+                self._step(inner, self.registers, self.registers, k)
+            return self.registers
+        places = [self.routine.function.slot("ptr") for _ in start]
+        for place, pointer in zip(places, start, strict=True):
+            section.write(f"store ptr {pointer}, ptr {place}")
+        with section.loop("0", steps) as (inner, i):
+            source = [inner.value(f"load ptr, ptr {place}") for place in places]
+            goal = self._between(inner, i)
+            self._step(inner, source, goal, inner.value(f"add i64 {begin}, {i}"))
+            for place, pointer in zip(places, goal, strict=True):
+                inner.write(f"store ptr {pointer}, ptr {place}")
+        return [section.value(f"load ptr, ptr {place}") for place in places]
+
+    def _there_and_back(
+        self, section: Section, state: Sequence[str], taken: str, begin: str, length: str
+    ) -> None:
+        """A block from a state, which so many steps have led to: once more, and backwards."""
         with section.loop("0", length) as (inner, i):
             k = inner.value(f"add i64 {begin}, {i}")
-            self._keeping_step(inner, self._slot(inner, slot), i, k)
+            number = inner.value(f"add i64 {taken}, {i}")
+            goal = source = self._between(inner, number)
+            if not self.registers:
+                is_first = inner.value(f"icmp eq i64 {i}, 0")
+                before = self._between(inner, inner.value(f"sub i64 {number}, 1"))
+                source = [
+                    inner.value(f"select i1 {is_first}, ptr {a}, ptr {b}")
+                    for a, b in zip(state, before, strict=True)
+                ]
+            self._step(inner, source, goal, k, self.kept.row(inner, i))
+        last = section.value(f"sub i64 {length}, 1")
         with section.loop("0", length) as (inner, i):
             number = inner.value(f"sub i64 {last}, {i}")
             self._backwards(inner, number, inner.value(f"add i64 {begin}, {number}"))
 
-    def _keeping_step(self, section: Section, first: str, i: str, k: str) -> None:
-        """Step number i of a stretch that begins with a state, keeping what the way back needs."""
-        source = goal = self.registers
-        if not self.registers:
-            is_first = section.value(f"icmp eq i64 {i}, 0")
-            before = self._between(section, section.value(f"sub i64 {i}, 1"))
-            state = section.value(f"select i1 {is_first}, ptr {first}, ptr {before}")
-            source = self._leaves(section, state)
-            goal = self._leaves(section, self._between(section, i))
-        self._step(section, source, goal, k, self._kept_row(section, i))
+    # ---- single steps ----------------------------------------------------------------------------
 
     def _at(self, section: Section, k: str) -> str:
         """The row of a step."""
@@ -329,40 +278,6 @@ class _Running:
             return k
         last = section.value(f"sub i64 {self.count}, 1")
         return section.value(f"sub i64 {last}, {k}")
-
-    def _advance(
-        self, section: Section, slot: str, begin: str, steps: str, target: str | None
-    ) -> str:
-        """So many steps from a slot; where the state is then."""
-        routine = self.routine
-        if self.registers:
-            goal = self._slot(section, str(self.of.params["slots"])) if target is None else target
-            self._copy(section, self.registers, self._leaves(section, self._slot(section, slot)))
-            with section.loop("0", steps) as (inner, i):
-                k = inner.value(f"add i64 {begin}, {i}")
-                self._step(inner, self.registers, self.registers, k)
-            self._copy(section, self._leaves(section, goal), self.registers)
-            return goal
-        place = routine.function.slot("ptr")
-        section.write(f"store ptr {self._slot(section, slot)}, ptr {place}")
-        last = section.value(f"sub i64 {steps}, 1")
-        with section.loop("0", steps) as (inner, i):
-            source = inner.value(f"load ptr, ptr {place}")
-            goal = self._between(inner, i)
-            if target is not None:
-                is_last = inner.value(f"icmp eq i64 {i}, {last}")
-                goal = inner.value(f"select i1 {is_last}, ptr {target}, ptr {goal}")
-            k = inner.value(f"add i64 {begin}, {i}")
-            self._step(inner, self._leaves(inner, source), self._leaves(inner, goal), k)
-            inner.write(f"store ptr {goal}, ptr {place}")
-        return section.value(f"load ptr, ptr {place}")
-
-    def _copy(self, section: Section, to: Sequence[str], of: Sequence[str]) -> None:
-        """A state as another."""
-        routine = self.routine
-        copy = routine.module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
-        for a, b, n in zip(to, of, self.of.sizes, strict=True):
-            section.write(f"call void {copy}(ptr {a}, ptr {b}, i64 {routine.number(n)}, i1 false)")
 
     def _step(
         self,
@@ -386,7 +301,7 @@ class _Running:
         at = self._at(section, k)
         xs = [self.xs[i] for i in params["read"]]
         rows = [moved(section, x.pointer, at, row(routine, x.shape, x.dtype)) for x in xs]
-        rows += self._kept_row(section, number)
+        rows += self.kept.row(section, number)
         rows += [moved(section, x.pointer, at, row(routine, x.shape, x.dtype)) for x in self.rows]
         gives = [moved(section, p, at, row(routine, x.shape, x.dtype)) for p, x in self.gives]
         read, written = self.carried.read(section), self.carried.written(section)

@@ -276,9 +276,13 @@ class Routine:
         return found
 
     def learn(self, length: Length, section: Section, value: str) -> None:
-        """A length that is known only now."""
+        """A length that is known only now; where it was known, it has to be that."""
         if isinstance(length, Dim):
             (name,) = length.names
+            if name in self._lanes:
+                other = section.value(f"icmp ne i64 {value}, {self._lanes[name].name}")
+                self.leave_if_not_zero(section, section.value(f"zext i1 {other} to i64"))
+                return
             self._lanes[name] = Lane(self.language, section, value, I64, 1)
 
     def pointer(self, item: Item) -> str:

@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Sequence
 
 from .forms import Length, size_of
-from .items import Item
+from .items import Item, Part
 from .plan import Plan, owner_of
 from .strided import strided_view
 from .walks import Walk, roots_of
@@ -39,6 +39,14 @@ def arranged(plan: Plan, items: Sequence[Item]) -> tuple[list[Length], Length]:
         offsets[item] = place[1]
         heapq.heappush(dying, (last.get(item, now), item.number, *place))
     return [offsets[x] for x in items], total
+
+
+def ends_with(plan: Plan, step: Item, item: Item) -> bool:
+    """Whether nobody needs what a step made after another step has read it."""
+    if not isinstance(item.rule, Part) or item in plan.outputs:
+        return False
+    readers = [x for x in step.operands if owner_of(x) is item]
+    return len(readers) == 1 and _last_uses(plan).get(item) == plan.position_of(step)
 
 
 def _serves(place: Length, size: Length) -> bool:

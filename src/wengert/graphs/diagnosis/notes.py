@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ...control.schedule import advances
+from ...control.schedule import again, left
 from ...core.graph import Graph
 from ...core.node import Constant, Node
 from ...core.spec import Spec, shown
@@ -60,7 +60,7 @@ def _opaque(node: Node, graph: Graph) -> Iterator[Finding]:
 
 def _loop(node: Node, graph: Graph) -> Iterator[Finding]:
     params = node.params
-    if node.op.name not in ("scan", "while"):
+    if node.op.name not in ("scan", "while", "checkpointed"):
         return
     body = params["body"]
     steps, carried = steps_of(node), params["carried"]
@@ -82,12 +82,16 @@ def _loop(node: Node, graph: Graph) -> Iterator[Finding]:
 def _replay(node: Node, graph: Graph) -> Iterator[Finding]:
     if node.op.name != "replay":
         return
-    slots, length = node.params["slots"], node.params["length"]
-    again = f"{advances(length, slots)} steps" if isinstance(length, int) else "steps"
+    params = node.params
+    slots, block = params["slots"], params["block"]
+    taken = f"each of up to {slots * block} steps once more"
+    if isinstance(length := params["length"], int):
+        total = again(length, slots, block, left(length, slots, block))
+        taken = f"{total} steps again, {total / max(length, 1):.3g} for each of {length}"
     yield _note(
-        "loop",
-        f"replay ({node.params['step'].name}): the way back of a loop that keeps {slots} states at "
-        f"a time, and takes {again} again",
+        "checkpoints",
+        f"replay ({params['step'].name}): the way back of a loop that keeps {slots} states at a "
+        f"time, and what {block} steps need; it takes {taken}",
         node,
     )
 
