@@ -79,10 +79,10 @@ def scan(
         A hint, taken so that programs written for other libraries run: results are the same
         whatever it is, and compiled loops are unrolled by what they do.
     memory : int or str, optional
-        How many states the way back of a derivative may keep, or bytes (``"64 MiB"``); by default
-        all that it needs. Where there is room for fewer than there are steps, the others are
-        computed again, as few times as can be (binomial checkpointing). It is kept to in graphs,
-        by first derivatives in reverse mode.
+        How many states the way back of a derivative may keep, beside what as many steps need, or
+        bytes for both (``"64 MiB"``); by default all that it needs. Up to the square of that
+        number of steps, each is taken once more; beyond, as few are as can be (binomial
+        checkpointing). It is kept to in graphs, by first derivatives in reverse mode.
 
     Returns
     -------

@@ -163,8 +163,9 @@ def while_loop(
         After so many steps the condition must not hold any more: a loop that does not end is an
         error and does not hang.
     memory : int or str, optional
-        For the way back of a derivative, as of `scan`: the way forward counts the steps, so the
-        schedule is the best one for their number.
+        For the way back of a derivative, as of `scan`. How long the loop will be is not known while
+        it runs: it keeps states at equal distances, which double where there is no more room
+        (online checkpointing).
 
     Returns
     -------
