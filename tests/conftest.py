@@ -24,6 +24,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert.core.late import load_families
 from wengert.core.op import REGISTRY
 
 os.environ["MPLBACKEND"] = "Agg"  # a page or test that draws needs no screen
@@ -41,6 +42,7 @@ hypothesis.settings.load_profile("fast")
 def pytest_configure(config):
     for name in wg.SUBMODULES:  # they may register operations of their own
         getattr(wg, name)
+    load_families()  # those of SciPy
     config.operations = dict(REGISTRY)
 
 

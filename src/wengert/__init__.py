@@ -13,7 +13,7 @@ scope, policy, after, assume                   names for its lines, rules, order
 explain, why                                   what runs where; why a gradient is what it is
 save, load                                     graphs, parameters and arrays in files
 named                                          arrays whose axes have names
-numpy, nn, optim, data, extend, testing        submodules: operations, models, your own operations,
+numpy, scipy, nn, optim, data, extend, testing  submodules: operations, models, your own operations,
 graphs, rewrite, backends, show, keep, axes    checks; what graphs are built, simplified, run, drawn
 debug, random, compiling                       and kept by; values on their way, random numbers
 set_threads, get_threads                       how many processors native functions use
@@ -29,6 +29,7 @@ from .autodiff.checkpoint import checkpoint
 from .autodiff.directional import jvp, linearize, vjp
 from .autodiff.matrices import hessian, hvp, jacfwd, jacobian, jacrev
 from .autodiff.transforms import grad, stop_gradient, value_and_grad
+from .core.late import FAMILIES
 from .core.policy import policy
 from .core.recording import enable_grad, is_recording, no_grad, note_lines
 from .core.size_text import dim
@@ -39,8 +40,9 @@ from .tensor import Tensor, tensor
 # Imported at first use.
 SUBMODULES = [
     *"axes backends cache compiling control data debug errors extend graphs keep".split(),
-    *"memory nn optim random rewrite show testing".split(),
+    *"memory nn optim random rewrite scipy show testing".split(),
 ]
+FAMILIES.append("wengert.scipy.families")  # operations that are registered at first use
 ELSEWHERE = {
     "after": "ops.effects",
     "assume": "rewrite",

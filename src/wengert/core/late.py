@@ -5,13 +5,18 @@ first call, which uses none of them.
 
     Late          a module in whose place it stands, until something of it is asked for
     late_names    a package's `__getattr__`, for names that stand in modules of its own
+    FAMILIES      modules that register operations and that `import wengert` leaves out
+    load_families  imports them: whoever looks for an operation that is not there tries this first
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
+
+FAMILIES: list[str] = []  # full names, entered by the package that has them (wengert/__init__.py)
 
 
 class Late:
@@ -62,3 +67,11 @@ def late_names(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return __getattr__
+
+
+def load_families() -> bool:
+    """Import the modules in FAMILIES; False if there is none that was not imported already."""
+    waiting = [name for name in FAMILIES if name not in sys.modules]
+    for name in waiting:
+        import_module(name)
+    return bool(waiting)

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..errors import NotDifferentiableError, RegistryError, at, user_line
+from .late import load_families
 from .node import Node
 from .probing import has_sizes, probed
 from .spec import example_of, spec_of
@@ -228,7 +229,7 @@ def register(op: AnyOp, replace: bool = False) -> AnyOp:
 
 
 def lookup(name: str) -> Any:
-    """The operation of that name.
+    """The operation of that name; families that are imported at first use are looked through too.
 
     Raises
     ------
@@ -238,6 +239,8 @@ def lookup(name: str) -> Any:
     try:
         return REGISTRY[name]
     except KeyError:
+        if load_families() and name in REGISTRY:
+            return REGISTRY[name]
         near = difflib.get_close_matches(name, REGISTRY, 3)
         hint = "Import the module that defines it."
         if near:

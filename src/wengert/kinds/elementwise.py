@@ -47,6 +47,7 @@ class Elementwise(Operation):
         self,
         body: Callable[..., Any],
         *,
+        name: str | None = None,
         ufunc: Any = None,
         domain: Sequence[tuple[float, float]] = (),
         kinks: Sequence[float] = (),
@@ -57,8 +58,9 @@ class Elementwise(Operation):
         masks: bool = False,
         singular: bool | Callable[[Node], bool] = False,
         commutative: bool = False,
+        half: bool = True,
     ) -> None:
-        super().__init__(body.__name__, inspect.getdoc(body))
+        super().__init__(name or body.__name__, inspect.getdoc(body))
         self.body = body
         self.arguments = tuple(inspect.signature(body).parameters)[1:]
         self.ufunc = ufunc
@@ -72,6 +74,7 @@ class Elementwise(Operation):
         self.masks = masks
         self.singular = singular
         self.commutative = commutative
+        self.half = half
         self.differentiable = discrete
         self.rules: tuple[Rule | None, ...] = (None,) * len(self.arguments)
         self._gradient: Rule | None = None
@@ -172,8 +175,11 @@ def elementwise(body: Callable[..., Any] | None = None, **options: Any) -> Any:
     body : callable
         ``body(s, x, ...)``: the value of one element, in the scalar language `s`;
         ``s.special("psi", x)`` is what scipy.special has under that name.
+    name : str, optional
+        Under which it is registered, where that is not the body's.
     ufunc : numpy.ufunc, optional
-        NumPy's own, where it has one; then it is what runs, and a law compares the body with it.
+        NumPy's or SciPy's own, where they have one; then it is what runs, a law compares the body
+        with it, and the ufunc called with tensors is this operation.
     domain : sequence of (low, high)
         For each operand the open interval that the tests draw from; bounds of type int say
         that the operand is a whole number, (False, True) that it is a condition.
@@ -194,6 +200,8 @@ def elementwise(body: Callable[..., Any] | None = None, **options: Any) -> Any:
         line, by its operands.
     commutative : bool
         The two operands may change places: equal lines are found in either order.
+    half : bool
+        Of half precision it gives half precision; SciPy's functions do not.
 
     Returns
     -------

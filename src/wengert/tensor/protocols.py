@@ -16,6 +16,7 @@ import numpy as np
 
 from ..core.apply import apply
 from ..core.handle import Handle, dtype_of, shape_of, value_of
+from ..core.late import load_families
 from ..core.node import Node
 from ..core.op import REGISTRY
 from ..errors import ConversionError, DtypeError, NotDifferentiableError, ShapeError, at, user_line
@@ -63,22 +64,29 @@ def operation_of(ufunc: np.ufunc) -> Callable[..., Any]:
     NotDifferentiableError
         Nothing is known.
     """
-    ours = UFUNCS.get(ufunc)
+    ours = UFUNCS.get(ufunc) or _registered(ufunc)
+    theirs = getattr(np, ufunc.__name__, None) is ufunc
+    if ours is None and not theirs and load_families():  # SciPy's, whose operations come late
+        ours = UFUNCS.get(ufunc) or _registered(ufunc)
     if ours is None:
-        for op in cast(Any, REGISTRY).values():
-            known: Any = getattr(op, "ufunc", None)
-            if known is not None:
-                UFUNCS.setdefault(known, op)
-                if UFUNCS[known] is op and isinstance(op, Elementwise) and len(op.rules) == 1:
-                    SINGLE[known] = op
-        ours = UFUNCS.get(ufunc)
-    if ours is None:
+        module = "numpy" if theirs else "scipy.special"
         raise NotDifferentiableError(
-            f"numpy.{ufunc.__name__} was called with a tensor, and wengert has no operation for "
+            f"{module}.{ufunc.__name__} was called with a tensor, and wengert has no operation for "
             "it. Convert with .numpy() if no derivative is wanted, or register one "
             f"(wengert.extend){at(user_line())}."
         )
     return ours
+
+
+def _registered(ufunc: np.ufunc) -> Callable[..., Any] | None:
+    """The operation whose entry names that ufunc."""
+    for op in cast(Any, REGISTRY).values():
+        known: Any = getattr(op, "ufunc", None)
+        if known is not None:
+            UFUNCS.setdefault(known, op)
+            if UFUNCS[known] is op and isinstance(op, Elementwise) and len(op.rules) == 1:
+                SINGLE[known] = op
+    return UFUNCS.get(ufunc)
 
 
 class Protocols:

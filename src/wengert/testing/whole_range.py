@@ -217,9 +217,12 @@ def precision_is_kept(op: Any, rng: np.random.Generator) -> None:
     dtypes: list[Any] = [np.float16, np.float32] + [np.complex64] * op.complex_ok
     for dtype in dtypes:
         args = [_in_dtype(draw(d, rng, (3,)), dtype, op, k) for k, d in enumerate(op.domain)]
+        # Beside an int8 NumPy keeps single precision; beside an int64 it would not.
+        args = [a.astype(np.int8) if a.dtype.kind == "i" else a for a in args]
         with np.errstate(all="ignore"):
             out = op.run(*args)
-        if out.dtype.kind in "fc" and op.name != "float_power":  # which is there to widen
+        stated = op.ufunc is not None or (dtype == np.float16 and not op.half)
+        if out.dtype.kind in "fc" and not stated:  # else the ufunc says what it gives
             bits = np.finfo(out.dtype).bits
             if bits != np.finfo(dtype).bits:
                 raise CheckError(f"{op.name} of {np.dtype(dtype)} gives {out.dtype}.")

@@ -1,0 +1,28 @@
+"""SciPy's names, for arrays and tensors alike; each package is imported when it is asked for.
+
+    special, linalg, stats, signal,    as in SciPy: `wengert.scipy.special.gammaln`
+    interpolate, integrate, fft        those of them that are here (`SUBPACKAGES`)
+    families                           imports them all: their operations, for who looks for one
+
+`import wengert` loads none of them, as SciPy's own packages cost more than NumPy to import.  Nobody
+has to import them by hand, though: `scipy.special.gammaln` called with a tensor finds its operation
+(tensor/protocols.py), and so does a file with a saved graph (core/op.py, `lookup`).
+"""
+
+import pkgutil
+from importlib import import_module
+from typing import Any
+
+SUBPACKAGES = sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg)
+
+__all__ = ["SUBPACKAGES"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in SUBPACKAGES:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *SUBPACKAGES])

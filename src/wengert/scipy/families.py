@@ -1,0 +1,15 @@
+"""Every operation that is registered at first use: importing this module registers them all.
+
+It is what `core.late.load_families` imports when an operation is looked for by its name, or by
+SciPy's function, and is not there; and what the laws' session imports (tests/conftest.py).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from . import SUBPACKAGES
+
+__all__ = ["PACKAGES"]
+
+PACKAGES = [import_module(f"{__package__}.{name}") for name in SUBPACKAGES]

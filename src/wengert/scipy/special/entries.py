@@ -1,0 +1,105 @@
+"""How a function of scipy.special becomes an operation: by one entry, which names it.
+
+    function   an elementwise operation that is one ufunc of scipy.special
+    public     the public names of a family: SciPy's own ufuncs, and functions of ours
+
+An entry is
+
+    gammaln = function("gammaln", "x", domain=[POSITIVE], oracle="loggamma(x)", doc="...")
+    gammaln.partials(lambda t, out, x: t * digamma(x))
+
+It is registered as "special.gammaln": nobody's own operation called gammaln is in its way, and it
+is in nobody's, whenever it is imported.  `scipy.special.gammaln` of a tensor is this operation, as
+the entry names the ufunc; so the public name is SciPy's ufunc itself, with `out=`, `where=` and the
+rest, and of plain arrays it gives exactly SciPy's values.  Native code calls SciPy's C function
+(backends/llvm/specials.py), or a leaf of our own of that name.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from ...kinds.elementwise import Elementwise, elementwise
+from ...tensor.protocols import implements
+
+PREFIX = "special."
+
+
+def function(
+    name: str,
+    operands: str,
+    *,
+    doc: str,
+    result: int | None = None,
+    prefix: str = PREFIX,
+    **options: Any,
+) -> Elementwise:
+    """Register a ufunc of scipy.special as an elementwise operation; its partials come after.
+
+    Parameters
+    ----------
+    name : str
+        SciPy's.
+    operands : str
+        Their names, apart by spaces.
+    doc : str
+        What it is: the formula, where it is from (DLMF), the domain.
+    result : int, optional
+        Which of its results, where the ufunc has several; then the operation is called after the
+        place, "special.airy.2", and tensors do not come to it by themselves.
+    prefix : str
+        What is put before the name in the registry.
+    **options
+        What `elementwise` takes: domain, oracle, kinks, complex_ok, singular ...
+
+    Returns
+    -------
+    Elementwise
+    """
+
+    def body(s: Any, *xs: Any) -> Any:
+        found = s.special(name, *xs)
+        return found if result is None else found[result]
+
+    names = ["s", *operands.split()]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    made: Any = body
+    made.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in names])
+    made.__name__ = name
+    made.__doc__ = doc
+    theirs = getattr(scipy.special, name)
+    ufunc = theirs if result is None and isinstance(theirs, np.ufunc) else None
+    full = f"{prefix}{name}" + ("" if result is None else f".{result}")
+    entry: Elementwise = elementwise(body, name=full, ufunc=ufunc, **options)
+    return entry
+
+
+def public(names: Iterable[str], ours: Mapping[str, Any]) -> dict[str, Any]:
+    """The public functions of a family.
+
+    Parameters
+    ----------
+    names : iterable of str
+    ours : mapping
+        What the module has under its names. An operation there gives way to SciPy's ufunc, of
+        which it is the meaning for tensors; so does a function, which is entered as that meaning.
+
+    Returns
+    -------
+    dict
+    """
+    found: dict[str, Any] = {}
+    for name in names:
+        theirs, mine = getattr(scipy.special, name, None), ours[name]
+        if not isinstance(theirs, np.ufunc):
+            found[name] = mine
+            continue
+        if getattr(mine, "ufunc", None) is not theirs:
+            implements(theirs)(mine)
+        found[name] = theirs
+    return found
