@@ -13,7 +13,7 @@
     products     products (subscripts: those of einsum)
     order        sorting, sets
     polynomials  by their coefficients
-    linalg       a module of its own, as in NumPy
+    linalg, fft  modules of their own, as in NumPy
     dispatch     how a function here meets NumPy's of the same name; options: what reductions take
 
 Each function takes plain arrays and gives plain arrays, exactly NumPy's; with a tensor among the
@@ -51,7 +51,8 @@ from . import (
     ufuncs,
     writing,
 )
-from . import linalg as linalg  # its names stay there
+from . import fft as fft  # its names stay there
+from . import linalg as linalg
 from .creation import *  # noqa: F403 - its `__all__`
 from .cumulative import *  # noqa: F403 - its `__all__`
 from .elementwise import *  # noqa: F403 - its `__all__`

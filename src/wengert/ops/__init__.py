@@ -4,6 +4,7 @@ elements     arithmetic exponential circular hyperbolic special rounding complex
 reductions   reductions cumulative sorting
 arrays       creation shapes joining casts; indexing, with indices masks index_shapes indexing_rows
 matrices     products linalg factorizations determinants spectral
+sequences    fourier
 other        effects (summaries: what a log says), random
 
 What is said of many of them beside their entries: result_shapes, the specs of results; costs, what
@@ -51,6 +52,7 @@ __all__ = [
     "effects",
     "exponential",
     "factorizations",
+    "fourier",
     "hyperbolic",
     "indexing",
     "indexing_rows",

@@ -17,7 +17,7 @@ A loop of known length counts all its steps, and a choice the dearest of its bra
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from math import log2, prod
 from typing import Any
 
 from ..core.body import Body, bodies_of
@@ -43,6 +43,7 @@ CUBES = {
 STILL = frozenset({"view", "indexing", "creation"})
 # Opaque to the engine, but one pass over their elements.
 PASSES = frozenset({"cumprod", "running", "recurrence", "modf", "frexp", "cumsum"})
+TRANSFORMS = {"fft": 5.0, "rfft": 2.5, "irfft": 2.5}  # of n log2(n): Cooley and Tukey's count
 
 
 def flops_of(node: Node, operands: Sequence[Any], spec: Any) -> Any:
@@ -64,6 +65,8 @@ def flops_of(node: Node, operands: Sequence[Any], spec: Any) -> Any:
     op = node.op
     if node.params and bodies_of(node):
         return _of_all_steps(node)
+    if op.name in TRANSFORMS:
+        return _transform(node, spec)
     if isinstance(op, Leaf) or op.effect or op.kind in STILL or op.name == "slide":
         return 0
     if op.name in PASSES or op.kind == "reduction":
@@ -115,6 +118,15 @@ def _contraction(node: Node, operands: Sequence[Any]) -> Any:
                 lengths[letter] = n
     # More than two operands are taken in pairs, in an order found later: an upper bound.
     return max(1, 2 * (len(words) - 1)) * prod(lengths.values())
+
+
+def _transform(node: Node, spec: Any) -> float | None:
+    """For lines of n numbers; None where n has a name."""
+    n, lines = node.params["n"], spec.shape
+    if names_in((n, *lines)) or not spec.size:
+        return None
+    count = spec.size // lines[node.params["axis"]]
+    return TRANSFORMS[node.op.name] * count * n * log2(n)
 
 
 def _matrix(cubes: float, operands: Sequence[Any]) -> float | None:
