@@ -68,8 +68,7 @@ def logsumexp(
     b = b if isinstance(b, Handle) else np.asarray(b)
     used = spread(value_of(b) != 0, broadcast_shapes(a.shape, b.shape))
     a = choose(used, a, -np.inf)
-    top = np.maximum.reduce(value_of(a).real, axis=axis, keepdims=True, initial=-np.inf)
-    top = np.where(np.isfinite(top), top, 0)
+    top = _finite_top(a, axis)
     s = reductions.sum(b * np.exp(a - top), axis=axis, keepdims=True)
     sign = np.sign(value_of(s))
     if return_sign:
@@ -90,13 +89,26 @@ def softmax(x: Any, axis: Axis = None) -> Any:
     >>> wg.numpy.softmax(np.array([1000.0, 1000.0]))
     array([0.5, 0.5])
     """
-    return np.exp(log_softmax(x, axis))
+    e = np.exp(_shifted(x, axis))
+    return e / reductions.sum(e, axis=axis, keepdims=True)
 
 
 def log_softmax(x: Any, axis: Axis = None) -> Any:
     """The logarithm of the softmax, as ``scipy.special.log_softmax``."""
-    x = x if isinstance(x, Handle) else np.asarray(x)
+    x = _shifted(x, axis)
     return x - reductions.logsumexp(x, axis=axis, keepdims=True)
+
+
+def _shifted(x: Any, axis: Axis) -> Any:
+    """x less the largest element: the same shares, whose digits do not depend on its size."""
+    x = x if isinstance(x, Handle) else np.asarray(x)
+    return x - _finite_top(x, axis)
+
+
+def _finite_top(x: Any, axis: Axis) -> Any:
+    """The largest element, as a constant; 0 where that is infinite."""
+    top = np.maximum.reduce(value_of(x).real, axis=axis, keepdims=True, initial=-np.inf)
+    return np.where(np.isfinite(top), top, 0).astype(top.dtype)
 
 
 # ---- norms -------------------------------------------------------------------------------------

@@ -237,12 +237,25 @@ def _logsumexp_partial(t, out, x, axis):
     total = value_of(out)
     finite = np.isfinite(total)
     if not possibly(np.logical_not(finite)):
-        return t * np.exp(x - out)
-    inside = t * np.exp(x - where(finite, out, 0.0))
+        return t * _shares(x, out, axis)
+    inside = t * _shares(x, where(finite, out, 0.0), axis)
     infinite = np.logical_and(value_of(x) == np.inf, total == np.inf)
     outside = _shared(t, infinite, axis)
     outside = where(np.isnan(total), np.nan, outside)
     return where(finite, inside, outside)
+
+
+def _shares(x, out, axis):
+    """The softmax.
+
+    The rounding of a large `out` is a factor that all shares have in common; a narrow dtype has
+    few digits to lose to it (at 1e4 float32 would keep three), so there it is divided out.
+    """
+    e = np.exp(x - out)
+    if e.dtype.itemsize >= 8 or e.dtype.kind == "c":
+        return e
+    total = sum(e, axis=axis, keepdims=True)
+    return e / where(value_of(total) == 0, 1.0, total)
 
 
 # ---- norms -------------------------------------------------------------------------------------
