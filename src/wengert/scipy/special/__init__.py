@@ -1,8 +1,15 @@
 """scipy.special, for arrays and tensors alike: every function here differentiates.
 
-    gamma                    gamma, its logarithm, digamma
+    gamma, polygammas        gamma, its logarithm, digamma and what follows it
+    beta                     beta, poch, binom; comb, perm, factorial
+    bessel, bessel_of_order  Bessel functions; bessel_orders, their derivatives by the order, which
+                             are integrals: bessel_integrals, modified_integrals
+    incomplete_gamma, incomplete_beta    with their inverses; gamma_integrals, beta_integrals
+    turns                    sin and cos of multiples of pi
 
-entries says how a function of scipy.special becomes an operation.
+entries says how a function of scipy.special becomes an operation; family, how functions that it
+does not have do, as derivatives by an order or parameter.  quadrature and series are what these are
+computed with, witness what they are checked against.
 
 `wengert.scipy.special.gammaln is scipy.special.gammaln`: the ufuncs are SciPy's own, which bring
 tensors to the operations here.  What is not a ufunc in SciPy is a function of ours, which calls
@@ -18,6 +25,7 @@ from .entries import public
 # Each that has public names, one a line.
 MODULES = """
     gamma
+    bessel bessel_of_order incomplete_gamma incomplete_beta
 """.split()
 
 _NAMES: dict[str, Any] = {}

@@ -1,0 +1,138 @@
+"""Bessel functions of any order and their modified kin: DLMF 10.
+
+    jv jn jve, yv yve yn            J and Y, of any order, scaled, and of whole order
+    hankel1 hankel2                 J + i Y and J - i Y; scaled, hankel1e and hankel2e
+    iv ive, kv kve kn               I and K
+
+By the argument the derivatives are the neighbours of the order (DLMF 10.6.1, 10.29.1), written so
+that they hold at 0 too; for complex arguments they are those of a holomorphic function.  By the
+order they are families of their own (bessel_orders), for real arguments.  bessel_of_order is what
+SciPy has for the orders 0 and 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...kinds.elementwise import POSITIVE
+from .bessel_orders import ive_order, jv_order, kve_order, yv_order
+from .entries import function
+from .witness import Witness
+
+__all__ = """jv jn jve yv yve yn hankel1 hankel2 hankel1e hankel2e iv ive kv kve kn""".split()
+
+_ORDER = (-1.5, 3.5)
+
+
+def _examples(rng: Any) -> Any:
+    yield (rng.uniform(-1.5, 3.5, size=(2, 1)), rng.uniform(0.4, 5.0, size=1)), {}
+
+
+def _entry(name: str, doc: str, expression: str) -> Any:
+    """A Bessel function of order v and argument x."""
+    entry = function(
+        name,
+        "v x",
+        domain=[_ORDER, POSITIVE],
+        oracle=Witness("v x", expression),
+        singular=True,
+        half=False,
+        doc=doc,
+    )
+    entry.examples(_examples)
+    return entry
+
+
+# ---- J, Y and Hankel's ---------------------------------------------------------------------------
+
+jv = _entry("jv", "The Bessel function J of order v, DLMF 10.2.2.", "besselj(v, x)")
+jn = jv
+yv = _entry("yv", "The Bessel function Y of order v, DLMF 10.2.3.", "bessely(v, x)")
+hankel1 = _entry("hankel1", "J + i Y of order v, DLMF 10.4.3.", "besselj(v, x) + j * bessely(v, x)")
+hankel2 = _entry("hankel2", "J - i Y of order v, DLMF 10.4.3.", "besselj(v, x) - j * bessely(v, x)")
+
+
+def _falling(f: Any) -> Any:
+    """By the argument: half of what the order before has more than the order behind."""
+    return lambda t, out, v, x: 0.5 * t * (f(v - 1, x) - f(v + 1, x))
+
+
+jv.partials(lambda t, out, v, x: t * jv_order(v, x, n=1), _falling(jv))
+yv.partials(lambda t, out, v, x: t * yv_order(v, x, n=1), _falling(yv))
+hankel1.partials(
+    lambda t, out, v, x: t * (jv_order(v, x, n=1) + 1j * yv_order(v, x, n=1)), _falling(hankel1)
+)
+hankel2.partials(
+    lambda t, out, v, x: t * (jv_order(v, x, n=1) - 1j * yv_order(v, x, n=1)), _falling(hankel2)
+)
+
+hankel1e = _entry(
+    "hankel1e",
+    "exp(-i x) times hankel1, DLMF 10.4.3.",
+    "exp(-j * x) * (besselj(v, x) + j * bessely(v, x))",
+)
+hankel2e = _entry(
+    "hankel2e",
+    "exp(i x) times hankel2, DLMF 10.4.3.",
+    "exp(j * x) * (besselj(v, x) - j * bessely(v, x))",
+)
+hankel1e.partials(
+    lambda t, out, v, x: t * np.exp(-1j * x) * (jv_order(v, x, n=1) + 1j * yv_order(v, x, n=1)),
+    lambda t, out, v, x: t * (0.5 * (hankel1e(v - 1, x) - hankel1e(v + 1, x)) - 1j * out),
+)
+hankel2e.partials(
+    lambda t, out, v, x: t * np.exp(1j * x) * (jv_order(v, x, n=1) - 1j * yv_order(v, x, n=1)),
+    lambda t, out, v, x: t * (0.5 * (hankel2e(v - 1, x) - hankel2e(v + 1, x)) + 1j * out),
+)
+
+# ---- I and K -------------------------------------------------------------------------------------
+
+iv = _entry("iv", "The modified Bessel function I of order v, DLMF 10.25.2.", "besseli(v, x)")
+kv = _entry("kv", "The modified Bessel function K of order v, DLMF 10.25.3.", "besselk(v, x)")
+iv.partials(
+    lambda t, out, v, x: t * (np.exp(x) * ive_order(v, x, n=1)),
+    lambda t, out, v, x: 0.5 * t * (iv(v - 1, x) + iv(v + 1, x)),
+)
+kv.partials(
+    lambda t, out, v, x: t * (np.exp(-x) * kve_order(v, x, n=1)),
+    lambda t, out, v, x: -0.5 * t * (kv(v - 1, x) + kv(v + 1, x)),
+)
+ive = _entry("ive", "exp(-|Re x|) times I of order v.", "exp(-x) * besseli(v, x)")
+kve = _entry("kve", "exp(x) times K of order v.", "exp(x) * besselk(v, x)")
+ive.partials(
+    lambda t, out, v, x: t * ive_order(v, x, n=1),
+    lambda t, out, v, x: t * (0.5 * (ive(v - 1, x) + ive(v + 1, x)) - np.sign(x) * out),
+)
+kve.partials(
+    lambda t, out, v, x: t * kve_order(v, x, n=1),
+    lambda t, out, v, x: t * (out - 0.5 * (kve(v - 1, x) + kve(v + 1, x))),
+)
+
+# ---- whole orders --------------------------------------------------------------------------------
+
+
+def _whole(name: str, doc: str, expression: str) -> Any:
+    return function(
+        name,
+        "n x",
+        domain=[(0, 4), POSITIVE],
+        oracle=Witness("n x", expression),
+        singular=True,
+        half=False,
+        doc=doc,
+    )
+
+
+yn = _whole("yn", "Y of whole order n.", "bessely(n, x)")
+yn.partials(None, lambda t, out, n, x: 0.5 * t * (yv(n - 1.0, x) - yv(n + 1.0, x)))
+kn = _whole("kn", "K of whole order n.", "besselk(n, x)")
+kn.partials(None, lambda t, out, n, x: -0.5 * t * (kv(n - 1.0, x) + kv(n + 1.0, x)))
+
+# ---- scaled J and Y ------------------------------------------------------------------------------
+
+jve = _entry("jve", "exp(-|Im x|) times J of order v.", "besselj(v, x)")
+yve = _entry("yve", "exp(-|Im x|) times Y of order v.", "bessely(v, x)")
+jve.partials(lambda t, out, v, x: t * jv_order(v, x, n=1), _falling(jve))
+yve.partials(lambda t, out, v, x: t * yv_order(v, x, n=1), _falling(yve))

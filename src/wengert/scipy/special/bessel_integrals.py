@@ -1,0 +1,186 @@
+"""Bessel functions differentiated by their order, any number of times, on plain arrays.
+
+J + i Y is the integral of exp(x sinh t - v t) along a path that ends where it vanishes (DLMF
+10.9.18).  A derivative by the order v puts a factor -t under the integral sign.  The path goes
+through the saddle point, so that nothing large cancels:
+
+    -infinity  ->  mu  ->  mu + i pi  ->  i pi + infinity       mu = arccosh(v/x), 0 where v < x
+
+    hankel   J + i Y, for x > 0 and any order
+    turn     cos(pi v) and sin(pi v)
+"""
+
+from __future__ import annotations
+
+from math import comb, pi
+from typing import Any
+
+import numpy as np
+
+from .quadrature import FALL, edge, integrals
+
+_LONG = 1.0e5  # beyond, the oscillating integral would take seconds an element
+
+
+def turn(v: Any) -> tuple[Any, Any]:
+    """cos(pi v) and sin(pi v), exactly 0 and 1 where they are."""
+    whole = np.rint(v)
+    part = pi * (v - whole)
+    sign = 1.0 - 2.0 * np.mod(whole, 2.0)
+    return sign * np.where(np.abs(v - whole) == 0.5, 0.0, np.cos(part)), sign * np.sin(part)
+
+
+def _panels(length: Any) -> Any:
+    return np.maximum(8.0, length / 1.5)
+
+
+def hankel(n: int, v: Any, x: Any) -> Any:
+    """The n-th derivative by v of H1 = J + i Y, where x > 0 (1-d arrays of float64)."""
+    v = np.asarray(v, float)
+    negative = v < 0
+    if not negative.any():
+        return _hankel(n, v, x)
+    # DLMF 10.4.6: H1 of -v is exp(i pi v) H1 of v.
+    a = np.abs(v)
+    kept = _hankel(n, a, x)
+    cos, sin = turn(a)
+    total = np.zeros(len(v), complex)
+    for k in range(n + 1):
+        factor = comb(n, k) * (-1.0) ** k * pi ** (n - k)
+        h = kept if k == n else _hankel(k, a, x)
+        # (-i)**(n - k) (cos + i sin) h, by parts, so that a zero stays one.
+        real, imag = cos * h.real - sin * h.imag, cos * h.imag + sin * h.real
+        for _ in range((n - k) % 4):
+            real, imag = imag, -real
+        total += factor * (real + 1j * imag)
+    return np.where(negative, total, kept)
+
+
+def _hankel(n: int, v: Any, x: Any) -> Any:
+    """The same for orders that are not negative."""
+    far = (x > 30.0) & (x > 1.5 * v * v)
+    out = np.empty(len(v), complex)
+    if far.any():
+        out[far] = _hankel_far(n, v[far], x[far])
+    near = ~far
+    if near.any():
+        out[near] = _hankel_near(n, v[near], x[near])
+    return out
+
+
+def _hankel_far(n: int, v: Any, x: Any) -> Any:
+    """Hankel's expansion, DLMF 10.17.5, as a power series in a step of the order."""
+    size = n + 1
+    term = np.zeros((size, len(v)), complex)
+    term[0] = 1.0
+    total = term.copy()
+    square = [4.0 * v * v, 8.0 * v, np.full(len(v), 4.0)]  # of 4 (v + h)^2
+    for k in range(1, 40):
+        factor = 1j / (8.0 * k * x)
+        new = (square[0] - (2.0 * k - 1.0) ** 2) * term
+        for j in (1, 2):
+            if j < size:
+                new[j:] += square[j] * term[:-j]
+        new *= factor
+        # It diverges in the end: an element stops where its terms begin to grow.
+        grows = np.abs(new).max(0) > np.abs(term).max(0)
+        new[:, grows] = 0.0
+        term = new
+        total += term
+        if np.all(np.abs(term) <= 1e-18 * np.abs(total[0])):
+            break
+    # exp(i (x - pi v / 2 - pi / 4)); its derivative by v is - i pi / 2 times it.
+    cos, sin = turn(0.5 * v + 0.25)
+    wave = np.sqrt(2.0 / (pi * x)) * (np.cos(x) + 1j * np.sin(x)) * (cos - 1j * sin)
+    out = np.zeros(len(v), complex)
+    factorial = 1.0
+    for k in range(size):  # the coefficient of h**n
+        rate = (-0.5j * pi) ** (n - k)
+        for j in range(1, n - k + 1):
+            rate /= j
+        out += total[k] * rate
+    for j in range(2, n + 1):
+        factorial *= j
+    return out * wave * factorial
+
+
+def _hankel_near(n: int, v: Any, x: Any) -> Any:
+    """By the path through the saddle point."""
+    beyond = v > x
+    ratio = np.where(beyond, v / x, 1.0)
+    # arccosh without losing digits where it is close to zero
+    excess = np.where(beyond, (v - x) / x, 0.0)
+    mu = np.where(beyond, np.log1p(excess + np.sqrt(excess * (ratio + 1.0))), 0.0)
+    sine = np.sqrt(excess * (ratio + 1.0))  # sinh(mu)
+    height = x * sine - v * mu
+
+    # The real line from -infinity to mu, turned round: exp(v s - x sinh s) from -mu on.
+    def real_exponent(s: Any, i: Any) -> Any:
+        return v[i, None] * s - x[i, None] * np.sinh(s)
+
+    everything = np.arange(len(v))
+    top = -height  # at s = mu, where v > x; else 0 at s = 0
+
+    def beyond_top(d: Any) -> Any:
+        return real_exponent((mu + d)[:, None], everything)[:, 0] - top
+
+    def below_top(d: Any) -> Any:
+        return real_exponent((mu - np.minimum(d, 2 * mu))[:, None], everything)[:, 0] - top
+
+    with np.errstate(over="ignore"):
+        right = edge(beyond_top, np.full(len(v), 0.1))
+        fallen = below_top(2.0 * mu) < -FALL
+        left = np.where(
+            fallen, edge(lambda d: np.where(fallen, below_top(d), -1e9), 0.01 + 0.0 * mu), 2 * mu
+        )
+
+        def on_line(s: Any, i: Any) -> Any:
+            return np.exp(real_exponent(s, i) - top[i, None]) * s**n
+
+        line = integrals(on_line, mu, mu + right, _panels(right))
+        line += integrals(on_line, mu - left, mu, _panels(left))
+    line *= np.exp(top)
+    return (line + _upward(n, v, x, mu, sine, height) + _outward(n, v, x, mu, height)) / (pi * 1j)
+
+
+def _upward(n: int, v: Any, x: Any, mu: Any, sine: Any, height: Any) -> Any:
+    """From mu to mu + i pi."""
+    cosine = np.maximum(x, v)  # x cosh(mu)
+    steep = x * sine
+    with np.errstate(divide="ignore"):
+        end = np.where(steep > 0.5 * FALL, np.arccos(np.clip(1.0 - FALL / steep, -1, 1)), pi)
+    turns = np.where(v > x, v * end**3 / 6.0, (x + v) * end)
+    if np.any(turns > 8.0 * _LONG):
+        raise OverflowError(
+            f"the derivative of a Bessel function by its order is not computed at order and "
+            f"argument as large as {float(v[np.argmax(turns)])!r}, {float(x[np.argmax(turns)])!r}"
+        )
+
+    def f(theta: Any, i: Any) -> Any:
+        up = steep[i, None] * (-2.0 * np.sin(0.5 * theta) ** 2)
+        phase = cosine[i, None] * np.sin(theta) - v[i, None] * theta
+        return np.exp(up + 1j * phase) * (-(mu[i, None] + 1j * theta)) ** n
+
+    found = integrals(f, np.zeros_like(v), end, np.maximum(8.0, turns / 6.0), complex)
+    return 1j * np.exp(height) * found
+
+
+def _outward(n: int, v: Any, x: Any, mu: Any, height: Any) -> Any:
+    """From mu + i pi to infinity; exp(-x sinh s - v s - i pi v)."""
+    cos, sin = turn(v)
+    zero = -x * np.sinh(mu) - v * mu
+
+    def exponent(s: Any, i: Any) -> Any:
+        return -x[i, None] * np.sinh(s) - v[i, None] * s - zero[i, None]
+
+    everything = np.arange(len(v))
+    with np.errstate(over="ignore"):
+        right = edge(lambda d: exponent((mu + d)[:, None], everything)[:, 0], np.full(len(v), 1e-3))
+
+        def f(s: Any, i: Any) -> Any:
+            return np.exp(exponent(s, i)) * (-(s + 1j * pi)) ** n
+
+        found = integrals(f, mu, mu + right, _panels(right), complex)
+    with np.errstate(under="ignore"):
+        found = found * np.exp(zero)
+    return (cos * found.real + sin * found.imag) + 1j * (cos * found.imag - sin * found.real)

@@ -1,0 +1,133 @@
+"""Families: derivatives of a special function, with whole numbers that say which.
+
+The derivative of J by its order is no function that SciPy has, and neither is the derivative of
+that.  Together with a number n of derivatives they are a family that is closed: the entry states
+
+    run       the value from plain arrays of float64, by a method of its own (integrals, series)
+    partials  for each operand the map t -> partial * t, as those of elementwise entries, which
+              names another member of the same family: n + 1, or the neighbours of the order
+
+so every order of derivative exists.  Native code calls them back in Python (an island).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.node import Node
+from ...core.op import Sweep, register
+from ...core.sizes import broadcast
+from ...core.spec import Spec, example_of, spec_of
+from ...kinds.batching import aligned
+from ...kinds.elementwise import strong_zero
+from ...kinds.opaque import Opaque
+from .entries import PREFIX
+
+__all__: list[str] = []
+
+Rule = Callable[..., Any]
+
+
+class Family(Opaque):
+    """Elementwise functions that whole numbers tell apart; made by the decorator `family`."""
+
+    singular = True
+
+    def __init__(self, values: Callable[..., Any], operands: int, oracle: Any) -> None:
+        super().__init__(values, name=f"{PREFIX}{values.__name__}", oracle=oracle, trusted=True)
+        self.values = values
+        self.run = self._run
+        self.rules: tuple[Rule | None, ...] = (None,) * operands
+        self.ready = False
+
+    @property
+    def differentiable(self) -> bool:  # type: ignore[override]
+        """Whether its partials are stated."""
+        return self.ready
+
+    has_jvp = True  # type: ignore[assignment]
+    has_vjp = True  # type: ignore[assignment]
+
+    def partials(self, *rules: Rule | None) -> Family:
+        """State the partials, one map `(t, out, *operands, **params) -> partial * t` for each."""
+        if len(rules) != len(self.rules):
+            raise TypeError(f"{self.name} has {len(self.rules)} operands, {len(rules)} rules")
+        self.rules, self.ready = rules, True
+        return self
+
+    def _run(self, *operands: Any, **params: Any) -> Any:
+        """The values, computed in double precision and given in that of the operands."""
+        arrays = np.broadcast_arrays(*[np.asarray(x) for x in operands])
+        dtype = np.result_type(*operands)
+        if dtype.kind not in "fc":
+            dtype = np.dtype(float)
+        wide = complex if dtype.kind == "c" else float
+        flat = [x.ravel().astype(wide if x.dtype.kind == "c" else float) for x in arrays]
+        with np.errstate(all="ignore"):
+            found = np.asarray(self.values(*flat, **params)) if flat[0].size else np.empty(0, wide)
+            if found.dtype.kind == "c" and dtype.kind != "c":
+                dtype = np.result_type(dtype, np.complex64)
+            return found.astype(dtype).reshape(arrays[0].shape)[()]
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
+        """The common shape; what it gives for one element says of which dtype."""
+        shape = broadcast(*[s.shape for s in specs])
+        small = [s if s.weak else Spec((1,) * len(s.shape), s.dtype) for s in specs]
+        one = spec_of(self.run(*[example_of(s) for s in small], **params))
+        return Spec(shape, one.dtype)
+
+    def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+        """The operation itself, the rows lined up."""
+        return self(*aligned(args, batched), **params)
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+        """Each partial times the cotangent."""
+        if not self.differentiable:
+            raise self.no_rule(node)
+        holomorphic = t.dtype.kind == "c"
+        t = t.conj() if holomorphic else t
+        bars: list[Any] = []
+        for rule, a in zip(self.rules, node.args, strict=True):
+            if rule is None or not sweep.wants(a):
+                bars.append(None)
+                continue
+            g = rule(t, out, *inputs, **node.params)
+            g = strong_zero(t, g) if sweep.guarded else g
+            bars.append(g.conj() if holomorphic else g)
+        return bars
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+        """The sum of partials times tangents."""
+        if not self.differentiable:
+            raise self.no_rule(node)
+        total = None
+        for rule, dot in zip(self.rules, dots, strict=True):
+            if dot is None or rule is None:
+                continue
+            term = rule(dot, out, *inputs, **node.params)
+            term = strong_zero(dot, term) if sweep.guarded else term
+            total = term if total is None else total + term
+        return total
+
+
+def family(*, oracle: Any) -> Callable[[Callable[..., Any]], Family]:
+    """Register the function below as a family (a decorator).
+
+    Parameters
+    ----------
+    oracle : callable
+        The same by another way, for the laws; `Witness` is one.
+
+    The function below takes 1-d arrays of float64, all of one length, and by name whole numbers.
+    """
+
+    def enter(values: Callable[..., Any]) -> Family:
+        kinds = [p.kind for p in inspect.signature(values).parameters.values()]
+        number = sum(k is not inspect.Parameter.KEYWORD_ONLY for k in kinds)
+        return register(Family(values, number, oracle))
+
+    return enter

@@ -1,0 +1,139 @@
+"""Incomplete gamma functions and their inverses, by both arguments: DLMF 8.2.
+
+    gammainc gammaincc          P(a, x) and Q(a, x) = 1 - P(a, x)
+    gammaincinv gammainccinv    the x at which they have a value
+    gammainc_order              derivatives of P by a, a family
+    gamma_density               x^(a-1) exp(-x) / gamma(a), the slope of P, and its derivatives
+
+The derivative by a of a gamma variable's distribution is what makes a gamma variable differentiable
+by its shape (implicit reparameterisation: Figurnov, Mohamed, Mnih, 2018).  Accuracy: 1e-12 relative
+also in the far tails, for a from 1e-8 to 1e6, any order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from ...kinds.elementwise import POSITIVE
+from . import gamma_integrals
+from .entries import function
+from .family import family
+from .witness import Witness
+
+__all__ = ["gammainc", "gammaincc", "gammaincinv", "gammainccinv"]
+
+
+@family(oracle=Witness("a x", "diff(lambda a: gammainc(a, 0, x, regularized=True), a, n)"))
+def gammainc_order(a: Any, x: Any, *, n: int) -> Any:
+    """The derivative of order n >= 1 of P(a, x) by a."""
+    out = np.where((a >= 0) & (x >= 0), 0.0, np.nan)
+    inside = (a >= 0) & np.isfinite(a) & (x > 0) & np.isfinite(x)
+    if inside.any():
+        # At a = 0 the limit from above: - E1(x) for n = 1.
+        out[inside] = gamma_integrals.lower(n, np.maximum(a[inside], 1e-300), x[inside])
+    return out
+
+
+@family(
+    oracle=Witness(
+        "a x",
+        "diff(lambda a, x: x**(a - 1) * exp(-x) / gamma(a), (a, x), (n, m))",
+    )
+)
+def gamma_density(a: Any, x: Any, *, n: int, m: int) -> Any:
+    """The derivative, n times by a and m times by x, of x^(a-1) exp(-x) / gamma(a)."""
+    out = np.where((a >= 0) & (x >= 0), 0.0, np.nan)
+    inside = (a >= 0) & np.isfinite(a) & (x >= 0) & np.isfinite(x)
+    if inside.any():
+        out[inside] = gamma_integrals.density(n, m, np.maximum(a[inside], 1e-300), x[inside])
+    return out
+
+
+gammainc_order.partials(
+    lambda t, out, a, x, n: t * gammainc_order(a, x, n=n + 1),
+    lambda t, out, a, x, n: t * gamma_density(a, x, n=n, m=0),
+)
+gamma_density.partials(
+    lambda t, out, a, x, n, m: t * gamma_density(a, x, n=n + 1, m=m),
+    lambda t, out, a, x, n, m: t * gamma_density(a, x, n=n, m=m + 1),
+)
+
+
+@gammainc_order.examples
+def _orders(rng: Any) -> Any:
+    yield (rng.uniform(0.3, 4.0, size=(2, 1)), rng.uniform(0.3, 5.0, size=1)), {"n": 1}
+
+
+@gamma_density.examples
+def _densities(rng: Any) -> Any:
+    yield (rng.uniform(0.3, 4.0, size=(2, 1)), rng.uniform(0.3, 5.0, size=1)), {"n": 1, "m": 1}
+
+
+def _entry(name: str, operands: str, domain: Any, doc: str, oracle: Any) -> Any:
+    entry = function(
+        name,
+        operands,
+        domain=[POSITIVE, domain],
+        oracle=oracle,
+        singular=True,
+        half=False,
+        doc=doc,
+    )
+    low, high = (0.2, 5.0) if domain is POSITIVE else (0.1, 0.9)
+
+    @entry.examples  # type: ignore[untyped-decorator]
+    def _(rng: Any) -> Any:
+        yield (rng.uniform(0.3, 4.0, size=(2, 1)), rng.uniform(low, high, size=1)), {}
+
+    return entry
+
+
+gammainc = _entry(
+    "gammainc",
+    "a x",
+    POSITIVE,
+    "The integral of t^(a-1) exp(-t) / gamma(a) from 0 to x, P of DLMF 8.2.4.",
+    Witness("a x", "gammainc(a, 0, x, regularized=True)"),
+)
+gammaincc = _entry(
+    "gammaincc",
+    "a x",
+    POSITIVE,
+    "The integral of t^(a-1) exp(-t) / gamma(a) from x on, Q of DLMF 8.2.4.",
+    Witness("a x", "gammainc(a, x, inf, regularized=True)"),
+)
+gammainc.partials(
+    lambda t, out, a, x: t * gammainc_order(a, x, n=1),
+    lambda t, out, a, x: t * gamma_density(a, x, n=0, m=0),
+)
+gammaincc.partials(
+    lambda t, out, a, x: -t * gammainc_order(a, x, n=1),
+    lambda t, out, a, x: -t * gamma_density(a, x, n=0, m=0),
+)
+
+
+def _by_shape(t: Any, out: Any, a: Any, y: Any) -> Any:
+    """What the inverse moves with a: the x that keeps P(a, x); at x = 0 it stays."""
+    moved = -t * gammainc_order(a, out, n=1) / gamma_density(a, out, n=0, m=0)
+    return np.where(out == 0.0, 0.0, moved)
+
+
+gammaincinv = _entry(
+    "gammaincinv",
+    "a y",
+    (0.0, 1.0),
+    "The x at which P(a, x) is y.",
+    lambda a, y: special.gammainccinv(a, 1.0 - y),
+)
+gammainccinv = _entry(
+    "gammainccinv",
+    "a y",
+    (0.0, 1.0),
+    "The x at which Q(a, x) is y.",
+    lambda a, y: special.gammaincinv(a, 1.0 - y),
+)
+gammaincinv.partials(_by_shape, lambda t, out, a, y: t / gamma_density(a, out, n=0, m=0))
+gammainccinv.partials(_by_shape, lambda t, out, a, y: -t / gamma_density(a, out, n=0, m=0))
