@@ -17,6 +17,9 @@
     factoring.py       Cholesky, QR
     batched.py         many small matrices at a time, a lane for each
     small.py           systems, inverses, determinants, triangles of up to four rows, unrolled
+    panels.py          matrices of a block side by side in memory, for loops over elements
+    tridiagonal.py     small symmetric matrices brought to that form
+    eigenvalues.py     eigenvalues and eigenvectors of small symmetric matrices
     spectra.py         eigenvalues, singular values
     exponentials.py    the exponential of a matrix
     sequences.py       running sums and products, recurrences
@@ -28,6 +31,7 @@
     joining.py         many arrays copied into one; elements moved around an axis
     philox.py          random bits as a function of key and position
     draws.py           random numbers of them
+    keys.py            keys of other keys
 
 A kernel is entered under the name of its operation, and writes the inside of one function of the
 module; steps that are alike share that function.

@@ -62,11 +62,18 @@ class Block:
         self._bases, self._arrays, self._steps = bases, arrays, steps
 
     def read(self, k: int, *index: int) -> Lane:
-        """An element of the matrices of array k."""
-        section, language = self._bases[k][0], self.call.language
-        array = self._arrays[k]
+        """An element of the matrices of array k, read where the array's place is known."""
+        return self.element(k, self._bases[k][0], index)
+
+    def axes(self, k: int) -> int:
+        """How many axes a matrix of array k has."""
+        return len(self._arrays[k].shape)
+
+    def element(self, k: int, section: Section, index: Sequence[int | Name]) -> Lane:
+        """An element of the matrices of array k, read in a section; the index may be computed."""
+        language, array = self.call.language, self._arrays[k]
         kind = in_memory(array.dtype)
-        places = self._places(k, index)
+        places = self._places(k, section, index)
         name = section.value(f"load {kind}, ptr {places[0]}")
         width = len(places)
         whole = of_width(kind, width)
@@ -81,9 +88,15 @@ class Block:
 
     def write(self, k: int, value: Any, *index: int) -> None:
         """Store an element of the matrices of array k."""
-        section, language, dtype = self.section, self.call.language, self._arrays[k].dtype
+        self.set_element(k, self.section, value, index)
+
+    def set_element(
+        self, k: int, section: Section, value: Any, index: Sequence[int | Name]
+    ) -> None:
+        """Store an element of the matrices of array k in a section; the index may be computed."""
+        language, dtype = self.call.language, self._arrays[k].dtype
         value = language.widened(language.cast(value, dtype), self.width)
-        for lane, place in enumerate(self._places(k, index)):
+        for lane, place in enumerate(self._places(k, section, index)):
             name = value.name
             if self.width > 1:
                 name = section.value(f"extractelement {value.kind} {name}, i64 {lane}")
@@ -99,8 +112,8 @@ class Block:
             name = section.value(f"call i1 {callee}(<{flag.width} x i1> {name})")
         self.call.fail_if(name, 1, section)
 
-    def _places(self, k: int, index: Sequence[int]) -> list[Name]:
-        section, base = self._bases[k]
+    def _places(self, k: int, section: Section, index: Sequence[int | Name]) -> list[Name]:
+        base = self._bases[k][1]
         array, step = self._arrays[k], self._steps[k]
         near = "0"
         for i, stride in zip(index, array.strides, strict=True):

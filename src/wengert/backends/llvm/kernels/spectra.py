@@ -1,6 +1,6 @@
 """Spectra: eigenvalues, singular values, and what is made of them, by LAPACK.
 
-eigh            syevd, heevd
+eigh            syevd, heevd; of few rows in eigenvalues.py
 eig             geev; NaN and infinity make the step fail, as numpy.linalg refuses them
 svd             gesdd
 pinv            the singular values above a cutoff, inverted
@@ -17,7 +17,7 @@ from ....core.dims import Dim, Length
 from ..assembly import Name, Section
 from ..dtypes import C128, F64, Dtype, in_register, part_of
 from ..lane import Lane, Pair
-from . import fortran
+from . import eigenvalues, fortran
 from .call import Array, Call, contiguous, kernel
 from .lapack import (
     Workspace,
@@ -42,6 +42,9 @@ from .matrices import Axis, Matrix, multiply
 @kernel("eigh", strided=True)
 def eigh(call: Call) -> None:
     """Eigenvalues in rising order and eigenvectors of Hermitian matrices."""
+    if eigenvalues.is_small(call):
+        eigenvalues.eigh(call)
+        return
     (a,), (w, v) = call.operands, call.results
     n, dtype = v.shape[-1], working(v.dtype)
     fortran.check_lengths(call, call.number(n))
