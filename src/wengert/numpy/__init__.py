@@ -104,7 +104,7 @@ __all__ = sorted({*np.__all__, *(name for module in COLLECTED for name in module
 
 def __getattr__(name: str) -> Any:
     """NumPy's own of that name, where there is none of ours."""
-    if name.startswith("__") and name not in np.__all__:
+    if name.startswith("__") and name not in (*np.__all__, "__array_api_version__"):
         raise AttributeError(name)
     return getattr(np, name)
 

@@ -1,6 +1,7 @@
 """Creation: arrays from nothing, from numbers, from lists.
 
-    from data      array, asarray, asanyarray, ascontiguousarray, asfortranarray, asarray_chkfinite
+    from data      array, asarray, asanyarray, ascontiguousarray, asfortranarray, asarray_chkfinite,
+                   from_dlpack
     filled         zeros, ones, empty, full, eye, identity, tri, indices, and zeros_like ...
 
 They give plain arrays, as NumPy does, unless a tensor is among the arguments: `array` of a nested
@@ -21,11 +22,13 @@ from ..core.handle import Handle, is_traced, shape_of, wrap
 from ..core.handle import dtype_of as dtype_itself
 from ..core.node import constant
 from ..core.params import sizes_of
+from ..errors import ArgumentError, at, user_line
 from ..ops import casts, creation, joining
 from ..tensor.operands import needed
 from ..tensor.protocols import FUNCTIONS
 from .dispatch import (
     as_array,
+    check_device,
     counterpart,
     lengths,
     numbers,
@@ -36,8 +39,8 @@ from .shapes import own_copy
 
 __all__ = [
     "array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite",
-    "zeros", "ones", "empty", "full", "eye", "identity", "tri", "indices", "zeros_like",
-    "ones_like", "empty_like", "full_like",
+    "from_dlpack", "zeros", "ones", "empty", "full", "eye", "identity", "tri", "indices",
+    "zeros_like", "ones_like", "empty_like", "full_like",
 ]  # fmt: skip
 
 
@@ -72,6 +75,11 @@ def array(
         return np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
     result = joining.stacked(object)
     if dtype is not None and result.dtype != dtype:
+        if copy is False:
+            raise ArgumentError(
+                f"copy=False, but a tensor of {result.dtype} becomes one of {np.dtype(dtype)} only "
+                f"as a copy. Leave copy out, or the dtype{at(user_line())}."
+            )
         result = casts.astype(result, dtype)
     elif copy and result is object:
         result = own_copy(result)
@@ -89,6 +97,7 @@ def asarray(
     copy: bool | None = None, like: Any = None,
 ) -> Any:  # fmt: skip
     """`array` without a copy where none is needed; a tensor stays itself."""
+    check_device(device)
     if type(a) is np.ndarray and like is None:
         return np.asarray(a, dtype, order, copy=copy)
     return array(a, dtype, copy=copy, order=order or "K", like=like)
@@ -97,17 +106,28 @@ def asarray(
 asanyarray = asarray
 
 
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """An array of another library, sharing its memory; a tensor stays one, with its derivative.
+
+    See `numpy.from_dlpack`.
+    """
+    if not isinstance(x, Handle):
+        return np.from_dlpack(x, device=device, copy=copy)
+    check_device(device)
+    return own_copy(x) if copy else x
+
+
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     """At least one axis, contiguous in memory, which for a tensor says nothing."""
     if isinstance(a, Handle) or joining.holds_handles(a):
-        return array(a, dtype, copy=False, ndmin=1)
+        return array(a, dtype, copy=None, ndmin=1)
     return np.ascontiguousarray(a, dtype)
 
 
 def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     """Fortran's order in memory, which for a tensor says nothing."""
     if isinstance(a, Handle) or joining.holds_handles(a):
-        return array(a, dtype, copy=False, ndmin=1)
+        return array(a, dtype, copy=None, ndmin=1)
     return np.asfortranarray(a, dtype)
 
 
@@ -203,6 +223,7 @@ def full(
     like: Any = None,
 ) -> Any:  # fmt: skip
     """Filled with a value, which may be a tensor; see `numpy.full`."""
+    check_device(device)
     if isinstance(fill_value, Handle) or joining.holds_handles(fill_value):
         return own_copy(_filled(lengths(shape), fill_value, dtype))
     if sizes_of(shape):
@@ -239,6 +260,7 @@ def _new_like(numpy_function: Any, number: int) -> Callable[..., Any]:
         *,
         device: Any = None,
     ) -> Any:
+        check_device(device)
         if is_traced(a) or sizes_of(shape):
             kind = dtype_itself(a) if dtype is None else np.dtype(dtype)
             target = shape_of(a) if shape is None else lengths(shape)
@@ -264,6 +286,7 @@ def full_like(
     shape: Any = None, *, device: Any = None,
 ) -> Any:  # fmt: skip
     """Filled with a value, which may be a tensor, in the shape and dtype of `a`."""
+    check_device(device)
     a_dtype = dtype_itself(a) if dtype is None else dtype
     target = shape_of(a) if shape is None else lengths(shape)
     if is_traced(a) and not isinstance(fill_value, Handle):

@@ -22,7 +22,7 @@ from ..ops import casts, cumulative, indexing, reductions, sorting
 from ..ops.choice import where as choose
 from ..ops.shapes import reshape
 from .dispatch import as_array, as_tensor, counterpart, spread, values
-from .options import NOTHING, given
+from .options import NOTHING, converted, given
 
 __all__ = [
     "cumsum",
@@ -45,7 +45,8 @@ def _running(op: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
         a = casts.astype(a, dtype)
     if axis is None or a.ndim == 0:
         a, axis = reshape(a, shape=(-1,)), 0
-    return given(op(a, axis=operator.index(axis)), out)
+    run = op(a, axis=operator.index(axis))  # of small whole numbers in larger ones, as NumPy's
+    return given(run if dtype is None else converted(run, dtype), out)
 
 
 @counterpart(np.cumsum)

@@ -19,7 +19,7 @@ from ..core.dims import Dim, is_symbolic
 from ..core.handle import Handle, is_traced, shape_of, value_of, wrap
 from ..core.node import Node, constant
 from ..core.spec import unweakened
-from ..errors import ConversionError, ShapeError, at, user_line
+from ..errors import ArgumentError, ConversionError, ShapeError, at, user_line
 from ..ops import creation
 from ..ops.casts import broadcast_to
 from ..tensor.operands import length
@@ -76,6 +76,15 @@ def plain(x: Any) -> Any:
 def values(x: Any) -> Any:
     """`x` without history, for what has no derivative: positions, masks; traced, it is a tensor."""
     return value_of(x) if is_traced(x) else np.asarray(value_of(x))
+
+
+def check_device(device: Any) -> None:
+    """Refuse a device that is not the processor, as NumPy does."""
+    if device not in (None, "cpu"):
+        raise ArgumentError(
+            f"device={device!r}: arrays and tensors are on the 'cpu' only. Leave it out"
+            f"{at(user_line())}."
+        )
 
 
 _WEAK = {"b": False, "i": 0, "f": 0.0, "c": 0j}

@@ -35,6 +35,7 @@ from .dispatch import (
     values,
     write,
 )
+from .options import NOTHING
 from .shapes import broadcast_arrays
 
 __all__ = [
@@ -156,7 +157,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
 
 
 @counterpart(np.where)
-def where(condition: Any, *choices: Any) -> Any:
+def where(condition: Any, x: Any = NOTHING, y: Any = NOTHING, /) -> Any:
     """Elements of x where the condition holds, else of y; alone, the positions where it holds.
 
     Parameters
@@ -180,11 +181,11 @@ def where(condition: Any, *choices: Any) -> Any:
     >>> wg.grad(lambda x: wnp.where(x > 0, np.sqrt(x), 0.0).sum())(np.array([4.0, 0.0]))
     array([0.25, 0.  ])
     """
-    if not choices:
+    if x is NOTHING and y is NOTHING:
         return np.nonzero(condition)
-    if len(choices) != 2:
+    if x is NOTHING or y is NOTHING:
         raise ValueError("either both or neither of x and y should be given")
-    return choice.where(condition, *(joining.stacked(x) for x in choices))
+    return choice.where(condition, joining.stacked(x), joining.stacked(y))
 
 
 @counterpart(np.select)

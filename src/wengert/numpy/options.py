@@ -38,6 +38,16 @@ def typed(a: Any, dtype: Any) -> Any:
     return a if dtype is None or dtype is NOTHING else casts.astype(a, dtype)
 
 
+def whole(op: Any, a: Any, dtype: Any, **how: Any) -> Any:
+    """A sum or product in whole numbers of `dtype`, modulo its range as NumPy's."""
+    return converted(op(casts.astype(a, dtype), **how), dtype)
+
+
+def converted(x: Any, dtype: Any) -> Any:
+    """`x` in a dtype; itself if it is of it."""
+    return x if dtype_of(x) == np.dtype(dtype) else casts.astype(x, dtype)
+
+
 def started(x: Any, initial: Any, combine: Any) -> Any:
     """A result combined with `initial=`."""
     if initial is None or initial is NOTHING:

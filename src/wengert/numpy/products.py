@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..core.apply import apply
+from ..core.dims import is_symbolic
 from ..core.handle import Handle
 from ..core.node import NO_PARAMS
 from ..errors import ShapeError, at, user_line
@@ -104,6 +105,7 @@ def inner(a: Any, b: Any, /) -> Any:
     a, b = as_array(a), as_array(b)
     if a.ndim == 0 or b.ndim == 0:
         return dot(a, b)
+    _check_lengths("inner", a, b, -1, -1)
     left, right = ascii_lowercase[: a.ndim - 1], ascii_uppercase[: b.ndim - 1]
     return _einsum(a, b, letters=(left + "z", right + "z", left + right))
 
@@ -142,7 +144,20 @@ def _ufunc_like(ufunc: np.ufunc, axes_of_core: tuple[int, int]) -> Any:
 
 @_ufunc_like(np.vecdot, (1, 1))
 def _vecdot(x1: Any, x2: Any, axis: int) -> Any:
-    return _broadcasting(_conj(_to_last(x1, axis)), _to_last(x2, axis), "z", "z", "")
+    x1, x2 = _to_last(x1, axis), _to_last(x2, axis)
+    _check_lengths("vecdot", x1, x2, -1, -1)
+    return _broadcasting(_conj(x1), x2, "z", "z", "")
+
+
+def _check_lengths(name: str, x1: Any, x2: Any, axis1: int, axis2: int) -> None:
+    """Axes that are multiplied have the same length: one of length one is not broadcast here."""
+    pair = x1.shape[axis1], x2.shape[axis2]
+    if pair[0] != pair[1] and not is_symbolic(pair):
+        raise ShapeError(
+            f"{name} of shapes {x1.shape} and {x2.shape}: axes of lengths {pair[0]} and {pair[1]} "
+            f"are multiplied. Make them equally long, or use np.multiply and np.sum"
+            f"{at(user_line())}."
+        )
 
 
 def _to_last(x: Any, axis: int) -> Any:
@@ -186,10 +201,12 @@ if hasattr(np, "matvec"):  # NumPy 2.2 and later
 
     @_ufunc_like(np.matvec, (2, 1))
     def _matvec(x1: Any, x2: Any, axis: int) -> Any:
+        _check_lengths("matvec", x1, x2, -1, -1)
         return _broadcasting(x1, x2, "ij", "j", "i")
 
     @_ufunc_like(np.vecmat, (1, 2))
     def _vecmat(x1: Any, x2: Any, axis: int) -> Any:
+        _check_lengths("vecmat", x1, x2, -1, -2)
         return _broadcasting(_conj(x1), x2, "i", "ij", "j")
 
     def matvec(x1: Any, x2: Any, /) -> Any:

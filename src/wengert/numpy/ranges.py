@@ -25,6 +25,7 @@ from ..tensor.protocols import FUNCTIONS
 from .dispatch import (
     as_array,
     broadcast_shapes,
+    check_device,
     counterpart,
     dtype_of,
     numbers,
@@ -36,13 +37,17 @@ from .dispatch import (
 __all__ = ["arange", "linspace", "logspace", "geomspace", "vander"]
 
 
+_OURS = (Handle, Dim)
+
+
 def _constant(value: Any) -> Any:
     return wrap(constant(value))
 
 
 def arange(
-    *args: Any, dtype: Any = None, device: Any = None, like: Any = None, **named: Any
-) -> Any:
+    start: Any = None, stop: Any = None, step: Any = None, *,
+    dtype: Any = None, device: Any = None, like: Any = None,
+) -> Any:  # fmt: skip
     """Numbers at equal steps; their number has no derivative, start and step have.
 
     Parameters
@@ -62,13 +67,11 @@ def arange(
     >>> wg.jacobian(lambda step: wnp.arange(0.0, 1.0, step))(0.3)
     array([0., 1., 2., 3.])
     """
-    for a in (*args, *named.values()) if named else args:
-        if isinstance(a, Handle | Dim):
-            break
-    else:
-        made = np.arange(*args, dtype=dtype, **named)
+    if not isinstance(start, _OURS) and not (isinstance(stop, _OURS) or isinstance(step, _OURS)):
+        made = _plain_range(start, stop, step, dtype, device)
         return _constant(made) if isinstance(like, Handle) else made
-    start, stop, step = _range(args, named)
+    check_device(device)
+    start, stop, step = _range(start, stop, step)
     if any(isinstance(a, Dim) for a in (start, stop, step)):
         return _arange_of_sizes(start, stop, step, dtype)
     for a in (start, stop, step):
@@ -96,12 +99,19 @@ def _arange_of_sizes(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
     return creation.arange.line(start=start, stop=stop, step=int(step), dtype=kind)
 
 
-def _range(args: Any, named: dict[str, Any]) -> tuple[Any, Any, Any]:
-    names = ("stop",) if len(args) == 1 and "stop" not in named else ("start", "stop", "step")
-    given = {**dict(zip(names, args, strict=False)), **named}
-    if "stop" not in given:
+def _plain_range(start: Any, stop: Any, step: Any, dtype: Any, device: Any) -> Any:
+    """NumPy's own."""
+    if start is None:
+        return np.arange(stop=stop, step=step, dtype=dtype, device=device)  # type: ignore[call-overload]
+    return np.arange(start, stop, step, dtype=dtype, device=device)
+
+
+def _range(start: Any, stop: Any, step: Any) -> tuple[Any, Any, Any]:
+    if stop is None:
+        start, stop = None, start
+    if stop is None:
         raise TypeError("arange() requires stop to be specified.")
-    return given.get("start", 0), given["stop"], given.get("step", 1)
+    return 0 if start is None else start, stop, 1 if step is None else step
 
 
 FUNCTIONS[np.arange] = lambda *args, **kwargs: as_array(
@@ -171,6 +181,7 @@ def linspace(
     >>> wg.jacobian(lambda stop: wnp.linspace(0.0, stop, 3))(8.0)
     array([0. , 0.5, 1. ])
     """
+    check_device(device)
     if not isinstance(num, Dim):
         many = "how many numbers there are"
         num = int(needed(num, "np.linspace", many, "Give it as a number, or as a size x.shape[0]"))

@@ -16,11 +16,11 @@ import numpy as np
 
 from ..core.handle import possibly, value_of
 from ..kinds.reduction import Axis
-from ..ops import casts, reductions
+from ..ops import reductions
 from ..ops.choice import where as choose
 from .dispatch import counterpart
 from .norms import matrix_norm, vector_norm
-from .options import NOTHING, count, given, kept, masked, started, typed, unkept
+from .options import NOTHING, count, given, kept, masked, started, typed, unkept, whole
 
 __all__ = ["sum", "prod", "mean", "var", "std", "vector_norm", "matrix_norm"]
 
@@ -45,8 +45,9 @@ def sum(
     """
     a = masked(a, where, 0)
     if dtype is not None and np.dtype(dtype).kind not in "fc":
-        a, dtype = casts.astype(a, dtype), None
-    s = reductions.sum(a, axis=axis, dtype=dtype, keepdims=kept(keepdims))
+        s = whole(reductions.sum, a, dtype, axis=axis, keepdims=kept(keepdims))
+    else:
+        s = reductions.sum(a, axis=axis, dtype=dtype, keepdims=kept(keepdims))
     return given(started(s, initial, np.add), out)
 
 
@@ -75,8 +76,9 @@ def prod(
     """
     a = masked(a, where, 1)
     if dtype is not None and np.dtype(dtype).kind not in "fc":
-        a, dtype = casts.astype(a, dtype), None
-    p = reductions.prod(a, axis=axis, dtype=dtype, keepdims=kept(keepdims))
+        p = whole(reductions.prod, a, dtype, axis=axis, keepdims=kept(keepdims))
+    else:
+        p = reductions.prod(a, axis=axis, dtype=dtype, keepdims=kept(keepdims))
     return given(started(p, initial, np.multiply), out)
 
 

@@ -31,6 +31,7 @@ from ..tensor.protocols import deliver
 from .dispatch import (
     as_array,
     broadcast_shapes,
+    check_device,
     counterpart,
     lengths,
     numbers,
@@ -412,6 +413,7 @@ def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
 @counterpart(np.astype)
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
     """Another dtype; integers and booleans stop derivatives.  See `numpy.astype`."""
+    check_device(device)
     return x.astype(dtype, copy=copy)
 
 

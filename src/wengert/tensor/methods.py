@@ -14,8 +14,8 @@ import numpy as np
 
 from ..core.dims import Dim
 from ..core.handle import dtype_of, shape_of
+from ..errors import ArgumentError, at, user_line
 from ..errors import ShapeError as _ShapeError
-from ..errors import at, user_line
 from ..ops import casts, shapes
 from ..ops.creation import positions
 from .operands import known, length
@@ -182,6 +182,15 @@ class Methods:
     def device(self) -> str:
         """Where the values are: "cpu"."""
         return "cpu"
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+        """The tensor itself, of which the values are on the "cpu", as everybody's."""
+        if device != "cpu" or stream is not None:
+            raise ArgumentError(
+                f"to_device({device!r}, stream={stream!r}): tensors are on the 'cpu' only, which "
+                f"has no streams. Leave both out{at(user_line())}."
+            )
+        return self
 
     def tobytes(self, order: str = "C") -> bytes:
         """The values as bytes; derivatives end here."""

@@ -113,6 +113,28 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
             return value.astype(dtype)
         return value.copy() if copy else value
 
+    def __dlpack_device__(self) -> tuple[Any, int]:
+        """Where DLPack finds the values: on the processor."""
+        return np.empty(0).__dlpack_device__()
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+        copy: bool | None = None,
+    ) -> Any:  # fmt: skip
+        """The values for another library, which must not write to them: flagged so, or a copy.
+
+        Versions of DLPack before 1.0 cannot say that memory is read-only; for them the values are
+        copied, unless ``copy=False`` says that nobody will write.
+        """
+        value = self.__array__()
+        flagged = max_version is not None and max_version[0] >= 1
+        if copy or (copy is None and not flagged):
+            value, copy = value.copy(), None
+        elif not flagged:
+            value = np.asarray(known(self, "__dlpack__()"))
+        how = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        return value.__dlpack__(**{k: v for k, v in how.items() if v is not None})
+
     def _number(self, kind: Any) -> Any:
         if self.node.is_traced:
             refuse_kept(self, f"{kind.__name__}(x)")

@@ -5,6 +5,7 @@ grads.py           check_grads: both modes, any order, of any function
 ops.py             check_op: all laws of one operation
 traced.py          check_traced: a function and its graph
 oracles.py         mpmath as an outside witness of elementwise values
+array_api.py       the array API standard over tensors, for its public test suite
 
 The laws, one function for each that an operation must keep:
 
