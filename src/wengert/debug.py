@@ -1,5 +1,6 @@
 """Debug: look at values on their way, without changing what is computed.
 
+    debug(...)  find the first NaN or infinity: ``with wengert.debug(nan=True):``
     show       print a value
     retrieve   keep a value, to be read from `retrieved` after the run
     log        append a line of JSON about a value to a file, or send it to a logger
@@ -15,10 +16,12 @@ from __future__ import annotations
 
 import os
 import sys
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from .core.checking import Switch
 from .core.given import spelled
 from .core.handle import Handle, describe
 from .core.params import stated
@@ -206,6 +209,64 @@ def guard(
         )
     given = _given(low=low, high=high, label=_word(label), gradient=gradient)
     return effects.guard(x, finite=bool(finite), **given)
+
+
+class _Debug(ModuleType):
+    """The class of this module, so that it can be called."""
+
+    def __call__(self, *, nan: bool = False, inf: bool = False, raises: bool = True) -> Switch:
+        """Find the first NaN or infinity, in values and derivatives, eager and compiled.
+
+        Turns the search on, or off, from here on; as a block (``with``) or decorator for what runs
+        in it. It holds for this thread (or task).
+
+        Parameters
+        ----------
+        nan, inf : bool
+            What to look for. Neither turns it off.
+        raises : bool, default True
+            Whether the first one raises; if not, all that begin are kept in ``.found``.
+
+        Returns
+        -------
+        Switch
+            ``.found`` is a list of errors.
+
+        Raises
+        ------
+        NotFiniteError
+            Where it begins: the message has the operation, its operands, and the user's line. It
+            is a GuardError and, as NumPy's own, a FloatingPointError.
+
+        Notes
+        -----
+        *Values*: what operations on tensors give, and so all in a function that is differentiated;
+        in compiled functions and graphs, all of their lines. NumPy's functions of plain arrays are
+        not seen; ``np.errstate(all="raise")`` is for them.
+
+        *Derivatives*: a NaN on the way, in a branch not taken, does no harm and is passed over; if
+        a result of a sweep is bad, the operation is told that gave the first.
+
+        *Compiled functions* run line by line, by the interpreter, while it is on; loops are looked
+        into, so that the message names the line and the step. What such a program does not compute
+        cannot be bad: the gradient of ``log(x)`` at -1 is -1, and the logarithm is not asked for.
+
+        *Cost*: none while it is off; some microseconds an operation while it is on.
+
+        Examples
+        --------
+        >>> import numpy as np, wengert as wg
+        >>> with np.errstate(all="ignore"), wg.debug(nan=True):
+        ...     wg.grad(lambda x: np.sum(np.log(x - 2.0)))(np.ones(1))
+        Traceback (most recent call last):
+            ...
+        wengert.errors.NotFiniteError: log gives nan at index (0,) of float64[1], from float64[1]
+        [-1.]: here it begins. Keep ... (at ...).
+        """
+        return Switch(nan, inf, raises)
+
+
+sys.modules[__name__].__class__ = _Debug
 
 
 def _given(**params: Any) -> dict[str, Any]:

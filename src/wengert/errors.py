@@ -26,6 +26,7 @@
     ├── BackendError               a backend cannot run an operation, or is unknown
     ├── FileError                  a damaged, later or hostile file
     ├── GuardError                 a guarded value is out of range, NaN or infinite
+    │   └── NotFiniteError           ... the first one, found by wengert.debug(nan=True)
     └── CheckError                 a checker found a wrong derivative
 
 A message says what was given, why it cannot be, and what to do, in that order, and ends with the
@@ -123,6 +124,10 @@ class FileError(WengertError, ValueError):
 
 class GuardError(WengertError, ArithmeticError):
     """A guarded value left its range, or is NaN or infinite."""
+
+
+class NotFiniteError(GuardError, FloatingPointError):
+    """`wengert.debug` found the operation that made the first NaN or infinity."""
 
 
 class OperandError(WengertError):

@@ -18,13 +18,15 @@ from typing import Any
 
 import numpy as np
 
+from ..core import checking
 from ..core.apply import PART, apply
 from ..core.dims import is_open
-from ..core.handle import Handle, shape_of, wrap
+from ..core.handle import Handle, shape_of, value_of, wrap
+from ..core.late import Late
 from ..core.node import Constant, Leaf, Node
 from ..core.op import lookup
 from ..core.params import sizes_of
-from ..core.recording import is_recording, no_grad, session
+from ..core.recording import is_recording, no_grad, session, switches
 from ..core.spec import Spec, unweakened
 from ..core.tracing import derivation
 from ..errors import RuleError, ShapeError, TraceError, at
@@ -32,6 +34,7 @@ from .tape import VARIABLE
 
 Pair = tuple[Any, bool]  # a value, and whether its first axis are the rows
 _serial = attrgetter("serial")
+_inside = Late("wengert.core.inside")
 
 
 class Lines:
@@ -59,12 +62,27 @@ class Lines:
     def values(self, outputs: Sequence[Node]) -> list[Pair]:
         """The values of some lines for all rows."""
         lines = self._needed(outputs)
+        checks = checking.here() if switches.count else None
+        if checks is not None:
+            return self._looked_at(lines, outputs, checks)
         with self._written_down(lines) as stem:
             for node in lines:
                 if stem is not None:
                     stem.enter(node)
                     stem.level = node.level
                 self.known[node] = self._value(node)
+        return [self._pair(n) for n in outputs]
+
+    def _looked_at(self, lines: Sequence[Node], outputs: Sequence[Node], checks: Any) -> list[Pair]:
+        """The same while `wengert.debug` looks for NaN, which it finds in these lines."""
+        watch = _inside.Watch(checks)
+        with checking.unseen(), np.errstate(all="ignore"):
+            for node in lines:
+                out = self.known[node] = self._value(node)
+                operands = [value_of(self._pair(a)[0]) for a in node.args]
+                value = out[0] if type(out[0]) is tuple else (out[0],)
+                watch.saw(node, None, operands, tuple(map(value_of, value)))
+        watch.ended(lines, outputs)
         return [self._pair(n) for n in outputs]
 
     def _needed(self, outputs: Iterable[Node]) -> list[Node]:

@@ -11,15 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from ..core import checking
 from ..core.handle import Handle, is_traced, wrap
+from ..core.late import Late
 from ..core.node import Node
 from ..core.op import Sweep, lookup
-from ..core.recording import Session, noting
+from ..core.recording import Session, naming, switches
 from ..core.tracing import Derivation, derivation
 from .buffers import Tangents
 from .project import cast, expand, project
 from .reverse import PROBING, Traced, as_handle, handles_of, has_nan, owned, probe, transpose
 from .tape import Tape, cycle, tape_between
+
+_unfit = Late(f"{__package__}.unfit")
 
 
 def pushforward(
@@ -54,6 +58,12 @@ def pushforward(
     recorded = recorded or any(isinstance(t, Handle) for t in tangents.values())
     if tape.traced or any(map(is_traced, tangents.values())):
         return _traced_sweep(tape, tangents, outputs)
+    checks = checking.here() if switches.count else None
+    if checks is not None:
+        with checking.unseen():
+            result = pushforward(outputs, tangents, recorded, tape)
+        _unfit.tell_forward(checks, tape, tangents, outputs, result)
+        return result
     for guarded in (False, True):
         sweep = Sweep(tape.wanted, recorded, guarded)
         with np.errstate(all="ignore"):
@@ -78,7 +88,7 @@ def _eager_sweep(
     tape: Tape, tangents: Mapping[Node, Any], sweep: Sweep, outputs: Sequence[Node]
 ) -> dict[Node, Any]:
     """The sweep where values are known; its lines note the user's, if somebody wants them."""
-    stem = noting() if sweep.recorded else None
+    stem = naming() if sweep.recorded else None
     if stem is None:
         return _sweep(tape, tangents, sweep, outputs)
     with stem.deriving(1 + max((n.level for n in outputs), default=0)):

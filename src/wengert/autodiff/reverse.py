@@ -20,11 +20,13 @@ from typing import Any
 
 import numpy as np
 
+from ..core import checking
 from ..core.apply import Parts, part
 from ..core.handle import Handle, is_traced, value_of, wrap
+from ..core.late import Late
 from ..core.node import Node, constant
 from ..core.op import Sweep
-from ..core.recording import Session, noting
+from ..core.recording import Session, naming, switches
 from ..core.spec import Spec
 from ..core.tracing import Derivation, derivation, deriving_level
 from ..errors import NotDifferentiableError, at
@@ -32,6 +34,7 @@ from .buffers import Buffers
 from .project import project, uniform, zeros
 from .tape import Tape, cycle, fresh, tape_between
 
+_unfit = Late(f"{__package__}.unfit")
 Bars = dict[Node, Any]
 PROBING = Sweep(recorded=True)  # a rule run on handles, to see what linear map it is
 
@@ -73,6 +76,12 @@ def pullback(
     if tape.traced or any(map(is_traced, seeds.values())):
         return _traced_sweep(tape, seeds, targets, level, masked)
     recorded = tape.foreign if record is None else record
+    checks = checking.here() if switches.count else None
+    if checks is not None:
+        with checking.unseen():
+            bars = pullback(seeds, targets, recorded, tape)
+        _unfit.tell_backward(checks, tape, seeds, bars)
+        return bars
     for guarded in (False, True):
         sweep = Sweep(tape.wanted, recorded, guarded)
         with np.errstate(all="ignore"):
@@ -162,7 +171,7 @@ class _State:
 
 def _sweep(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Sweep) -> Bars:
     state = _State(tape, seeds, chosen, sweep)
-    stem = noting() if sweep.recorded else None  # for the user's lines, if noted
+    stem = naming() if sweep.recorded else None  # for the user's lines, if noted
     if stem is None:
         return _walk(tape, state)
     state.stem = stem

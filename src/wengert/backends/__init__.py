@@ -7,6 +7,7 @@ interpret.py     "interpret": NumPy, line by line; the meaning of a graph
 reuse.py         memory that has become free during a run
 null.py          "null": runs nothing
 llvm/            "llvm": native code; imported at first use, as LLVM is large
+checked.py       the interpreter looking for NaN, while `wengert.debug(nan=True)` holds
 liveness.py      when each value is needed for the last time, and what that saves
 profiling.py     how long each line takes, seen by a clock
 reporting.py     operations, bytes and peak memory, counted without running

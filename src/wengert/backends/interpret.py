@@ -106,7 +106,9 @@ class Program:
         The slots of the results.
     """
 
-    def __init__(self, backend: Interpreter, graph: Graph, sizes: Mapping[str, int]) -> None:
+    def __init__(
+        self, backend: Interpreter, graph: Graph, sizes: Mapping[str, int], reuses: bool = True
+    ) -> None:
         self.graph, self.backend, self.sizes = graph, backend, sizes
         self.start: list[Any] = []
         self.steps: list[Step] = []
@@ -116,7 +118,8 @@ class Program:
         self._numbers: dict[Any, int] = {}
         self._known: dict[Step, Step] = {}
         self._specs = specs_at(graph, sizes)
-        self._large = self._large_lines()
+        none: list[Any] = [None] * len(graph.nodes)
+        self._large = self._large_lines() if reuses else none
         # For the shape and dtype of large lines the last such line.
         self._wanted = {key: i for i, key in enumerate(self._large)}
         for i, (node, gone) in enumerate(zip(graph.nodes, last_uses(graph), strict=True)):

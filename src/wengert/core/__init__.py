@@ -13,6 +13,7 @@ the list       graph.py in order; printed.py as text; equality.py whether two sa
 sizes          dims.py lengths with names (polynomials.py their algebra, size_text.py their text);
                sizes.py what holds of many; probing.py shapes found by trying; open_names.py
                lengths that are known when a loop has ended
+first NaN      checking.py what looks for it; inside.py which line of a list or loop made it
 beside them    tree.py containers; blocks.py what holds in a block; locks.py across a fork;
                given.py what users give, checked; late.py what is imported when it is used
 """

@@ -24,7 +24,7 @@ from .handle import Handle, _Class, is_general, wrap
 from .node import CONSTANT, NO_PARAMS, Constant, Discrete, Node, constant, keep, next_serial
 from .op import Op
 from .params import sizes_of
-from .recording import _enabled, _Pauses, _session
+from .recording import _enabled, _Pauses, _session, noting
 from .spec import spec_of, unweakened, weakened
 from .tracing import _Part, noted, record
 
@@ -98,8 +98,8 @@ def apply(
         node.op, node.args = op, inputs
     else:
         node = _unrecorded(op, inputs, derived)
-    node.extra = _notes(op, inputs) if _Pauses.count or op.notes_where else None
     node.params, node.value, node.serial = params, value, next_serial()
+    node.extra = _notes(op, node, inputs, values) if _Pauses.count or op.notes_where else None
     if type(value) is not _Array:
         if type(value) is tuple:
             return tuple([wrap(part(node, i)) for i in range(len(value))])
@@ -116,7 +116,7 @@ def _are_general(inputs: Sequence[Any]) -> bool:
 
 def _unrecorded(op: Op, inputs: tuple[Any, ...], derived: bool) -> Node:
     """A line without history; but what depends on a variable is no constant of a graph."""
-    if derived and _session.get() is not None:
+    if derived and noting() is not None:
         node: Node = _new(Discrete)
         node.op, node.args = op, inputs
     else:
@@ -133,9 +133,12 @@ def _gather(args: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any], bool, bool
     return inputs, values, recorded, recorded or Discrete in types, _Array in types
 
 
-def _notes(op: Op, inputs: tuple[Any, ...]) -> dict[str, Any] | None:
+def _notes(op: Op, node: Node, inputs: Any, values: Any) -> dict[str, Any] | None:
     """The user's line, for operations that want it and while something is traced or watched."""
-    return noted(inputs) if op.notes_where or _session.get() is not None else None
+    opened = _session.get()
+    if opened is not None and opened.checks is not None:
+        opened.checks.look(op, node.params, values, node.value)
+    return noted(inputs) if op.notes_where or opened is not None else None
 
 
 def _refused(op: Op, args: Any, params: dict[str, Any], values: Any, error: Exception) -> Any:

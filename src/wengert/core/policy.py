@@ -69,7 +69,8 @@ _lock = lock()
 
 
 @contextmanager
-def _counted() -> Iterator[None]:
+def gated() -> Iterator[None]:
+    """A block in which native entries hand their calls on to Python."""
     with _lock:
         BLOCKS[0] += 1
     try:
@@ -130,7 +131,7 @@ def policy(
         _cap(max_int, "iu", "max_int"),
     )
     block: Block[Policy | None] = Block(made)
-    with paused(), _counted():
+    with paused(), gated():
         try:
             _chosen.open(block)
             yield made

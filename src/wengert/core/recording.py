@@ -94,6 +94,9 @@ class Session:
         What the function was told that is not an argument: how to ask again, and the answer.
     where, level
         While a derivative is recorded: the user's line that is being differentiated, the order.
+    checks : Checks or None
+        What is looked for in every value (`core.checking`); then nothing is traced, and nothing is
+        kept that would not be kept else.
     """
 
     def __init__(self, watching: bool = False) -> None:
@@ -103,6 +106,7 @@ class Session:
         self.isolated = False
         self.where: str | None = None
         self.level = 0
+        self.checks: Any = None
         self.effects: list[Any] = []
         self.written: dict[Any, Any] = {}
         self.views: dict[Any, Any] = {}
@@ -147,8 +151,21 @@ def session() -> Session | None:
 
 
 def noting() -> Session | None:
-    """The session that notes the user's lines here, while tracing or not; or None."""
+    """The session that writes down or keeps what happens here, while tracing or not; or None."""
+    opened = _session.get() if _Pauses.count else None
+    return opened if opened is None or opened.checks is None else None
+
+
+def naming() -> Session | None:
+    """The session that notes the user's lines here, if only for a message; or None."""
     return _session.get() if _Pauses.count else None
+
+
+def open_session(opened: Session | None) -> Block[Session | None]:
+    """Let a session begin here; ``end(True)`` of what is returned ends it (`core.checking`)."""
+    block = Block(opened)
+    _session.open(block)
+    return block
 
 
 @contextmanager

@@ -35,7 +35,7 @@ from .node import INPUT, NO_PARAMS, Constant, Discrete, Leaf, Node, keep
 from .op import Op, lookup
 from .params import frozen, normalised, sizes_of
 from .policy import check_cast, chosen
-from .recording import is_recording, noting
+from .recording import is_recording, naming
 from .sizes import Demands, demands
 from .spec import Spec, is_inexact, spec_of
 
@@ -182,7 +182,7 @@ def scope(name: str, /, **metadata: Any) -> Iterator[str]:
 
 def noted(inputs: Sequence[Any], where: str | None = None) -> dict[str, Any]:
     """What is noted at a line that has a value: the user's line, and the level of a derivative."""
-    stem = _derivation.get() or noting()
+    stem = _derivation.get() or naming()
     level = 0 if stem is None else stem.level
     for a in inputs:
         if isinstance(a, Node) and a.extra:
@@ -200,7 +200,7 @@ _step: Blocks[str] = Blocks("wengert_step", "")
 
 def stepping(what: str, numbers: Iterable[int]) -> Iterator[int]:
     """The numbers of a loop's steps; where lines are noted, they say which step they belong to."""
-    if noting() is None:
+    if naming() is None:
         yield from numbers
         return
     outer = _step.get()
