@@ -3,10 +3,44 @@
 A test of a law takes `op`; it is run for each operation that the packages of wengert have
 registered, whoever added it.  What a law says and how it is checked stands in `wengert.testing`,
 where users find it for their own operations; a file here only names it.
+
+The functions of scipy.special are alike: an entry of each names the ufunc and states partials.  The
+laws that cost most are run for one in SAMPLE of them (chosen by the checksum of the name, so the
+choice does not move when functions are added), and for all of them by `make test-all`.  Their
+values, eager and native, are in every run, and so are their derivatives against mpmath's, in both
+modes to second order (tests/scipy/test_special_*.py).
 """
+
+import zlib
+
+import pytest
+
+ALIKE = "special."
+SAMPLE = 8
+COSTLY = {
+    "test_partials_keep_their_digits",
+    "test_derivatives_are_right",
+    "test_native_derivatives_agree",
+    "test_native_sizes_agree",
+    "test_strong_zeros_agree",
+    "test_traced_derivatives_agree",
+    "test_broadcasting_is_undone",
+    "test_batching_is_right",
+    "test_complex_numbers_are_operands",
+}
 
 
 def pytest_generate_tests(metafunc):
-    if "op" in metafunc.fixturenames:
-        operations = metafunc.config.operations
-        metafunc.parametrize("op", operations.values(), ids=operations.keys())
+    if "op" not in metafunc.fixturenames:
+        return
+    costly = metafunc.function.__name__ in COSTLY
+    parameters = [
+        pytest.param(op, id=name, marks=[pytest.mark.slow] * (costly and is_passed_over(name)))
+        for name, op in metafunc.config.operations.items()
+    ]
+    metafunc.parametrize("op", parameters)
+
+
+def is_passed_over(name):
+    """Whether the costly laws of an operation are for `make test-all`."""
+    return name.startswith(ALIKE) and zlib.crc32(name.encode()) % SAMPLE != 0

@@ -5,7 +5,10 @@
     bessel, bessel_of_order  Bessel functions; bessel_orders, their derivatives by the order, which
                              are integrals: bessel_integrals, modified_integrals
     incomplete_gamma, incomplete_beta    with their inverses; gamma_integrals, beta_integrals
+    entropy                  xlogy, rel_entr, kl_div, huber ...; boxcox, the transforms
+    elementary               of degrees, less one; logit.  relatives: (e^x - 1) / x and its kin
     turns                    sin and cos of multiples of pi
+    paths                    how random numbers move with a parameter of their distribution
 
 entries says how a function of scipy.special becomes an operation; family, how functions that it
 does not have do, as derivatives by an order or parameter.  quadrature and series are what these are
@@ -17,20 +20,16 @@ SciPy's where no tensor is among its arguments.  Each module states its public n
 and they are collected below.
 """
 
+import pkgutil
 from importlib import import_module
 from typing import Any
 
 from .entries import public
 
-# Each that has public names, one a line.
-MODULES = """
-    gamma
-    bessel bessel_of_order incomplete_gamma incomplete_beta
-""".split()
-
 _NAMES: dict[str, Any] = {}
-for _module in [import_module(f"{__name__}.{name}") for name in MODULES]:
-    _NAMES |= public(_module.__all__, vars(_module))
+for _found in pkgutil.iter_modules(__path__):
+    _module = import_module(f"{__name__}.{_found.name}")
+    _NAMES |= public(getattr(_module, "__all__", ()), vars(_module))
 globals().update(_NAMES)  # behind the imports, as a module may have the name of a function
 
 __all__ = sorted(_NAMES)

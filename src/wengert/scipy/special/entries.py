@@ -66,7 +66,7 @@ def function(
         found = s.special(name, *xs)
         return found if result is None else found[result]
 
-    names = ["s", *operands.split()]
+    names = ["language", *operands.split()]
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     made: Any = body
     made.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in names])

@@ -1,47 +1,48 @@
-"""The gamma function, its logarithm and their derivatives: DLMF 5.
+"""The gamma function, its reciprocal, its logarithm and the slopes of that: DLMF 5.
 
-gammaln                  the logarithm of |gamma|
-digamma, psi             the slope of the logarithm
-polygamma                the derivatives of that
+    gamma, rgamma            the function and its reciprocal, which is entire
+    gammaln, loggamma        its logarithm: of |gamma|, and the analytic one, also complex
+    gammasgn                 the sign of gamma: a step
+    digamma, psi, polygamma  the derivatives of the logarithm
+    multigammaln             of many dimensions
+
+The poles of digamma stand at the zeros of the reciprocal, so below 1/2 its slope is written with
+the reflection 5.5.3, which is smooth there: at x = -n it is (-1)^n n!.
 """
 
 from __future__ import annotations
 
+from math import log, pi
 from typing import Any
 
-from ...kinds.elementwise import POSITIVE, elementwise
-from .entries import PREFIX, function
+import numpy as np
+import scipy.special
 
-__all__ = ["gammaln", "digamma", "psi"]
+from ...core.handle import value_of
+from ...core.op import lookup
+from ...errors import ArgumentError, at, user_line
+from ...kinds.elementwise import POSITIVE
+from ...numpy.dispatch import counterpart
+from .entries import function
+from .polygammas import digamma, polygamma_of
+from .turns import cospi, whole_numbers
 
+__all__ = """
+    gamma rgamma gammaln loggamma gammasgn digamma psi polygamma multigammaln
+""".split()
 
-@elementwise(
-    name=f"{PREFIX}polygamma",
-    domain=[(0, 4), POSITIVE],
-    oracle="psi(int(n), x)",
-    singular=True,
-    half=False,
-)
-def polygamma_of(s: Any, n: Any, x: Any) -> Any:
-    """The derivative of order n of psi, DLMF 5.15: (-1)^(n+1) n! zeta(n + 1, x)."""
-    order = s.copysign(n, s.abs(x)) + 1.0  # in the dtype of both
-    size = s.special("gamma", order) * s.special("zeta", s.where(s.less(n, 1), 2.0, order), x)
-    odd = s.equal(s.fmod(order, 2.0), 0.0)
-    return s.where(s.less(n, 1), s.special("psi", x), s.where(odd, size, -size))
+psi = digamma
 
-
-polygamma_of.partials(None, lambda t, out, n, x: t * polygamma_of(n + 1, x))
-
-psi = function(
-    "psi",
+gamma = function(
+    "gamma",
     "x",
     domain=[POSITIVE],
-    oracle="psi(0, x)",
+    oracle="gamma(x)",
+    complex_ok=True,
     singular=True,
-    doc="The logarithmic derivative of gamma, DLMF 5.2.2; its derivative is polygamma(1, x).",
+    doc="The gamma function, DLMF 5.2.1; its derivative is gamma(x) digamma(x).",
 )
-psi.partials(lambda t, out, x: t * polygamma_of(1, x))
-digamma = psi
+gamma.partials(lambda t, out, x: t * (out * digamma(x)))
 
 gammaln = function(
     "gammaln",
@@ -49,6 +50,99 @@ gammaln = function(
     domain=[POSITIVE],
     oracle="log(abs(gamma(x)))",
     singular=True,
-    doc="log|gamma(x)|, DLMF 5.2; its derivative is digamma(x).",
+    doc="log|gamma(x)| of real x, DLMF 5.2; its derivative is digamma(x).",
 )
 gammaln.partials(lambda t, out, x: t * digamma(x))
+
+loggamma = function(
+    "loggamma",
+    "x",
+    domain=[POSITIVE],
+    oracle="loggamma(x)",
+    complex_ok=True,
+    singular=True,
+    doc="The analytic logarithm of gamma, cut along x < 0; its derivative is digamma(x).",
+)
+loggamma.partials(lambda t, out, x: t * digamma(x))
+
+gammasgn = function(
+    "gammasgn",
+    "x",
+    domain=[POSITIVE],
+    oracle="sign(gamma(x))",
+    discrete=True,
+    doc="The sign of gamma(x): a step, without derivative.",
+)
+
+rgamma = function(
+    "rgamma",
+    "x",
+    domain=[POSITIVE],
+    oracle="rgamma(x)",
+    complex_ok=True,
+    singular=True,
+    doc="1 / gamma(x), DLMF 5.2; its derivative is -digamma(x) / gamma(x), (-1)^n n! at -n.",
+)
+
+
+def rgamma_slope(out: Any, x: Any) -> Any:
+    """The derivative of 1 / gamma at x, whose value is `out`."""
+    where = lookup("where")
+    left = np.real(value_of(x)) < 0.5
+    low, high = where(left, x, 0.25), where(left, 1.5, x)
+    reflected = gamma(1.0 - low) * cospi(low) - digamma(1.0 - low) * where(left, out, 0.0)
+    return where(left, reflected, -digamma(high) * out)
+
+
+rgamma.partials(lambda t, out, x: t * rgamma_slope(out, x))
+
+
+@counterpart(scipy.special.polygamma)
+def polygamma(n: Any, x: Any) -> Any:
+    """The derivative of order n of digamma at real x, DLMF 5.15; by x it is that of order n + 1.
+
+    Parameters
+    ----------
+    n : int or array of int
+        Not negative; it is a number of derivatives, and has none itself.
+    x : array or Tensor
+
+    Raises
+    ------
+    ArgumentError
+        n is negative, or no whole number.
+
+    Examples
+    --------
+    >>> float(wg.grad(wg.scipy.special.polygamma, argnums=1)(0, 1.0)) - np.pi**2 / 6 < 1e-15
+    True
+    """
+    return polygamma_of(whole_numbers(n, "polygamma: the order n", 0), x)
+
+
+@counterpart(scipy.special.multigammaln)
+def multigammaln(a: Any, d: Any) -> Any:
+    """The logarithm of the gamma function of dimension d, DLMF 35.3: a sum of gammaln.
+
+    Parameters
+    ----------
+    a : array or Tensor
+        Each larger than (d - 1) / 2.
+    d : int
+        At least 1.
+
+    Raises
+    ------
+    ArgumentError
+        d is no such number, or an a is too small.
+    """
+    number = int(whole_numbers(d, "multigammaln: the dimension d", 1))
+    if np.any(value_of(a) <= 0.5 * (number - 1)):
+        raise ArgumentError(
+            f"multigammaln: each a has to be larger than (d - 1) / 2 = {0.5 * (number - 1)}; the "
+            f"function has no value there{at(user_line())}."
+        )
+    total: Any = 0.25 * log(pi) * number * (number - 1)
+    for j in range(number):
+        total = total + gammaln(a - 0.5 * j)
+    return total

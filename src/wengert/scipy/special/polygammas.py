@@ -1,0 +1,165 @@
+"""Derivatives of digamma, DLMF 5.15, and their differences without cancellation.
+
+    digamma                the logarithmic derivative of gamma, also complex
+    polygamma_of           its derivatives, of real operands
+    polygamma_complex      and of complex ones
+    polygamma_difference   the derivative of order n at x + d less that at x
+
+A derivative of a ratio of gamma functions (beta, poch, binom) is the ratio times a difference of
+digammas, which loses its digits when their operands are close: `polygamma_difference` keeps them.
+
+Below 0 the sum over all whole numbers, which has the period 1, less the reflected sum (DLMF
+5.15.6) is what is computed, as Hurwitz's zeta would step from a large negative operand to zero.
+"""
+
+from __future__ import annotations
+
+from math import factorial
+from typing import Any
+
+import numpy as np
+import scipy.special as theirs
+
+from ...core.handle import dtype_of
+from ...kinds.elementwise import POSITIVE, elementwise
+from .entries import PREFIX, function
+from .family import family
+from .witness import Witness
+
+__all__: list[str] = []
+
+digamma = function(
+    "psi",
+    "x",
+    domain=[POSITIVE],
+    oracle="psi(0, x)",
+    complex_ok=True,
+    singular=True,
+    doc="The logarithmic derivative of gamma, DLMF 5.2.2; its derivative is polygamma(1, x).",
+)
+
+
+@elementwise(
+    name=f"{PREFIX}polygamma",
+    domain=[(0, 4), POSITIVE],
+    oracle="psi(int(n), x)",
+    singular=True,
+    half=False,
+)
+def polygamma_of(s: Any, n: Any, x: Any) -> Any:
+    """The derivative of order n of digamma, DLMF 5.15: (-1)^(n+1) n! zeta(n + 1, x)."""
+    power = s.copysign(n, s.abs(x)) + 1.0  # in the dtype of both
+    odd = s.equal(s.fmod(power, 2.0), 0.0)
+    safe = s.where(s.less(n, 1), 2.0, power)
+    below = s.less(x, 0.0)
+    r = s.where(below, x - s.rint(x), 0.25)
+    right, left = s.special("zeta", safe, 1.0 + r), s.special("zeta", safe, 1.0 - r)
+    around = s.power(r, -safe) + s.where(odd, right + left, right - left)
+    ahead = s.special("zeta", safe, s.where(below, 1.0 - x, x))
+    total = s.where(below, s.where(odd, around - ahead, around + ahead), ahead)
+    total = total * s.special("gamma", power)
+    return s.where(s.less(n, 1), s.special("psi", x), s.where(odd, total, -total))
+
+
+polygamma_of.partials(None, lambda t, out, n, x: t * polygamma_of(n + 1, x))
+
+
+# The numbers B(2j) / (2j)! of Euler and Maclaurin's sum (DLMF 2.10.1).
+_BERNOULLI = [b / factorial(k) for k, b in enumerate(theirs.bernoulli(24)) if k >= 2 and k % 2 == 0]
+_AHEAD = 16  # terms before the sum is replaced by an integral
+
+
+def _hurwitz(power: int, z: Any) -> Any:
+    """The sum of (z + k)^-power for a whole power, Re z > -1."""
+    total = sum((z + k) ** -power for k in range(_AHEAD))
+    w = z + _AHEAD
+    total = total + w ** (1 - power) / (power - 1) + 0.5 * w**-power
+    term = power * w ** (-power - 1)
+    for j, b in enumerate(_BERNOULLI, start=1):
+        total = total + b * term
+        term = term * ((power + 2 * j - 1) * (power + 2 * j) / w**2)
+    return total
+
+
+@family(oracle=Witness("z", "psi(n, z)"))
+def polygamma_complex(z: Any, *, n: int) -> Any:
+    """The derivative of order n >= 1 of digamma at complex z."""
+    power, sign = n + 1, (-1) ** (n + 1)
+    low = z.real < 0
+    ahead = _hurwitz(power, np.where(low, 1.0 - z, z))
+    r = np.where(low, z - np.round(z.real), 0.25)
+    around = _hurwitz(power, r) + sign * _hurwitz(power, 1.0 - r)
+    return sign * factorial(n) * np.where(low, around - sign * ahead, ahead)
+
+
+polygamma_complex.partials(lambda t, out, z, *, n: t * polygamma_complex(z, n=n + 1))
+
+
+@polygamma_complex.examples
+def _(rng: np.random.Generator) -> Any:
+    for n, real in ((1, 0.7), (2, -3.2), (3, 40.0)):
+        yield (real + rng.normal(size=3) + 1j * rng.normal(size=3),), {"n": n}
+
+
+def _by_x(t: Any, out: Any, x: Any) -> Any:
+    if dtype_of(x).kind == "c":
+        return t * polygamma_complex(x, n=1)
+    return t * polygamma_of(1, x)
+
+
+digamma.partials(_by_x)
+
+
+# ---- differences -------------------------------------------------------------------------------
+
+
+def _power_difference(power: int, x: Any, d: Any) -> Any:
+    """(x + d)^-power - x^-power."""
+    return x**-power * np.expm1(-power * np.log1p(d / x))
+
+
+@family(oracle=Witness("x d", "psi(n, x + d) - psi(n, x)"))
+def polygamma_difference(x: Any, d: Any, *, n: int) -> Any:
+    """The derivative of order n of digamma at x + d, less that at x.
+
+    Next to each other it is the sum of 2 (d/2)^k / k! times the derivatives of order n + k in the
+    middle, k odd; an operand below 1 is moved up by one before, which is exact.
+    """
+    found = _plain(n, x + d) - _plain(n, x)
+    near = (x > 0) & (np.abs(d) < 0.5 * x)
+    shift = near & (x < 1)
+    y, e = np.where(near, x, 1.0) + shift, np.where(near, d, 0.25)
+    middle, half = y + 0.5 * e, 0.5 * e
+    total = np.zeros_like(y)
+    for k in range(25, 0, -2):
+        size = factorial(n + k) / factorial(k) * (-1.0) ** (n + k + 1)
+        total = total + size * (2.0 * (half / middle) ** k) * _scaled_zeta(n + k + 1, middle, k)
+    step = (-1.0) ** (n + 1) * factorial(n) * _power_difference(n + 1, np.where(near, x, 1.0), e)
+    return np.where(near, total + np.where(shift, step, 0.0), found)
+
+
+def _scaled_zeta(power: int, x: Any, k: int) -> Any:
+    """x^k zeta(power, x) for x >= 1/2, which for large x neither factor can hold."""
+    large = x > 1e6
+    safe = np.where(large, 1.0, x)
+    rest = x ** (k + 1.0 - power) / (power - 1) * (1.0 + (power - 1) / (2.0 * x))
+    rest = rest * (1.0 + power * (power - 1) / (12.0 * x * x))
+    return np.where(large, rest, safe**k * theirs.zeta(power, safe))
+
+
+def _plain(n: int, x: Any) -> Any:
+    return theirs.psi(x) if n == 0 else polygamma_of(n, x)
+
+
+polygamma_difference.partials(
+    lambda t, out, x, d, *, n: t * polygamma_difference(x, d, n=n + 1),
+    lambda t, out, x, d, *, n: t * polygamma_of(n + 1, x + d),
+)
+
+
+@polygamma_difference.examples
+def _(rng: np.random.Generator) -> Any:
+    for n in (0, 1, 3):
+        yield (np.exp(rng.normal(size=4)), rng.uniform(0.1, 1.0, size=4)), {"n": n}
+    yield (np.array([1e-3, 20.0, 3.0]), np.array([1e-5, 1e-6, 40.0])), {"n": 0}
+    yield (np.float64(5.0), np.float64(-2.0)), {"n": 2}
