@@ -1,4 +1,4 @@
-"""Small: linear systems, inverses, determinants and triangles of up to four rows, unrolled.
+"""Small: linear systems, inverses, determinants and triangles of few rows; up to four unrolled.
 
 Formulas for one matrix, written once for many side by side (batched.py), in place of a call of
 LAPACK for each.  What LAPACK does with a matrix is what they do:
@@ -19,13 +19,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....ops.factorizations import TRANS
-from ..dtypes import BOOL, F64, Dtype
+from ..dtypes import F64, Dtype
 from ..lane import Lane
 from ..language import Language
+from . import elimination
 from .batched import Block, blocks
 from .call import Array, Call
+from .loops import moved
 
-ROWS = 4  # at most
+ROWS = 8  # at most
+UNROLLED = 4  # of more rows the text is loops (elimination.py)
 COLUMNS = 8  # of a right-hand side, at most
 _LEAST = float(np.finfo(np.float64).tiny)  # smaller numbers have no reciprocal
 _ROUNDING = 16.0 * float(np.finfo(np.float64).eps)  # what a few operations lose
@@ -158,6 +161,9 @@ def solve(call: Call) -> None:
         b, x = as_columns(b), as_columns(x)
     n, columns = x.shape[-2:]
     assert type(n) is int and type(columns) is int
+    if n > UNROLLED:
+        elimination.solve(call, a, b, x)
+        return
 
     def write(block: Block) -> None:
         language = call.language
@@ -173,6 +179,9 @@ def inv(call: Call) -> None:
     """The inverse."""
     (a,), (x,) = call.operands, call.results
     n: Any = x.shape[-1]
+    if n > UNROLLED:
+        elimination.inv(call)
+        return
 
     def write(block: Block) -> None:
         language = call.language
@@ -188,16 +197,16 @@ def inv(call: Call) -> None:
 _HUGE = 1e290  # products of pivots between its inverse and it have lost nothing
 
 
-def _determinant(block: Block, found: Eliminated) -> Any:
+def _determinant(block: Block, pivots: Sequence[Any], odd: Any) -> Any:
     """The product of the pivots; by logarithms where it goes beyond the numbers on the way."""
     call = block.call
     language, section = call.language, block.section
-    product = found.pivots[0]
-    for p in found.pivots[1:]:
+    product = pivots[0]
+    for p in pivots[1:]:
         product = product * p
-    if found.odd is not None:
-        product = language.select(found.odd, -product, product)
-    if len(found.pivots) == 1:
+    if odd is not None:
+        product = language.select(odd, -product, product)
+    if len(pivots) == 1:
         return product
     size = _size(language, product)
     flags = [
@@ -208,11 +217,8 @@ def _determinant(block: Block, found: Eliminated) -> Any:
     cell = call.function.slot(product.kind, 64)
     section.write(f"store {product.kind} {product.name}, ptr {cell}, align 64")
     with section.when(any_of(call, block, outside)) as t:
-        pivots = [Lane(language, t, p.name, F64, p.width) for p in found.pivots]
-        flipped = None
-        if found.odd is not None:
-            flipped = Lane(language, t, found.odd.name, BOOL, found.odd.width)
-        sign, log = _signed_logarithm(language, pivots, flipped)
+        inner = [moved(t, p) for p in pivots]
+        sign, log = _signed_logarithm(language, inner, None if odd is None else moved(t, odd))
         whole = sign * language.unary("exp", log)
         t.write(f"store {whole.kind} {whole.name}, ptr {cell}, align 64")
     name = section.value(f"load {product.kind}, ptr {cell}, align 64")
@@ -255,10 +261,13 @@ def det(call: Call) -> None:
     """The determinant."""
     (a,), (x,) = call.operands, call.results
     n: Any = a.shape[-1]
+    if n > UNROLLED:
+        elimination.det(call, _determinant)
+        return
 
     def write(block: Block) -> None:
         found = eliminated(call.language, _read(block, 0, n, n, F64), [[] for _ in range(n)])
-        block.write(1, _determinant(block, found))
+        block.write(1, _determinant(block, found.pivots, found.odd))
 
     blocks(call, [(a, 2), (x, 0)], F64, write)
 
@@ -267,6 +276,11 @@ def slogdet(call: Call) -> None:
     """Sign and logarithm of the determinant."""
     (a,), (sign, log) = call.operands, call.results
     n: Any = a.shape[-1]
+    if n > UNROLLED:
+        elimination.slogdet(
+            call, lambda block, pivots, odd: _signed_logarithm(call.language, pivots, odd)
+        )
+        return
 
     def write(block: Block) -> None:
         language = call.language
@@ -285,6 +299,9 @@ def det_derivative(call: Call) -> None:
     (a,), (x,) = call.operands, call.results
     n: Any = x.shape[-1]
     limit = 0.01 / float(np.finfo(x.dtype).eps) / n
+    if n > UNROLLED:
+        elimination.det_derivative(call, _determinant, limit)
+        return
 
     def write(block: Block) -> None:
         language = call.language
@@ -295,7 +312,7 @@ def det_derivative(call: Call) -> None:
         condition = _one_norm(language, given) * _one_norm(language, inverse)
         sound = language.compare("less", condition, _number(language, limit))
         block.fail_if(language.unary("logical_not", sound))
-        scale = _determinant(block, found)
+        scale = _determinant(block, found.pivots, found.odd)
         columns = [[scale * inverse[j][i] for j in range(n)] for i in range(n)]
         _write(block, 1, columns)
 
@@ -323,6 +340,9 @@ def solve_triangular(call: Call) -> None:
         b, x = as_columns(b), as_columns(x)
     n: Any = x.shape[-2]
     columns: Any = x.shape[-1]
+    if n > UNROLLED:
+        elimination.solve_triangular(call, a, b, x)
+        return
     dtype = x.dtype
     lower, unit = bool(call.params.get("lower", False)), bool(call.params.get("unit_diagonal"))
     turned = TRANS[call.params.get("trans", 0)] > 0
@@ -359,6 +379,9 @@ def cholesky(call: Call) -> None:
     """The triangular factor of positive definite matrices, from one triangle of each."""
     (a,), (x,) = call.operands, call.results
     n: Any = x.shape[-1]
+    if n > UNROLLED:
+        elimination.cholesky(call)
+        return
     upper = bool(call.params.get("upper", False))
 
     def write(block: Block) -> None:
