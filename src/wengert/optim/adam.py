@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .adaptive import squared
 from .optimizer import Optimizer, Options, State, as_like, require
 
 
@@ -88,7 +89,7 @@ class Adam(Optimizer):
             g = g + decay * p
         state["step"] += 1
         state["mean"] = b1 * state["mean"] + (1 - b1) * g
-        square = g * g if g.dtype.kind != "c" else (g * g.conj()).real
+        square = squared(g)
         state["square"] = b2 * state["square"] + (1 - b2) * square
         # Both divisions by the bias are made in numbers, and not for every element.
         rate = lr / as_like(1 - b1 ** state["step"], square)
