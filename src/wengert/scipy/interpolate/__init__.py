@@ -1,0 +1,35 @@
+"""scipy.interpolate, for arrays and tensors alike: by the values, and by where they stand.
+
+    lines        interp1d
+    piecewise    PPoly
+    cubic        CubicSpline, CubicHermiteSpline, PchipInterpolator, Akima1DInterpolator
+    bsplines     BSpline, make_interp_spline
+    grids        RegularGridInterpolator, interpn
+    radial       RBFInterpolator
+    banded       the system of equations of a spline
+
+Objects made of plain arrays give exactly SciPy's values at plain points; at tensors, and made of
+tensors, they give tensors.  All are differentiable by the values, by the places where these stand,
+and by the points of evaluation; where pieces meet, docs/conventions.md says which counts.
+"""
+
+from .bsplines import BSpline, make_interp_spline
+from .cubic import Akima1DInterpolator, CubicHermiteSpline, CubicSpline, PchipInterpolator
+from .grids import RegularGridInterpolator, interpn
+from .lines import interp1d
+from .piecewise import PPoly
+from .radial import RBFInterpolator
+
+__all__ = [
+    "Akima1DInterpolator",
+    "BSpline",
+    "CubicHermiteSpline",
+    "CubicSpline",
+    "PPoly",
+    "PchipInterpolator",
+    "RBFInterpolator",
+    "RegularGridInterpolator",
+    "interp1d",
+    "interpn",
+    "make_interp_spline",
+]
