@@ -15,8 +15,7 @@ from wengert.tensor.protocols import FUNCTIONS
 
 # Functions that dispatch and mean nothing for tensors: they are refused, by name.
 NOT_FOR_TENSORS = set(
-    """busday_count busday_offset is_busday datetime_as_string packbits unpackbits
-    histogram2d histogramdd histogram_bin_edges einsum_path i0""".split()
+    "busday_count busday_offset is_busday datetime_as_string".split()
 )
 DISPATCHING = [
     n for n in sorted(dir(np)) if hasattr(getattr(np, n), "_implementation") and n[0] != "_"

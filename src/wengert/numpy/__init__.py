@@ -9,10 +9,12 @@
     ranges       arange, linspace, geomspace, vander ...
     inspection   what is asked of an array and not computed from it: shape, allclose, printing
     elements     elementwise; methods of ufuncs in ufuncs
-    numbers      reductions, extremes, norms, nanfunctions, quantiles, statistics, cumulative
+    numbers      reductions, extremes, norms, nanfunctions, cumulative
+    statistics   statistics, quantiles, histograms
     products     products (subscripts: those of einsum)
     order        sorting, sets
     polynomials  by their coefficients
+    windows      i0, and Kaiser's window, which is made of it
     linalg, fft  modules of their own, as in NumPy
     dispatch     how a function here meets NumPy's of the same name; options: what reductions take
 
@@ -33,6 +35,7 @@ from . import (
     cumulative,
     elementwise,
     extremes,
+    histograms,
     indexing,
     inspection,
     joining,
@@ -49,6 +52,7 @@ from . import (
     sorting,
     statistics,
     ufuncs,
+    windows,
     writing,
 )
 from . import fft as fft  # its names stay there
@@ -57,6 +61,7 @@ from .creation import *  # noqa: F403 - its `__all__`
 from .cumulative import *  # noqa: F403 - its `__all__`
 from .elementwise import *  # noqa: F403 - its `__all__`
 from .extremes import *  # noqa: F403 - its `__all__`
+from .histograms import *  # noqa: F403 - its `__all__`
 from .indexing import *  # noqa: F403 - its `__all__`
 from .inspection import *  # noqa: F403 - its `__all__`
 from .joining import *  # noqa: F403 - its `__all__`
@@ -72,6 +77,7 @@ from .sets import *  # noqa: F403 - its `__all__`
 from .shapes import *  # noqa: F403 - its `__all__`
 from .sorting import *  # noqa: F403 - its `__all__`
 from .statistics import *  # noqa: F403 - its `__all__`
+from .windows import *  # noqa: F403 - its `__all__`
 from .writing import *  # noqa: F403 - its `__all__`
 
 SUBMODULES = {"linalg", "fft", "random"}  # their names stay there, as in NumPy
@@ -80,6 +86,7 @@ COLLECTED = (
     cumulative,
     elementwise,
     extremes,
+    histograms,
     indexing,
     inspection,
     joining,
@@ -96,6 +103,7 @@ COLLECTED = (
     sorting,
     statistics,
     ufuncs,
+    windows,
     writing,
 )
 

@@ -1,7 +1,7 @@
 """Creation: arrays from nothing, from numbers, from lists.
 
     from data      array, asarray, asanyarray, ascontiguousarray, asfortranarray, asarray_chkfinite,
-                   from_dlpack
+                   from_dlpack, require
     filled         zeros, ones, empty, full, eye, identity, tri, indices, and zeros_like ...
 
 They give plain arrays, as NumPy does, unless a tensor is among the arguments: `array` of a nested
@@ -39,7 +39,7 @@ from .shapes import own_copy
 
 __all__ = [
     "array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite",
-    "from_dlpack", "zeros", "ones", "empty", "full", "eye", "identity", "tri", "indices",
+    "from_dlpack", "require", "zeros", "ones", "empty", "full", "eye", "identity", "tri", "indices",
     "zeros_like", "ones_like", "empty_like", "full_like",
 ]  # fmt: skip
 
@@ -140,6 +140,13 @@ def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
     if a.dtype.kind in "fc" and not np.isfinite(plain(found)).all():
         raise ValueError("array must not contain infs or NaNs")
     return a
+
+
+def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
+    """An array with properties in memory, of which a tensor has none; see `numpy.require`."""
+    if isinstance(a, Handle) or joining.holds_handles(a):
+        return array(a, dtype, copy=None)
+    return np.require(a, dtype, requirements)
 
 
 # ---- filled ------------------------------------------------------------------------------------

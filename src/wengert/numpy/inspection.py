@@ -4,6 +4,8 @@
                      iscomplexobj, isrealobj
     comparing        array_equal, array_equiv, allclose
     memory           may_share_memory, shares_memory
+    order            einsum_path
+    bits             packbits, unpackbits
     positions        unravel_index, ravel_multi_index, tril_indices_from, triu_indices_from,
                      diag_indices_from
     printing         array2string, array_repr, array_str
@@ -78,6 +80,31 @@ FUNCTIONS[np.array_repr] = lambda arr, *args, **kwargs: repr(arr)
 FUNCTIONS[np.array_str] = lambda a, *args, **kwargs: (
     str(a) if is_traced(a) else np.array_str(plain(a), *args, **kwargs)
 )
+
+
+def _bits(function: Any) -> Callable[..., Any]:
+    """What NumPy's function makes of the bits of whole numbers, which have no derivative."""
+
+    def make(a: Any, *args: Any, **named: Any) -> Any:
+        found = needed(a, f"np.{function.__name__}", "what it gives", "Use //, % and bitwise_and")
+        return wrap(constant(function(found, *args, **named)))
+
+    return make
+
+
+FUNCTIONS[np.packbits], FUNCTIONS[np.unpackbits] = _bits(np.packbits), _bits(np.unpackbits)
+
+
+@counterpart(np.einsum_path)
+def _einsum_path(*operands: Any, **how: Any) -> Any:
+    """The order of products depends on shapes only."""
+    plain_ones = [
+        np.broadcast_to(0.0, _numbered(a, "np.einsum_path", "Give the lengths as numbers"))
+        if isinstance(a, Handle)
+        else a
+        for a in operands
+    ]
+    return np.einsum_path(*plain_ones, **how)
 
 
 # ---- comparing ---------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..core.handle import is_traced
 from ..errors import OperandError, at, user_line
+from ..ops import casts
 from .creation import zeros_like
 from .dispatch import as_array, counterpart, numbers, plain
 from .joining import concatenate
@@ -89,19 +90,19 @@ def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     In a graph, whose shapes do not depend on values, leading zeros of the remainder stay.
     """
     u, v = atleast_1d(as_array(u)) + 0.0, atleast_1d(as_array(v)) + 0.0
-    quotient, rest = [], u
+    quotient, rest, scale = [], u, 1.0 / v[0]
     for k in range(len(u) - len(v) + 1):
-        factor = rest[k] / v[0]
+        factor = rest[k] * scale
         quotient.append(factor)
         after = len(u) - len(v) - k
-        rest = rest - concatenate([np.zeros(k), factor * v, np.zeros(after)])
-    remainder = rest[max(len(u) - len(v) + 1, 0) :] if quotient else rest
-    # NumPy keeps the leading zeros of the remainder out, down to one coefficient.
-    if not is_traced(remainder):
+        none = [np.zeros(n, v.dtype) for n in (k, after)]
+        rest = rest - concatenate([none[0], factor * v, none[1]])
+    if is_traced(rest):
+        remainder = rest[min(len(quotient), len(rest) - 1) :]
+    else:  # NumPy leaves zeros in front out, down to one coefficient, and keeps rounding errors
+        remainder = rest
         while len(remainder) > 1 and np.allclose(plain(remainder)[0], 0, rtol=1e-14):
             remainder = remainder[1:]
-    if len(remainder) == 0:
-        remainder = rest[-1:]
     return (np.stack(quotient) if quotient else zeros_like(u[:1])), remainder
 
 
@@ -140,10 +141,21 @@ def poly(seq_of_zeros: Any) -> Any:
         zeros = np.linalg.eigvals(zeros)
     elif zeros.ndim != 1:
         raise ValueError("input must be 1d or non-empty square 2d array.")
-    a: Any = np.ones(1)
+    dtype = np.dtype(np.mintypecode(zeros.dtype.char))  # NumPy's: float64 of what is no float
+    zeros = zeros if zeros.dtype == dtype else casts.astype(zeros, dtype)
+    a: Any = np.ones(1, dtype)
+    nothing = np.zeros(1, dtype)
     for i in range(len(zeros)):
-        a = concatenate([a, np.zeros(1)]) - concatenate([np.zeros(1), a * zeros[i]])
-    return a
+        a = concatenate([a, nothing]) - concatenate([nothing, a * zeros[i]])
+    return a.real.copy() if _come_in_pairs(zeros) else a
+
+
+def _come_in_pairs(zeros: Any) -> bool:
+    """Whether complex roots are known to be each other's conjugates: the polynomial is real."""
+    if zeros.dtype.kind != "c" or is_traced(zeros):
+        return False
+    found = plain(zeros)
+    return bool(np.array_equal(np.sort(found), np.sort(found.conjugate())))
 
 
 @counterpart(np.roots)
@@ -167,7 +179,7 @@ def roots(p: Any) -> Any:
     if n == 1:
         return zeros_like(p, shape=behind)
     first = -p[1:] / p[0]
-    below = np.eye(n - 2, n - 1)
+    below = np.eye(n - 2, n - 1, dtype=first.dtype)
     found = np.linalg.eigvals(np.vstack([first[None], below]))
     return np.concatenate([found, np.zeros(behind, found.dtype)]) if behind else found
 

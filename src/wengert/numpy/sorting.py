@@ -209,8 +209,10 @@ All = type(np.unique_all(np.empty(0)))
 
 @counterpart(np.unique_values)
 def unique_values(x: Any) -> Any:
-    """The distinct elements, as ``numpy.unique_values``; here in order."""
-    return unique(x, equal_nan=False)
+    """The distinct elements, as ``numpy.unique_values``: of some dtypes not in order."""
+    ordered = unique(x, equal_nan=False)
+    places = np.argsort(np.argsort(np.unique_values(value_of(x)), kind="stable"))
+    return ordered if np.array_equal(places, np.arange(places.size)) else ordered[places]
 
 
 @counterpart(np.unique_counts)

@@ -1,7 +1,7 @@
-"""Statistics: average, covariance, correlation, histograms, counts.
+"""Statistics: average, covariance, correlation, counts.
 
-Medians and quantiles are in quantiles.py, moments in reductions.py. Numbers of occurrence are whole
-numbers without derivative; weights in them are differentiable.
+Medians and quantiles are in quantiles.py, moments in reductions.py, histograms in histograms.py.
+Numbers of occurrence are whole numbers without derivative; weights in them are differentiable.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dims import Dim
-from ..core.handle import Handle, dtype_of, is_traced, value_of
+from ..core.handle import dtype_of, is_traced, value_of
 from ..core.tracing import size_value
 from ..errors import ShapeError, at, user_line
 from ..kinds.reduction import Axis, axes_of, count_along
@@ -20,12 +20,10 @@ from ..ops import casts, indexing, reductions, sorting
 from ..ops.casts import broadcast_to
 from ..ops.shapes import reshape
 from ..tensor.operands import needed
-from .cumulative import diff
 from .dispatch import as_array, counterpart
 from .options import kept
-from .ranges import linspace
 
-__all__ = ["average", "cov", "corrcoef", "histogram", "bincount"]
+__all__ = ["average", "cov", "corrcoef", "bincount"]
 
 
 @counterpart(np.average)
@@ -200,66 +198,3 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     length = int(max(positions.max(initial=-1) + 1, minlength))
     weights = casts.astype(weights, float)
     return indexing.scatter(weights, positions, index=indexing.Hole(0), shape=(length,))
-
-
-@counterpart(np.histogram)
-def histogram(
-    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
-) -> Any:
-    """How many elements lie in each bin, as ``numpy.histogram``.
-
-    Notes
-    -----
-    Numbers of elements have no derivative. Weights have, and so have edges that are found from
-    the data, and a density by both.
-    """
-    a = as_array(a)
-    edges = _edges(a, bins, range, weights)
-    flat = reshape(a, shape=(-1,))
-    if weights is None:
-        counts = sorting.histogram_counts(flat, edges)
-    else:
-        counts = _weighted_counts(flat, edges, reshape(as_array(weights), shape=(-1,)))
-    if not density:
-        return counts, edges
-    return counts / casts.astype(diff(edges), float) / reductions.sum(counts), edges
-
-
-def _edges(a: Any, bins: Any, range: Any, weights: Any) -> Any:
-    if isinstance(bins, Handle) or np.ndim(bins) == 1:
-        return as_array(bins)
-    if is_traced(a):
-        return _traced_edges(a, bins, range)
-    plain = np.histogram_bin_edges(value_of(a), bins, range, value_of(weights))
-    if range is not None or not a.size:
-        return plain
-    low, high = reductions.min(a), reductions.max(a)
-    if value_of(low) == value_of(high):
-        low, high = low - 0.5, high + 0.5
-    return linspace(low, high, len(plain), dtype=plain.dtype)
-
-
-def _traced_edges(a: Any, bins: Any, range: Any) -> Any:
-    """The same while a graph is built."""
-    if isinstance(bins, str):
-        remedy = "Give their number, or the edges"
-        needed(a, f"np.histogram with bins={bins!r}", "how many bins there are", remedy)
-    if range is not None:
-        return np.histogram_bin_edges(np.empty(0, a.dtype), bins, range)
-    low, high = reductions.min(a), reductions.max(a)
-    same = value_of(low) == value_of(high)
-    low, high = np.where(same, low - 0.5, low), np.where(same, high + 0.5, high)
-    return linspace(low, high, bins + 1, dtype=np.result_type(a.dtype, 1.0))
-
-
-def _weighted_counts(a: Any, edges: Any, weights: Any) -> Any:
-    x, e = value_of(a), value_of(edges)
-    inside = (x >= e[0]) & (x <= e[-1])
-    if is_traced(inside) or is_traced(weights):
-        bins = e.shape[0] - 1
-        which = np.clip(np.searchsorted(e, x, side="right") - 1, 0, bins - 1)
-        chosen = np.where(inside, weights, 0)
-        return indexing.scatter(chosen, which, index=indexing.Hole(0), shape=(bins,))
-    which = np.minimum(np.searchsorted(e, x[inside], side="right") - 1, len(e) - 2)
-    chosen = weights[np.flatnonzero(inside)]
-    return indexing.scatter(chosen, which, index=indexing.Hole(0), shape=(len(e) - 1,))

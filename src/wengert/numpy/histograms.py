@@ -1,0 +1,197 @@
+"""Histograms: how many elements, or how much weight, lies in each bin.
+
+    histogram             of a line
+    histogram2d, histogramdd    of points in the plane, and in space of any dimension
+    histogram_bin_edges   the bins alone
+
+Numbers of elements have no derivative.  Weights have, and so have edges that are found from the
+data, which lie at equal distances between the smallest and the largest element, and a density by
+both.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ..core.handle import Handle, is_traced, value_of
+from ..errors import ArgumentError, ShapeError, at, user_line
+from ..ops import casts, indexing, reductions, sorting
+from ..ops.shapes import reshape
+from ..tensor.operands import needed
+from .cumulative import diff
+from .dispatch import as_array, as_tensor, counterpart, values
+from .ranges import linspace
+
+__all__ = ["histogram", "histogram2d", "histogramdd", "histogram_bin_edges"]
+
+_SEVERAL = (list, tuple, np.ndarray)
+
+
+@counterpart(np.histogram)
+def histogram(
+    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> Any:
+    """How many elements lie in each bin, as ``numpy.histogram``.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> x = np.array([0.1, 0.2, 0.7])
+    >>> wg.grad(lambda w: np.histogram(x, [0.0, 0.5, 1.0], weights=w)[0][0])(np.ones(3))
+    array([1., 1., 0.])
+    """
+    a = as_array(a)
+    edges = _edges(a, bins, range, weights)
+    flat = reshape(a, shape=(-1,))
+    if weights is None:
+        counts = sorting.histogram_counts(flat, edges)
+    else:
+        counts = _weighted_counts(flat, edges, reshape(as_array(weights), shape=(-1,)))
+    if not density:
+        return counts, edges
+    return counts / casts.astype(diff(edges), float) / reductions.sum(counts), edges
+
+
+def _edges(a: Any, bins: Any, range: Any, weights: Any) -> Any:
+    if isinstance(bins, Handle) or np.ndim(bins) == 1:
+        return as_array(bins)
+    if is_traced(a):
+        return _traced_edges(a, bins, range)
+    plain = np.histogram_bin_edges(value_of(a), bins, range, value_of(weights))
+    if range is not None or not a.size:
+        return plain
+    low, high = reductions.min(a), reductions.max(a)
+    if value_of(low) == value_of(high):
+        low, high = low - 0.5, high + 0.5
+    return linspace(low, high, len(plain), dtype=plain.dtype)
+
+
+def _traced_edges(a: Any, bins: Any, range: Any) -> Any:
+    """The same while a graph is built."""
+    if isinstance(bins, str):
+        remedy = "Give their number, or the edges"
+        needed(a, f"np.histogram with bins={bins!r}", "how many bins there are", remedy)
+    if range is not None:
+        return np.histogram_bin_edges(np.empty(0, a.dtype), bins, range)
+    low, high = reductions.min(a), reductions.max(a)
+    same = value_of(low) == value_of(high)
+    low, high = np.where(same, low - 0.5, low), np.where(same, high + 0.5, high)
+    return linspace(low, high, bins + 1, dtype=np.result_type(a.dtype, 1.0))
+
+
+def _weighted_counts(a: Any, edges: Any, weights: Any) -> Any:
+    x, e = value_of(a), value_of(edges)
+    inside = (x >= e[0]) & (x <= e[-1])
+    if is_traced(inside) or is_traced(weights):
+        bins = e.shape[0] - 1
+        which = np.clip(np.searchsorted(e, x, side="right") - 1, 0, bins - 1)
+        chosen = np.where(inside, weights, 0)
+        return indexing.scatter(chosen, which, index=indexing.Hole(0), shape=(bins,))
+    which = np.minimum(np.searchsorted(e, x[inside], side="right") - 1, len(e) - 2)
+    chosen = weights[np.flatnonzero(inside)]
+    return indexing.scatter(chosen, which, index=indexing.Hole(0), shape=(len(e) - 1,))
+
+
+@counterpart(np.histogram_bin_edges)
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    """The edges of the bins, as ``numpy.histogram_bin_edges``; by the data if no range is given."""
+    return _edges(as_array(a), bins, range, weights)
+
+
+# ---- of points ---------------------------------------------------------------------------------
+
+
+@counterpart(np.histogram2d)
+def histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> Any:
+    """How many points of the plane lie in each bin, as ``numpy.histogram2d``."""
+    if isinstance(bins, Handle) or (isinstance(bins, _SEVERAL) and len(bins) not in (1, 2)):
+        bins = [bins, bins]
+    counts, edges = histogramdd([x, y], bins, range, density, weights)
+    return counts, edges[0], edges[1]
+
+
+@counterpart(np.histogramdd)
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> Any:
+    """How many points lie in each bin, as ``numpy.histogramdd``.
+
+    Parameters
+    ----------
+    sample : array_like of shape (n, d), or sequence of d arrays of shape (n,)
+    bins : int, or sequence of d numbers or edges
+    range : sequence of d pairs, optional
+    density : bool, optional
+        Divide by the volume of each bin and the total.
+    weights : array_like of shape (n,), optional
+
+    Returns
+    -------
+    counts : array of d axes
+    edges : tuple of d arrays
+    """
+    columns = _columns(sample)
+    many = len(columns)
+    bins = list(bins) if np.iterable(bins) else [bins] * many
+    ranges = [None] * many if range is None else list(range)
+    if len(bins) != many or len(ranges) != many:
+        raise ArgumentError(
+            f"histogramdd of points with {many} coordinates: {len(bins)} bins and {len(ranges)} "
+            f"ranges are given. Give one for each coordinate{at(user_line())}."
+        )
+    edges = tuple(_edges_along(x, b, r) for x, b, r in zip(columns, bins, ranges, strict=True))
+    shape = tuple(e.shape[0] - 1 for e in edges)
+    place: Any = 0
+    inside: Any = True
+    for x, e in zip(map(values, columns), map(values, edges), strict=True):
+        n = e.shape[0] - 1
+        inside = inside & (x >= e[0]) & (x <= e[-1])
+        which = np.clip(np.searchsorted(e, x, side="right") - 1, 0, n - 1)
+        place = place * n + which
+    total = int(np.prod(shape))
+    weights = np.ones_like(columns[0], float) if weights is None else as_array(weights)
+    chosen = np.where(inside, casts.astype(weights, float), 0.0)
+    counts = reshape(
+        indexing.scatter(as_tensor(chosen), place, index=indexing.Hole(0), shape=(total,)),
+        shape=shape,
+    )
+    return (_per_volume(counts, edges) if density else counts), edges
+
+
+def _columns(sample: Any) -> list[Any]:
+    """The coordinates, each as one array."""
+    if isinstance(sample, Handle | np.ndarray):
+        points: Any = as_array(sample)
+        points = points if points.ndim == 2 else reshape(points, shape=(-1, 1))
+        return [points[:, k] for k in np.arange(points.shape[1])]
+    columns = [as_array(x) for x in sample]
+    if len({x.shape for x in columns}) != 1 or columns[0].ndim != 1:
+        raise ShapeError(
+            f"histogramdd of coordinates of shapes {[x.shape for x in columns]}: they are vectors "
+            f"of one length, or a matrix with a row for each point{at(user_line())}."
+        )
+    return columns
+
+
+def _edges_along(x: Any, bins: Any, range: Any) -> Any:
+    if isinstance(bins, Handle) or np.ndim(bins) == 1:
+        return as_array(bins)
+    count = operator.index(bins)
+    if range is not None or not x.size:
+        low, high = (0.0, 1.0) if range is None else range
+        return np.linspace(low, high, count + 1)
+    return _edges(x, count, None, None)
+
+
+def _per_volume(counts: Any, edges: tuple[Any, ...]) -> Any:
+    shares = counts / reductions.sum(counts)
+    for k, e in enumerate(edges):
+        shape = [1] * len(edges)
+        shape[k] = -1
+        shares = shares / reshape(as_array(casts.astype(diff(e), float)), shape=tuple(shape))
+    return shares

@@ -1,0 +1,63 @@
+"""Windows with a parameter: Kaiser's, and the Bessel function that it is made of.
+
+    i0        the modified Bessel function of order zero
+    kaiser    I0(beta sqrt(1 - t^2)) / I0(beta), for t between -1 and 1
+
+NumPy's other windows (bartlett, blackman, hamming, hanning) depend on a length only, and are plain
+arrays.  Both here differentiate: by x, and by beta.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.handle import Handle, dtype_of
+from ..core.op import lookup
+from ..errors import DtypeError, at, user_line
+from ..ops import casts
+from .dispatch import as_array, counterpart
+
+__all__ = ["i0", "kaiser"]
+
+
+@counterpart(np.i0)
+def i0(x: Any) -> Any:
+    """The modified Bessel function of the first kind, order 0, as ``numpy.i0``; DLMF 10.25.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> float(wg.grad(np.i0)(0.0))
+    0.0
+    """
+    dtype = dtype_of(x)
+    if dtype.kind == "c":
+        raise DtypeError(
+            "i0 of complex numbers: NumPy has it of real ones only. Use scipy.special.iv(0, z)"
+            f"{at(user_line())}."
+        )
+    made = lookup("special.i0")(x if dtype.kind == "f" else casts.astype(x, float))
+    return made if dtype.kind != "f" or made.dtype == dtype else casts.astype(made, dtype)
+
+
+def kaiser(M: Any, beta: Any) -> Any:
+    """Kaiser's window of length M, as ``numpy.kaiser``; differentiable by its shape `beta`.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg, wengert.numpy as wnp
+    >>> wg.jacobian(lambda beta: wnp.kaiser(3, beta))(2.0).round(3)
+    array([-0.306,  0.   , -0.306])
+    """
+    if not isinstance(beta, Handle):
+        return np.kaiser(M, beta)
+    if M < 1:
+        return as_array(beta)[None][:0]
+    if M == 1:
+        return np.ones_like(as_array(beta)[None], float)
+    middle = (M - 1) / 2.0
+    t = (np.arange(0, M) - middle) / middle
+    beta = casts.astype(beta, float)
+    return i0(beta * np.sqrt(1 - t**2.0)) / i0(beta)
