@@ -2,6 +2,7 @@
 
     solve_triangular   x with op(a) @ x = b, a triangular
     cholesky           a = L @ adjoint(L)
+    cholesky_cotangent what its derivative backwards is in graphs
     qr                 a = Q @ R
 
 The derivatives follow from differentiating the factorization and sorting the result into its
@@ -20,7 +21,7 @@ from numpy.linalg import LinAlgError
 from ..kinds.batching import on_last_axes
 from .choice import where
 from .creation import identity, triangle_mask
-from .linalg import adjoint, hermitian, matrices, real_dtype, solving
+from .linalg import adjoint, hermitian, matrices, real_dtype, regular, solving
 
 TRANS = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 
@@ -163,9 +164,7 @@ def _lower_half(x: Any) -> Any:
 @cholesky.define_vjp
 def _cholesky_vjp(t, out, a, *, upper=False):
     low, t = (adjoint(out), adjoint(t)) if upper else (out, t)
-    inner = hermitian(_lower_half(adjoint(low) @ t))
-    half = solve_triangular(low, inner, lower=True, trans=2)
-    return (hermitian(adjoint(solve_triangular(low, adjoint(half), lower=True, trans=2))),)
+    return (cholesky_cotangent(low, t),)
 
 
 @cholesky.define_jvp
@@ -187,6 +186,102 @@ def _(rng):
         yield (a @ a.mT + np.eye(shape[-1]),), {"upper": upper}
     a = rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3))
     yield (a @ adjoint(a) + np.eye(3),), {}
+
+
+BLOCK = 64  # rows, of which a product of matrices is made
+
+
+@matrices("The factor has to be regular")
+def cholesky_cotangent(low, t):
+    """The cotangent of a Hermitian matrix by that of its lower Cholesky factor.
+
+    With S the Hermitian part of the lower triangle of adjoint(low) @ t, its diagonal halved:
+    adjoint(inv(low)) @ S @ inv(low).  Lower triangles of `low` and `t` are read.  Large matrices
+    are taken block by block from the last one, in twice the operations of the factorization (after
+    Murray, section 4.2).
+    """
+    low, t = np.asarray(low), np.asarray(t)
+    shape = np.broadcast_shapes(low.shape, t.shape)
+    if shape[-1] <= BLOCK:
+        return _small_cotangent(np.tril(low), t)
+    out = np.empty(shape, np.result_type(low.dtype, t.dtype, np.float32))
+    factors, bars = (np.broadcast_to(x, shape) for x in (low, t))
+    for i in np.ndindex(*shape[:-2]):
+        out[i] = _blocked_cotangent(factors[i].astype(out.dtype, copy=False), bars[i])
+    return out
+
+
+def _small_cotangent(low: Any, t: Any) -> Any:
+    half = solve_triangular.run(low, _half(adjoint(low) @ np.tril(t)), lower=True, trans=2)
+    return hermitian(adjoint(solve_triangular.run(low, adjoint(half), lower=True, trans=2)))
+
+
+def _half(x: Any) -> Any:
+    """The Hermitian part of the lower triangle, its diagonal halved."""
+    return hermitian(_lower_half(x))
+
+
+def _blocked_cotangent(low: Any, t: Any) -> Any:
+    n = low.shape[-1]
+    out = np.empty_like(low)
+    for stop in range(n, 0, -BLOCK):
+        start = max(0, stop - BLOCK)
+        here, below = slice(start, stop), slice(stop, n)
+        diagonal, column, inner = low[here, here], low[below, here], t[here, here]
+        if stop < n:
+            rest = t[below, here] - 2.0 * (out[below, below] @ column)
+            rest = solve_triangular.run(diagonal, adjoint(rest), lower=True, trans=2)
+            inner = inner - rest @ column
+            out[here, below] = 0.5 * rest
+            out[below, here] = adjoint(out[here, below])
+        out[here, here] = _small_cotangent(diagonal, inner)
+    return out
+
+
+def _cotangent_by_inverses(low: Any, t: Any) -> Any:
+    low, t = np.tril(low), np.tril(t)
+    inverse = np.linalg.inv(low)
+    inner = np.tril(adjoint(low) @ t)
+    inner = inner - 0.5 * inner * np.eye(low.shape[-1])
+    return adjoint(inverse) @ ((inner + adjoint(inner)) / 2) @ inverse
+
+
+cholesky_cotangent.oracle = _cotangent_by_inverses
+
+
+@cholesky_cotangent.define_vjp
+def _cholesky_cotangent_vjp(t, out, low, bar):
+    t, low, bar = hermitian(t), triangle(low, True), triangle(bar, True)
+    right = adjoint(solve_triangular(low, t, lower=True))  # t @ adjoint(inv(low))
+    inner = _lower_half(solve_triangular(low, right, lower=True))
+    by_low = bar @ adjoint(inner) - 2.0 * (out @ right)
+    return triangle(by_low, True), triangle(low @ inner, True)
+
+
+@cholesky_cotangent.define_jvp
+def _cholesky_cotangent_jvp(dots, out, low, bar):
+    low_dot, bar_dot = dots
+    total = None if bar_dot is None else cholesky_cotangent(low, bar_dot)
+    if low_dot is not None:
+        low_dot, low = triangle(low_dot, True), triangle(low, True)
+        inner = hermitian(_lower_half(adjoint(low_dot) @ triangle(bar, True)))
+        half = solve_triangular(low, inner, lower=True, trans=2)
+        moved = adjoint(solve_triangular(low, adjoint(half), lower=True, trans=2))
+        turned = solve_triangular(low, adjoint(out @ low_dot), lower=True, trans=2)
+        moved = moved - turned - adjoint(turned)
+        total = moved if total is None else total + moved
+    return total
+
+
+on_last_axes(cholesky_cotangent, 2)
+
+
+@cholesky_cotangent.examples
+def _(rng):
+    for shape in [(3, 3), (2, 2, 2)]:
+        yield (regular(rng, *shape[:-1]), rng.normal(size=shape)), {}
+    low, t = (rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3)) for _ in range(2))
+    yield (low + 3.0 * np.eye(3), t), {}
 
 
 # ---- QR ----------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@
     lapack.py          what the kernels of matrices share
     solving.py         linear systems, inverses, determinants
     factoring.py       Cholesky, QR
+    cotangents.py      the derivative of Cholesky's factorization backwards
     batched.py         many small matrices at a time, a lane for each
     small.py           systems, inverses, determinants, triangles of up to four rows, unrolled
     elimination.py     the same of up to eight rows, in loops

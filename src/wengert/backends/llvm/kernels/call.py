@@ -389,11 +389,13 @@ _HOMES: dict[str, str] = {
     name: home
     for home, names in {
         "convolutions": "slide convolve",
-        "draws": "random_uniform random_normal random_integers",
+        "cotangents": "cholesky_cotangent",
+        "draws": "random_uniform random_normal random_integers random_bits random_tail",
         "exponentials": "expm",
         "factoring": "cholesky qr completing_columns",
         "indexing": "scatter setitem getitem scatter_along",
         "joining": "stack concatenate roll",
+        "keys": "random_split random_fold",
         "products": "matmul dot einsum strong_einsum",
         "searching": "searchsorted digitize histogram_counts",
         "sequences": "cumsum cumprod running recurrence",
