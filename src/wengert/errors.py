@@ -174,9 +174,16 @@ def _user_frame() -> tuple[FrameType | None, int]:
     """The innermost frame that is the user's, and how many calls it is above the caller's."""
     frame: FrameType | None = sys._getframe(2)
     above = 1
-    while frame is not None and frame.f_code.co_filename.startswith(_INSIDE):
+    while frame is not None and _is_ours(frame):
         frame, above = frame.f_back, above + 1
     return frame, above
+
+
+def _is_ours(frame: FrameType) -> bool:
+    name = frame.f_code.co_filename
+    if name == "<string>":  # the methods that Python writes for a dataclass
+        return str(frame.f_globals.get("__name__")).startswith("wengert.")
+    return name.startswith(_INSIDE)
 
 
 def user_line() -> str:

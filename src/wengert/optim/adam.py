@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from .adaptive import squared
-from .optimizer import Optimizer, Options, State, as_like, require
+from .held import as_like
+from .optimizer import Optimizer, Options, State, require
 
 
 class Adam(Optimizer):
@@ -26,7 +27,7 @@ class Adam(Optimizer):
     ----------
     params : iterable of Tensor, or of dict
         See `Optimizer`.
-    lr : float, default 0.001
+    lr : float or schedule, default 0.001
         Roughly the length of a step in each coordinate.
     betas : (float, float), default (0.9, 0.999)
         How slowly the running means of the gradient and of its square change.
@@ -59,7 +60,7 @@ class Adam(Optimizer):
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 1e-3,
+        lr: Any = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
@@ -114,7 +115,7 @@ class AdamW(Adam):
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 1e-3,
+        lr: Any = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 1e-2,

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from .optimizer import Optimizer, Options, State, as_like, require
+from .held import as_like
+from .optimizer import Optimizer, Options, State, require
 
 
 def squared(g: Any) -> Any:
@@ -31,7 +32,7 @@ class Adagrad(Optimizer):
     ----------
     params : iterable of Tensor, or of dict
         See `Optimizer`.
-    lr : float, default 0.01
+    lr : float or schedule, default 0.01
         The rate of the first step.
     lr_decay : float, default 0
         The rate of step k is ``lr / (1 + (k - 1) * lr_decay)``.
@@ -62,7 +63,7 @@ class Adagrad(Optimizer):
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 1e-2,
+        lr: Any = 1e-2,
         lr_decay: float = 0.0,
         weight_decay: float = 0.0,
         initial_accumulator_value: float = 0.0,
@@ -106,7 +107,7 @@ class RMSprop(Optimizer):
     ----------
     params : iterable of Tensor, or of dict
         See `Optimizer`.
-    lr : float, default 0.01
+    lr : float or schedule, default 0.01
         The rate.
     alpha : float, default 0.99
         How slowly the running mean changes.
@@ -140,7 +141,7 @@ class RMSprop(Optimizer):
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 1e-2,
+        lr: Any = 1e-2,
         alpha: float = 0.99,
         eps: float = 1e-8,
         weight_decay: float = 0.0,
@@ -196,7 +197,7 @@ class Adadelta(Optimizer):
     ----------
     params : iterable of Tensor, or of dict
         See `Optimizer`.
-    lr : float, default 1
+    lr : float or schedule, default 1
         Multiplies the step.
     rho : float, default 0.9
         How slowly the running means change.
@@ -224,7 +225,7 @@ class Adadelta(Optimizer):
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 1.0,
+        lr: Any = 1.0,
         rho: float = 0.9,
         eps: float = 1e-6,
         weight_decay: float = 0.0,

@@ -2,13 +2,15 @@
 
 Eagerly an optimiser remembers plain arrays.  The first time that a step is traced (`wengert.jit`)
 they become variables for good: the graph reads them at each run, and writes them after it.  So does
-the rate, which changes as training goes on; other options are a part of the program, and a change
-of one has it built again.
+the rate, which changes as training goes on, or the count of steps that it follows; other options
+are a part of the program, and a change of one has it built again.
 
     Group       the options of some parameters
+    write       a value for a variable
     held_step   a step of one parameter on variables, traced or not
     plain       what is remembered, as plain arrays
     restore     values for what is remembered
+    as_like     a number in the dtype of an array
 """
 
 from __future__ import annotations
@@ -29,28 +31,55 @@ State = dict[str, Any]
 
 
 class Group(dict[str, Any]):
-    """Options of some parameters: ``group["params"]``, ``group["lr"]``, ..."""
+    """Options of some parameters: ``group["params"]``, ``group["lr"]``, ...
+
+    Attributes
+    ----------
+    rate : Tensor or None
+        The rate as a variable, once a compiled step has asked for it.
+    taken : int or Tensor
+        How many steps were taken, if the rate follows a schedule; a variable for compiled steps.
+    """
 
     rate: Any = None
+    taken: Any = 0
+
+    @property
+    def schedule(self) -> Any:
+        """The function of the number of steps that gives the rate, or None."""
+        given = super().__getitem__("lr")
+        return given if callable(given) else None
 
     def __getitem__(self, name: str) -> Any:
-        if name == "lr" and self.rate is not None:
+        if name != "lr":
+            return super().__getitem__(name)
+        if self.schedule is not None:
+            rate = self.schedule(value_of(self.taken))
+        elif self.rate is not None:
             rate = value_of(self.rate)
-            return rate if isinstance(rate, Handle) else rate.item()
-        return super().__getitem__(name)
+        else:
+            return super().__getitem__("lr")
+        return rate if isinstance(rate, Handle) else float(rate)
 
     def __setitem__(self, name: str, value: Any) -> None:
-        if name != "lr":
+        if name == "taken":
+            self._took(value)
+            return
+        if name != "lr" or callable(value):
             super().__setitem__(name, value)
             Changes.note()
             return
+        if self.schedule is not None:
+            super().__setitem__("lr", 0.0)
+            self.rate = None
+            Changes.note()
         if not is_traced(value):
             super().__setitem__(name, value_of(value))
         if session() is not None:
             self.hold()
         if self.rate is not None:
             with no_grad():
-                _write(self.rate, value)
+                write(self.rate, value)
 
     def update(self, *others: Any, **more: Any) -> None:
         """Several options at once."""
@@ -58,17 +87,38 @@ class Group(dict[str, Any]):
             self[name] = value
 
     def hold(self) -> None:
-        """Let the rate be a variable from now on."""
-        if self.rate is None:
+        """Let the rate, or the number of steps that it follows, be a variable from now on."""
+        if self.schedule is not None:
+            if not isinstance(self.taken, Handle):
+                self.taken = variable(np.array(self.taken), "taken", differentiable=False)
+        elif self.rate is None:
             rate = np.array(super().__getitem__("lr"), float)
             self.rate = variable(rate, "lr", differentiable=False)
 
+    def advance(self) -> None:
+        """Count a step, if the rate follows a schedule."""
+        if self.schedule is not None:
+            if session() is not None:
+                self.hold()
+            self._took(value_of(self.taken) + 1)
+
+    def _took(self, steps: Any) -> None:
+        if isinstance(self.taken, Handle):
+            with no_grad():
+                write(self.taken, steps)
+        else:
+            self.taken = int(steps)
+
     def plain(self) -> dict[str, Any]:
         """The options as they are now."""
-        return {name: self[name] for name in self}
+        now = {name: self[name] for name in self}
+        if self.schedule is not None:
+            now |= {"lr": self.schedule, "taken": int(value_of(self.taken))}
+        return now
 
     def __reduce__(self) -> Any:
-        return Group, (self.plain(),)
+        now = self.plain()
+        return Group, (now,), {"taken": now.pop("taken", 0)}
 
 
 def is_held(state: State) -> bool:
@@ -94,7 +144,8 @@ def held_step(optimizer: Any, p: Any, state: State, group: Group) -> None:
         group.hold()
         ask = functools.partial(_told, state, group)
         opened.guards.append((ask, ask()))
-        options = {**group, "lr": group["lr"].astype(np.zeros(0, p.dtype).real.dtype)}
+        rate = as_like(group["lr"], np.zeros(0, p.dtype).real)
+        options = {**group, "lr": rate}
         view = {name: value_of(item) for name, item in state.items()}
     else:
         view = plain(state)
@@ -108,11 +159,11 @@ def held_step(optimizer: Any, p: Any, state: State, group: Group) -> None:
             f"before the first step{at(user_line())}."
         )
     for name, item in view.items():
-        _write(state[name], item)
+        write(state[name], item)
     p += change
 
 
-def _write(held: Any, item: Any) -> None:
+def write(held: Any, item: Any) -> None:
     """Give a variable another value, a line while a graph is built."""
     item = item if isinstance(item, Handle) else wrap(constant(np.array(item)))
     item = item if item.dtype == held.dtype else item.astype(held.dtype)
@@ -122,7 +173,8 @@ def _write(held: Any, item: Any) -> None:
 def _told(state: State, group: Group) -> Any:
     """What a compiled step is built for beside the values of variables."""
     options = {k: v for k, v in group.items() if k not in ("params", "lr")}
-    return {name: id(item) for name, item in state.items()}, options, id(group.rate)
+    held = id(group.rate), id(group.taken), group.schedule
+    return {name: id(item) for name, item in state.items()}, options, held
 
 
 def plain(state: State) -> State:
@@ -144,7 +196,16 @@ def restore(state: State, values: Mapping[str, Any]) -> State:
     }:
         with no_grad():
             for name, item in values.items():
-                _write(state[name], np.array(item))
+                write(state[name], np.array(item))
         return state
     Changes.note()
     return plain(dict(values))
+
+
+def as_like(number: Any, x: Any) -> Any:
+    """A number computed from what is remembered, in the dtype of an array.
+
+    In a compiled step it is an array without axes, which would widen others; eagerly it is a
+    number of Python, which does not.
+    """
+    return number.astype(x.dtype) if hasattr(number, "astype") else number

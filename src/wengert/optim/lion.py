@@ -22,7 +22,7 @@ class Lion(Optimizer):
     ----------
     params : iterable of Tensor, or of dict
         See `Optimizer`.
-    lr : float, default 0.0001
+    lr : float or schedule, default 0.0001
         The length of a step in each coordinate; a third to a tenth of what serves Adam.
     betas : (float, float), default (0.9, 0.99)
         How much of the mean goes into a step, and how slowly the mean changes.
@@ -49,7 +49,7 @@ class Lion(Optimizer):
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 1e-4,
+        lr: Any = 1e-4,
         betas: tuple[float, float] = (0.9, 0.99),
         weight_decay: float = 0.0,
     ) -> None:

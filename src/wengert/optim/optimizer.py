@@ -30,14 +30,15 @@ class Optimizer:
         What to change: tensors that require a gradient, such as ``model.parameters()``. To give
         parts of a model options of their own, pass dicts ``{"params": ..., "lr": ...}``.
     **defaults
-        Options of groups that do not state them.
+        Options of groups that do not state them. The rate, ``lr``, may be a function of the number
+        of steps taken (`wengert.optim.schedules`).
 
     Attributes
     ----------
     param_groups : list of dict
         The parameters with their options, to be changed while training (``group["lr"] *= 0.5``).
     lr : float
-        The rate of all groups; assigning sets it for all.
+        The rate of all groups, at this step if it follows a schedule; assigning sets it for all.
 
     Raises
     ------
@@ -94,7 +95,8 @@ class Optimizer:
 
     def check(self, options: Options) -> None:
         """Refuse options outside their range; subclasses extend it."""
-        require(options, "lr", lambda x: x >= 0, "a rate of at least 0", self)
+        if not callable(options.get("lr")):
+            require(options, "lr", lambda x: x >= 0, "a rate of at least 0", self)
         require(options, "weight_decay", lambda x: x >= 0, "at least 0", self)
 
     @property
@@ -154,6 +156,7 @@ class Optimizer:
                     held_step(self, p, state, group)
                 else:
                     p += self.update(value_of(p), value_of(p.grad), state, group)
+            group.advance()
 
     def zero_grad(self) -> None:
         """Forget the gradients of all parameters."""
@@ -164,7 +167,10 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """What is needed to go on later: options, and what is remembered, by position."""
-        groups = [{k: v for k, v in g.plain().items() if k != "params"} for g in self.param_groups]
+        groups = [  # a schedule is part of the program; how far it has come is not
+            {k: v for k, v in g.plain().items() if k != "params" and not callable(v)}
+            for g in self.param_groups
+        ]
         states = [plain(self._state.get(id(p), {})) for p in self.parameters()]
         return {"groups": groups, "states": states}
 
@@ -220,12 +226,3 @@ def require(options: Options, name: str, holds: Any, demand: str, owner: Any) ->
             f"{type(owner).__name__}({name}={value}): {name} has to be {demand}. Change it"
             f"{at(user_line())}."
         )
-
-
-def as_like(number: Any, x: Any) -> Any:
-    """A number computed from what is remembered, in the dtype of an array.
-
-    In a compiled step it is an array without axes, which would widen others; eagerly it is a
-    number of Python, which does not.
-    """
-    return number.astype(x.dtype) if hasattr(number, "astype") else number

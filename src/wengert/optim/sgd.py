@@ -22,7 +22,7 @@ class SGD(Optimizer):
     ----------
     params : iterable of Tensor, or of dict
         See `Optimizer`.
-    lr : float
+    lr : float or schedule
         The rate: how far along the gradient.
     momentum : float, default 0
         How much of the previous step is kept, from 0 to 1.
@@ -56,7 +56,7 @@ class SGD(Optimizer):
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float,
+        lr: Any,
         momentum: float = 0.0,
         nesterov: bool = False,
         weight_decay: float = 0.0,
