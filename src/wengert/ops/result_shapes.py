@@ -312,6 +312,14 @@ for _op in (linalg.inv, factorizations.cholesky, spectral.expm, determinants.det
     of_matrices(_op, _same_square)
 for _op in (spectral.eigh, spectral.eig):
     of_matrices(_op, _eigen)
+
+
+@factorizations.cholesky_cotangent.spec
+def _(low, t):  # not run, since that would load SciPy's linear algebra
+    dtype = np.result_type(low.dtype, t.dtype, np.float32)
+    return Spec(_same_square(low.shape, t.shape), dtype)
+
+
 of_matrices(determinants.det, _numbers)
 of_matrices(determinants.slogdet, lambda a: [_numbers(a)] * 2)
 of_matrices(linalg.pinv, lambda a, **_: (*a[:-2], a[-1], a[-2]))
