@@ -3,7 +3,7 @@
 elements     arithmetic exponential circular hyperbolic special rounding complexes choice logic
 reductions   reductions cumulative sorting
 arrays       creation shapes joining casts; indexing, with indices masks index_shapes indexing_rows
-matrices     products linalg factorizations determinants spectral
+matrices     products linalg factorizations determinants spectral polar
 sequences    fourier
 other        effects (summaries: what a log says), random
 
@@ -29,6 +29,7 @@ from . import (
     joining,
     linalg,
     logic,
+    polar,
     products,
     random,
     reductions,
@@ -59,6 +60,7 @@ __all__ = [
     "joining",
     "linalg",
     "logic",
+    "polar",
     "products",
     "random",
     "reductions",

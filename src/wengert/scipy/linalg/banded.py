@@ -1,0 +1,322 @@
+"""Equations with banded matrices, at a cost that grows with the band.
+
+    banded_solve, definite_banded_solve     operations
+    solve_banded, solveh_banded             SciPy's names
+    cholesky_banded, cho_solve_banded
+    banded_product                          a matrix in banded form times vectors
+
+Element (i, j) of a matrix with `below` and `above` diagonals stands at row ``above + i - j`` and
+column j of its banded form, as in LAPACK.  Of a Hermitian one half is kept.  Gradients are taken by
+what is kept; what stands outside of the matrix, in the corners of the form, has gradient zero.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from ...errors import ShapeError, at, user_line
+from ...numpy.dispatch import spread
+from ...ops.linalg import adjoint
+from .entries import counterpart, entry, operand
+
+__all__ = ["solve_banded", "solveh_banded", "cholesky_banded", "cho_solve_banded"]
+
+REGULAR = "Its corners outside of the matrix do not count; use lstsq if it may be singular"
+
+
+def moved(x: Any, by: int) -> Any:
+    """The last axis moved along by some places, with zeros where nothing comes from."""
+    n = x.shape[-1]
+    if by == 0:
+        return x
+    zeros = spread(np.zeros((), x.dtype), (*x.shape[:-1], abs(by)))
+    if by > 0:
+        return np.concatenate([zeros, x], axis=-1)[..., :n]
+    return np.concatenate([x, zeros], axis=-1)[..., -by:]
+
+
+def banded_adjoint(ab: Any, below: int, above: int) -> Any:
+    """The banded form of the adjoint, which has `above` diagonals below."""
+    rows = [moved(ab[..., below + above - r, :], below - r) for r in range(below + above + 1)]
+    out = np.stack(rows, axis=-2)
+    return np.conjugate(out) if out.dtype.kind == "c" else out
+
+
+def banded_product(ab: Any, x: Any, below: int, above: int) -> Any:
+    """The matrix times the columns of `x`."""
+    columns = x.mT
+    total: Any = 0.0
+    for r in range(below + above + 1):
+        total = total + moved(ab[..., r, None, :] * columns, r - above)
+    return total.mT
+
+
+def band_of_product(x: Any, y: Any, below: int, above: int) -> Any:
+    """The band of ``x @ adjoint(y)``, in banded form."""
+    x, y = x.mT, y.mT
+    y = np.conjugate(y) if y.dtype.kind == "c" else y
+    rows = [np.sum(moved(x, above - r) * y, axis=-2) for r in range(below + above + 1)]
+    return np.stack(rows, axis=-2)
+
+
+def dense(ab: Any, below: int, above: int) -> Any:
+    """The whole matrix: for oracles."""
+    n = ab.shape[-1]
+    out = np.zeros((*ab.shape[:-2], n, n), ab.dtype)
+    for i in range(n):
+        for j in range(max(0, i - below), min(n, i + above + 1)):
+            out[..., i, j] = ab[..., above + i - j, j]
+    return out
+
+
+# ---- general bands -----------------------------------------------------------------------------
+
+
+@entry(
+    REGULAR,
+    "22",
+    like=1,
+    oracle=lambda ab, b, below, above: np.linalg.solve(dense(ab, below, above), b),
+)
+def banded_solve(ab, b, *, below, above):
+    """x with a @ x = b, a in banded form."""
+    return scipy.linalg.solve_banded((below, above), ab, b)
+
+
+@banded_solve.define_vjp
+def _banded_solve_vjp(t, out, ab, b, *, below, above):
+    z = banded_solve(banded_adjoint(ab, below, above), t, below=above, above=below)
+    return -band_of_product(z, out, below, above), z
+
+
+@banded_solve.define_jvp
+def _banded_solve_jvp(dots, out, ab, b, *, below, above):
+    ab_dot, right = dots
+    if ab_dot is not None:
+        product = banded_product(ab_dot, out, below, above)
+        right = -product if right is None else right - product
+    return banded_solve(ab, right, below=below, above=above)
+
+
+@banded_solve.examples
+def _(rng):
+    ab = rng.normal(size=(3, 4)) + np.array([[0.0], [6.0], [0.0]])
+    yield (ab, rng.normal(size=(4, 2))), {"below": 1, "above": 1}
+    ab = rng.normal(size=(2, 3, 3)) + np.array([[6.0], [0.0], [0.0]])
+    yield (ab, rng.normal(size=(3, 1))), {"below": 2, "above": 0}
+
+
+# ---- Hermitian bands ---------------------------------------------------------------------------
+
+
+def _half(band: Any, lower: bool) -> Any:
+    """The gradient by the kept half, of that by the whole band, with `width` diagonals beside."""
+    width = band.shape[-2] // 2
+    other = banded_adjoint(band, width, width)
+    both = band + other
+    middle = band[..., width : width + 1, :]
+    middle = np.real(middle) + 0.0 * middle if band.dtype.kind == "c" else middle
+    if lower:
+        return np.concatenate([middle, both[..., width + 1 :, :]], axis=-2)
+    return np.concatenate([both[..., :width, :], middle], axis=-2)
+
+
+def whole_band(ab: Any, lower: bool) -> Any:
+    """The whole band of a Hermitian matrix of which one half is kept."""
+    width = ab.shape[-2] - 1
+    below, above = (width, 0) if lower else (0, width)
+    other = banded_adjoint(ab, below, above)
+    middle = ab[..., :1, :] if lower else ab[..., width:, :]
+    middle = np.real(middle) + 0.0 * middle if ab.dtype.kind == "c" else middle
+    if lower:
+        return np.concatenate([other[..., :width, :], middle, ab[..., 1:, :]], axis=-2)
+    return np.concatenate([ab[..., :width, :], middle, other[..., 1:, :]], axis=-2)
+
+
+def _whole(ab: Any, lower: bool) -> Any:
+    """The whole matrix: for oracles."""
+    width = ab.shape[-2] - 1
+    half = dense(ab, width, 0) if lower else dense(ab, 0, width)
+    return half + np.conj(half.mT) - half * np.eye(ab.shape[-1])
+
+
+@entry(
+    "Use solve_banded if it may not be positive definite",
+    "22",
+    like=1,
+    prepare=lambda ab, b: (0.1 * ab + np.array([[2.0], [0.0]]), b),
+    oracle=lambda ab, b, lower: np.linalg.solve(_whole(ab, lower), b),
+)
+def definite_banded_solve(ab, b, *, lower):
+    """x with a @ x = b, a positive definite and one half of it in banded form."""
+    return scipy.linalg.solveh_banded(ab, b, lower=lower)
+
+
+@definite_banded_solve.define_vjp
+def _definite_banded_solve_vjp(t, out, ab, b, *, lower):
+    z = definite_banded_solve(ab, t, lower=lower)
+    width = ab.shape[-2] - 1
+    return _half(-band_of_product(z, out, width, width), lower), z
+
+
+@definite_banded_solve.define_jvp
+def _definite_banded_solve_jvp(dots, out, ab, b, *, lower):
+    ab_dot, right = dots
+    if ab_dot is not None:
+        width = ab.shape[-2] - 1
+        product = banded_product(whole_band(ab_dot, lower), out, width, width)
+        right = -product if right is None else right - product
+    return definite_banded_solve(ab, right, lower=lower)
+
+
+@definite_banded_solve.examples
+def _(rng):
+    ab = rng.normal(size=(2, 4)) + np.array([[6.0], [0.0]])
+    yield (ab, rng.normal(size=(4, 2))), {"lower": True}
+
+
+# ---- SciPy's names -----------------------------------------------------------------------------
+
+
+@counterpart(scipy.linalg.solve_banded)
+def solve_banded(l_and_u: Any, ab: Any, b: Any, *args: Any, **kwargs: Any) -> Any:
+    """The solution x of ``a @ x = b``, a banded, as ``scipy.linalg.solve_banded``.
+
+    Parameters
+    ----------
+    l_and_u : tuple of two ints
+        How many diagonals there are below and above.
+    ab : array_like of shape (..., l + u + 1, n)
+    b : array_like of shape (n,) or (..., n, k)
+
+    Raises
+    ------
+    MatrixError
+        The matrix is singular.
+
+    Notes
+    -----
+    Cost of value and gradient: n (l + u)**2.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> ab = np.array([[0.0, 1, 1], [4, 4, 4], [1, 1, 0]])
+    >>> f = lambda b: wg.scipy.linalg.solve_banded((1, 1), ab, b)[0]
+    >>> wg.grad(f)(np.ones(3)).round(4)
+    array([ 0.2679, -0.0714,  0.0179])
+    """
+    below, above = (int(k) for k in l_and_u)
+    ab, b = operand(ab), operand(b)
+    if ab.shape[-2] != below + above + 1:
+        raise ShapeError(
+            f"solve_banded of ab with shape {ab.shape}: {below} diagonals below and {above} above "
+            f"need {below + above + 1} rows{at(user_line())}."
+        )
+    x = b[..., None] if b.ndim == 1 else b
+    x = banded_solve(ab, x, below=below, above=above)
+    return x[..., 0] if b.ndim == 1 else x
+
+
+@counterpart(scipy.linalg.solveh_banded)
+def solveh_banded(
+    ab: Any,
+    b: Any,
+    overwrite_ab: bool = False,
+    overwrite_b: bool = False,
+    lower: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """The solution of ``a @ x = b``, a Hermitian and banded, as ``scipy.linalg.solveh_banded``.
+
+    Parameters
+    ----------
+    ab : array_like of shape (..., u + 1, n)
+        One half of the band. The gradient is by the elements that are kept.
+    b : array_like of shape (n,) or (..., n, k)
+    lower : bool, default False
+        Which half it is.
+
+    Raises
+    ------
+    MatrixError
+        The matrix is not positive definite.
+    """
+    ab, b = operand(ab), operand(b)
+    x = b[..., None] if b.ndim == 1 else b
+    x = definite_banded_solve(ab, x, lower=bool(lower))
+    return x[..., 0] if b.ndim == 1 else x
+
+
+def _gathered(c: Any, lower: bool, width: int) -> Any:
+    """The banded form of a triangle."""
+    n = c.shape[-1]
+    rows = []
+    for r in range(width + 1):
+        k = r if lower else width - r
+        line = np.diagonal(c, -k if lower else k, -2, -1)
+        zeros = np.zeros((*c.shape[:-2], n - line.shape[-1]), c.dtype)
+        rows.append(np.concatenate([line, zeros] if lower else [zeros, line], axis=-1))
+    return np.stack(rows, axis=-2)
+
+
+def triangle_of_band(ab: Any, lower: bool) -> Any:
+    """The whole triangle of a banded form."""
+    n, width = ab.shape[-1], ab.shape[-2] - 1
+    rows, columns = np.arange(n)[:, None], np.arange(n)
+    depth = rows - columns if lower else width + rows - columns
+    inside = (depth >= 0) & (depth <= width) & ((rows >= columns) if lower else (rows <= columns))
+    return np.where(
+        inside, ab[..., np.where(inside, depth, 0), np.broadcast_to(columns, (n, n))], 0.0
+    )
+
+
+@counterpart(scipy.linalg.cholesky_banded)
+def cholesky_banded(
+    ab: Any, overwrite_ab: bool = False, lower: bool = False, check_finite: bool = True
+) -> Any:
+    """The Cholesky factor of a banded matrix, as ``scipy.linalg.cholesky_banded``.
+
+    Parameters
+    ----------
+    ab : array_like of shape (u + 1, n)
+        One half of the band. The gradient is by the elements that are kept.
+    lower : bool, default False
+        Which half it is.
+
+    Raises
+    ------
+    MatrixError
+        The matrix is not positive definite.
+
+    Notes
+    -----
+    Of tensors, by the whole matrix: n**3.
+    """
+    ab = operand(ab)
+    half = triangle_of_band(ab, lower)
+    diagonal = half * np.eye(ab.shape[-1])
+    whole = half + adjoint(half) - diagonal
+    return _gathered(np.linalg.cholesky(whole, upper=not lower), lower, ab.shape[-2] - 1)
+
+
+@counterpart(scipy.linalg.cho_solve_banded)
+def cho_solve_banded(cb_and_lower: Any, b: Any, *args: Any, **kwargs: Any) -> Any:
+    """The x with ``a @ x = b`` from `cholesky_banded`, as ``scipy.linalg.cho_solve_banded``.
+
+    Parameters
+    ----------
+    cb_and_lower : tuple
+        The factor in banded form, and whether it is the lower one.
+    b : array_like of shape (n,) or (n, k)
+    """
+    c, lower = operand(cb_and_lower[0]), bool(cb_and_lower[1])
+    width = c.shape[-2] - 1
+    below, above = (width, 0) if lower else (0, width)
+    back = banded_adjoint(c, below, above)
+    if lower:
+        return solve_banded((0, width), back, solve_banded((width, 0), c, b))
+    return solve_banded((0, width), c, solve_banded((width, 0), back, b))

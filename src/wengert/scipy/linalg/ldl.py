@@ -1,0 +1,160 @@
+"""The factorization L D adjoint(L) of a Hermitian matrix that need not be definite.
+
+    ldl_factors, block_mask     operations
+    ldl                         SciPy's name
+
+D has blocks of one or two rows, chosen by pivoting, and constant but where pivots are equal.  With
+F = inv(L) dA inv(adjoint(L)), the blocks of F move D, and what is below them moves L, which is the
+identity within a block (as for LU: S. F. Walter and L. Lehmann, "Algorithmic differentiation of
+linear algebra functions", 2018).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from ...core.handle import value_of
+from ...ops.choice import where
+from ...ops.creation import triangle_mask
+from ...ops.factorizations import solve_triangular
+from ...ops.linalg import adjoint, hermitian, solve
+from .entries import counterpart, entry, square
+from .lu import inverse_order, rows_in_order
+
+__all__ = ["ldl"]
+
+
+def _blocks(d: Any) -> Any:
+    n = d.shape[-1]
+    beside = np.abs(np.arange(n)[:, None] - np.arange(n)) == 1
+    linked = (np.abs(d) + np.abs(np.swapaxes(d, -1, -2))) > 0
+    return (beside & linked) | np.eye(n, dtype=bool)
+
+
+@entry("Look for NaN or infinity in it", "2", discrete=True, oracle=_blocks)
+def block_mask(d):
+    """Where the blocks of a block diagonal matrix are: the diagonal, and pairs that are linked."""
+    mask = np.eye(d.shape[-1], dtype=bool)
+    for i in range(d.shape[-1] - 1):
+        mask[i, i + 1] = mask[i + 1, i] = d[i, i + 1] != 0 or d[i + 1, i] != 0
+    return mask
+
+
+@block_mask.examples
+def _(rng):
+    yield (np.diag([1.0, 2.0, 0.0]),), {}
+    yield (np.array([[0.0, 1.0], [1.0, 0.0]]),), {}
+
+
+def _by_elimination(a: Any, *, lower: bool, conjugated: bool) -> Any:
+    """L and D by hand, with the order and the blocks that LAPACK chose."""
+    _, blocks, order = scipy.linalg.ldl(a, lower=lower, hermitian=conjugated)
+    n, mask, rest = len(a), _blocks(blocks), a[order][:, order].copy()
+    low, d, done = np.eye(n, dtype=a.dtype), np.zeros_like(a), np.zeros(n, bool)
+    for i in range(n) if lower else range(n)[::-1]:
+        inside = mask[i] & ~done
+        if done[i]:
+            continue
+        done |= inside
+        pivot = rest[np.ix_(inside, inside)]
+        side = rest[np.ix_(~done, inside)] @ np.linalg.inv(pivot)
+        d[np.ix_(inside, inside)], low[np.ix_(~done, inside)] = pivot, side
+        rest[np.ix_(~done, ~done)] -= side @ rest[np.ix_(inside, ~done)]
+    return low[np.argsort(order)], d, order
+
+
+@entry("It has to be square", "2", oracle=_by_elimination, prepare=lambda a: (hermitian(a),))
+def ldl_factors(a, *, lower, conjugated):
+    """L, D and the order of rows p, with L[p] triangular and a = L @ D @ adjoint(L)."""
+    return scipy.linalg.ldl(a, lower=lower, hermitian=conjugated)
+
+
+def _across(x: Any, conjugated: bool) -> Any:
+    return adjoint(x) if conjugated else x.mT
+
+
+def _symmetrised(x: Any, conjugated: bool) -> Any:
+    return 0.5 * (x + _across(x, conjugated))
+
+
+def _solved(low: Any, order: Any, x: Any, lower: bool, trans: int = 0) -> Any:
+    """inv(L) @ x, or the adjoint's; L is a triangle when its rows are in order."""
+    how: dict[str, Any] = {"lower": lower, "unit_diagonal": True, "trans": trans}
+    if not trans:
+        x = rows_in_order(x, order)
+    x = solve_triangular(rows_in_order(low, order), x, **how)
+    return rows_in_order(x, inverse_order(order)) if trans else x
+
+
+def _parts(d: Any, lower: bool) -> tuple[Any, Any]:
+    """Where the blocks of D are, and what is on the side of them where L moves."""
+    mask = block_mask(value_of(d))
+    n = d.shape[-1]
+    side = triangle_mask(n, n, 0)
+    return mask, ~mask & (side if lower else side.mT)
+
+
+@ldl_factors.define_vjp
+def _ldl_vjp(t, out, a, *, lower, conjugated):
+    low, d, order = out
+    inside, beside = _parts(d, lower)
+    x_bar = adjoint(solve(d, adjoint(adjoint(low) @ t[0])))
+    f_bar = where(inside, t[1], 0.0) + where(beside, x_bar, 0.0)
+    half = _across(_solved(low, order, f_bar, lower, 2), conjugated)
+    bar = _across(_solved(low, order, half, lower, 2), conjugated)
+    return (_symmetrised(bar, conjugated),)
+
+
+@ldl_factors.define_jvp
+def _ldl_jvp(dots, out, a, *, lower, conjugated):
+    low, d, order = out
+    inside, beside = _parts(d, lower)
+    half = _across(_solved(low, order, _symmetrised(dots[0], conjugated), lower), conjugated)
+    f = _across(_solved(low, order, half, lower), conjugated)
+    outside = _across(where(beside, f, 0.0), conjugated)
+    x = _across(solve(_across(d, conjugated), outside), conjugated)
+    return low @ x, where(inside, f, 0.0), None
+
+
+@ldl_factors.examples
+def _(rng):
+    a = hermitian(rng.normal(size=(3, 3)))
+    yield (a + np.diag([2.0, 3.0, 4.0]),), {"lower": True, "conjugated": True}
+    yield (a * 0.1 + np.eye(3)[::-1],), {"lower": False, "conjugated": False}
+
+
+@counterpart(scipy.linalg.ldl)
+def ldl(
+    A: Any,
+    lower: bool = True,
+    hermitian: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+) -> tuple[Any, Any, Any]:
+    """The factorization ``L @ D @ adjoint(L)`` of a Hermitian matrix, as ``scipy.linalg.ldl``.
+
+    Parameters
+    ----------
+    A : array_like of shape (..., n, n)
+        Hermitian, or symmetric; one triangle is read. The gradient is symmetric as A is.
+    lower : bool, default True
+        Which triangle is read, and of which form L is.
+    hermitian : bool, default True
+        False for complex matrices that are symmetric.
+
+    Returns
+    -------
+    lu, d, perm
+        d has blocks of one or two rows, which are constant next to A but where pivots are equal.
+
+    Raises
+    ------
+    MatrixError
+        A derivative is asked for, and A is singular.
+    """
+    a = square(A, "ldl")
+    conjugated = bool(hermitian) or a.dtype.kind != "c"
+    return ldl_factors(a, lower=bool(lower), conjugated=conjugated)

@@ -1,0 +1,223 @@
+"""Algebraic Riccati equations, of control in continuous and in discrete time.
+
+    continuous_are   a' x e + e' x a - (e' x b + s) inv(r) (b' x e + s') + q = 0
+    discrete_are     a' x a - e' x e - (a' x b + s) inv(r + b' x b) (b' x a + s') + q = 0
+    solve_continuous_are, solve_discrete_are    SciPy's names
+
+where ' is the adjoint.  Both have their derivative by the implicit function theorem, which leaves a
+Lyapunov equation of the closed loop (P. Gahinet and A. Laub, "Computable bounds for the sensitivity
+of the algebraic Riccati equation", SIAM J. Control Optim. 28 (1990), 1461-1480).  q and r are
+Hermitian, and so are x and the gradients by q and r.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from ...ops.linalg import adjoint, hermitian, solve
+from .entries import counterpart, entry, operand, square
+from .equations import discrete_lyapunov, sylvester
+
+__all__ = ["solve_continuous_are", "solve_discrete_are"]
+
+STABLE = "The pair (a, b) has to be stabilisable, and r regular"
+
+
+def _symmetric(a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> Any:
+    return a, b, hermitian(q), hermitian(r), e, s
+
+
+def _reduced(a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> Any:
+    """Operands of SciPy's with the identity for e, with which it sorts eigenvalues right."""
+    back = np.linalg.inv(e)
+    return a @ back, b, hermitian(adjoint(back) @ q @ back), r, None, adjoint(back) @ s
+
+
+def _residual(discrete: bool, x: Any, a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> Any:
+    if discrete:
+        g = adjoint(b) @ x @ a + adjoint(s)
+        rest = adjoint(a) @ x @ a - adjoint(e) @ x @ e
+        return rest - adjoint(g) @ np.linalg.solve(r + adjoint(b) @ x @ b, g) + q
+    g = adjoint(b) @ x @ e + adjoint(s)
+    return adjoint(a) @ x @ e + adjoint(e) @ x @ a - adjoint(g) @ np.linalg.solve(r, g) + q
+
+
+def _by_newton(discrete: bool) -> Any:
+    """An oracle: Newton's steps with the residual as it is written, from SciPy's solution."""
+
+    def value(a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> Any:
+        n = a.shape[-1]
+        x, step = (
+            scipy.linalg.solve_discrete_are(np.eye(n), b @ b.T + np.eye(n), q, np.eye(n)),
+            1e-6,
+        )
+        units = [u.reshape(n, n) for u in np.eye(n * n)]
+        for _ in range(60):
+            at = [
+                _residual(discrete, x + k * step * u, a, b, q, r, e, s)
+                for u in units
+                for k in (1, -1)
+            ]
+            slope = np.stack(
+                [(p - m).ravel() / (2 * step) for p, m in zip(at[::2], at[1::2], strict=True)], -1
+            )
+            x = x - np.linalg.solve(
+                slope, _residual(discrete, x, a, b, q, r, e, s).ravel()
+            ).reshape(n, n)
+        return x
+
+    return value
+
+
+@entry(STABLE, "222222", like=0, prepare=_symmetric, oracle=_by_newton(False))
+def continuous_are(a, b, q, r, e, s):
+    """The stabilising x of the Riccati equation in continuous time."""
+    dtype = np.result_type(a, b, q, r, e, s, np.float32)
+    found = scipy.linalg.solve_continuous_are(*_reduced(a, b, q, r, e, s))
+    return found.astype(dtype, copy=False)
+
+
+@entry(STABLE, "222222", like=0, prepare=_symmetric, oracle=_by_newton(True))
+def discrete_are(a, b, q, r, e, s):
+    """The stabilising x of the Riccati equation in discrete time."""
+    dtype = np.result_type(a, b, q, r, e, s, np.float32)
+    found = scipy.linalg.solve_discrete_are(*_reduced(a, b, q, r, e, s))
+    return found.astype(dtype, copy=False)
+
+
+def _both(x: Any) -> Any:
+    return x + adjoint(x)
+
+
+def _continuous_terms(x: Any, a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> Any:
+    k = solve(hermitian(r), adjoint(b) @ x @ e + adjoint(s))
+    closed = a - b @ k
+    return k, closed, x @ e, x @ closed
+
+
+def _discrete_terms(x: Any, a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> Any:
+    k = solve(hermitian(r) + adjoint(b) @ x @ b, adjoint(b) @ x @ a + adjoint(s))
+    closed = a - b @ k
+    return k, closed, x @ closed, -(x @ e)
+
+
+def _state_rules(op: Any, terms: Any, equation: Any) -> None:
+    """Both rules of a Riccati equation.
+
+    With the gain k, the tangent of the left side at constant x is, written with its adjoint added,
+    p' da + o' de - p' db k - ds k, and dq + k' dr k: `terms` are k, a - b k, p and o. The tangent
+    of x solves the equation of Lyapunov's kind `equation`, with that as its right side.
+    """
+
+    @op.define_jvp
+    def forward(dots, out, *args):
+        a_dot, b_dot, q_dot, r_dot, e_dot, s_dot = dots
+        k, closed, p, o = terms(out, *args)
+        total: Any = 0.0
+        if a_dot is not None:
+            total = total + _both(adjoint(p) @ a_dot)
+        if e_dot is not None:
+            total = total + _both(adjoint(o) @ e_dot)
+        if b_dot is not None:
+            total = total - _both(adjoint(p) @ b_dot @ k)
+        if s_dot is not None:
+            total = total - _both(s_dot @ k)
+        if q_dot is not None:
+            total = total + hermitian(q_dot)
+        if r_dot is not None:
+            total = total + adjoint(k) @ hermitian(r_dot) @ k
+        h = adjoint(args[4])
+        between = adjoint(solve(h, adjoint(solve(h, total))))
+        return equation(solve(h, adjoint(closed)), between)
+
+    @op.define_vjp
+    def reverse(t, out, *args):
+        e = args[4]
+        k, closed, p, o = terms(out, *args)
+        w = equation(adjoint(solve(adjoint(e), adjoint(closed))), hermitian(t))
+        w = solve(e, adjoint(solve(e, adjoint(w))))
+        side = w @ adjoint(k)
+        a_bar = 2.0 * (p @ w)
+        return a_bar, -2.0 * (p @ side), w, k @ side, 2.0 * (o @ w), -2.0 * side
+
+
+_state_rules(continuous_are, _continuous_terms, lambda m, n: sylvester(m, adjoint(m), -n))
+_state_rules(discrete_are, _discrete_terms, discrete_lyapunov)
+
+
+def _system(rng: Any) -> Any:
+    a, b = 0.1 * rng.normal(size=(2, 2)) - 0.5 * np.eye(2), rng.normal(size=(2, 1))
+    q = 0.3 * rng.normal(size=(2, 2))
+    s, e = 0.1 * rng.normal(size=(2, 1)), np.eye(2) + 0.1 * rng.normal(size=(2, 2))
+    return a, b, q @ q.T + np.eye(2), np.array([[2.0]]), e, s
+
+
+@continuous_are.examples
+def _(rng):
+    yield _system(rng), {}
+
+
+@discrete_are.examples
+def _(rng):
+    yield _system(rng), {}
+
+
+# ---- SciPy's names -----------------------------------------------------------------------------
+
+
+def _completed(name: str, a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> Any:
+    a, b, q, r = square(a, name), operand(b), square(q, name), square(r, name)
+    e = np.eye(a.shape[-1], dtype=a.dtype) if e is None else square(e, name)
+    s = np.zeros(b.shape[-2:], b.dtype) if s is None else operand(s)
+    return a, b, q, r, e, s
+
+
+@counterpart(scipy.linalg.solve_continuous_are)
+def solve_continuous_are(
+    a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = None, balanced: bool = True
+) -> Any:
+    """The stabilising solution in continuous time, as ``scipy.linalg.solve_continuous_are``.
+
+    Parameters
+    ----------
+    a : array_like of shape (..., n, n)
+    b : array_like of shape (..., n, m)
+    q : array_like of shape (..., n, n)
+        Hermitian, as its gradient is.
+    r : array_like of shape (..., m, m)
+        Hermitian and regular, as its gradient is Hermitian.
+    e : array_like of shape (..., n, n), optional
+        Regular; by default the identity.
+    s : array_like of shape (..., n, m), optional
+        By default zero.
+    balanced : bool
+        Taken for SciPy's sake.
+
+    Raises
+    ------
+    MatrixError
+        There is no such solution.
+    """
+    return continuous_are(*_completed("solve_continuous_are", a, b, q, r, e, s))
+
+
+@counterpart(scipy.linalg.solve_discrete_are)
+def solve_discrete_are(
+    a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = None, balanced: bool = True
+) -> Any:
+    """The stabilising solution in discrete time, as ``scipy.linalg.solve_discrete_are``.
+
+    Parameters and errors are those of `solve_continuous_are`.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> one = np.ones((1, 1))
+    >>> x = lambda a: wg.scipy.linalg.solve_discrete_are(a, one, one, one)[0, 0]
+    >>> round(float(x(one)), 6), float(wg.grad(x)(one)[0, 0].round(6))
+    (1.618034, 1.447214)
+    """
+    return discrete_are(*_completed("solve_discrete_are", a, b, q, r, e, s))
