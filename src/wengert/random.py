@@ -1,4 +1,7 @@
-"""Random: streams of random numbers that work eagerly, while a graph is built, and by hand.
+"""Random: draws as functions of keys, and streams that move along by themselves.
+
+A draw such as ``normal(key, shape)`` is a function of its key; they are those of wengert.draws,
+which has their map.  The other way to draw:
 
 A `Stream` is a key and a position, held by a variable.  Each drawing uses the next position, so
 nothing is drawn twice; what is drawn depends on the seed and on how many drawings came before, and
@@ -20,13 +23,16 @@ from .core.handle import Handle
 from .core.locks import lock
 from .core.node import is_variable
 from .core.recording import session
+from .draws import *  # noqa: F403 - its `__all__`
+from .draws import __all__ as _names
+from .draws.keys import key as _key
 from .errors import ArgumentError, DtypeError, ShapeError, at, user_line
 from .graphs.inputs import variable
 from .ops import random as ops
 
 _STEP = np.array([0, 0, 1], np.uint64)
 
-__all__ = ["Stream"]
+__all__ = ["Stream", *_names]
 
 
 class Stream:
@@ -65,14 +71,7 @@ class Stream:
     """
 
     def __init__(self, seed: Any, name: str = "random") -> None:
-        try:
-            key = np.random.SeedSequence(_entropy(seed)).generate_state(2, np.uint64)
-        except (TypeError, ValueError) as error:
-            raise ArgumentError(
-                f"seed={seed!r}: {error}. Give a whole number of at least zero, or several"
-                f"{at(user_line())}."
-            ) from error
-        self.state = variable(np.array([*key, 0], np.uint64), name)
+        self.state = variable(np.array([*_key(seed), 0], np.uint64), name)
         self._drawn = 0  # eagerly
         self._lock = lock()
 
@@ -174,13 +173,6 @@ class Stream:
         if not is_variable(self.state.node):  # pickled
             self.state = variable(np.array(self.state), "random")
         self._lock = lock()
-
-
-def _entropy(seed: Any) -> Any:
-    """A seed as whole numbers of Python: of others NumPy wraps, rounds or crashes."""
-    if isinstance(seed, list | tuple | np.ndarray):
-        return [operator.index(n) for n in np.asarray(seed, dtype=object).ravel()]
-    return operator.index(seed)
 
 
 def _dtype(dtype: Any) -> np.dtype[Any]:

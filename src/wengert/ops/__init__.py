@@ -5,7 +5,7 @@ reductions   reductions cumulative sorting
 arrays       creation shapes joining casts; indexing, with indices masks index_shapes indexing_rows
 matrices     products linalg factorizations determinants spectral polar
 sequences    fourier
-other        effects (summaries: what a log says), random
+other        effects (summaries: what a log says); random, with keys, on philox
 
 What is said of many of them beside their entries: result_shapes, the specs of results; costs, what
 a line takes of time and memory.
@@ -27,6 +27,7 @@ from . import (
     indexing,
     indexing_rows,
     joining,
+    keys,
     linalg,
     logic,
     polar,
@@ -58,6 +59,7 @@ __all__ = [
     "indexing",
     "indexing_rows",
     "joining",
+    "keys",
     "linalg",
     "logic",
     "polar",

@@ -1,6 +1,7 @@
 """Draws: the random numbers of wengert's streams, the very ones that NumPy gives.
 
     random_uniform     bits of our own (philox.py), scaled; as many blocks at a time as vectors hold
+    random_bits, random_tail    the bits as they are, and scaled with a sign
     random_normal      NumPy's own functions, which are C and ask our bits one after the other:
     random_integers    how it makes numbers of bits may change from version to version, so a
                        second copy of it here would one day differ
@@ -17,13 +18,14 @@ from typing import Any
 
 from ....core.dims import Length
 from ..assembly import Name, Section
-from ..dtypes import F32, F64, Dtype
+from ..dtypes import F32, F64, U32, U64, Dtype
 from . import pointers
 from .call import Call, kernel
 from .loops import nest, offset, place, plus, times
 from .philox import Bits, group, lanes_of_group, schedule, spread
 
 _FRACTION, _SINGLE = "0x3CA0000000000000", "0x3E70000000000000"  # 2**-53, 2**-24
+_TAIL, _SINGLE_TAIL = "0x3BF0000000000000", "0x3DF0000000000000"  # 2**-64, 2**-32
 _NORMAL = {F64: "random_standard_normal_fill", F32: "random_standard_normal_fill_f"}
 
 
@@ -38,9 +40,9 @@ def _states(call: Call) -> Iterator[tuple[Section, Name, list[Name], Name, Name]
     size = call.number(count)
     with nest(call.section, [call.number(n) for n in outer]) as (s, at):
         words = []
-        for k in range(3):
+        for k in range(int(states.shape[-1])):
             words.append(s.value(f"load i64, ptr {place(call, s, states, [*at, str(k)])}"))
-        *key, position = words
+        *key, position = words if len(words) == 3 else [*words, "0"]
         position = s.value(f"add i64 {position}, {call.params['number']}")
         total = "0"
         for i, n in zip(at, outer, strict=True):
@@ -54,12 +56,29 @@ def _states(call: Call) -> Iterator[tuple[Section, Name, list[Name], Name, Name]
 @kernel("random_uniform", serves=lambda node: node.spec.dtype in (F32, F64))
 def random_uniform(call: Call) -> None:
     """Numbers from 0 to before 1, all of whose bits are random."""
+    _filled(call)
+
+
+@kernel("random_tail", serves=lambda node: node.spec.dtype in (F32, F64))
+def random_tail(call: Call) -> None:
+    """Numbers between -1/2 and 1/2, none of which is 0."""
+    _filled(call, signed=True)
+
+
+@kernel("random_bits", serves=lambda node: node.spec.dtype in (U32, U64))
+def random_bits(call: Call) -> None:
+    """The words, or halves of them."""
+    _filled(call)
+
+
+def _filled(call: Call, signed: bool = False) -> None:
+    """Fill the result with numbers of groups of blocks."""
     dtype = call.results[0].dtype
     lanes = lanes_of_group()
     each = lanes * 4 * (8 // dtype.itemsize)
     last = call.function.slot(f"[{each * dtype.itemsize} x i8]", 64)
     with _states(call) as (s, position, key, target, size):
-        blocks = _Blocks(s, position, key, lanes, dtype)
+        blocks = _Blocks(s, position, key, lanes, dtype, signed)
         whole = s.value(f"sdiv i64 {size}, {each}")
         done = times(s, whole, str(each))
         rest = s.value(f"sub i64 {size}, {done}")
@@ -78,9 +97,15 @@ class _Blocks:
     """Blocks of one position, as many at a time as a vector has lanes, as numbers."""
 
     def __init__(
-        self, s: Section, position: Name, key: Sequence[Name], lanes: int, dtype: Dtype
+        self,
+        s: Section,
+        position: Name,
+        key: Sequence[Name],
+        lanes: int,
+        dtype: Dtype,
+        signed: bool,
     ) -> None:
-        self.lanes, self.dtype = lanes, dtype
+        self.lanes, self.dtype, self.signed = lanes, dtype, signed
         self.keys, self.position = schedule(s, key, lanes), spread(s, position, lanes)
 
     def write(self, s: Section, number: Name, target: Name) -> None:
@@ -90,14 +115,20 @@ class _Blocks:
 
     def _store(self, s: Section, words: Name, target: Name) -> None:
         """Words in order as numbers: one of each, or two, the first of the lower half."""
+        if self.dtype.kind == "u":  # lower halves come first in memory, too
+            s.write(f"store <{self.lanes} x i64> {words}, ptr {target}, align 4")
+            return
         many, bits, cut, kind = self.lanes, "i64", 11, "double"
-        scale = _FRACTION
+        scale = _TAIL if self.signed else _FRACTION
         whole = words
         if self.dtype == F32:
             many, bits, cut, kind = 2 * self.lanes, "i32", 8, "float"
-            scale = _SINGLE
+            scale = _SINGLE_TAIL if self.signed else _SINGLE
             whole = s.value(f"bitcast <{self.lanes} x i64> {words} to <{many} x i32>")
-        kept = s.value(f"lshr <{many} x {bits}> {whole}, splat ({bits} {cut})")
+        change = f"or <{many} x {bits}> {whole}, splat ({bits} 1)"
+        if not self.signed:
+            change = f"lshr <{many} x {bits}> {whole}, splat ({bits} {cut})"
+        kept = s.value(change)
         number = s.value(f"sitofp <{many} x {bits}> {kept} to <{many} x {kind}>")
         found = s.value(f"fmul <{many} x {kind}> {number}, splat ({kind} {scale})")
         s.write(f"store <{many} x {kind}> {found}, ptr {target}, align {self.dtype.itemsize}")

@@ -52,20 +52,27 @@ def spread(s: Section, x: Name, lanes: int) -> Name:
 
 
 def block(
-    s: Section, counter: Name, position: Name, keys: Sequence[Sequence[Name]], lanes: int = 1
+    s: Section,
+    counter: Name,
+    position: Name,
+    keys: Sequence[Sequence[Name]],
+    lanes: int = 1,
+    space: int = 0,
 ) -> list[Name]:
     """The four words of a block, or of several side by side: i64, or vectors of them.
 
     Parameters
     ----------
     counter, position : Name
-        The first two words of the counter; the others are zero.
+        The first two words of the counter; the third is zero.
     keys : sequence
         As `schedule` gives them.
+    space : int
+        The fourth word of the counter: who asks (ops/philox.py).
     """
     kind = "i64" if lanes == 1 else f"<{lanes} x i64>"
     multiply = _product if lanes == 1 else _product_of_halves
-    state = [counter, position, *([_literal(0, lanes)] * 2)]
+    state = [counter, position, _literal(0, lanes), _literal(space, lanes)]
     for now in keys:
         (high0, low0), (high1, low1) = (
             multiply(s, state[2 * k], _FACTORS[k], lanes) for k in range(2)
