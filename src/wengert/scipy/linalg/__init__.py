@@ -30,6 +30,7 @@ MODULES = (
     "factors",
     "eigen",
     "schur",
+    "others",
 )
 
 _NAMES: dict[str, Any] = {}

@@ -20,7 +20,8 @@ import scipy.linalg
 from ...errors import ShapeError, at, user_line
 from ...numpy.dispatch import spread
 from ...ops.linalg import adjoint
-from .entries import counterpart, entry, operand
+from ..dispatch import counterpart, floating
+from .entries import entry
 
 __all__ = ["solve_banded", "solveh_banded", "cholesky_banded", "cho_solve_banded"]
 
@@ -210,7 +211,7 @@ def solve_banded(l_and_u: Any, ab: Any, b: Any, *args: Any, **kwargs: Any) -> An
     array([ 0.2679, -0.0714,  0.0179])
     """
     below, above = (int(k) for k in l_and_u)
-    ab, b = operand(ab), operand(b)
+    ab, b = floating(ab), floating(b)
     if ab.shape[-2] != below + above + 1:
         raise ShapeError(
             f"solve_banded of ab with shape {ab.shape}: {below} diagonals below and {above} above "
@@ -245,7 +246,7 @@ def solveh_banded(
     MatrixError
         The matrix is not positive definite.
     """
-    ab, b = operand(ab), operand(b)
+    ab, b = floating(ab), floating(b)
     x = b[..., None] if b.ndim == 1 else b
     x = definite_banded_solve(ab, x, lower=bool(lower))
     return x[..., 0] if b.ndim == 1 else x
@@ -296,7 +297,7 @@ def cholesky_banded(
     -----
     Of tensors, by the whole matrix: n**3.
     """
-    ab = operand(ab)
+    ab = floating(ab)
     half = triangle_of_band(ab, lower)
     diagonal = half * np.eye(ab.shape[-1])
     whole = half + adjoint(half) - diagonal
@@ -313,7 +314,7 @@ def cho_solve_banded(cb_and_lower: Any, b: Any, *args: Any, **kwargs: Any) -> An
         The factor in banded form, and whether it is the lower one.
     b : array_like of shape (n,) or (n, k)
     """
-    c, lower = operand(cb_and_lower[0]), bool(cb_and_lower[1])
+    c, lower = floating(cb_and_lower[0]), bool(cb_and_lower[1])
     width = c.shape[-2] - 1
     below, above = (width, 0) if lower else (0, width)
     back = banded_adjoint(c, below, above)

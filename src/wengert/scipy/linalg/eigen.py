@@ -23,8 +23,9 @@ from ...ops import spectral
 from ...ops.factorizations import cholesky, solve_triangular
 from ...ops.linalg import adjoint, hermitian, solve
 from ...ops.shapes import transpose
+from ..dispatch import counterpart, floating
 from .banded import triangle_of_band
-from .entries import counterpart, entry, operand, square
+from .entries import entry, square
 
 __all__ = [
     *("eig", "eigvals", "eigh", "eigvalsh", "eigh_tridiagonal", "eigvalsh_tridiagonal"),
@@ -246,7 +247,7 @@ def eigvalsh(a: Any, b: Any = None, **options: Any) -> Any:
 
 
 def _tridiagonal(d: Any, e: Any) -> Any:
-    d, e = operand(d), operand(e)
+    d, e = floating(d), floating(e)
     n = d.shape[-1]
     unit = np.eye(n, dtype=d.dtype)
     if n == 1:
@@ -329,7 +330,7 @@ def eig_banded(
     -----
     Of tensors, by the whole matrix: n**3.
     """
-    half = triangle_of_band(operand(a_band), lower)
+    half = triangle_of_band(floating(a_band), lower)
     whole = half + adjoint(half) - half * np.eye(half.shape[-1])
     found = spectral.eigh(whole)
     return _selected(found, select, select_range, eigvals_only)

@@ -1,10 +1,9 @@
-"""How functions of scipy.linalg become operations, and how they meet SciPy's names.
+"""How functions of scipy.linalg become operations.
 
-    entry        registers an operation on matrices that runs a function of SciPy's, as "linalg.x"
-    counterpart  what tensors do for SciPy's function; plain arrays go to SciPy's own
-    as_operand   the spec of a result that is as one of the operands
-    operand      an argument as an array or tensor of floating-point numbers
-    real_or_complex  a function whose result may be complex although the matrix is real
+    entry           registers one that runs a function of SciPy's, as "linalg.x"
+    as_operand      the spec of a result that is as one of the operands
+    square          an argument that has to be square matrices
+    real_or_complex, of_its_dtype    functions that may be complex although the matrix is real
 
 Most functions of scipy.linalg take one matrix.  The operations take batches: matrices stand in the
 last two axes, and earlier axes broadcast (`entry` loops over them).
@@ -20,12 +19,13 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from ...core import sizes
-from ...core.handle import Handle, is_traced
+from ...core.handle import is_traced
 from ...core.spec import Spec
 from ...errors import MatrixError, at, user_line
 from ...kinds.batching import on_last_axes
 from ...ops import casts
 from ...ops.linalg import matrices
+from ..dispatch import floating
 
 PREFIX = "linalg."
 
@@ -110,38 +110,7 @@ def _stacked(found: list[Any], batch: Any) -> Any:
     return np.stack(found).reshape(batch + first.shape)
 
 
-# ---- SciPy's names -----------------------------------------------------------------------------
-
-
-def counterpart(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
-    """Enter the function below as what tensors do for SciPy's `function` (a decorator).
-
-    SciPy's functions do not ask their arguments, so it is reached by wengert's name only.
-    """
-
-    def enter(ours: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(ours)
-        def public(*args: Any, **kwargs: Any) -> Any:
-            if _has_handle(args) or _has_handle(tuple(kwargs.values())):
-                return ours(*args, **kwargs)
-            return function(*args, **kwargs)
-
-        return public
-
-    return enter
-
-
-def _has_handle(args: Any) -> bool:
-    for a in args:
-        if isinstance(a, Handle) or (isinstance(a, list | tuple) and _has_handle(a)):
-            return True
-    return False
-
-
-def operand(x: Any) -> Any:
-    """`x` as an array or tensor of floating-point or complex numbers."""
-    x = x if isinstance(x, Handle) else np.asarray(x)
-    return casts.astype(x, np.float64) if x.dtype.kind in "biu" else x
+# ---- operands -----------------------------------------------------------------------------
 
 
 def square(a: Any, name: str) -> Any:
@@ -152,7 +121,7 @@ def square(a: Any, name: str) -> Any:
     MatrixError
         They have not.
     """
-    a = operand(a)
+    a = floating(a)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise MatrixError(
             f"{name} of shape {a.shape}: it is not square. Give it matrices with as many rows as "

@@ -19,7 +19,8 @@ import scipy.linalg
 from numpy.linalg import LinAlgError
 
 from ...ops.linalg import adjoint, regular
-from .entries import counterpart, entry, operand, square
+from ..dispatch import counterpart, floating
+from .entries import entry, square
 
 __all__ = ["solve_sylvester", "solve_continuous_lyapunov", "solve_discrete_lyapunov"]
 
@@ -158,7 +159,7 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     array([[0.5, 0.5],
            [0.5, 0.5]])
     """
-    return sylvester(square(a, "solve_sylvester"), square(b, "solve_sylvester"), operand(q))
+    return sylvester(square(a, "solve_sylvester"), square(b, "solve_sylvester"), floating(q))
 
 
 @counterpart(scipy.linalg.solve_continuous_lyapunov)
@@ -175,7 +176,7 @@ def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
         Two eigenvalues of `a` have the sum zero (one of them conjugated).
     """
     a = square(a, "solve_continuous_lyapunov")
-    return sylvester(a, adjoint(a), operand(q))
+    return sylvester(a, adjoint(a), floating(q))
 
 
 @counterpart(scipy.linalg.solve_discrete_lyapunov)
@@ -193,4 +194,4 @@ def solve_discrete_lyapunov(a: Any, q: Any, method: str | None = None) -> Any:
     MatrixError
         Two eigenvalues of `a` have the product one (one of them conjugated).
     """
-    return discrete_lyapunov(square(a, "solve_discrete_lyapunov"), operand(q))
+    return discrete_lyapunov(square(a, "solve_discrete_lyapunov"), floating(q))

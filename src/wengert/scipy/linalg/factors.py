@@ -24,7 +24,8 @@ from ...ops import factorizations
 from ...ops.linalg import adjoint, pinv
 from ...ops.linalg import hermitian as hermitian_part
 from ...ops.polar import nuclear_norm, polar_factor
-from .entries import counterpart, entry, operand, square
+from ..dispatch import counterpart, floating
+from .entries import entry, square
 
 __all__ = [
     *("cholesky", "qr", "svd", "svdvals", "polar", "orthogonal_procrustes"),
@@ -109,7 +110,7 @@ def _(rng):
 
 
 def _basis(op: Any, A: Any, rcond: Any, name: str) -> Any:
-    a = operand(A)
+    a = floating(A)
     if a.ndim != 2 and not is_traced(a):
         ranks = np.linalg.matrix_rank(value_of(a))
         if np.any(ranks != ranks.flat[0]):
@@ -204,7 +205,7 @@ def qr(
     The first min(m, n) columns, in that order, have to be independent for a derivative; see
     `wengert.numpy.linalg.qr`.
     """
-    a = operand(a)
+    a = floating(a)
     modes = {"full": "complete", "r": "r", "economic": "reduced"}
     if mode not in modes:
         raise ArgumentError(
@@ -238,14 +239,14 @@ def svd(
     lapack_driver: str = "gesdd",
 ) -> Any:
     """The singular value decomposition, as ``scipy.linalg.svd``; see `wengert.numpy.linalg.svd`."""
-    found = names.svd(operand(a), full_matrices, compute_uv)
+    found = names.svd(floating(a), full_matrices, compute_uv)
     return tuple(found) if compute_uv else found
 
 
 @counterpart(scipy.linalg.svdvals)
 def svdvals(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """The singular values, falling, as ``scipy.linalg.svdvals``."""
-    return names.svdvals(operand(a))
+    return names.svdvals(floating(a))
 
 
 @counterpart(scipy.linalg.polar)
@@ -274,7 +275,7 @@ def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
     """
     if side not in ("right", "left"):
         raise ArgumentError(f"side={side!r} is neither 'right' nor 'left'{at(user_line())}.")
-    a = operand(a)
+    a = floating(a)
     u = polar_factor(a)
     return u, hermitian_part(adjoint(u) @ a if side == "right" else a @ adjoint(u))
 
@@ -298,5 +299,5 @@ def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> tuple[An
     MatrixError
         A derivative of R is asked for, and ``adjoint(A) @ B`` is singular.
     """
-    across = adjoint(operand(A)) @ operand(B)
+    across = adjoint(floating(A)) @ floating(B)
     return polar_factor(across), nuclear_norm(across)

@@ -22,16 +22,8 @@ from ...errors import ArgumentError, at, user_line
 from ...ops import casts
 from ...ops.linalg import adjoint, matrices, solve
 from ...ops.spectral import expm as exponential
-from .entries import (
-    PREFIX,
-    counterpart,
-    entry,
-    of_its_dtype,
-    operand,
-    over,
-    real_or_complex,
-    square,
-)
+from ..dispatch import counterpart, floating
+from .entries import PREFIX, entry, of_its_dtype, over, real_or_complex, square
 from .equations import sylvester
 
 __all__ = [
@@ -311,7 +303,7 @@ def fractional_matrix_power(A: Any, t: Any) -> Any:
     t : float
         Differentiable, too: the derivative is ``logm(A) @ A**t``.
     """
-    a, p = square(A, "fractional_matrix_power"), operand(t)
+    a, p = square(A, "fractional_matrix_power"), floating(t)
     if p.dtype.kind == "c":
         raise ArgumentError(
             f"fractional_matrix_power to the power {t!r}: it is real{at(user_line())}."

@@ -21,7 +21,8 @@ from ...ops.choice import where
 from ...ops.creation import triangle_mask
 from ...ops.factorizations import solve_triangular
 from ...ops.linalg import adjoint, hermitian, solve
-from .entries import counterpart, entry, square
+from ..dispatch import counterpart
+from .entries import entry, square
 from .lu import inverse_order, rows_in_order
 
 __all__ = ["ldl"]

@@ -22,7 +22,8 @@ from ...ops import casts
 from ...ops.creation import positions
 from ...ops.factorizations import cholesky, solve_triangular, triangle
 from ...ops.linalg import adjoint, real_dtype
-from .entries import counterpart, entry, operand, square
+from ..dispatch import counterpart, floating
+from .entries import entry, square
 
 __all__ = ["lu", "lu_factor", "lu_solve", "cho_factor", "cho_solve"]
 
@@ -151,7 +152,7 @@ def lu(
     array([[ 0.25, -0.5 ],
            [-0.5 ,  1.  ]])
     """
-    a = operand(a)
+    a = floating(a)
     low, up, order = lu_factors(a)
     back = inverse_order(order)
     if permute_l:
@@ -238,7 +239,7 @@ def lu_solve(
         Whether op is nothing, the transpose, or the adjoint.
     """
     factors, pivots = lu_and_piv
-    factors, b = square(factors, "lu_solve"), operand(b)
+    factors, b = square(factors, "lu_solve"), floating(b)
     order = order_of(value_of(pivots))
     x = b[..., None] if b.ndim == 1 else b
     if trans == 0:
@@ -297,7 +298,7 @@ def cho_solve(
     b : array_like of shape (n,) or (..., n, k)
     """
     c, lower = c_and_lower
-    c, b = square(c, "cho_solve"), operand(b)
+    c, b = square(c, "cho_solve"), floating(b)
     first, second = (0, 2) if lower else (2, 0)
     half = solve_triangular(c, b, lower=bool(lower), trans=first)
     return solve_triangular(c, half, lower=bool(lower), trans=second)

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.linalg
 
 from ...core.handle import value_of
-from .entries import counterpart, operand
+from ..dispatch import counterpart, floating
 
 __all__ = [
     *("norm", "issymmetric", "ishermitian", "bandwidth", "diagsvd", "tril", "triu"),
@@ -29,13 +29,13 @@ def norm(
     a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True
 ) -> Any:
     """The norm of a vector or matrix, as ``scipy.linalg.norm``; see `wengert.numpy.linalg.norm`."""
-    return np.linalg.norm(operand(a), ord, axis, keepdims)
+    return np.linalg.norm(floating(a), ord, axis, keepdims)
 
 
 @counterpart(scipy.linalg.diagsvd)
 def diagsvd(s: Any, M: int, N: int) -> Any:
     """The M by N matrix with singular values on its diagonal, as ``scipy.linalg.diagsvd``."""
-    s = operand(s)
+    s = floating(s)
     k = s.shape[-1]
     wide = s[..., None] * np.eye(k, N, dtype=s.dtype)
     return wide if k == M else np.eye(M, k, dtype=s.dtype) @ wide

@@ -18,7 +18,8 @@ import numpy as np
 import scipy.linalg
 
 from ...ops.linalg import adjoint, hermitian, solve
-from .entries import counterpart, entry, operand, square
+from ..dispatch import counterpart, floating
+from .entries import entry, square
 from .equations import discrete_lyapunov, sylvester
 
 __all__ = ["solve_continuous_are", "solve_discrete_are"]
@@ -169,9 +170,9 @@ def _(rng):
 
 
 def _completed(name: str, a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> Any:
-    a, b, q, r = square(a, name), operand(b), square(q, name), square(r, name)
+    a, b, q, r = square(a, name), floating(b), square(q, name), square(r, name)
     e = np.eye(a.shape[-1], dtype=a.dtype) if e is None else square(e, name)
-    s = np.zeros(b.shape[-2:], b.dtype) if s is None else operand(s)
+    s = np.zeros(b.shape[-2:], b.dtype) if s is None else floating(s)
     return a, b, q, r, e, s
 
 

@@ -23,7 +23,8 @@ from ...ops import casts
 from ...ops.choice import where
 from ...ops.factorizations import triangle
 from ...ops.linalg import adjoint
-from .entries import counterpart, entry, square
+from ..dispatch import counterpart
+from .entries import entry, square
 
 __all__ = ["schur", "hessenberg"]
 

@@ -22,7 +22,8 @@ from ...ops.choice import where
 from ...ops.creation import triangle_mask
 from ...ops.linalg import adjoint
 from ...ops.linalg import hermitian as hermitian_part
-from .entries import counterpart, entry, operand, square
+from ..dispatch import counterpart, floating
+from .entries import entry, square
 
 __all__ = ["solve", "solve_triangular", "inv", "det", "lstsq", "pinv", "pinvh"]
 
@@ -161,7 +162,7 @@ def solve(
     array([[ 0.09375, -0.125  ],
            [-0.125  ,  0.125  ]])
     """
-    a, b = square(a, "solve"), operand(b)
+    a, b = square(a, "solve"), floating(b)
     structure = STRUCTURES.get("general" if assume_a is None else assume_a)
     if structure is None:
         raise ArgumentError(
@@ -206,7 +207,7 @@ def solve_triangular(
     """
     return factorizations.solve_triangular(
         square(a, "solve_triangular"),
-        operand(b),
+        floating(b),
         lower=bool(lower),
         trans=factorizations.TRANS[trans],
         unit_diagonal=bool(unit_diagonal),
@@ -245,7 +246,7 @@ def lstsq(a: Any, b: Any, cond: Any = None, *args: Any, **kwargs: Any) -> tuple[
         As for `wengert.numpy.linalg.lstsq`, whose notes hold; the residue of one vector is a
         number.
     """
-    a, b = operand(a), operand(b)
+    a, b = floating(a), floating(b)
     cutoff = float(np.finfo(np.result_type(a.dtype, b.dtype)).eps) if cond is None else cond
     x, residues, rank, s = names.lstsq(a, b, rcond=cutoff)
     if b.ndim == 1 and residues.ndim == 1 and residues.shape[0]:
@@ -285,7 +286,7 @@ def pinv(
     -----
     The derivative is that among matrices of the same rank.
     """
-    a = operand(a)
+    a = floating(a)
     rtol = _cutoff(a, atol, rtol)
     out = linalg.pinv(a, rtol=rtol)
     return (out, linalg.matrix_rank(a, rtol=rtol)) if return_rank else out

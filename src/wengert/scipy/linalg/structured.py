@@ -17,8 +17,9 @@ import scipy.linalg
 
 from ...core.handle import Handle, value_of
 from ...errors import ArgumentError, MatrixError, ShapeError, at, user_line
-from ...numpy.dispatch import spread
-from .entries import counterpart, entry, operand
+from ...numpy.dispatch import as_array, spread
+from ..dispatch import counterpart, floating
+from .entries import entry
 
 __all__ = [
     *("toeplitz", "hankel", "circulant", "companion", "block_diag", "khatri_rao"),
@@ -40,7 +41,7 @@ def _conj(x: Any) -> Any:
 
 
 def _line(x: Any, name: str) -> Any:
-    x = operand(x)
+    x = floating(x)
     if x.ndim != 1:
         raise ShapeError(
             f"{name} of shape {x.shape}: it is made of one line of numbers. Use vmap for "
@@ -96,7 +97,7 @@ def hankel(c: Any, r: Any = None) -> Any:
 @counterpart(scipy.linalg.circulant)
 def circulant(c: Any) -> Any:
     """The matrix with a first column that moves around, as ``scipy.linalg.circulant``."""
-    c = operand(c)
+    c = floating(c)
     n = c.shape[-1]
     return c[..., (np.arange(n)[:, None] - np.arange(n)) % n]
 
@@ -140,7 +141,8 @@ def block_diag(*arrs: Any) -> Any:
     *arrs : array_like
         Matrices; a vector counts as a row. Earlier axes broadcast.
     """
-    blocks = [np.atleast_2d(x if isinstance(x, Handle) else np.asarray(x)) for x in arrs]
+    arrays: list[Any] = [as_array(x) for x in arrs]
+    blocks = [np.atleast_2d(x) for x in arrays]
     if not blocks:
         return np.zeros((1, 0))
     batch = np.broadcast_shapes(*[b.shape[:-2] for b in blocks])
@@ -170,7 +172,7 @@ def khatri_rao(a: Any, b: Any) -> Any:
     -------
     Tensor of shape (n * m, k)
     """
-    a, b = operand(a), operand(b)
+    a, b = floating(a), floating(b)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
         raise ShapeError(
             f"khatri_rao of shapes {a.shape} and {b.shape}: both have to be matrices with as many "
@@ -267,7 +269,7 @@ def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
     Value and gradient cost n**2 for each vector.
     """
     c, r = _column_and_row(c_or_cr, "solve_toeplitz")
-    b = operand(b)
+    b = floating(b)
     x = toeplitz_solve(c, r, b.reshape((b.shape[0], -1)))
     return x.reshape(b.shape)
 
@@ -289,7 +291,7 @@ def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: A
     By Fourier transforms, as SciPy's: n log(n) for each vector.
     """
     c, r = _column_and_row(c_or_cr, "matmul_toeplitz")
-    x = operand(x)
+    x = floating(x)
     columns = x[:, None] if x.ndim == 1 else x
     m, n = c.shape[0], r.shape[0]
     around = np.concatenate([c, r[:0:-1]])
@@ -338,7 +340,7 @@ def solve_circulant(
             f"solve_circulant of a tensor with singular={singular!r}: a solution of least squares "
             f"jumps where the matrix is singular. Use 'raise', or lstsq{at(user_line())}."
         )
-    c, b = np.moveaxis(operand(c), caxis, -1), np.moveaxis(operand(b), baxis, -1)
+    c, b = np.moveaxis(floating(c), caxis, -1), np.moveaxis(floating(b), baxis, -1)
     lines = np.fft.fft(c)
     size = np.abs(value_of(lines))
     if not isinstance(size, Handle):
