@@ -102,12 +102,17 @@ def test_singular_matrices():
     check("det", flat)
     check("slogdet", flat)
     check("slogdet", flat * 1j)
-    for name in ("inv", "det_derivative"):
-        assert refused(name, flat, outputs=[flat])
-        assert refused(name, np.stack([np.eye(2), flat]), outputs=[np.stack([flat, flat])])
+    check("det_derivative", flat)  # of two and three rows by formula
+    check("det_derivative", np.arange(9.0).reshape(3, 3))
+    wide = np.kron(np.eye(3), flat)
+    for name, x in (("inv", flat), ("det_derivative", wide)):
+        assert refused(name, x, outputs=[x])
+        assert refused(name, np.stack([np.eye(len(x)), x]), outputs=[np.stack([x, x])])
     assert refused("solve", flat, np.ones(2), outputs=[np.ones(2)])
-    near = np.array([[1.0, 1.0], [1.0, 1.0 + 1e-15]])
+    near = np.kron(np.eye(2), np.array([[1.0, 1.0], [1.0, 1.0 + 1e-15]]))
     assert refused("det_derivative", near, outputs=[near])
+    near = np.array([[1.0, 1.0], [1.0, 1.0 + 1e-15]])
+    check("det_derivative", near)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])

@@ -17,8 +17,9 @@
     factoring.py       Cholesky, QR
     cotangents.py      the derivative of Cholesky's factorization backwards
     batched.py         many small matrices at a time, a lane for each
-    small.py           systems, inverses, determinants, triangles of up to four rows, unrolled
-    elimination.py     the same of up to eight rows, in loops
+    small.py           systems, inverses, triangles, Cholesky of up to four rows, unrolled
+    determinants.py    determinants of up to four rows, their logarithms and cofactors
+    elimination.py     systems, inverses, determinants and triangles of up to eight rows, in loops
     panels.py          matrices of a block side by side in memory, for loops over elements
     tridiagonal.py     small symmetric matrices brought to that form
     eigenvalues.py     eigenvalues and eigenvectors of small symmetric matrices

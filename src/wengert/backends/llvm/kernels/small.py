@@ -3,9 +3,11 @@
 Formulas for one matrix, written once for many side by side (batched.py), in place of a call of
 LAPACK for each.  What LAPACK does with a matrix is what they do:
 
-    solve, inv, det, slogdet, det_derivative    Gaussian elimination with partial pivoting; rows are
-                                                exchanged by choices, and not by branches
-    cholesky, solve_triangular                  as they are defined
+    solve, inv                    Gaussian elimination with partial pivoting; rows are exchanged by
+                                  choices, and not by branches
+    cholesky, solve_triangular    as they are defined
+
+Determinants are in determinants.py; of more than four rows all of it is in elimination.py.
 
 A matrix that is singular, or so close to it that a pivot is nothing but rounding, makes the step
 fail: the interpreter asks LAPACK, and does what that says.  Complex matrices are left to LAPACK.
@@ -13,7 +15,6 @@ fail: the interpreter asks LAPACK, and does what that says.  Complex matrices ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,6 @@ from ..language import Language
 from . import elimination
 from .batched import Block, blocks
 from .call import Array, Call
-from .loops import moved
 
 ROWS = 8  # at most
 UNROLLED = 4  # of more rows the text is loops (elimination.py)
@@ -54,14 +54,16 @@ def as_columns(array: Array) -> Array:
     return array._replace(shape=(*array.shape, 1), strides=(*array.strides, 1))
 
 
-def _read(block: Block, k: int, rows: int, columns: int, dtype: Dtype) -> Rows:
+def rows_of(block: Block, k: int, rows: int, columns: int, dtype: Dtype) -> Rows:
+    """The elements of array k of a block."""
     language = block.call.language
     return [
         [language.cast(block.read(k, i, j), dtype) for j in range(columns)] for i in range(rows)
     ]
 
 
-def _write(block: Block, k: int, x: Rows) -> None:
+def write_rows(block: Block, k: int, x: Rows) -> None:
+    """Write the elements of array k of a block."""
     for i, row in enumerate(x):
         for j, value in enumerate(row):
             block.write(k, value, i, j)
@@ -100,12 +102,12 @@ def eliminated(s: Language, a: Rows, b: Rows) -> Eliminated:
     doubt: Any = None
     for k in range(n):
         for i in range(k + 1, n):
-            swap = s.compare("greater", _size(s, a[i][k]), _size(s, a[k][k]))
+            swap = s.compare("greater", size_of(s, a[i][k]), size_of(s, a[k][k]))
             odd = swap if odd is None else s.binary("bitwise_xor", odd, swap)
             for rows, first in ((a, k), (b, 0), (sizes, k)):
                 for j in range(first, len(rows[k])):
                     rows[k][j], rows[i][j] = _exchanged(s, swap, rows[k][j], rows[i][j])
-        pivot, size = a[k][k], _size(s, a[k][k])
+        pivot, size = a[k][k], size_of(s, a[k][k])
         flag = s.compare("less", size, s.constant(_LEAST, F64))
         if sizes[k][k] is not None:
             small = s.compare("less_equal", size, sizes[k][k] * _ROUNDING)
@@ -117,14 +119,15 @@ def eliminated(s: Language, a: Rows, b: Rows) -> Eliminated:
         for i in range(k + 1, n):
             factor = a[i][k] * inverse
             for j in range(k + 1, n):
-                before = _size(s, a[i][j]) if sizes[i][j] is None else sizes[i][j]
-                sizes[i][j] = s.fma(_size(s, factor), _size(s, a[k][j]), before)
+                before = size_of(s, a[i][j]) if sizes[i][j] is None else sizes[i][j]
+                sizes[i][j] = s.fma(size_of(s, factor), size_of(s, a[k][j]), before)
                 a[i][j] = s.fma(-factor, a[k][j], a[i][j])
             b[i] = [s.fma(-factor, above, own) for above, own in zip(b[k], b[i], strict=True)]
     return Eliminated(a, [a[k][k] for k in range(n)], b, odd, doubt)
 
 
-def _size(s: Language, x: Any) -> Any:
+def size_of(s: Language, x: Any) -> Any:
+    """The size of a number."""
     return s.unary("absolute", x)
 
 
@@ -150,7 +153,8 @@ def solved(s: Language, found: Eliminated) -> Rows:
     return x
 
 
-def _identity(s: Language, n: int) -> Rows:
+def identity(s: Language, n: int) -> Rows:
+    """The identity matrix."""
     return [[s.constant(float(i == j), F64) for j in range(n)] for i in range(n)]
 
 
@@ -167,10 +171,10 @@ def solve(call: Call) -> None:
 
     def write(block: Block) -> None:
         language = call.language
-        left, right = _read(block, 0, n, n, F64), _read(block, 1, n, columns, F64)
+        left, right = rows_of(block, 0, n, n, F64), rows_of(block, 1, n, columns, F64)
         found = eliminated(language, left, right)
         block.fail_if(found.doubt)
-        _write(block, 2, solved(language, found))
+        write_rows(block, 2, solved(language, found))
 
     blocks(call, [(a, 2), (b, 2), (x, 2)], F64, write)
 
@@ -185,149 +189,11 @@ def inv(call: Call) -> None:
 
     def write(block: Block) -> None:
         language = call.language
-        found = eliminated(language, _read(block, 0, n, n, F64), _identity(language, n))
+        found = eliminated(language, rows_of(block, 0, n, n, F64), identity(language, n))
         block.fail_if(found.doubt)
-        _write(block, 1, solved(language, found))
+        write_rows(block, 1, solved(language, found))
 
     blocks(call, [(a, 2), (x, 2)], F64, write)
-
-
-# ---- determinants ------------------------------------------------------------------------------
-
-_HUGE = 1e290  # products of pivots between its inverse and it have lost nothing
-
-
-def _determinant(block: Block, pivots: Sequence[Any], odd: Any) -> Any:
-    """The product of the pivots; by logarithms where it goes beyond the numbers on the way."""
-    call = block.call
-    language, section = call.language, block.section
-    product = pivots[0]
-    for p in pivots[1:]:
-        product = product * p
-    if odd is not None:
-        product = language.select(odd, -product, product)
-    if len(pivots) == 1:
-        return product
-    size = _size(language, product)
-    flags = [
-        language.unary("logical_not", language.compare("less", size, _number(language, _HUGE)))
-    ]
-    flags.append(language.compare("less", size, _number(language, 1.0 / _HUGE)))
-    outside = language.binary("logical_or", *flags)
-    cell = call.function.slot(product.kind, 64)
-    section.write(f"store {product.kind} {product.name}, ptr {cell}, align 64")
-    with section.when(any_of(call, block, outside)) as t:
-        inner = [moved(t, p) for p in pivots]
-        sign, log = _signed_logarithm(language, inner, None if odd is None else moved(t, odd))
-        whole = sign * language.unary("exp", log)
-        t.write(f"store {whole.kind} {whole.name}, ptr {cell}, align 64")
-    name = section.value(f"load {product.kind}, ptr {cell}, align 64")
-    return Lane(language, section, name, F64, product.width)
-
-
-def _number(s: Language, value: float) -> Lane:
-    found: Lane = s.constant(value, F64)
-    return found
-
-
-def any_of(call: Call, block: Block, flag: Lane) -> str:
-    """Whether it holds in some lane, an i1."""
-    if flag.width <= 1:
-        return flag.name
-    callee = call.module.declare(
-        f"llvm.vector.reduce.or.v{flag.width}i1", "i1", [f"<{flag.width} x i1>"]
-    )
-    return block.section.value(f"call i1 {callee}(<{flag.width} x i1> {flag.name})")
-
-
-def _signed_logarithm(s: Language, pivots: Sequence[Any], odd: Any) -> tuple[Any, Any]:
-    """Sign and logarithm of the product of the pivots: 0 and -inf if one of them is zero."""
-    zero = _number(s, 0.0)
-    negative: Any = odd
-    nothing: Any = None
-    total: Any = None
-    for p in pivots:
-        below = s.compare("less", p, zero)
-        negative = below if negative is None else s.binary("bitwise_xor", negative, below)
-        none = s.compare("equal", p, zero)
-        nothing = none if nothing is None else s.binary("logical_or", nothing, none)
-        log = s.unary("log", _size(s, p))
-        total = log if total is None else total + log
-    sign = s.select(negative, _number(s, -1.0), _number(s, 1.0))
-    return s.select(nothing, zero, sign), s.select(nothing, _number(s, -np.inf), total)
-
-
-def det(call: Call) -> None:
-    """The determinant."""
-    (a,), (x,) = call.operands, call.results
-    n: Any = a.shape[-1]
-    if n > UNROLLED:
-        elimination.det(call, _determinant)
-        return
-
-    def write(block: Block) -> None:
-        found = eliminated(call.language, _read(block, 0, n, n, F64), [[] for _ in range(n)])
-        block.write(1, _determinant(block, found.pivots, found.odd))
-
-    blocks(call, [(a, 2), (x, 0)], F64, write)
-
-
-def slogdet(call: Call) -> None:
-    """Sign and logarithm of the determinant."""
-    (a,), (sign, log) = call.operands, call.results
-    n: Any = a.shape[-1]
-    if n > UNROLLED:
-        elimination.slogdet(
-            call, lambda block, pivots, odd: _signed_logarithm(call.language, pivots, odd)
-        )
-        return
-
-    def write(block: Block) -> None:
-        language = call.language
-        found = eliminated(language, _read(block, 0, n, n, F64), [[] for _ in range(n)])
-        sign_lane, log_lane = _signed_logarithm(language, found.pivots, found.odd)
-        regular = language.compare("not_equal", sign_lane, _number(language, 0.0))
-        block.fail_if(language.binary("logical_and", found.doubt, regular))
-        block.write(1, sign_lane)
-        block.write(2, log_lane)
-
-    blocks(call, [(a, 2), (sign, 0), (log, 0)], F64, write)
-
-
-def det_derivative(call: Call) -> None:
-    """The cofactors of regular matrices: det(a) inv(a).T."""
-    (a,), (x,) = call.operands, call.results
-    n: Any = x.shape[-1]
-    limit = 0.01 / float(np.finfo(x.dtype).eps) / n
-    if n > UNROLLED:
-        elimination.det_derivative(call, _determinant, limit)
-        return
-
-    def write(block: Block) -> None:
-        language = call.language
-        given = _read(block, 0, n, n, F64)
-        found = eliminated(language, given, _identity(language, n))
-        block.fail_if(found.doubt)
-        inverse = solved(language, found)
-        condition = _one_norm(language, given) * _one_norm(language, inverse)
-        sound = language.compare("less", condition, _number(language, limit))
-        block.fail_if(language.unary("logical_not", sound))
-        scale = _determinant(block, found.pivots, found.odd)
-        columns = [[scale * inverse[j][i] for j in range(n)] for i in range(n)]
-        _write(block, 1, columns)
-
-    blocks(call, [(a, 2), (x, 2)], F64, write)
-
-
-def _one_norm(s: Language, a: Rows) -> Any:
-    """The largest sum of sizes in a column; NaN if there is one."""
-    most: Any = None
-    for j in range(len(a)):
-        total: Any = _size(s, a[0][j])
-        for row in a[1:]:
-            total = total + _size(s, row[j])
-        most = total if most is None else s.binary("maximum", most, total)
-    return most
 
 
 # ---- triangles ---------------------------------------------------------------------------------
@@ -350,7 +216,7 @@ def solve_triangular(call: Call) -> None:
 
     def write(block: Block) -> None:
         language = call.language
-        right = _read(block, 1, n, columns, dtype)
+        right = rows_of(block, 1, n, columns, dtype)
 
         def element(i: int, j: int) -> Any:
             place = (j, i) if turned else (i, j)
@@ -370,7 +236,7 @@ def solve_triangular(call: Call) -> None:
                 ]
             if not unit:
                 right[i] = [own / diagonal[i] for own in right[i]]
-        _write(block, 2, right)
+        write_rows(block, 2, right)
 
     blocks(call, [(a, 2), (b, 2), (x, 2)], dtype, write)
 
@@ -386,7 +252,7 @@ def cholesky(call: Call) -> None:
 
     def write(block: Block) -> None:
         language = call.language
-        zero = _number(language, 0.0)
+        zero = language.constant(0.0, F64)
         low: Rows = [[zero] * n for _ in range(n)]
 
         def rest(i: int, j: int) -> Any:
@@ -404,6 +270,6 @@ def cholesky(call: Call) -> None:
             inverse = 1.0 / low[j][j]
             for i in range(j + 1, n):
                 low[i][j] = rest(i, j) * inverse
-        _write(block, 1, [list(row) for row in zip(*low, strict=True)] if upper else low)
+        write_rows(block, 1, [list(row) for row in zip(*low, strict=True)] if upper else low)
 
     blocks(call, [(a, 2), (x, 2)], F64, write)

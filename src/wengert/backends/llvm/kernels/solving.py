@@ -20,7 +20,7 @@ from ....ops.factorizations import TRANS
 from ..assembly import Name, Section
 from ..dtypes import F64, Dtype, in_register, part_of
 from ..lane import Lane, Pair
-from . import fortran, small
+from . import determinants, fortran, small
 from .call import Array, Call, kernel
 from .lapack import (
     batches,
@@ -237,7 +237,7 @@ def _negative_if(flag: Any, x: Any) -> Any:
 def det(call: Call) -> None:
     """The determinant."""
     if small.is_small(call):
-        small.det(call)
+        determinants.det(call)
         return
     (a,), (x,) = call.operands, call.results
     found = _Determinant(call, a.shape[-1], working(x.dtype))
@@ -250,7 +250,7 @@ def det(call: Call) -> None:
 def slogdet(call: Call) -> None:
     """Sign and logarithm of the determinant."""
     if small.is_small(call):
-        small.slogdet(call)
+        determinants.slogdet(call)
         return
     (a,), (sign, log) = call.operands, call.results
     found = _Determinant(call, a.shape[-1], working(sign.dtype))
@@ -266,7 +266,7 @@ def slogdet(call: Call) -> None:
 def det_derivative(call: Call) -> None:
     """The cofactors of regular matrices: det(a) inv(a).T."""
     if small.is_small(call):
-        small.det_derivative(call)
+        determinants.det_derivative(call)
         return
     (a,), (x,) = call.operands, call.results
     n, dtype = x.shape[-1], working(x.dtype)
