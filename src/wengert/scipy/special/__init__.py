@@ -5,6 +5,10 @@
     bessel, bessel_of_order  Bessel functions; bessel_orders, their derivatives by the order, which
                              are integrals: bessel_integrals, modified_integrals
     incomplete_gamma, incomplete_beta    with their inverses; gamma_integrals, beta_integrals
+    distributions, counting, student     distribution functions and their inverses
+    hypergeometric           0F1, 1F1, 2F1, U, Struve's; their parameters: hypergeometric_orders,
+                             by series of decimals, and tricomi_integrals
+    polynomials, zeta        orthogonal polynomials of any order; Riemann's and Hurwitz' zeta
     entropy                  xlogy, rel_entr, kl_div, huber ...; boxcox, the transforms
     elementary               of degrees, less one; logit.  relatives: (e^x - 1) / x and its kin
     turns                    sin and cos of multiples of pi

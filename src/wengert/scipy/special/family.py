@@ -22,6 +22,7 @@ from ...core.node import Node
 from ...core.op import Sweep, register
 from ...core.sizes import broadcast
 from ...core.spec import Spec, example_of, spec_of
+from ...errors import DtypeError, OperandError, at, user_line
 from ...kinds.batching import aligned
 from ...kinds.elementwise import strong_zero
 from ...kinds.opaque import Opaque
@@ -37,9 +38,12 @@ class Family(Opaque):
 
     singular = True
 
-    def __init__(self, values: Callable[..., Any], operands: int, oracle: Any) -> None:
+    def __init__(
+        self, values: Callable[..., Any], operands: int, oracle: Any, complex_ok: bool = False
+    ) -> None:
         super().__init__(values, name=f"{PREFIX}{values.__name__}", oracle=oracle, trusted=True)
         self.values = values
+        self.complex_ok = complex_ok
         self.run = self._run
         self.rules: tuple[Rule | None, ...] = (None,) * operands
         self.ready = False
@@ -65,13 +69,24 @@ class Family(Opaque):
         dtype = np.result_type(*operands)
         if dtype.kind not in "fc":
             dtype = np.dtype(float)
-        wide = complex if dtype.kind == "c" else float
-        flat = [x.ravel().astype(wide if x.dtype.kind == "c" else float) for x in arrays]
-        with np.errstate(all="ignore"):
-            found = np.asarray(self.values(*flat, **params)) if flat[0].size else np.empty(0, wide)
-            if found.dtype.kind == "c" and dtype.kind != "c":
-                dtype = np.result_type(dtype, np.complex64)
-            return found.astype(dtype).reshape(arrays[0].shape)[()]
+        if dtype.kind == "c" and not self.complex_ok:
+            raise DtypeError(
+                f"{self.name} was given complex operands: the derivative of this function by an "
+                "order or parameter is known for real ones only. Take the derivative by the "
+                f"argument, or keep the parameters out of it (stop_gradient){at(user_line())}."
+            )
+        flat = [x.ravel().astype(complex if x.dtype.kind == "c" else float) for x in arrays]
+        try:
+            with np.errstate(all="ignore"):
+                found = self.values(*flat, **params) if flat[0].size else flat[0]
+                if found.dtype.kind == "c" and dtype.kind != "c":
+                    dtype = np.result_type(dtype, np.complex64)
+                return found.astype(dtype).reshape(arrays[0].shape)[()]
+        except OverflowError as error:
+            raise OperandError(
+                f"{self.name} has operands that are too large for it: {error}. Scale the problem, "
+                f"or keep these parameters out of the derivative{at(user_line())}."
+            ) from error
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
         """The common shape; what it gives for one element says of which dtype."""
@@ -114,13 +129,15 @@ class Family(Opaque):
         return total
 
 
-def family(*, oracle: Any) -> Callable[[Callable[..., Any]], Family]:
+def family(*, oracle: Any, complex_ok: bool = False) -> Callable[[Callable[..., Any]], Family]:
     """Register the function below as a family (a decorator).
 
     Parameters
     ----------
     oracle : callable
         The same by another way, for the laws; `Witness` is one.
+    complex_ok : bool
+        It takes complex operands too; else they are refused.
 
     The function below takes 1-d arrays of float64, all of one length, and by name whole numbers.
     """
@@ -128,6 +145,6 @@ def family(*, oracle: Any) -> Callable[[Callable[..., Any]], Family]:
     def enter(values: Callable[..., Any]) -> Family:
         kinds = [p.kind for p in inspect.signature(values).parameters.values()]
         number = sum(k is not inspect.Parameter.KEYWORD_ONLY for k in kinds)
-        return register(Family(values, number, oracle))
+        return register(Family(values, number, oracle, complex_ok))
 
     return enter

@@ -8,6 +8,7 @@ derivative of orders j and k is j! k! times that.  What else is in the array are
     log_gamma      the series of the logarithm of gamma, without its constant
     rest           what Stirling's formula leaves of log gamma, with all digits
     log_minus_psi  log(x) - psi(x), with all digits
+    BERNOULLI      the numbers B_2, B_4 ... of DLMF 24.2(iv)
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from scipy import special
 
 __all__: list[str] = []
 
-# Bernoulli numbers B_2, B_4 ...: DLMF 24.2(iv).
-_BERNOULLI = (
+
+BERNOULLI = (
     1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510,
 )  # fmt: skip
 
@@ -69,8 +70,8 @@ def rest(x: Any) -> Any:
     far = np.maximum(x, 10.0)
     inverse = 1.0 / (far * far)
     total: Any = 0.0
-    for k in range(len(_BERNOULLI), 0, -1):
-        total = total * inverse + _BERNOULLI[k - 1] / (2 * k * (2 * k - 1))
+    for k in range(len(BERNOULLI), 0, -1):
+        total = total * inverse + BERNOULLI[k - 1] / (2 * k * (2 * k - 1))
     return np.where(x < 10.0, direct, total / far)
 
 
@@ -82,6 +83,6 @@ def log_minus_psi(x: Any) -> Any:
     far = np.maximum(x, 10.0)
     inverse = 1.0 / (far * far)
     total: Any = 0.0
-    for k in range(len(_BERNOULLI), 0, -1):
-        total = total * inverse + _BERNOULLI[k - 1] / (2 * k)
+    for k in range(len(BERNOULLI), 0, -1):
+        total = total * inverse + BERNOULLI[k - 1] / (2 * k)
     return np.where(x < 10.0, direct, 0.5 / far + total * inverse)
