@@ -20,7 +20,7 @@ import numpy as np
 from ..core.dims import Dim
 from ..core.handle import Handle, value_of
 from ..errors import TraceError, at, user_line
-from ..numpy.dispatch import as_array
+from ..numpy.dispatch import as_array, as_tensor
 from ..ops import casts
 from ..ops.choice import where as choose
 
@@ -41,12 +41,19 @@ def counterpart(theirs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any
         @functools.wraps(ours)
         def public(*args: Any, **kwargs: Any) -> Any:
             if any(map(holds_tensors, args)) or any(map(holds_tensors, kwargs.values())):
-                return ours(*args, **kwargs)
+                return _as_tensors(ours(*args, **kwargs))
             return theirs(*args, **kwargs)
 
         return public
 
     return enter
+
+
+def _as_tensors(result: Any) -> Any:
+    """Arrays that depend on no tensor after all are constants, so that all results are tensors."""
+    if isinstance(result, tuple):
+        return tuple(map(_as_tensors, result))
+    return as_tensor(result) if isinstance(result, np.ndarray | np.generic) else result
 
 
 def floating(x: Any) -> Any:
