@@ -18,6 +18,7 @@ graphs, rewrite, backends, show, keep, axes    checks; what graphs are built, si
 debug, random, compiling                       and kept by; values on their way, random numbers
 set_threads, get_threads                       how many processors native functions use
 memory, cache                                  what native code keeps: memory, files
+compat                                         programs written for HIPS autograd
 """
 
 import importlib
@@ -39,7 +40,7 @@ from .tensor import Tensor, tensor
 
 # Imported at first use.
 SUBMODULES = [
-    *"axes backends cache compiling control data debug errors extend graphs keep".split(),
+    *"axes backends cache compat compiling control data debug errors extend graphs keep".split(),
     *"memory nn optim random rewrite scipy show testing".split(),
 ]
 FAMILIES.append("wengert.scipy.families")  # operations that are registered at first use

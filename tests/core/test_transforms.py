@@ -333,3 +333,31 @@ def test_one_result_returned_twice_counts_twice():
 def test_a_hessian_by_name():
     h = wg.hessian(lambda x, scale: np.sum(x**2) * scale**3, argnames="scale")
     assert float(h(np.ones(2), scale=2.0)) == 24.0
+
+
+@pytest.mark.parametrize("of", [wg.vjp, wg.linearize])
+def test_a_map_that_was_kept_gives_plain_derivatives(of):
+    """Nobody can differentiate by the point any more: it is a constant of what comes after."""
+    x, t = np.array([0.5, 2.0]), np.array([1.0, -3.0])
+    _, kept = of(lambda x: np.cumprod(np.sin(x)) * 2.0, x)
+
+    def linear(t):
+        found = kept(t)
+        return found[0] if type(found) is tuple else found
+
+    jacobian = wg.jacobian(linear)(t)
+    assert type(jacobian) is np.ndarray
+    np.testing.assert_allclose(jacobian @ t, linear(t), rtol=1e-14)
+    for mode in (wg.jacfwd, wg.jacrev, lambda f: wg.jit(wg.jacrev(f))):
+        assert type(mode(linear)(t)) is np.ndarray
+    assert type(wg.jvp(linear, (t,), (t,))[1]) is np.ndarray
+    assert type(wg.jit(linear)(t)) is np.ndarray
+    assert not wg.jacobian(wg.jacobian(linear))(t).any()
+
+
+def test_a_map_that_was_kept_belongs_to_an_outer_derivative():
+    def f(x):
+        _, pull = wg.vjp(np.sin, x)
+        return wg.grad(lambda t: pull(t)[0] * t)(3.0)  # 2 t cos(x)
+
+    assert float(wg.grad(f)(0.5)) == pytest.approx(-6.0 * np.sin(0.5))

@@ -31,6 +31,7 @@ def pushforward(
     tangents: Mapping[Node, Any],
     record: bool | None = None,
     tape: Tape | None = None,
+    closed: bool = False,
 ) -> list[Any]:
     """Tangents of the outputs, given tangents of some inputs.
 
@@ -46,6 +47,8 @@ def pushforward(
 
     tape : Tape, optional
         What `tape_between` says of these nodes, if it is known already.
+    closed : bool
+        As in `reverse.pullback`.
 
     Returns
     -------
@@ -57,17 +60,17 @@ def pushforward(
     recorded = tape.foreign if record is None else record
     recorded = recorded or any(isinstance(t, Handle) for t in tangents.values())
     if tape.traced or any(map(is_traced, tangents.values())):
-        return _traced_sweep(tape, tangents, outputs)
+        return _traced_sweep(tape, tangents, outputs, closed)
     checks = checking.here() if switches.count else None
     if checks is not None:
         with checking.unseen():
-            result = pushforward(outputs, tangents, recorded, tape)
+            result = pushforward(outputs, tangents, recorded, tape, closed)
         _unfit.tell_forward(checks, tape, tangents, outputs, result)
         return result
     for guarded in (False, True):
         sweep = Sweep(tape.wanted, recorded, guarded)
         with np.errstate(all="ignore"):
-            dots = _eager_sweep(tape, tangents, sweep, outputs)
+            dots = _eager_sweep(tape, tangents, sweep, outputs, closed)
             result = [dots.get(n) for n in outputs]
             if not any(has_nan(d) for d in result):
                 break
@@ -75,24 +78,30 @@ def pushforward(
     return result if recorded else owned(result)
 
 
-def _traced_sweep(tape: Tape, tangents: Mapping[Node, Any], outputs: Sequence[Node]) -> list[Any]:
+def _traced_sweep(
+    tape: Tape, tangents: Mapping[Node, Any], outputs: Sequence[Node], closed: bool
+) -> list[Any]:
     """The sweep as lines of a graph; see `reverse.written_out`."""
     plan = Traced(tape, Sweep(tape.wanted, True), tangents)
     level = 1 + max((n.level for n in outputs), default=0)
     with derivation(level) as stem, np.errstate(all="ignore"):
-        dots = _sweep(tape, tangents, plan.open, outputs, plan, stem)
+        dots = _sweep(tape, tangents, plan.open, outputs, plan, stem, closed)
     return [dots.get(n) for n in outputs]
 
 
 def _eager_sweep(
-    tape: Tape, tangents: Mapping[Node, Any], sweep: Sweep, outputs: Sequence[Node]
+    tape: Tape,
+    tangents: Mapping[Node, Any],
+    sweep: Sweep,
+    outputs: Sequence[Node],
+    closed: bool,
 ) -> dict[Node, Any]:
     """The sweep where values are known; its lines note the user's, if somebody wants them."""
     stem = naming() if sweep.recorded else None
     if stem is None:
-        return _sweep(tape, tangents, sweep, outputs)
+        return _sweep(tape, tangents, sweep, outputs, closed=closed)
     with stem.deriving(1 + max((n.level for n in outputs), default=0)):
-        return _sweep(tape, tangents, sweep, outputs, stem=stem)
+        return _sweep(tape, tangents, sweep, outputs, stem=stem, closed=closed)
 
 
 def _sweep(
@@ -102,6 +111,7 @@ def _sweep(
     outputs: Sequence[Node],
     plan: Traced | None = None,
     stem: Derivation | Session | None = None,
+    closed: bool = False,
 ) -> dict[Node, Any]:
     recorded = sweep.recorded
     known = {n: as_handle(t) if recorded else t for n, t in tangents.items()}
@@ -123,7 +133,7 @@ def _sweep(
             if op.kind == "indexing" and any(d is None for d in dots):
                 plan.masked.add(node)  # zeros beside the tangents: a join with a constant
         if recorded:
-            out, inputs = handles_of(node)
+            out, inputs = handles_of(node, closed)
         elif op.jvp_into is not None:
             known[node] = op.jvp_into(node, dots, taken)
             continue

@@ -52,19 +52,21 @@ class Result:
         self.tape: Tape = tape_between(live, set(nodes))
         outside = self.tape.foreign or any(_stands_for_recorded(n) for n in nodes)
         self.recorded = (outside and is_recording()) or self.tape.traced
+        self.closed = not outside and not self.tape.traced
         self.tensors = any(isinstance(x, Handle) for x in variables.leaves)
 
     def pull(self, seeds: dict[Node, Any]) -> list[Any]:
         """Cotangents of the variables."""
         live = {n: t for n, t in seeds.items() if type(n) is Node}
-        return pullback(live, self.targets, self.recorded or _any_recorded(seeds), self.tape)
+        recorded = self.recorded or _any_recorded(seeds)
+        return pullback(live, self.targets, recorded, self.tape, closed=self.closed)
 
     def push(self, tangents: Sequence[Any]) -> list[Any]:
         """Tangents of the outputs, None for one that depends on no variable."""
         dots = dict(zip(self.targets, tangents, strict=True))
         recorded = self.recorded or _any_recorded(dots)
         live = [n for n in self.out_nodes if type(n) is Node]
-        found = iter(pushforward(live, dots, recorded, self.tape))
+        found = iter(pushforward(live, dots, recorded, self.tape, self.closed))
         return [next(found) if type(n) is Node else None for n in self.out_nodes]
 
     def plain(self, x: Any) -> Any:

@@ -46,6 +46,7 @@ def pullback(
     tape: Tape | None = None,
     level: int | None = None,
     masked: bool = False,
+    closed: bool = False,
 ) -> list[Any]:
     """Cotangents of the targets, given cotangents of some outputs.
 
@@ -64,6 +65,9 @@ def pullback(
         Of the lines that are written into a graph; by default one above those it starts from.
     masked : bool
         Whether the seeds of such a sweep may have zeros for what was not chosen.
+    closed : bool
+        Whether nobody will differentiate by what the tape begins with: its values are constants,
+        and the sweep is recorded for its seeds alone.
 
     Returns
     -------
@@ -74,18 +78,18 @@ def pullback(
     if tape is None:
         tape = tape_between(seeds, chosen)
     if tape.traced or any(map(is_traced, seeds.values())):
-        return _traced_sweep(tape, seeds, targets, level, masked)
+        return _traced_sweep(tape, seeds, targets, level, masked, closed)
     recorded = tape.foreign if record is None else record
     checks = checking.here() if switches.count else None
     if checks is not None:
         with checking.unseen():
-            bars = pullback(seeds, targets, recorded, tape)
+            bars = pullback(seeds, targets, recorded, tape, closed=closed)
         _unfit.tell_backward(checks, tape, seeds, bars)
         return bars
     for guarded in (False, True):
         sweep = Sweep(tape.wanted, recorded, guarded)
         with np.errstate(all="ignore"):
-            done = _sweep(tape, seeds, chosen, sweep)
+            done = _sweep(tape, seeds, chosen, sweep, closed)
             bars = [done.get(n) for n in targets]
             if not recorded:  # a user's rule may return handles
                 bars = [b.node.value if isinstance(b, Handle) else b for b in bars]
@@ -126,7 +130,12 @@ def _has_zeros(t: Any) -> bool:
 
 
 def _traced_sweep(
-    tape: Tape, seeds: Mapping[Node, Any], targets: Sequence[Node], level: int | None, masked: bool
+    tape: Tape,
+    seeds: Mapping[Node, Any],
+    targets: Sequence[Node],
+    level: int | None,
+    masked: bool,
+    closed: bool,
 ) -> list[Any]:
     """The sweep as lines of a graph, one level above those it starts from."""
     if level is None:
@@ -135,6 +144,7 @@ def _traced_sweep(
         seeds = {n: _seed_line(t, n) for n, t in seeds.items()}
         state = _State(tape, seeds, set(targets), Sweep(tape.wanted, True))
         state.plan, state.stem = Traced(tape, state.sweep, seeds), stem
+        state.closed = closed
         if masked:
             state.plan.masked.update(seeds)
         done = _walk(tape, state)
@@ -151,7 +161,9 @@ def _seed_line(t: Any, node: Node) -> Any:
 class _State:
     """What one sweep has gathered so far."""
 
-    __slots__ = ("bars", "buffers", "chosen", "done", "ends", "own", "plan", "stem", "sweep")
+    __slots__ = (
+        *("bars", "buffers", "chosen", "closed", "done", "ends", "own", "plan", "stem", "sweep"),
+    )
     plan: Traced | None
     stem: Derivation | Session | None
 
@@ -167,10 +179,14 @@ class _State:
         self.chosen, self.sweep, self.ends = chosen, sweep, tape.ends
         self.plan = None
         self.stem = None
+        self.closed = False
 
 
-def _sweep(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Sweep) -> Bars:
+def _sweep(
+    tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Sweep, closed: bool = False
+) -> Bars:
     state = _State(tape, seeds, chosen, sweep)
+    state.closed = closed
     stem = naming() if sweep.recorded else None  # for the user's lines, if noted
     if stem is None:
         return _walk(tape, state)
@@ -252,7 +268,7 @@ def _visit(node: Node, t: Any, state: _State) -> None:
         return
     op: Any = node.op
     if recorded:
-        out, inputs = handles_of(node)
+        out, inputs = handles_of(node, state.closed)
     elif op.vjp_into is not None:
         op.vjp_into(node, t, state.own)
         return
@@ -293,8 +309,12 @@ def gathered(pairs: Iterable[tuple[Any, Any]]) -> Bars:
     return seeds
 
 
-def handles_of(node: Node) -> tuple[Any, list[Any]]:
-    """The value and the operands of a line as handles."""
+def handles_of(node: Node, closed: bool = False) -> tuple[Any, list[Any]]:
+    """The value and the operands of a line as handles; constant ones if it is `closed`."""
+    if closed and not node.is_traced and node.op.vjp_into is None:  # type: ignore[union-attr]
+        inputs = [as_handle(a.value) if isinstance(a, Node) else a for a in node.args]
+        out = node.value
+        return tuple(map(as_handle, out)) if type(out) is tuple else as_handle(out), inputs
     inputs = [wrap(a) if isinstance(a, Node) else a for a in node.args]
     # What is written into may be outdated: its value is not asked for without need.
     if node.op.vjp_into is None:  # type: ignore[union-attr]

@@ -1,0 +1,17 @@
+"""Compatibility: programs that were written for another library run here.
+
+autograd    the names of HIPS autograd, with its conventions (docs/autograd-users.md)
+"""
+
+import importlib
+from typing import Any
+
+SUBPACKAGES = ("autograd",)
+
+__all__ = ["SUBPACKAGES"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in SUBPACKAGES:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

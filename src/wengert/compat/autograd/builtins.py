@@ -1,0 +1,35 @@
+"""Builtins: Python's own names, as programs for autograd import them.
+
+isinstance, type    what they say of a tensor is what they say of its value
+dict, list, tuple   Python's: containers of tensors need nothing special here
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from ...core.handle import Handle, is_traced
+
+dict = builtins.dict
+list = builtins.list
+tuple = builtins.tuple
+
+__all__ = ["dict", "isinstance", "list", "tuple", "type"]
+
+
+def isinstance(x: Any, kinds: Any) -> bool:
+    """Python's isinstance, of the value that a tensor has."""
+    return builtins.isinstance(x, kinds) or issubclass(type(x), kinds)
+
+
+def type(x: Any) -> Any:
+    """Python's type, of the value that a tensor has; single numbers are NumPy's."""
+    if not builtins.isinstance(x, Handle):
+        return builtins.type(x)
+    if is_traced(x):
+        spec = x.node.spec
+        return np.ndarray if spec.shape else spec.dtype.type
+    return builtins.type(x.node.value)

@@ -1,0 +1,214 @@
+"""Extend: functions with rules of the user's own.
+
+    primitive                                  a function that is not looked into
+    defvjp, defvjp_argnum, defvjp_argnums      its rule in reverse mode
+    defjvp, defjvp_argnum, defjvp_argnums      its rule in forward mode
+    def_linear                                 it is linear in each argument
+    notrace_primitive, register_notrace        no derivative passes it
+    vspace, VSpace, Box                        spaces.py, tracer.py
+
+One mode is enough: wengert derives the other.  A rule is written in NumPy's functions, so that it
+differentiates again; for complex numbers in autograd's convention, g times f'(z).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ...errors import NotDifferentiableError, RegistryError, at, user_line
+from .calls import Rules, called
+from .spaces import VSpace, vspace
+from .tracer import Box, getval
+
+__all__ = [
+    "Box",
+    "VSpace",
+    "def_linear",
+    "defjvp",
+    "defjvp_argnum",
+    "defjvp_argnums",
+    "defvjp",
+    "defvjp_argnum",
+    "defvjp_argnums",
+    "notrace_primitive",
+    "primitive",
+    "register_notrace",
+    "vspace",
+]
+
+Function = Callable[..., Any]
+
+
+def primitive(f_raw: Function) -> Function:
+    """A function that is given plain values, and whose derivative is stated (a decorator).
+
+    Examples
+    --------
+    >>> import wengert.compat.autograd.numpy as np
+    >>> from wengert.compat.autograd import grad
+    >>> from wengert.compat.autograd.extend import defvjp, primitive
+    >>> @primitive
+    ... def cube(x):
+    ...     return x**3
+    >>> defvjp(cube, lambda ans, x: lambda g: g * 3 * x**2)
+    >>> float(grad(cube)(2.0)), float(grad(grad(cube))(2.0))
+    (12.0, 12.0)
+    """
+    rules = Rules(getattr(f_raw, "__name__", "a function"))
+
+    @functools.wraps(f_raw, updated=())
+    def f_wrapped(*args: Any, **kwargs: Any) -> Any:
+        return called(f_raw, rules, args, kwargs)
+
+    f_wrapped.fun = f_raw  # type: ignore[attr-defined]
+    f_wrapped.rules = rules  # type: ignore[attr-defined]
+    return f_wrapped
+
+
+def _rules_of(fun: Any) -> Rules:
+    rules = getattr(fun, "rules", None)
+    if not isinstance(rules, Rules):
+        raise RegistryError(
+            f"{getattr(fun, '__name__', fun)!r} is not a primitive, so it can have no rule. "
+            f"Decorate it with @primitive first{at(user_line())}."
+        )
+    return rules
+
+
+# ---- reverse mode --------------------------------------------------------------------------------
+
+
+def defvjp_argnums(fun: Function, vjpmaker: Function) -> None:
+    """State the rule for several arguments: ``vjpmaker(argnums, ans, args, kwargs)(g)``.
+
+    It returns one cotangent for each of `argnums`.
+    """
+    _rules_of(fun).vjp = vjpmaker
+
+
+def defvjp_argnum(fun: Function, vjpmaker: Function) -> None:
+    """State the rule for one argument: ``vjpmaker(argnum, ans, args, kwargs)(g)``."""
+
+    def for_several(argnums: Sequence[int], *given: Any) -> Function:
+        pulls = [vjpmaker(argnum, *given) for argnum in argnums]
+        return lambda g: tuple([pull(g) for pull in pulls])
+
+    defvjp_argnums(fun, for_several)
+
+
+def defvjp(
+    fun: Function, *vjpmakers: Function | None, argnums: Iterable[int] | None = None
+) -> None:
+    """State the rules: for each argument ``vjpmaker(ans, *args, **kwargs)(g)``.
+
+    Parameters
+    ----------
+    fun : a primitive
+    *vjpmakers : callable or None
+        None where the derivative is known to be zero.
+    argnums : sequence of int, optional
+        The arguments that they are for; by default the first ones.
+    """
+    makers = dict(
+        zip(range(len(vjpmakers)) if argnums is None else argnums, vjpmakers, strict=False)
+    )
+
+    def for_one(argnum: int, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Function:
+        if argnum not in makers:
+            raise NotDifferentiableError(
+                f"VJP of {_rules_of(fun).name} by argument {argnum} is not defined. Give defvjp a "
+                f"rule for it, or None if its derivative is zero{at(user_line())}."
+            )
+        maker = makers[argnum]
+        return _nothing if maker is None else maker(ans, *args, **kwargs)
+
+    defvjp_argnum(fun, for_one)
+
+
+def _nothing(g: Any) -> None:
+    """The cotangent of what has no derivative."""
+
+
+# ---- forward mode --------------------------------------------------------------------------------
+
+
+def defjvp_argnums(fun: Function, jvpmaker: Function) -> None:
+    """State the forward rule: ``jvpmaker(argnums, gs, ans, args, kwargs)``, the whole tangent."""
+    _rules_of(fun).jvp = jvpmaker
+
+
+def defjvp_argnum(fun: Function, jvpmaker: Function) -> None:
+    """State the forward rule of one argument: ``jvpmaker(argnum, g, ans, args, kwargs)``."""
+
+    def for_several(argnums: Sequence[int], gs: Sequence[Any], *given: Any) -> Any:
+        total = None
+        for argnum, g in zip(argnums, gs, strict=True):
+            term = jvpmaker(argnum, g, *given)
+            if term is not None:
+                total = term if total is None else vspace(term).add(total, term)
+        return total
+
+    defjvp_argnums(fun, for_several)
+
+
+def defjvp(fun: Function, *jvpfuns: Any, argnums: Iterable[int] | None = None) -> None:
+    """State the forward rules: for each argument ``jvpfun(g, ans, *args, **kwargs)``.
+
+    Parameters
+    ----------
+    fun : a primitive
+    *jvpfuns : callable, "same" or None
+        "same" where `fun` is linear in that argument: the tangent is `fun` of it.
+    argnums : sequence of int, optional
+        The arguments that they are for; by default the first ones.
+    """
+    rules = dict(zip(range(len(jvpfuns)) if argnums is None else argnums, jvpfuns, strict=False))
+
+    def for_one(argnum: int, g: Any, ans: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        if argnum not in rules:
+            raise NotDifferentiableError(
+                f"JVP of {_rules_of(fun).name} by argument {argnum} is not defined. Give defjvp a "
+                f"rule for it, or None if its derivative is zero{at(user_line())}."
+            )
+        rule = rules[argnum]
+        if rule == "same":
+            return fun(*args[:argnum], g, *args[argnum + 1 :], **kwargs)
+        return None if rule is None else rule(g, ans, *args, **kwargs)
+
+    defjvp_argnum(fun, for_one)
+    _rules_of(fun).is_linear = "same" in rules.values()
+
+
+def def_linear(fun: Function) -> None:
+    """State that a primitive is linear in each of its arguments.
+
+    Its tangent is the function itself. The reverse rule is the transpose of that, found column by
+    column: state one with `defvjp` where there are many.
+    """
+    defjvp_argnum(
+        fun,
+        lambda argnum, g, ans, args, kwargs: fun(*args[:argnum], g, *args[argnum + 1 :], **kwargs),
+    )
+    _rules_of(fun).is_linear = True
+
+
+# ---- no derivative -------------------------------------------------------------------------------
+
+
+def notrace_primitive(f_raw: Function) -> Function:
+    """A function that is given plain values, and whose result is a constant (a decorator)."""
+
+    @functools.wraps(f_raw, updated=())
+    def f_wrapped(*args: Any, **kwargs: Any) -> Any:
+        return f_raw(*getval(args), **getval(kwargs))
+
+    return f_wrapped
+
+
+def register_notrace(trace_type: Any, primitive_fun: Function) -> None:
+    """State that the derivative of a primitive is zero, in both modes."""
+    rules = _rules_of(primitive_fun)
+    rules.vjp = lambda argnums, ans, args, kwargs: lambda g: (None,) * len(argnums)
+    rules.jvp = lambda argnums, gs, ans, args, kwargs: None

@@ -1,0 +1,30 @@
+"""SciPy's names, for arrays and tensors: those of `wengert.scipy`.
+
+    special, linalg, signal, integrate    as there
+    misc                                  special: autograd has logsumexp in it
+    stats.py                              distributions, each importable as a module
+
+They are imported when something of them is asked for.
+"""
+
+import importlib
+import sys
+from typing import Any
+
+from ....core.late import Late
+
+_PLACES = {
+    **{name: f"wengert.scipy.{name}" for name in ("special", "linalg", "signal", "integrate")},
+    "misc": "wengert.scipy.special",
+}
+# So that `from wengert.compat.autograd.scipy.special import gammaln` finds them.
+for _name, _place in _PLACES.items():
+    sys.modules[f"{__name__}.{_name}"] = Late(_place)  # type: ignore[assignment]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PLACES:
+        return importlib.import_module(_PLACES[name])
+    if name == "stats":
+        return importlib.import_module(f"{__name__}.stats")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

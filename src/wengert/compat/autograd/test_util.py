@@ -1,0 +1,76 @@
+"""Tests: derivatives compared with differences, by autograd's names.
+
+check_grads        both modes, to order two
+check_vjp, check_jvp, check_equivalent
+combo_check        check_grads of all combinations of arguments
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ...core import tree
+from ...errors import CheckError
+from ...testing import check_grads as _check_grads
+from .spaces import vspace
+from .wrap_util import unary_to_nary
+
+__all__ = ["check_equivalent", "check_grads", "check_jvp", "check_vjp", "combo_check"]
+
+
+@unary_to_nary
+def check_grads(
+    f: Callable[..., Any], x: Any, modes: Sequence[str] = ("fwd", "rev"), order: int = 2
+) -> None:
+    """``check_grads(f, argnum=0, modes=("fwd", "rev"), order=2)(*args)``.
+
+    Raises
+    ------
+    CheckError
+        An AssertionError; the message says what differs.
+    """
+    _check_grads(f, (x,), order=order, modes=modes)
+
+
+def check_vjp(f: Callable[..., Any], x: Any) -> None:
+    """Compare the reverse mode with differences."""
+    check_grads(f, modes=["rev"], order=1)(x)
+
+
+def check_jvp(f: Callable[..., Any], x: Any) -> None:
+    """Compare the forward mode with differences."""
+    check_grads(f, modes=["fwd"], order=1)(x)
+
+
+def check_equivalent(x: Any, y: Any) -> None:
+    """Require two values of one space that are the same but for rounding.
+
+    Raises
+    ------
+    CheckError
+        They are not.
+    """
+    if vspace(x) != vspace(y):
+        raise CheckError(f"{vspace(x)} and {vspace(y)} are different spaces.")
+    for a, b in zip(tree.flatten(x)[0], tree.flatten(y)[0], strict=True):
+        if not np.allclose(a, b, rtol=1e-6, atol=1e-6):
+            raise CheckError(f"{a} and {b} differ.")
+
+
+def combo_check(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., None]:
+    """``combo_check(fun, argnums, modes=...)(args0, args1, ..., option=[...])``.
+
+    Checks every combination of the given arguments, of which each is a list.
+    """
+
+    def of_lists(*lists: Any, **options: Any) -> None:
+        for chosen in product(*lists):
+            for values in product(*options.values()):
+                given = dict(zip(options, values, strict=True))
+                check_grads(fun, *args, **kwargs)(*chosen, **given)
+
+    return of_lists

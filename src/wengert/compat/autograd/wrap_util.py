@@ -1,0 +1,63 @@
+"""Wrap: an operator on functions of one argument, as one on functions of any arguments.
+
+unary_to_nary   a decorator: ``op(fun, x)`` becomes ``op(fun, argnum=0)(*args, **kwargs)``
+get_name        how messages call a function
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ...core.given import function as check_function
+from ...core.given import whole_numbers
+
+__all__ = ["get_name", "unary_to_nary"]
+
+
+def get_name(fun: Any) -> str:
+    """The name of a function, or what stands for it."""
+    return getattr(fun, "__name__", "[unknown name]")
+
+
+def unary_to_nary(operator: Callable[..., Any]) -> Callable[..., Any]:
+    """Make an operator ``op(fun, x)`` one of functions of several arguments (a decorator).
+
+    Parameters
+    ----------
+    operator : callable
+        ``operator(fun, x, *more, **options)`` of a function of one argument, at `x`.
+
+    Returns
+    -------
+    callable
+        ``op(fun, argnum=0, *more, **options)``, which returns a function of the arguments of
+        `fun`. `argnum` is a number, or a list of numbers: then `x` is a tuple.
+    """
+
+    @functools.wraps(operator)
+    def of_function(
+        fun: Callable[..., Any], argnum: Any = 0, *more: Any, **options: Any
+    ) -> Callable[..., Any]:
+        name = get_name(operator)
+        check_function(fun, name)
+        chosen = whole_numbers(argnum, "argnum")
+        is_one = not isinstance(argnum, tuple | list)
+
+        def of_arguments(*args: Any, **kwargs: Any) -> Any:
+            def of_one(x: Any) -> Any:
+                full = list(args)
+                for i, value in zip(chosen, [x] if is_one else x, strict=True):
+                    full[i] = value
+                return fun(*full, **kwargs)
+
+            of_one.__name__ = get_name(fun)
+            x = args[chosen[0]] if is_one else tuple([args[i] for i in chosen])
+            return operator(of_one, x, *more, **options)
+
+        of_arguments.__name__ = f"{name}_of_{get_name(fun)}_wrt_argnum_{argnum}"
+        of_arguments.__doc__ = f"{name} of {get_name(fun)} by argument {argnum}."
+        return of_arguments
+
+    return of_function
