@@ -31,11 +31,12 @@ class Linear(Operation):
         self,
         run: Callable[..., Any],
         *,
+        name: str | None = None,
         view: bool = False,
         may_copy: bool = False,
         oracle: Any = None,
     ) -> None:
-        super().__init__(run.__name__, inspect.getdoc(run))
+        super().__init__(name or run.__name__, inspect.getdoc(run))
         self.run = run
         self.view, self.may_copy = view, may_copy
         self.oracle = oracle
@@ -104,6 +105,8 @@ def linear(run: Callable[..., Any] | None = None, **options: Any) -> Any:
     ----------
     run : callable
         ``run(x, *others, **params)`` on plain values.
+    name : str, optional
+        By default that of the function.
     view : bool
         Whether NumPy's result may share memory with `x`.
     may_copy : bool

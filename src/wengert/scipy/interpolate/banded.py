@@ -106,9 +106,9 @@ def _banded_rows(args, batched, size, **params):
 
 @banded.examples
 def _(rng):
-    ab = rng.normal(size=(3, 3))
+    ab = rng.normal(size=(3, 4))
     ab[1] += 4.0
-    yield (ab, rng.normal(size=(3, 1))), {"lower": 1, "upper": 1}
+    yield (ab, rng.normal(size=(4, 1))), {"lower": 1, "upper": 1}
     ab = rng.normal(size=(2, 2)) + 1j * rng.normal(size=(2, 2))
     ab[0] += 5.0
     yield (ab, rng.normal(size=(2, 1))), {"lower": 1, "upper": 0, "transposed": True}
