@@ -66,6 +66,12 @@ class Term:
     def __str__(self) -> str:
         return self.text
 
+    def __getitem__(self, k: int) -> Term:
+        """One of several results."""
+        return Term(f"{self}[{k}]")
+
+    __iter__ = None  # of how many is not known
+
 
 def _term(x: Any) -> Term:
     return x if isinstance(x, Term) else Term(f"{x:g}" if isinstance(x, float) else str(x))

@@ -59,6 +59,7 @@ class Elementwise(Operation):
         singular: bool | Callable[[Node], bool] = False,
         commutative: bool = False,
         half: bool = True,
+        single: bool = True,
     ) -> None:
         super().__init__(name or body.__name__, inspect.getdoc(body))
         self.body = body
@@ -74,7 +75,7 @@ class Elementwise(Operation):
         self.masks = masks
         self.singular = singular
         self.commutative = commutative
-        self.half = half
+        self.half, self.single = half and single, single
         self.differentiable = discrete
         self.rules: tuple[Rule | None, ...] = (None,) * len(self.arguments)
         self._gradient: Rule | None = None
@@ -200,8 +201,8 @@ def elementwise(body: Callable[..., Any] | None = None, **options: Any) -> Any:
         line, by its operands.
     commutative : bool
         The two operands may change places: equal lines are found in either order.
-    half : bool
-        Of half precision it gives half precision; SciPy's functions do not.
+    half, single : bool
+        Of half (single) precision it gives half (single) precision; some of SciPy's do not.
 
     Returns
     -------

@@ -2,6 +2,7 @@
 
     special, linalg, stats, signal,    as in SciPy: `wengert.scipy.special.gammaln`
     interpolate, integrate, fft        those of them that are here (`SUBPACKAGES`)
+    dispatch                           how a function that is no ufunc meets SciPy's
     families                           imports them all: their operations, for who looks for one
 
 `import wengert` loads none of them, as SciPy's own packages cost more than NumPy to import.  Nobody

@@ -182,8 +182,8 @@ def complex_points(op: Any, rng: np.random.Generator) -> Iterator[tuple[Any, ...
     for shape in [(4,), ()]:
         operands = []
         for interval in op.domain:
-            if is_condition(interval):
-                operands.append(draw(interval, rng, shape))
+            if is_condition(interval) or is_whole(interval):
+                operands.append(np.asarray(draw(interval, rng, shape)))
                 continue
             imaginary = rng.uniform(0.2, 1.0, size=shape) * rng.choice([-1.0, 1.0], size=shape)
             operands.append(np.asarray(draw(interval, rng, shape) + 1j * imaginary))
@@ -221,7 +221,8 @@ def precision_is_kept(op: Any, rng: np.random.Generator) -> None:
         args = [a.astype(np.int8) if a.dtype.kind == "i" else a for a in args]
         with np.errstate(all="ignore"):
             out = op.run(*args)
-        stated = op.ufunc is not None or (dtype == np.float16 and not op.half)
+        keeps = op.half if dtype == np.float16 else op.single
+        stated = op.ufunc is not None or not keeps
         if out.dtype.kind in "fc" and not stated:  # else the ufunc says what it gives
             bits = np.finfo(out.dtype).bits
             if bits != np.finfo(dtype).bits:

@@ -10,6 +10,11 @@
                              by series of decimals, and tricomi_integrals
     polynomials, zeta        orthogonal polynomials of any order; Riemann's and Hurwitz' zeta
     entropy                  xlogy, rel_entr, kl_div, huber ...; boxcox, the transforms
+    error_functions          erf, erfcx, ndtr ... and Voigt's profile; their error_slopes
+    exponential_integrals    expi, expn, sici, fresnel, spence; lambert: lambertw, wrightomega
+    elliptic, carlson        of Legendre, Jacobi and Carlson; agm
+    airy, kelvin             Airy's functions, scaled ones; Kelvin's
+    reductions               logsumexp, softmax, log_softmax
     elementary               of degrees, less one; logit.  relatives: (e^x - 1) / x and its kin
     turns                    sin and cos of multiples of pi
     paths                    how random numbers move with a parameter of their distribution

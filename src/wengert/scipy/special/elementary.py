@@ -120,7 +120,7 @@ logit = function(
     domain=[(0.0, 1.0)],
     oracle="log(x / (1 - x))",
     singular=True,
-    doc="log(x / (1 - x)), the inverse of expit; its derivative is 1 / (x (1 - x)), inf at 0 and 1.",
+    doc="log(x / (1 - x)), the inverse of expit; its slope is 1 / (x (1 - x)), inf at 0 and 1.",
 )
 logit.partials(lambda t, out, x: t / (x * (1.0 - x)))
 

@@ -74,6 +74,8 @@ def function(
     made.__doc__ = doc
     theirs = getattr(scipy.special, name)
     ufunc = theirs if result is None and isinstance(theirs, np.ufunc) else None
+    if ufunc is None:
+        options = {"half": False} | options
     full = f"{prefix}{name}" + ("" if result is None else f".{result}")
     entry: Elementwise = elementwise(body, name=full, ufunc=ufunc, **options)
     return entry

@@ -81,7 +81,7 @@ def _hurwitz(power: int, z: Any) -> Any:
     return total
 
 
-@family(oracle=Witness("z", "psi(n, z)"))
+@family(oracle=Witness("z", "psi(n, z)"), complex_ok=True)
 def polygamma_complex(z: Any, *, n: int) -> Any:
     """The derivative of order n >= 1 of digamma at complex z."""
     power, sign = n + 1, (-1) ** (n + 1)

@@ -1,0 +1,227 @@
+"""Elliptic integrals of Legendre, Jacobi's functions (DLMF 19.2, 22), arithmetic-geometric mean.
+
+    ellipk, ellipkm1, ellipe     complete, of the parameter m (1 - m for ellipkm1)
+    ellipkinc, ellipeinc         incomplete, of the amplitude phi too
+    ellipj                       sn, cn, dn and the amplitude, by u and by m
+    agm                          by DLMF 19.8.4
+
+Derivatives by m are Carlson's R_D (carlson.py), which has no cancellation at m = 0 and none at 1.
+Beyond a quarter turn, phi is less a whole number j of half turns, and 2 j times what is complete is
+added.
+"""
+
+from __future__ import annotations
+
+from math import inf, pi
+from typing import Any
+
+import numpy as np
+
+from ...core.handle import possibly, value_of
+from ...core.op import lookup
+from ...kinds.elementwise import POSITIVE, REAL
+from .carlson import elliprd
+from .entries import function
+from .witness import Witness
+
+__all__ = "ellipk ellipkm1 ellipe ellipkinc ellipeinc ellipj agm".split()
+
+BELOW_ONE = (-inf, 1.0)
+
+
+def _first_by_m(m: Any) -> Any:
+    """The derivative of the complete integral of the first kind."""
+    return elliprd(0.0, 1.0, 1.0 - m) / 6.0
+
+
+def _second_by_m(m: Any) -> Any:
+    """Of the second kind."""
+    return elliprd(0.0, 1.0 - m, 1.0) / -6.0
+
+
+_options: dict[str, Any] = {"singular": True}
+ellipk = function(
+    "ellipk",
+    "m",
+    domain=[BELOW_ONE],
+    oracle="ellipk(m)",
+    doc="K(m), DLMF 19.2.8; its derivative is R_D(0, 1, 1 - m) / 6.",
+    **_options,
+)
+ellipk.partials(lambda t, out, m: t * _first_by_m(m))
+
+ellipkm1 = function(
+    "ellipkm1",
+    "p",
+    domain=[POSITIVE],
+    oracle="pi / 2 / agm(1, sqrt(p))",
+    doc="K(1 - p), for p near 0; its derivative is -R_D(0, 1, p) / 6.",
+    **_options,
+)
+ellipkm1.partials(lambda t, out, p: t * (elliprd(0.0, 1.0, p) / -6.0))
+
+ellipe = function(
+    "ellipe",
+    "m",
+    domain=[BELOW_ONE],
+    oracle="ellipe(m)",
+    doc="E(m), DLMF 19.2.8; its derivative is -R_D(0, 1 - m, 1) / 6.",
+    **_options,
+)
+ellipe.partials(lambda t, out, m: t * _second_by_m(m))
+
+# ---- incomplete --------------------------------------------------------------------------------
+
+
+def _turned(phi: Any) -> tuple[Any, Any, Any]:
+    """How many half turns, and sine and squared cosine of the rest."""
+    j = np.rint(value_of(phi) / pi)
+    rest = phi - j * pi
+    return j, np.sin(rest), np.cos(rest) ** 2
+
+
+def _whole(t: Any, j: Any, slope: Any, m: Any) -> Any:
+    """2 j times the derivative of what is complete, where there are half turns."""
+    return 2.0 * t * j * slope(m) if possibly(np.not_equal(j, 0.0)) else 0.0
+
+
+def _incomplete_by_m(t: Any, phi: Any, m: Any) -> Any:
+    j, s, c2 = _turned(phi)
+    part = t * (s * s * s * elliprd(c2, 1.0, 1.0 - m * s * s) / 6.0)
+    return part + _whole(t, j, _first_by_m, m)
+
+
+def _second_incomplete_by_m(t: Any, phi: Any, m: Any) -> Any:
+    j, s, c2 = _turned(phi)
+    part = t * (s * s * s * elliprd(c2, 1.0 - m * s * s, 1.0) / -6.0)
+    return part + _whole(t, j, _second_by_m, m)
+
+
+def _root(phi: Any, m: Any) -> Any:
+    return np.sqrt(1.0 - m * np.sin(phi) ** 2)
+
+
+ellipkinc = function(
+    "ellipkinc",
+    "phi m",
+    domain=[REAL, BELOW_ONE],
+    oracle=Witness("phi m", "ellipf(phi, m)"),
+    doc="F(phi, m), DLMF 19.2.4; by phi: 1 / sqrt(1 - m sin(phi)^2).",
+    **_options,
+)
+ellipkinc.partials(
+    lambda t, out, phi, m: t / _root(phi, m), lambda t, out, phi, m: _incomplete_by_m(t, phi, m)
+)
+
+ellipeinc = function(
+    "ellipeinc",
+    "phi m",
+    domain=[REAL, BELOW_ONE],
+    oracle=Witness("phi m", "ellipe(phi, m)"),
+    doc="E(phi, m), DLMF 19.2.5; by phi: sqrt(1 - m sin(phi)^2).",
+    **_options,
+)
+ellipeinc.partials(
+    lambda t, out, phi, m: t * _root(phi, m),
+    lambda t, out, phi, m: _second_incomplete_by_m(t, phi, m),
+)
+
+# ---- Jacobi's functions ------------------------------------------------------------------------
+
+
+def _jacobi(which: int, doc: str, oracle: str) -> Any:
+    witness = Witness("u m", oracle)
+    return function(
+        "ellipj",
+        "u m",
+        result=which,
+        domain=[REAL, (0.0, 1.0)],
+        oracle=witness,
+        doc=doc,
+        **_options,
+    )
+
+
+sn = _jacobi(0, "sn(u, m), DLMF 22.2.4; by u: cn dn.", "re(ellipfun('sn', u, m=m))")
+cn = _jacobi(1, "cn(u, m), DLMF 22.2.5; by u: -sn dn.", "re(ellipfun('cn', u, m=m))")
+dn = _jacobi(2, "dn(u, m), DLMF 22.2.6; by u: -m sn cn.", "re(ellipfun('dn', u, m=m))")
+am = _jacobi(
+    3,
+    "The amplitude, DLMF 22.16.1: sn(u, m) = sin(am); by u: dn.",
+    "quad(lambda v: re(ellipfun('dn', v, m=m)), linspace(0, u, 4))",
+)
+
+
+def _amplitude_by_m(u: Any, m: Any) -> Any:
+    """As F(am, m) = u whatever m is."""
+    return -dn(u, m) * _incomplete_by_m(1.0, am(u, m), m)
+
+
+def _delta_by_m(u: Any, m: Any) -> Any:
+    s = sn(u, m)
+    return -0.5 * s * (s + 2.0 * m * cn(u, m) * _amplitude_by_m(u, m)) / dn(u, m)
+
+
+sn.partials(
+    lambda t, out, u, m: t * (cn(u, m) * dn(u, m)),
+    lambda t, out, u, m: t * (cn(u, m) * _amplitude_by_m(u, m)),
+)
+cn.partials(
+    lambda t, out, u, m: -t * (sn(u, m) * dn(u, m)),
+    lambda t, out, u, m: -t * (sn(u, m) * _amplitude_by_m(u, m)),
+)
+dn.partials(
+    lambda t, out, u, m: -t * (m * sn(u, m) * cn(u, m)),
+    lambda t, out, u, m: t * _delta_by_m(u, m),
+)
+am.partials(
+    lambda t, out, u, m: t * dn(u, m),
+    lambda t, out, u, m: t * _amplitude_by_m(u, m),
+)
+
+
+def ellipj(u: Any, m: Any) -> tuple[Any, Any, Any, Any]:
+    """sn, cn, dn and the amplitude of tensors."""
+    return sn(u, m), cn(u, m), dn(u, m), am(u, m)
+
+
+# ---- the mean ----------------------------------------------------------------------------------
+
+agm = function(
+    "agm",
+    "a b",
+    domain=[(1e-290, inf)] * 2,  # below, SciPy's value is 0
+    oracle="agm(a, b)",
+    commutative=True,
+    doc="The arithmetic-geometric mean M = pi / (2 R_F(0, a^2, b^2)); 1/2 to each at a = b.",
+    **_options,
+)
+
+
+def _share(t: Any, out: Any, a: Any, b: Any) -> Any:
+    """2 / (3 pi) a R_D(0, b^2, a^2) of operands in units of the mean, which keeps them in range."""
+    none = value_of(out) == 0
+    where = lookup("where")
+    end = np.where(value_of(b) == 0, np.where(value_of(a) == 0, 0.5, 0.0), np.inf)
+    unit = where(none, 1.0, out)
+    x, y = where(none, 1.0, a) / unit, where(none, 1.0, b) / unit
+    return where(none, t * end, t * _normal_share(x, y))
+
+
+def _normal_share(x: Any, y: Any) -> Any:
+    """The derivative by x of the mean of x and y, which is 1; far apart, its leading terms."""
+    where = lookup("where")
+    small, large = value_of(x) < 1e-100 * value_of(y), value_of(y) < 1e-100 * value_of(x)
+    apart = small | large
+    a, b = where(apart, 1.0, x), where(apart, 1.0, y)
+    near = 2.0 / (3.0 * pi) * a * elliprd(0.0, b * b, a * a)
+    u, v = where(large, x, 1.0), where(large, y, 1.0)
+    first = 2.0 / pi * (np.log(4.0 * u / v) - 1.0) / (u * u)
+    second = 2.0 / pi / (where(small, x, 1.0) * where(small, y, 1.0))
+    return where(small, second, where(large, first, near))
+
+
+agm.partials(
+    lambda t, out, a, b: _share(t, out, a, b),
+    lambda t, out, a, b: _share(t, out, b, a),
+)

@@ -1,0 +1,181 @@
+"""Error functions, the normal distribution, Dawson, Faddeeva and Voigt: DLMF 7.
+
+    erf, erfc, erfi, erfinv, erfcinv     the error function, and what follows from it
+    erfcx, dawsn, wofz, voigt_profile    scaled, so that they neither overflow nor vanish
+    ndtr, log_ndtr, ndtri, ndtri_exp     the normal distribution, its logarithm, their inverses
+
+Real operands of erf and erfc come to wengert's own operations (ops/special.py).  The slope of
+log_ndtr is sqrt(2 / pi) / erfcx(-x / sqrt 2), which is right from -1e300 to where it underflows.
+"""
+
+from __future__ import annotations
+
+from math import inf, pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from ...core.handle import dtype_of
+from ...core.op import lookup
+from ...kinds.elementwise import POSITIVE, REAL, UNIT
+from ...ops import special as ours
+from .entries import function
+from .error_slopes import dawsn_of, erfcx_of, voigt_of, wofz_of
+from .witness import Witness
+
+__all__ = """
+    erf erfc erfi erfinv erfcinv erfcx dawsn wofz voigt_profile ndtr log_ndtr ndtri ndtri_exp
+""".split()
+
+SLOPE = 2.0 / sqrt(pi)
+HALF = sqrt(0.5)
+_bell = lookup("bell")
+
+
+def _is_complex(x: Any) -> bool:
+    return bool(dtype_of(x).kind == "c")
+
+
+def _gauss(x: Any) -> Any:
+    """exp(-x^2), with all digits in its tails."""
+    return np.exp(-x * x) if _is_complex(x) else _bell(x)
+
+
+_erf = function(
+    "erf", "x", oracle="erf(x)", complex_ok=True, doc="The error function, DLMF 7.2.1, complex."
+)
+_erf.partials(lambda t, out, x: t * (SLOPE * _gauss(x)))
+_erfc = function(
+    "erfc", "x", oracle="erfc(x)", complex_ok=True, doc="1 - erf(x), DLMF 7.2.2, complex."
+)
+_erfc.partials(lambda t, out, x: -t * (SLOPE * _gauss(x)))
+
+
+def erf(x: Any) -> Any:
+    """The error function of a tensor."""
+    return _erf(x) if _is_complex(x) else ours.erf(x)
+
+
+def erfc(x: Any) -> Any:
+    """1 - erf of a tensor."""
+    return _erfc(x) if _is_complex(x) else ours.erfc(x)
+
+
+erfi = function(
+    "erfi",
+    "x",
+    oracle="erfi(x)",
+    complex_ok=True,
+    doc="-i erf(i x): 2 / sqrt(pi) times the integral of exp(u^2); its slope is that of exp(x^2).",
+)
+erfi.partials(lambda t, out, x: t * (SLOPE * np.exp(x * x)))
+
+erfinv = function(
+    "erfinv",
+    "x",
+    domain=[UNIT],
+    oracle="erfinv(x)",
+    singular=True,
+    doc="The inverse of erf, DLMF 7.17; its derivative is sqrt(pi) / 2 exp(erfinv(x)^2).",
+)
+erfinv.partials(lambda t, out, x: t * (np.exp(out * out) / SLOPE))
+
+erfcinv = function(
+    "erfcinv",
+    "x",
+    domain=[(0.0, 2.0)],
+    oracle=Witness("x", "findroot(lambda y: erfc(y) - x, erfinv(1 - x))"),
+    singular=True,
+    doc="The inverse of erfc; its derivative is -sqrt(pi) / 2 exp(erfcinv(x)^2).",
+)
+erfcinv.partials(lambda t, out, x: -t * (np.exp(out * out) / SLOPE))
+
+# ---- scaled ------------------------------------------------------------------------------------
+
+erfcx = function(
+    "erfcx",
+    "x",
+    oracle="exp(x * x) * erfc(x)",
+    complex_ok=True,
+    doc="exp(x^2) erfc(x), DLMF 7.2.3 at i x; its derivative is 2 x erfcx(x) - 2 / sqrt(pi).",
+)
+erfcx.partials(
+    lambda t, out, x: t * (1j * wofz_of(1j * x, n=1) if _is_complex(x) else erfcx_of(x, n=1))
+)
+
+dawsn = function(
+    "dawsn",
+    "x",
+    oracle="sqrt(pi) / 2 * exp(-x * x) * erfi(x)",
+    complex_ok=True,
+    doc="Dawson's integral, DLMF 7.2.5; its derivative is 1 - 2 x dawsn(x).",
+)
+dawsn.partials(lambda t, out, x: t * (1.0 - 2.0 * x * out if _is_complex(x) else dawsn_of(x, n=1)))
+
+wofz = function(
+    "wofz",
+    "x",
+    oracle=Witness("x", "exp(-x * x) * erfc(-1j * x)"),
+    complex_ok=True,
+    doc="Faddeeva's w(z) = exp(-z^2) erfc(-i z), DLMF 7.2.3; w' = -2 z w + 2 i / sqrt(pi).",
+)
+wofz.partials(lambda t, out, x: t * wofz_of(x, n=1))
+
+voigt_profile = function(
+    "voigt_profile",
+    "x sigma gamma",
+    domain=[REAL, POSITIVE, POSITIVE],
+    oracle=Witness(
+        "x sigma gamma",
+        "re((lambda z: exp(-z*z) * erfc(-1j * z))((x + 1j * gamma) / (sigma * sqrt(2))))"
+        " / (sigma * sqrt(2 * pi))",
+    ),
+    singular=True,
+    doc="Voigt's profile, DLMF 7.19: a normal density folded with a Cauchy density.",
+)
+voigt_profile.partials(
+    lambda t, out, x, sigma, gamma: t * voigt_of(x, sigma, gamma, n=1, part=0),
+    lambda t, out, x, sigma, gamma: t * (sigma * voigt_of(x, sigma, gamma, n=2, part=0)),
+    lambda t, out, x, sigma, gamma: -t * voigt_of(x, sigma, gamma, n=1, part=1),
+)
+
+# ---- the normal distribution -------------------------------------------------------------------
+
+ndtr = function(
+    "ndtr",
+    "x",
+    oracle="erfc(-x / sqrt(mpf(2))) / 2",
+    complex_ok=True,
+    doc="The normal distribution function; its derivative is the density.",
+)
+ndtr.partials(lambda t, out, x: t * (_gauss(x * HALF) / sqrt(2.0 * pi)))
+
+log_ndtr = function(
+    "log_ndtr",
+    "x",
+    oracle="log(erfc(-x / sqrt(mpf(2))) / 2)",
+    complex_ok=True,
+    doc="The logarithm of the normal distribution function; its derivative is the inverse of "
+    "Mills' ratio.",
+)
+log_ndtr.partials(lambda t, out, x: t * (sqrt(2.0 / pi) / erfcx(x * -HALF)))
+
+ndtri = function(
+    "ndtri",
+    "p",
+    domain=[(0.0, 1.0)],
+    oracle=Witness("p", "findroot(lambda y: ncdf(y) - p, sqrt(2) * erfinv(2 * p - 1))"),
+    singular=True,
+    doc="The inverse of ndtr; its derivative is one over the density at ndtri(p).",
+)
+ndtri.partials(lambda t, out, p: t * (sqrt(2.0 * pi) * np.exp(0.5 * out * out)))
+
+ndtri_exp = function(
+    "ndtri_exp",
+    "y",
+    domain=[(-inf, 0.0)],
+    oracle=Witness("y", "findroot(lambda v: ncdf(v) - exp(y), sqrt(2) * erfinv(2 * exp(y) - 1))"),
+    singular=True,
+    doc="ndtri(exp(y)), the inverse of log_ndtr; its derivative is Mills' ratio at -ndtri_exp(y).",
+)
+ndtri_exp.partials(lambda t, out, y: t * (sqrt(0.5 * pi) * erfcx(out * -HALF)))
