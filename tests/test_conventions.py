@@ -600,6 +600,77 @@ def test_11_6_suffixes():
         np.testing.assert_array_equal(found, [1.0, 1.0, 1.0])
 
 
+# ---- 12 pieces and signals ---------------------------------------------------------------------
+
+PLACES, VALUES = np.array([0.0, 1.0, 2.0]), np.array([0.0, 3.0, 4.0])
+
+
+def between(x, y, t):
+    """The same straight lines by several names."""
+    pieces = wg.scipy.interpolate
+    return [
+        np.interp(t, x, y),
+        pieces.interp1d(x, y)(t),
+        pieces.make_interp_spline(x, y, 1)(t),
+        pieces.interpn((x,), y, np.stack([t]))[0],
+    ]
+
+
+def test_12_1_the_piece_on_the_right():
+    wanted = {0.0: (3.0, -3.0, 0), 1.0: (1.0, -1.0, 1), 2.0: (1.0, -1.0, 2)}
+    for at, (slope, moved, k) in wanted.items():
+        for way in range(4):
+            f = lambda x, y, t, way=way: between(x, y, t)[way]  # noqa: E731
+            x_bar, _, t_bar = wg.grad(f, argnums=(0, 1, 2))(PLACES, VALUES, at)
+            assert t_bar == slope
+            assert wg.jvp(lambda t, f=f: f(PLACES, VALUES, t), (at,), (1.0,))[1] == slope
+            assert x_bar[k] == moved
+    for kind in ("nearest", "previous", "next"):
+        step = lambda x, t, kind=kind: wg.scipy.interpolate.interp1d(x, VALUES, kind)(t)  # noqa: E731
+        x_bar, t_bar = wg.grad(step, argnums=(0, 1))(PLACES, 1.0)
+        assert t_bar == 0.0 and not x_bar.any()
+
+
+def test_12_2_filled_in():
+    def f(x, y, t, fill):
+        options = {"bounds_error": False, "fill_value": fill}
+        return wg.scipy.interpolate.interp1d(x, y, **options)(t)
+
+    *bars, fill_bar = wg.grad(f, argnums=(0, 1, 2, 3))(PLACES, VALUES, 5.0, 7.0)
+    assert fill_bar == 1.0 and not any(np.any(bar) for bar in bars)
+
+
+def test_12_3_slopes_that_are_chosen():
+    x, y = np.arange(5.0), np.array([0.0, 2.0, 2.0, 1.0, 3.0])
+    slope = lambda y: wg.scipy.interpolate.PchipInterpolator(x, y)(x, 1)  # noqa: E731
+    assert slope(y)[1:4].tolist() == [0.0, 0.0, 0.0]
+    assert not wg.jacobian(slope)(y)[1:4].any()
+    akima = lambda y: wg.scipy.interpolate.Akima1DInterpolator(x, y)(x[2], 1)  # noqa: E731
+    line = wg.grad(akima)(x)
+    np.testing.assert_allclose(line, [-0.5, 0.5, 0.0, -0.5, 0.5])
+
+
+def test_12_4_imaginary_parts_that_are_ignored():
+    y = np.array([1 + 1j, 2 - 1j, 3 + 1j])
+    for f in (np.fft.irfft, np.fft.hfft):
+        bar = wg.grad(lambda y, f=f: np.sum(f(y) * np.arange(1.0, 5.0)))(y)
+        assert bar[0].imag == 0.0 and bar[2].imag == 0.0 and bar[1].imag != 0.0
+
+
+def test_12_5_places_that_coincide():
+    x = np.array([0.0, 1.0, 1.0])
+    f = wg.scipy.integrate.simpson
+    bars = wg.grad(lambda y, x: f(y, x), argnums=(0, 1))(VALUES, x)
+    assert all(np.all(np.isfinite(bar)) for bar in bars)
+    with pytest.raises(ValueError, match="rise"):
+        wg.scipy.interpolate.CubicSpline(wg.tensor(x), VALUES)
+
+
+def test_12_6_lengths_of_ends():
+    window = lambda alpha: wg.scipy.signal.windows.tukey(9, alpha)  # noqa: E731
+    assert wg.jacobian(window)(0.5)[2] == 0.0  # the first that is one
+
+
 def test_every_statement_has_a_test():
     stated = set(re.findall(r"^\*\*(\d+\.\d)\*\*", PAGE.read_text(), re.M))
     names = " ".join(name for name in globals() if name.startswith("test_"))

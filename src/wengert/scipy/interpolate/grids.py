@@ -61,7 +61,7 @@ class RegularGridInterpolator:
     >>> grid, z = (np.array([0.0, 1.0]), np.array([0.0, 2.0])), np.array([[0.0, 1.0], [2.0, 7.0]])
     >>> height = lambda p: RegularGridInterpolator(grid, z)(p)[0]
     >>> wg.grad(height)(np.array([0.5, 1.0]))
-    array([4., 1.5])
+    array([4. , 1.5])
     """
 
     def __init__(
