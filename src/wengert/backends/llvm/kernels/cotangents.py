@@ -22,9 +22,10 @@ from . import fortran
 from .batched import Block, blocks
 from .call import Array, Call, kernel
 from .lapack import batches, by_columns, length, memory, one
-from .loops import copy, minus, moved, place, plus, read, smaller, times, write
+from .loops import copy, is_in_order, minus, moved, place, plus, read, smaller, times, write
 from .panels import UNROLLED, Panel, each
 from .small import ROWS
+from .transposing import transposer
 
 _BLOCK = 64
 
@@ -42,12 +43,28 @@ def cholesky_cotangent(call: Call) -> None:
         return
     low, t = call.operands
     (x,) = call.results
-    work = _Blocks(call, x.shape[-1], F32 if x.dtype == F16 else x.dtype)
+    n, dtype = x.shape[-1], F32 if x.dtype == F16 else x.dtype
+    fortran.check_lengths(call, call.number(n))
+    call.works(n * n * n)
+    bar = Array(memory(call, n * n, dtype), (n, n), (n, 1), dtype)
+    square = memory(call, _BLOCK * _BLOCK, dtype)
+    factor = None if _is_ready(low, dtype) else bar._replace(pointer=memory(call, n * n, dtype))
+    own = None if x.dtype == dtype else bar._replace(pointer=memory(call, n * n, dtype))
     with batches(call, x, 2) as (s, at):
-        copy(call, s, work.low, one(call, s, low, at, 2))
-        copy(call, s, work.bar, one(call, s, t, at, 2))
-        work.write(s)
-        copy(call, s, one(call, s, x, at, 2), work.out)
+        given, result = one(call, s, low, at, 2), one(call, s, x, at, 2)
+        copy(call, s, bar, one(call, s, t, at, 2))
+        if factor is not None:
+            copy(call, s, factor, given)
+            given = factor
+        _Blocks(call, given, bar, own or result, square).write(s)
+        if own is not None:
+            copy(call, s, result, own)
+
+
+def _is_ready(low: Array, dtype: Dtype) -> bool:
+    """Whether BLAS can read the factors where they lie."""
+    last = low._replace(shape=low.shape[-2:], strides=low.strides[-2:])
+    return low.dtype == dtype and is_in_order(last)
 
 
 def _in_lanes(call: Call) -> None:
@@ -91,37 +108,44 @@ def _in_lanes(call: Call) -> None:
 
 
 class _Blocks:
-    """One matrix after the other, by blocks of columns.
+    """One matrix, by blocks of columns.
 
-    Matrices are kept in the order of Fortran.  `bar` becomes the rest in its columns.
+    What BLAS sees in the order of Fortran are transposes: of the factor an upper triangle, and of
+    every formula its transpose.  `bar` becomes the rest in its columns.
+
+    Parameters
+    ----------
+    call : Call
+    low, bar, out : Array
+        One matrix each, in NumPy's order.
+    square : Name
+        Memory for one block.
     """
 
-    def __init__(self, call: Call, n: Any, dtype: Dtype) -> None:
-        self.call, self.n, self.dtype = call, n, dtype
-        fortran.check_lengths(call, call.number(n))
-        call.works(n * n * n)
+    def __init__(self, call: Call, low: Array, bar: Array, out: Array, square: Name) -> None:
+        self.call, self.n, self.dtype = call, out.shape[-1], out.dtype
+        self.near = length(call, self.n)
+        self.square = by_columns(square, _BLOCK, _BLOCK, self.dtype)
         self.low, self.bar, self.out = (
-            by_columns(memory(call, n * n, dtype), n, n, dtype) for _ in range(3)
+            by_columns(x.pointer, self.n, self.n, self.dtype) for x in (low, bar, out)
         )
-        self.square = by_columns(memory(call, _BLOCK * _BLOCK, dtype), _BLOCK, _BLOCK, dtype)
-        self.adjoint = "C" if dtype.kind == "c" else "T"
+        self.adjoint = "C" if self.dtype.kind == "c" else "T"
 
-    def _product(self, s: Section, sizes: Any, a: Any, b: Any, c: Any, factor: float) -> None:
-        """c += factor * a @ b; each is an address, a distance of columns, and N, T or C."""
-        m, n, k = (("int", x) for x in sizes)
-        call, dtype = self.call, self.dtype
-        numbers = [fortran.number(call, x, dtype) for x in (factor, 1)]
-        fortran.run(
-            *(call, s, "gemm", dtype, a[2], b[2], m, n, k, numbers[0], a[0], a[1], b[0], b[1]),
-            *(numbers[1], c[0], c[1]),
-        )
+    def _product(self, s: Section, sizes: Any, a: Name, b: Name, c: Name, **how: Any) -> None:
+        """c += factor * a @ op(b)."""
+        call, near = self.call, self.near
+        factor, one = (fortran.number(call, x, self.dtype) for x in (how["factor"], 1))
+        counts = [("int", x) for x in sizes]
+        given = ("N", how["way"], *counts, factor, a, near, b, near, one, c, near)
+        fortran.run(call, s, "gemm", self.dtype, *given)
 
-    def _divide(self, s: Section, side: str, way: str, sizes: Any, d: Any, b: Any) -> None:
-        """b = op(inv(d)) @ b, or b @ op(inv(d)), d lower triangular."""
-        call, dtype = self.call, self.dtype
-        m, n = (("int", x) for x in sizes)
-        unit = fortran.number(call, 1, dtype)
-        fortran.run(call, s, "trsm", dtype, side, "L", way, "N", m, n, unit, d[0], d[1], *b[:2])
+    def _divide(self, s: Section, way: str, sizes: Any, d: Name, b: Any) -> None:
+        """b = inv(d) @ b, or b @ adjoint(inv(d)), d upper triangular."""
+        side, turn = ("L", "N") if way == "left" else ("R", self.adjoint)
+        unit = fortran.number(self.call, 1, self.dtype)
+        counts = [("int", x) for x in sizes]
+        given = (side, "U", turn, "N", *counts, unit, d, self.near, *b)
+        fortran.run(self.call, s, "trsm", self.dtype, *given)
 
     def write(self, s: Section) -> None:
         """Compute `out` of `low` and `bar`."""
@@ -131,86 +155,65 @@ class _Blocks:
             stop = minus(t, n, times(t, k, str(_BLOCK)))
             wide = smaller(t, stop, str(_BLOCK))
             start, below = minus(t, stop, wide), minus(t, n, stop)
-            near = length(call, self.n)
-            at = {
-                name: place(call, t, array, [row, column])
-                for name, array, row, column in (
-                    ("diagonal", self.low, start, start),
-                    ("column", self.low, stop, start),
-                    ("inner", self.bar, start, start),
-                    ("rest", self.bar, stop, start),
-                    ("known", self.out, stop, stop),
-                )
-            }
-            column, rest = (at["column"], near, "N"), (at["rest"], near, "N")
-            diagonal = (at["diagonal"], near)
+            diagonal, inner = (place(call, t, x, [start, start]) for x in (self.low, self.bar))
             with t.when(t.value(f"icmp sgt i64 {below}, 0")) as u:
-                known = (at["known"], near, "N")
-                self._product(u, (below, wide, below), known, column, rest, -2.0)
-                self._divide(u, "R", "N", (below, wide), diagonal, rest)
-                turned = (at["rest"], near, self.adjoint)
-                inner = (at["inner"], near)
-                self._product(u, (wide, wide, below), turned, column, inner, -1.0)
-            self._of_block(t, wide, diagonal, at["inner"], near)
-            self._keep(t, start, stop, wide, n)
+                column, rest = (place(call, u, x, [start, stop]) for x in (self.low, self.bar))
+                known = place(call, u, self.out, [stop, stop])
+                self._product(u, (wide, below, below), column, known, rest, factor=-2.0, way="N")
+                self._divide(u, "left", (wide, below), diagonal, (rest, self.near))
+                self._product(
+                    u, (wide, wide, below), column, rest, inner, factor=-1.0, way=self.adjoint
+                )
+            self._of_block(t, wide, diagonal, inner)
+            self._keep(t, start, stop, wide, below)
 
-    def _of_block(self, s: Section, wide: Name, diagonal: Any, inner: Name, near: Any) -> None:
+    def _of_block(self, s: Section, wide: Name, diagonal: Name, inner: Name) -> None:
         """The result of a diagonal block, in `square`."""
-        call, square = self.call, self.square
-        bar = Array(inner, (self.n, self.n), self.bar.strides, self.dtype)
-        low = Array(diagonal[0], (self.n, self.n), self.low.strides, self.dtype)
-        language = call.language
-        zero = language.constant(0, self.dtype)
+        call, square, language, dtype = self.call, self.square, self.call.language, self.dtype
+        bar = self.bar._replace(pointer=inner)
+        zero = language.constant(0, dtype)
         with s.loop("0", wide) as (t, j), t.loop("0", wide) as (u, i):
-            below = u.value(f"icmp slt i64 {i}, {j}")
-            given = read(language, u, place(call, u, bar, [i, j]), self.dtype)
+            below = u.value(f"icmp sgt i64 {i}, {j}")
+            given = read(language, u, place(call, u, bar, [i, j]), dtype)
             value = language.where(Lane(language, u, below, BOOL, 1), zero, given)
             write(u, place(call, u, square, [i, j]), value)
-        self._trmm(s, wide, low.pointer, near)
+        unit, size = fortran.number(call, 1, dtype), ("int", wide)
+        target = (square.pointer, _BLOCK)
+        given = ("R", "U", self.adjoint, "N", size, size, unit, diagonal, self.near, *target)
+        fortran.run(call, s, "trmm", dtype, *given)
         with s.loop("0", wide) as (t, j):
-            with t.loop(plus(t, j, "1"), wide) as (u, i):
-                value = read(language, u, place(call, u, square, [i, j]), self.dtype)
-                half = _halved(language, value)
+            with t.loop("0", j) as (u, i):
+                half = _halved(language, read(language, u, place(call, u, square, [i, j]), dtype))
                 write(u, place(call, u, square, [i, j]), half)
                 write(u, place(call, u, square, [j, i]), _conjugate(language, half))
             pointer = place(call, t, square, [j, j])
-            write(
-                t,
-                pointer,
-                _real(language, _halved(language, read(language, t, pointer, self.dtype))),
-            )
-        target = (square.pointer, _BLOCK)
-        self._divide(s, "L", self.adjoint, (wide, wide), diagonal, target)
-        self._divide(s, "R", "N", (wide, wide), diagonal, target)
+            write(t, pointer, _real(language, _halved(language, read(language, t, pointer, dtype))))
+        self._divide(s, "left", (wide, wide), diagonal, target)
+        self._divide(s, "right", (wide, wide), diagonal, target)
 
-    def _trmm(self, s: Section, wide: Name, low: Name, near: Any) -> None:
-        """square = adjoint(diagonal block) @ square."""
-        call, dtype = self.call, self.dtype
-        unit = fortran.number(call, 1, dtype)
-        size = ("int", wide)
-        fortran.run(
-            *(call, s, "trmm", dtype, "L", "L", self.adjoint, "N", size, size, unit, low, near),
-            *(self.square.pointer, _BLOCK),
+    def _keep(self, s: Section, start: Name, stop: Name, wide: Name, below: Name) -> None:
+        """Write the block, what is beside it, and what is under it as the adjoint of that."""
+        call, language, dtype = self.call, self.call.language, self.dtype
+        block = self.out._replace(pointer=place(call, s, self.out, [start, start]))
+        with s.loop("0", wide) as (t, j), t.loop("0", wide) as (u, i):
+            both = [
+                read(language, u, place(call, u, self.square, at), dtype) for at in ([i, j], [j, i])
+            ]
+            mean = _halved(language, both[0] + _conjugate(language, both[1]))
+            write(u, place(call, u, block, [i, j]), mean)
+        rest, beside = (
+            x._replace(pointer=place(call, s, x, [start, stop])) for x in (self.bar, self.out)
         )
-
-    def _keep(self, s: Section, start: Name, stop: Name, wide: Name, n: Name) -> None:
-        """Write the columns, and the rows that are their adjoint, to the result."""
-        call, language = self.call, self.call.language
-        with s.loop("0", wide) as (t, j):
-            column = plus(t, start, j)
-            with t.loop("0", wide) as (u, i):
-                both = [
-                    read(language, u, place(call, u, self.square, at), self.dtype)
-                    for at in ([i, j], [j, i])
-                ]
-                mean = _halved(language, both[0] + _conjugate(language, both[1]))
-                write(u, place(call, u, self.out, [plus(u, start, i), column]), mean)
-            with t.loop(stop, n) as (u, i):
-                half = _halved(
-                    language, read(language, u, place(call, u, self.bar, [i, column]), self.dtype)
-                )
-                write(u, place(call, u, self.out, [i, column]), half)
-                write(u, place(call, u, self.out, [column, i]), _conjugate(language, half))
+        under = self.out._replace(pointer=place(call, s, self.out, [stop, start]))
+        with s.loop("0", below) as (t, j), t.loop("0", wide) as (u, i):
+            half = _halved(language, read(language, u, place(call, u, rest, [i, j]), dtype))
+            write(u, place(call, u, beside, [i, j]), half)
+            if dtype.kind == "c":
+                write(u, place(call, u, under, [j, i]), _conjugate(language, half))
+        if dtype.kind != "c":
+            function, n = transposer(call.module, dtype.itemsize), call.number(self.n)
+            sizes = ", ".join(f"i64 {x}" for x in (wide, below, n, n))
+            s.write(f"call void @{function}(ptr {under.pointer}, ptr {beside.pointer}, {sizes})")
 
 
 def _halved(language: Any, x: Any) -> Any:
