@@ -14,6 +14,7 @@ import pytest
 import wengert as wg
 from wengert.core.op import lookup
 from wengert.errors import (
+    DerivativeError,
     NotDifferentiableError,
     NotScalarError,
     UnconnectedError,
@@ -438,7 +439,22 @@ def test_9_2_equal_eigenvalues():
         wg.grad(lambda a: np.sum(np.linalg.eigvalsh(a) ** 2))(np.eye(3)).tolist()
         == (2 * np.eye(3)).tolist()
     )
-    assert np.isnan(wg.grad(lambda a: np.linalg.eigh(a)[1][0, 1])(np.eye(2))).all()
+    with pytest.raises(DerivativeError, match="depends on how they are chosen"):
+        wg.grad(lambda a: np.linalg.eigh(a)[1][0, 1])(np.eye(2))
+    assert np.isnan(wg.jit(wg.grad(lambda a: np.linalg.eigh(a)[1][0, 1]))(np.eye(2))).all()
+
+    def logarithm(a):
+        w, v = np.linalg.eigh(a)
+        return (v * np.log(w)) @ v.T
+
+    x = np.array([[1.0, 2.0], [2.0, -1.0]])
+    np.testing.assert_allclose(wg.jvp(logarithm, (np.eye(2),), (x,))[1], x)
+    np.testing.assert_allclose(wg.vjp(logarithm, np.eye(2))[1](x)[0], x)
+
+    def second(a):
+        return wg.jvp(logarithm, (a,), (x,))[1]
+
+    np.testing.assert_allclose(wg.jvp(second, (np.eye(2),), (x,))[1], -x @ x)
 
 
 def test_9_3_det_of_singular_matrices():

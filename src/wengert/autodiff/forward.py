@@ -16,12 +16,24 @@ from ..core.handle import Handle, is_traced, wrap
 from ..core.late import Late
 from ..core.node import Node
 from ..core.op import Sweep, lookup
-from ..core.recording import Session, naming, switches
+from ..core.recording import Session, enable_grad, naming, switches
 from ..core.tracing import Derivation, derivation
+from ..ops import confluence
 from .buffers import Tangents
 from .project import cast, expand, project
-from .reverse import PROBING, Traced, as_handle, handles_of, has_nan, owned, probe, transpose
-from .tape import Tape, cycle, tape_between
+from .reverse import (
+    PROBING,
+    Traced,
+    as_handle,
+    gathered,
+    handles_of,
+    has_nan,
+    owned,
+    probe,
+    pullback,
+    transpose,
+)
+from .tape import Tape, cycle, fresh, tape_between
 
 _unfit = Late(f"{__package__}.unfit")
 
@@ -74,8 +86,30 @@ def pushforward(
             result = [dots.get(n) for n in outputs]
             if not any(has_nan(d) for d in result):
                 break
+    else:
+        if any(n.op.limits for n in tape.lines):  # type: ignore[union-attr]
+            result = _by_reverse(outputs, tangents, recorded)
     dots.clear()
     return result if recorded else owned(result)
+
+
+def _by_reverse(outputs: Sequence[Node], tangents: Mapping[Node, Any], recorded: bool) -> list[Any]:
+    """The tangents as the transpose of the reverse derivative, which has limits.
+
+    Its seeds are any numbers but zero: a cotangent that should vanish is then seen not to.
+    """
+    with enable_grad():
+        seeds = {n: fresh(_numbers(n.value)) for n in dict.fromkeys(outputs)}
+        bars = pullback({n: wrap(s) for n, s in seeds.items()}, list(tangents), record=True)
+        pairs = [(b.node, t) for b, t in zip(bars, tangents.values(), strict=True) if b is not None]
+        found = pullback(gathered(pairs), list(seeds.values()), record=recorded)
+    by_node = dict(zip(seeds, found, strict=True))
+    return [by_node[n] for n in outputs]
+
+
+def _numbers(value: Any) -> Any:
+    value = np.asarray(value)
+    return np.cos(1.0 + np.arange(value.size)).reshape(value.shape).astype(value.dtype)
 
 
 def _traced_sweep(
@@ -183,3 +217,14 @@ def jvp_from_vjp(node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: 
             seeds.append(dot)
     result = transpose(node, outs, seeds, probes, sweep)
     return tuple(result) if type(value) is tuple else result[0]
+
+
+def _along_values(outputs: Sequence[Node], tangents: Mapping[Node, Any]) -> list[Any]:
+    """Tangents for a limit, recorded; there are no further limits among them."""
+    tape = tape_between(outputs, set(tangents))
+    with np.errstate(all="ignore"):
+        dots = _eager_sweep(tape, tangents, Sweep(tape.wanted, True, True), outputs, False)
+    return [dots.get(n) for n in outputs]
+
+
+confluence.Engine.pushforward = staticmethod(_along_values)

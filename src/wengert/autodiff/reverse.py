@@ -8,8 +8,10 @@ If nothing outside is recording, the rules run on plain arrays and the sweep lea
 otherwise they run on handles and the sweep is itself a piece of tape.
 
 A NaN in the result starts the sweep once more, *guarded*: a cotangent that is exactly zero then
-gives zero whatever it meets (a branch not taken must not poison the one that was).  The common
-case pays one check of the result for this.
+gives zero whatever it meets (a branch not taken must not poison the one that was).  If it is still
+there, and an operation on the way says that its rule has limits where values are equal, the sweep
+runs a third time, recorded, as such a limit is a derivative of the cotangent.  The common case pays
+one check of the result for this.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from ..core.handle import Handle, is_traced, value_of, wrap
 from ..core.late import Late
 from ..core.node import Node, constant
 from ..core.op import Sweep
-from ..core.recording import Session, naming, switches
+from ..core.recording import Session, enable_grad, naming, switches
 from ..core.spec import Spec
 from ..core.tracing import Derivation, derivation, deriving_level
 from ..errors import NotDifferentiableError, at
@@ -96,7 +98,20 @@ def pullback(
             done.clear()
             if not any(has_nan(b) for b in bars):
                 break
+    else:
+        if (closed or not recorded) and any(n.op.limits for n in tape.lines):  # type: ignore[union-attr]
+            bars = _with_limits(tape, seeds, targets, recorded)
     return bars if recorded else owned(bars)
+
+
+def _with_limits(
+    tape: Tape, seeds: Mapping[Node, Any], targets: Sequence[Node], recorded: bool
+) -> list[Any]:
+    """The sweep once more, recorded, so that operations find limits (ops/confluence.py)."""
+    with np.errstate(all="ignore"), enable_grad():
+        done = _sweep(tape, seeds, set(targets), Sweep(tape.wanted, True, True))
+    bars = [done.get(n) for n in targets]
+    return bars if recorded else [value_of(b) for b in bars]
 
 
 class Traced:
@@ -326,7 +341,7 @@ def handles_of(node: Node, closed: bool = False) -> tuple[Any, list[Any]]:
 
 def as_handle(x: Any) -> Any:
     """A handle on `x`, a constant one if it is a plain value."""
-    return x if isinstance(x, Handle | Parts) else wrap(constant(x))
+    return x if isinstance(x, Handle | Parts | tuple) else wrap(constant(x))
 
 
 def complete(parts: Parts, node: Node, recorded: bool) -> tuple[Any, ...]:

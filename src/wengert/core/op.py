@@ -83,6 +83,9 @@ class Op:
         connections): running a graph that came from elsewhere must not do that.
     takes_parts : bool
         It has several outputs, and its vjp is given the cotangents that there are, by number.
+    limits : bool
+        Its rules are NaN where values are equal (eigenvalues), though a limit may exist, which
+        they find when the sweep is recorded.
     implementations : dict
         For the name of a backend what it runs in place of `run`; see `implement`.
     masks : bool
@@ -103,6 +106,7 @@ class Op:
     alias = False
     effect = False
     takes_parts = False
+    limits = False
     kept = True
     implementations: dict[str, Callable[..., Any]] = {}  # noqa: RUF012 - replaced, never changed
     masks = False

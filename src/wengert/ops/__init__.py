@@ -3,7 +3,7 @@
 elements     arithmetic exponential circular hyperbolic special rounding complexes choice logic
 reductions   reductions cumulative sorting
 arrays       creation shapes joining casts; indexing, with indices masks index_shapes indexing_rows
-matrices     products linalg factorizations determinants spectral polar
+matrices     products linalg factorizations determinants spectral polar, confluence
 sequences    fourier
 other        effects (summaries: what a log says); random, with keys, on philox
 
@@ -23,6 +23,7 @@ from . import (
     effects,
     exponential,
     factorizations,
+    fourier,
     hyperbolic,
     indexing,
     indexing_rows,

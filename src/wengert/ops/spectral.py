@@ -7,8 +7,9 @@ Eigenvectors are determined up to a factor, so only functions that do not depend
 have a derivative: for complex eigh and svd the rules take the direction in which the factor stays
 (diag(adjoint(v) @ v_dot) = 0); eig takes LAPACK's own (largest component real).
 
-Where two eigenvalues are equal, eigenvectors have no derivative: it is NaN, unless nothing asks for
-it, as for a sum of functions of eigenvalues.  Singular values zero: likewise.
+Where two eigenvalues are equal, eigenvectors have no derivative; functions of them that do not
+depend on how they are chosen have one, which is found by a limit (ops/confluence.py).  Singular
+values likewise, also where they are zero.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from ..core.node import Node
 from ..kinds.batching import on_last_axes
 from ..kinds.elementwise import POSITIVE, REAL, elementwise
 from .choice import where
+from .confluence import quotients
 from .creation import full, identity, positions
-from .linalg import adjoint, hermitian, matrices, real_dtype, solve
+from .linalg import adjoint, hermitian, matrices, real_dtype, solve, spread
 from .reductions import argmax
 
 CONVERGE = "Look for NaN or infinity in it"
@@ -67,11 +69,12 @@ spared_quotient.partials(
 
 
 def absent(t: Any) -> bool:
-    """Whether a cotangent is a zero that nobody will vary: nobody asks for that output."""
+    """Whether a cotangent is zero whatever the operands are, as far as one can see."""
+    if not isinstance(t, Handle) or type(t.node) is Node:
+        return False
     if is_traced(t):
-        return type(t.node) is not Node and t.node.op is full and t.node.params["value"] == 0
-    varied = isinstance(t, Handle) and type(t.node) is Node
-    return not varied and not np.any(value_of(t))
+        return t.node.op is full and t.node.params["value"] == 0
+    return not np.any(value_of(t))
 
 
 def diagonal_of(x: Any) -> Any:
@@ -104,21 +107,46 @@ def eigh(a, *, lower=True):
     return tuple(np.linalg.eigh(a, "L" if lower else "U"))
 
 
+eigh.takes_parts = eigh.limits = True
+
+
 @eigh.define_vjp
 def _eigh_vjp(t, out, a, *, lower=True):
     w, v = out
-    t_w, t_v = t
-    if absent(t_v):
-        return (hermitian((v * t_w[..., None, :]) @ adjoint(v)),)
-    turn = quotient(_off_diagonal(adjoint(v) @ t_v), _differences(w))
-    return (hermitian(v @ (turn + _diagonal_matrix(t_w)) @ adjoint(v)),)
+    t = t if isinstance(t, dict) else dict(enumerate(t))
+    if 1 not in t or absent(t[1]):
+        return (hermitian((v * t[0][..., None, :]) @ adjoint(v)),)
+    across = adjoint(v) @ t[1]
+    turn = _off_diagonal(0.5 * (across - adjoint(across)))
+    speeds = _speeds(w)
+    triple = turn, _differences(w), _differences(speeds)
+    (core,) = quotients([triple], out, 0, speeds, _largest_of(w), _largest_in(across))
+    if 0 in t:
+        core = core + _diagonal_matrix(t[0])
+    return (hermitian(v @ core @ adjoint(v)),)
+
+
+def _largest_of(values: Any) -> Any:
+    return np.max(np.abs(value_of(values)), axis=-1, initial=0.0)
+
+
+def _largest_in(x: Any) -> Any:
+    return np.max(np.abs(value_of(x)), axis=(-2, -1), initial=0.0)
+
+
+def _speeds(values: Any) -> Any:
+    """How values may move apart: 1, 2, ..., in each matrix."""
+    n = values.shape[-1]
+    rising = positions(n) + 1.0
+    return np.broadcast_to(rising.astype(values.dtype), values.shape)
 
 
 @eigh.define_jvp
 def _eigh_jvp(dots, out, a, *, lower=True):
     w, v = out
     x = adjoint(v) @ hermitian(dots[0]) @ v
-    return diagonal_of(x).real, v @ quotient(_off_diagonal(x), _differences(w))
+    turn = _forward_quotient(_off_diagonal(x), _differences(w), _largest_of(w))
+    return diagonal_of(x).real, v @ turn
 
 
 on_last_axes(eigh, 2)
@@ -200,34 +228,93 @@ def svd(a, *, full_matrices=False):
     return tuple(np.linalg.svd(a, full_matrices=full_matrices))
 
 
+svd.takes_parts = svd.limits = True
+
+
 @svd.define_vjp
 def _svd_vjp(t, out, a, *, full_matrices=False):
-    (u, s, vh), (t_u, t_s, t_vh) = out, t
+    u, s, vh = out
     k = s.shape[-1]
-    v, t_v = adjoint(vh), adjoint(t_vh)
-    u1, v1, t_u1, t_v1 = u[..., :k], v[..., :k], t_u[..., :k], t_v[..., :k]
-    if absent(t_u) and absent(t_vh):
-        return ((u1 * t_s[..., None, :]) @ vh[..., :k, :],)
-    gaps = _differences(s) * _sums(s)  # s_j**2 - s_i**2
-    in_u, in_v = adjoint(u1) @ t_u1, adjoint(v1) @ t_v1
-    turn_u, turn_v = (quotient(_off_diagonal(x), gaps) for x in (in_u, in_v))
-    core = (turn_u + adjoint(turn_u)) * s[..., None, :] + _diagonal_matrix(t_s)
-    core = core + s[..., :, None] * (turn_v + adjoint(turn_v))
-    if a.dtype.kind == "c":
-        phase = diagonal_of(in_u).imag - diagonal_of(in_v).imag
-        core = core + 1j * _diagonal_matrix(quotient(phase, 2.0 * s))
+    u1, v = u[..., :k], adjoint(vh)
+    v1 = v[..., :k]
+    given = t if isinstance(t, dict) else dict(enumerate(t))
+    t_u, t_vh = (None if i not in given or absent(given[i]) else given[i] for i in (0, 2))
+    if t_u is None and t_vh is None:
+        return ((u1 * given[1][..., None, :]) @ adjoint(v1),)
+    sides = [
+        (u, u1, t_u, a.shape[-2]),
+        (v, v1, None if t_vh is None else adjoint(t_vh), a.shape[-1]),
+    ]
+    inside = [None if t_x is None else adjoint(x1) @ t_x[..., :k] for _, x1, t_x, _ in sides]
+    in_u, in_v = (0.0 if x is None else 0.5 * (x - adjoint(x)) for x in inside)
+    speeds = _speeds(s)
+    hollow = a.dtype.kind != "c"  # phases are kept: the diagonal divides by 2 s
+    triples = [
+        (_off_diagonal(in_u + in_v), _differences(s), _differences(speeds)),
+        (_off_diagonal(in_u - in_v) if hollow else in_u - in_v, *_sums(hollow, s, speeds)),
+    ]
+    for (x, x1, t_x, n), x_in in zip(sides, inside, strict=True):
+        if t_x is not None and n is not k:
+            rest = _outside(x, x1, t_x, t_x[..., :k], x_in)
+            triples.append((rest, s[..., None, :], speeds[..., None, :]))
+    largest = [
+        np.max(np.abs(value_of(x)), axis=(-2, -1), initial=0.0) for x in inside if x is not None
+    ]
+    found = quotients(triples, out, 1, speeds, _largest_of(s), sum(largest))
+    core, rests = found[0] + found[1], iter(found[2:])
+    if 1 in given:
+        core = core + _diagonal_matrix(given[1])
     bar = u1 @ core @ adjoint(v1)
-    if a.shape[-2] != k:
-        rest = _outside(u, u1, t_u, t_u1, in_u)
-        bar = bar + quotient(rest, s[..., None, :]) @ adjoint(v1)
-    if a.shape[-1] != k:
-        rest = _outside(v, v1, t_v, t_v1, in_v)
-        bar = bar + u1 @ adjoint(quotient(rest, s[..., None, :]))
+    if t_u is not None and a.shape[-2] is not k:
+        bar = bar + next(rests) @ adjoint(v1)
+    if t_vh is not None and a.shape[-1] is not k:
+        bar = bar + u1 @ adjoint(next(rests))
     return (bar,)
 
 
-def _sums(s: Any) -> Any:
-    return where(identity(s.shape[-1], bool), 1.0, s[..., None, :] + s[..., :, None])
+def _sums(hollow: bool, *each: Any) -> list[Any]:
+    """x_j + x_i, and 1 on the diagonal if that is left out."""
+    sums = [x[..., None, :] + x[..., :, None] for x in each]
+    return [where(identity(x.shape[-1], bool), 1.0, x) for x in sums] if hollow else sums
+
+
+@svd.define_jvp
+def _svd_jvp(dots, out, a, *, full_matrices=False):
+    u, s, vh = out
+    k, v = s.shape[-1], adjoint(vh)
+    u1, v1 = u[..., :k], v[..., :k]
+    right = dots[0] @ v1
+    x = adjoint(u1) @ right
+    hollow, scale = a.dtype.kind != "c", _largest_of(s)
+    together = _forward_quotient(_off_diagonal(x + adjoint(x)), _differences(s), scale)
+    (sums,) = _sums(hollow, s)
+    apart = _forward_quotient(x - adjoint(x), sums, scale)
+    u_dot, v_dot = u1 @ (0.5 * (together + apart)), v1 @ (0.5 * (together - apart))
+    if a.shape[-2] is not k:
+        rest = right - u1 @ x
+        u_dot = u_dot + _forward_quotient(rest, s[..., None, :], scale)
+    if a.shape[-1] is not k:
+        left = adjoint(dots[0]) @ u1
+        v_dot = v_dot + _forward_quotient(left - v1 @ adjoint(x), s[..., None, :], scale)
+    u_dot, v_dot = _completed_dot(u, u1, u_dot), _completed_dot(v, v1, v_dot)
+    return u_dot, diagonal_of(x).real, adjoint(v_dot)
+
+
+def _completed_dot(x: Any, x1: Any, dot: Any) -> Any:
+    """With the tangents of the columns that complete a basis, which stay in their own space."""
+    k = x1.shape[-1]
+    if x.shape[-1] is k or x.shape[-1] == k:
+        return dot
+    return np.concatenate([dot, -(x1 @ (adjoint(dot) @ x[..., k:]))], axis=-1)
+
+
+def _forward_quotient(x: Any, d: Any, scale: Any) -> Any:
+    """x / d; where d is nearly 0 it is NaN, but 0 where x is a zero that nobody will vary."""
+    part = 16.0 * float(np.finfo(scale.dtype).eps)
+    if not is_traced(d):
+        part = part**0.5  # then the sweep looks closer
+    near = np.abs(value_of(d)) <= part * spread(scale)
+    return quotient(x, where(near, np.array(0.0, d.dtype), d))
 
 
 def _outside(u: Any, u1: Any, t_u: Any, t_u1: Any, inside: Any) -> Any:
