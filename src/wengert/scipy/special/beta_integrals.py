@@ -22,6 +22,8 @@ from .series import exponential, log_gamma, log_minus_psi, product, rest
 
 __all__: list[str] = []
 
+_ONE = 40.0  # exp(-40) is nothing beside 1
+
 
 class Parameters:
     """What depends on a and b only.
@@ -133,7 +135,13 @@ def lower(j: int, k: int, a: Any, b: Any, x: Any) -> Any:
             return np.exp(a[i, None] * log_a + b[i, None] * log_b - top[i, None]) * weight
 
         low, high = np.where(left, end - reach, end), np.where(left, end, end + reach)
-        total = integrals(f, low, high, (high - low) / 1.5)
+        # Where t or 1 - t is 1 but for rounding, the density falls as slowly as a or b is small.
+        even = np.log(b) - np.log(a)  # t = 1/2
+        first = np.where(a < 0.25, np.clip(even - _ONE, low, high), low)
+        last = np.where(b < 0.25, np.clip(even + _ONE, low, high), high)
+        total = integrals(f, first, last, (last - first) / 1.5)
+        total += integrals(f, low, first, a * (first - low) / 1.5)
+        total += integrals(f, last, high, b * (high - last) / 1.5)
     return -outward * factorial(j) * factorial(k) * known.height * np.exp(top) * total
 
 

@@ -23,6 +23,8 @@ from .series import exponential, log_gamma, log_minus_psi, product, rest
 
 __all__: list[str] = []
 
+_ONE = 40.0  # exp(-40) is nothing beside 1
+
 
 def _fall(w: Any) -> Any:
     """W - (exp(w) - 1), with all digits where w is small."""
@@ -92,7 +94,10 @@ def lower(n: int, a: Any, x: Any) -> Any:
 
         low = np.where(left, peak - reach, peak - inner)
         high = np.where(left, peak + inner, peak + reach)
-        total = integrals(f, low, high, (high - low) / 1.5)
+        # Where exp(-t) is 1 but for rounding, the density falls as slowly as a is small.
+        first = np.where(a < 0.25, np.clip(-_ONE - np.log(a), low, high), low)
+        total = integrals(f, first, high, (high - first) / 1.5)
+        total += integrals(f, low, first, a * (first - low) / 1.5)
     return np.where(left, 1.0, -1.0) * factorial(n) * _height(a) * np.exp(top) * total
 
 
