@@ -16,6 +16,7 @@
     polynomials  by their coefficients
     windows      i0, and Kaiser's window, which is made of it
     linalg, fft  modules of their own, as in NumPy
+    polynomial   series in Chebyshev's and other polynomials: a module of its own, too
     dispatch     how a function here meets NumPy's of the same name; options: what reductions take
 
 Each function takes plain arrays and gives plain arrays, exactly NumPy's; with a tensor among the
@@ -25,6 +26,7 @@ integers, printing options.
 """
 
 import sys
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -80,7 +82,7 @@ from .statistics import *  # noqa: F403 - its `__all__`
 from .windows import *  # noqa: F403 - its `__all__`
 from .writing import *  # noqa: F403 - its `__all__`
 
-SUBMODULES = {"linalg", "fft", "random"}  # their names stay there, as in NumPy
+SUBMODULES = {"linalg", "fft", "random", "polynomial"}  # their names stay there, as in NumPy
 COLLECTED = (
     creation,
     cumulative,
@@ -112,6 +114,8 @@ __all__ = sorted({*np.__all__, *(name for module in COLLECTED for name in module
 
 def __getattr__(name: str) -> Any:
     """NumPy's own of that name, where there is none of ours."""
+    if name == "polynomial":  # at first use, as most programs have none
+        return import_module(f"{__name__}.polynomial")
     if name.startswith("__") and name not in (*np.__all__, "__array_api_version__"):
         raise AttributeError(name)
     return getattr(np, name)

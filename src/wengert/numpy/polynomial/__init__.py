@@ -1,0 +1,48 @@
+"""NumPy's `polynomial`: series in six families of polynomials, for arrays and tensors alike.
+
+    polynomial    powers of x               laguerre     Laguerre
+    chebyshev     Chebyshev, first kind     hermite      Hermite, of physics
+    legendre      Legendre                  hermite_e    Hermite, of probability
+
+    series        what there is of each: val, der, int, mul, roots, fit ...
+
+The functions have NumPy's names, ``wengert.numpy.polynomial.chebyshev.chebval``, and with plain
+arrays they are NumPy's own.  NumPy's functions of these names do not dispatch, so that tensors have
+to be given to those here.  They differentiate by points and by coefficients.  The classes
+(``Chebyshev``) are NumPy's, and take plain arrays.
+
+The recurrences are those of NIST DLMF 18.9(i).
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from .series import Family, Recurrence, functions
+
+
+def _family(module: str, name: str, recurrence: Recurrence) -> SimpleNamespace:
+    theirs = getattr(np.polynomial, module)
+    own = functions(Family(theirs, name, recurrence))
+    return SimpleNamespace(
+        **({n: getattr(theirs, n) for n in theirs.__all__} | own), OWN=sorted(own)
+    )
+
+
+polynomial = _family("polynomial", "poly", lambda k: (1.0, 0.0, 0.0))
+chebyshev = _family("chebyshev", "cheb", lambda k: (2.0 if k else 1.0, 0.0, 1.0))
+legendre = _family("legendre", "leg", lambda k: ((2 * k + 1) / (k + 1), 0.0, k / (k + 1)))
+laguerre = _family("laguerre", "lag", lambda k: (-1 / (k + 1), (2 * k + 1) / (k + 1), k / (k + 1)))
+hermite = _family("hermite", "herm", lambda k: (2.0, 0.0, 2.0 * k))
+hermite_e = _family("hermite_e", "herme", lambda k: (1.0, 0.0, 1.0 * k))
+
+FAMILIES = "polynomial chebyshev legendre laguerre hermite hermite_e".split()
+__all__ = FAMILIES
+
+
+def __getattr__(name: str) -> Any:
+    """NumPy's own of that name: its classes."""
+    return getattr(np.polynomial, name)
