@@ -227,7 +227,7 @@ def _blocked_cotangent(low: Any, t: Any) -> Any:
     for stop in range(n, 0, -BLOCK):
         start = max(0, stop - BLOCK)
         here, below = slice(start, stop), slice(stop, n)
-        diagonal, column, inner = low[here, here], low[below, here], t[here, here]
+        diagonal, column, inner = np.tril(low[here, here]), low[below, here], t[here, here]
         if stop < n:
             rest = t[below, here] - 2.0 * (out[below, below] @ column)
             rest = solve_triangular.run(diagonal, adjoint(rest), lower=True, trans=2)

@@ -1,4 +1,4 @@
-"""Small matrices in batches: eigenvalues and eigenvectors by native code that asks nobody.
+"""Eigenvalues and eigenvectors of small matrices in batches; what Cholesky gives backwards.
 
 Beside LAPACK over matrices that are random, graded, of all sizes of numbers, with equal
 eigenvalues, and not numbers at all; what is compared for eigenvectors is that they solve the
@@ -13,10 +13,12 @@ import pytest
 import wengert as wg
 from wengert.backends import backend
 from wengert.backends.llvm.kernels.eigenvalues import ROWS
+from wengert.core.op import lookup
 
 from .kernel_driver import agree
 
 EPS = np.finfo(float).eps
+cholesky_cotangent = lookup("cholesky_cotangent")
 COUNT = 203  # not a multiple of a register's lanes
 
 
@@ -162,3 +164,39 @@ def test_threads(rng):
     one, three = (wg.jit(lambda a: tuple(np.linalg.eigh(a)), threads=k)(a) for k in (1, 3))
     for x, y in zip(one, three, strict=True):
         np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [
+        ((1, 1), "f8"), ((20, 2, 2), "f8"), ((2, 5, 3, 3), "f8"), ((20, 4, 4), "f4"),
+        ((19, 6, 6), "f8"), ((2, 8, 8), "f8"), ((9, 9), "f8"), ((47, 47), "f8"),
+        ((2, 48, 48), "f8"), ((49, 49), "f8"), ((150, 150), "f8"), ((100, 100), "c16"),
+        ((97, 97), "f4"), ((3, 3), "c8"),
+    ],
+)  # fmt: skip
+def test_the_cotangent_of_cholesky(shape, dtype, rng):
+    """In lanes, and by blocks; only lower triangles are read."""
+    n, kind = shape[-1], np.dtype(dtype).kind
+    g, t, other = (rng.normal(size=shape) for _ in range(3))
+    if kind == "c":
+        g, t = g + 1j * rng.normal(size=shape), t - 1j * rng.normal(size=shape)
+    low = np.linalg.cholesky(g @ np.conj(g.mT) + n * np.eye(n)).astype(dtype)
+    t = t.astype(dtype)
+    want = cholesky_cotangent.oracle(low, t)
+    low += np.triu(other, 1).astype(dtype)
+    compiled = wg.jit(lambda low, t: cholesky_cotangent(low, t), islands="forbid")
+    tolerance = 3 * n * np.finfo(dtype).eps
+    for found in (compiled(low, t), cholesky_cotangent.run(low, t)):
+        assert found.dtype == dtype
+        agree(found, want.astype(dtype), tolerance)
+        np.testing.assert_array_equal(found, np.conj(found.mT))
+    turned = wg.jit(lambda low, t: cholesky_cotangent(low.mT, t.mT), islands="forbid")
+    agree(turned(low.mT.copy(), t.mT.copy()), want.astype(dtype), tolerance)
+
+
+def test_cotangents_of_one_factor_with_many(rng):
+    low = np.linalg.cholesky(9.0 * np.eye(60) + 0.1 * np.ones((60, 60)))
+    t = rng.normal(size=(3, 60, 60))
+    compiled = wg.jit(lambda low, t: cholesky_cotangent(low, t), islands="forbid")
+    agree(compiled(low, t), cholesky_cotangent.oracle(low, t), 1e-13)

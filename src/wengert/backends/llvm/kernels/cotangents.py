@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..assembly import Name, Section
-from ..dtypes import BOOL, F16, F32, Dtype
-from ..lane import Lane, Pair
+from ..dtypes import F16, F32, Dtype
+from ..lane import Pair
 from . import fortran
 from .batched import Block, blocks
 from .call import Array, Call, kernel
@@ -27,7 +27,7 @@ from .panels import UNROLLED, Panel, each
 from .small import ROWS
 from .transposing import transposer
 
-_BLOCK = 64
+_BLOCK = 48  # columns: enough for products, and little besides
 
 
 def _is_small(call: Call) -> bool:
@@ -46,17 +46,17 @@ def cholesky_cotangent(call: Call) -> None:
     n, dtype = x.shape[-1], F32 if x.dtype == F16 else x.dtype
     fortran.check_lengths(call, call.number(n))
     call.works(n * n * n)
-    bar = Array(memory(call, n * n, dtype), (n, n), (n, 1), dtype)
     square = memory(call, _BLOCK * _BLOCK, dtype)
-    factor = None if _is_ready(low, dtype) else bar._replace(pointer=memory(call, n * n, dtype))
-    own = None if x.dtype == dtype else bar._replace(pointer=memory(call, n * n, dtype))
+    ready = [_is_ready(low, dtype), x.dtype == dtype]
+    factor, own = (
+        None if r else Array(memory(call, n * n, dtype), (n, n), (n, 1), dtype) for r in ready
+    )
     with batches(call, x, 2) as (s, at):
         given, result = one(call, s, low, at, 2), one(call, s, x, at, 2)
-        copy(call, s, bar, one(call, s, t, at, 2))
         if factor is not None:
             copy(call, s, factor, given)
             given = factor
-        _Blocks(call, given, bar, own or result, square).write(s)
+        _Blocks(call, given, one(call, s, t, at, 2), own or result, square).write(s)
         if own is not None:
             copy(call, s, result, own)
 
@@ -111,72 +111,95 @@ class _Blocks:
     """One matrix, by blocks of columns.
 
     What BLAS sees in the order of Fortran are transposes: of the factor an upper triangle, and of
-    every formula its transpose.  `bar` becomes the rest in its columns.
+    every formula its transpose.  Half of the rest is made where it belongs in the result.
 
     Parameters
     ----------
     call : Call
-    low, bar, out : Array
-        One matrix each, in NumPy's order.
+    low, t, out : Array
+        One matrix each; `low` and `out` in NumPy's order.
     square : Name
         Memory for one block.
     """
 
-    def __init__(self, call: Call, low: Array, bar: Array, out: Array, square: Name) -> None:
+    def __init__(self, call: Call, low: Array, t: Array, out: Array, square: Name) -> None:
         self.call, self.n, self.dtype = call, out.shape[-1], out.dtype
         self.near = length(call, self.n)
         self.square = by_columns(square, _BLOCK, _BLOCK, self.dtype)
-        self.low, self.bar, self.out = (
-            by_columns(x.pointer, self.n, self.n, self.dtype) for x in (low, bar, out)
-        )
+        self.low, self.out = (by_columns(x.pointer, self.n, self.n, self.dtype) for x in (low, out))
+        self.t = t._replace(strides=t.strides[::-1])
         self.adjoint = "C" if self.dtype.kind == "c" else "T"
 
-    def _product(self, s: Section, sizes: Any, a: Name, b: Name, c: Name, **how: Any) -> None:
-        """c += factor * a @ op(b)."""
+    def _product(self, s: Section, sizes: Any, a: Name, b: Name, c: Any, way: str) -> None:
+        """c -= 2 a @ op(b)."""
         call, near = self.call, self.near
-        factor, one = (fortran.number(call, x, self.dtype) for x in (how["factor"], 1))
+        factor, unit = (fortran.number(call, x, self.dtype) for x in (-2, 1))
         counts = [("int", x) for x in sizes]
-        given = ("N", how["way"], *counts, factor, a, near, b, near, one, c, near)
+        given = ("N", way, *counts, factor, a, near, b, near, unit, *c)
         fortran.run(call, s, "gemm", self.dtype, *given)
 
-    def _divide(self, s: Section, way: str, sizes: Any, d: Name, b: Any) -> None:
-        """b = inv(d) @ b, or b @ adjoint(inv(d)), d upper triangular."""
+    def _divide(self, s: Section, way: str, sizes: Any, d: Name, b: Any, by: float = 1.0) -> None:
+        """b = by * inv(d) @ b, or by * b @ adjoint(inv(d)), d upper triangular."""
         side, turn = ("L", "N") if way == "left" else ("R", self.adjoint)
-        unit = fortran.number(self.call, 1, self.dtype)
+        factor = fortran.number(self.call, by, self.dtype)
         counts = [("int", x) for x in sizes]
-        given = (side, "U", turn, "N", *counts, unit, d, self.near, *b)
+        given = (side, "U", turn, "N", *counts, factor, d, self.near, *b)
         fortran.run(self.call, s, "trsm", self.dtype, *given)
 
     def write(self, s: Section) -> None:
-        """Compute `out` of `low` and `bar`."""
+        """Compute `out` of `low` and `t`."""
         call, n = self.call, self.call.number(self.n)
         count = s.value(f"sdiv i64 {plus(s, n, str(_BLOCK - 1))}, {_BLOCK}")
         with s.loop("0", count) as (t, k):
             stop = minus(t, n, times(t, k, str(_BLOCK)))
             wide = smaller(t, stop, str(_BLOCK))
             start, below = minus(t, stop, wide), minus(t, n, stop)
-            diagonal, inner = (place(call, t, x, [start, start]) for x in (self.low, self.bar))
+            diagonal = place(call, t, self.low, [start, start])
+            self._read(t, self.square, start, start, (wide, wide))
             with t.when(t.value(f"icmp sgt i64 {below}, 0")) as u:
-                column, rest = (place(call, u, x, [start, stop]) for x in (self.low, self.bar))
-                known = place(call, u, self.out, [stop, stop])
-                self._product(u, (wide, below, below), column, known, rest, factor=-2.0, way="N")
-                self._divide(u, "left", (wide, below), diagonal, (rest, self.near))
-                self._product(
-                    u, (wide, wide, below), column, rest, inner, factor=-1.0, way=self.adjoint
+                beside = self.out._replace(pointer=place(call, u, self.out, [start, stop]))
+                self._read(u, beside, start, stop, (wide, below))
+                column, known = (
+                    place(call, u, self.low, [start, stop]),
+                    place(call, u, self.out, [stop, stop]),
                 )
-            self._of_block(t, wide, diagonal, inner)
-            self._keep(t, start, stop, wide, below)
+                rest = (beside.pointer, self.near)
+                self._product(u, (wide, below, below), column, known, rest, "N")
+                self._divide(u, "left", (wide, below), diagonal, rest, 0.5)
+                square = (self.square.pointer, _BLOCK)
+                self._product(u, (wide, wide, below), column, rest[0], square, self.adjoint)
+                self._turn(u, beside, start, stop, (wide, below))
+            self._of_block(t, wide, diagonal)
+            block = self.out._replace(pointer=place(call, t, self.out, [start, start]))
+            self._keep(t, block, wide)
 
-    def _of_block(self, s: Section, wide: Name, diagonal: Name, inner: Name) -> None:
-        """The result of a diagonal block, in `square`."""
+    def _read(self, s: Section, to: Array, row: Name, column: Name, sizes: Any) -> None:
+        """Copy a part of t."""
+        call, language = self.call, self.call.language
+        part = self.t._replace(pointer=place(call, s, self.t, [row, column]))
+        with s.loop("0", sizes[1]) as (t, j), t.loop("0", sizes[0]) as (u, i):
+            value = read(language, u, place(call, u, part, [i, j]), part.dtype)
+            write(u, place(call, u, to, [i, j]), language.cast(value, self.dtype))
+
+    def _turn(self, s: Section, beside: Array, start: Name, stop: Name, sizes: Any) -> None:
+        """Write what is under a block: the adjoint of what is beside it."""
+        call, language, dtype = self.call, self.call.language, self.dtype
+        under = self.out._replace(pointer=place(call, s, self.out, [stop, start]))
+        if dtype.kind == "c":
+            with s.loop("0", sizes[1]) as (t, j), t.loop("0", sizes[0]) as (u, i):
+                value = read(language, u, place(call, u, beside, [i, j]), dtype)
+                write(u, place(call, u, under, [j, i]), _conjugate(language, value))
+            return
+        function, n = transposer(call.module, dtype.itemsize), call.number(self.n)
+        given = ", ".join(f"i64 {x}" for x in (*sizes, n, n))
+        s.write(f"call void @{function}(ptr {under.pointer}, ptr {beside.pointer}, {given})")
+
+    def _of_block(self, s: Section, wide: Name, diagonal: Name) -> None:
+        """The result of a diagonal block, in `square`, of which the upper triangle is given."""
         call, square, language, dtype = self.call, self.square, self.call.language, self.dtype
-        bar = self.bar._replace(pointer=inner)
         zero = language.constant(0, dtype)
-        with s.loop("0", wide) as (t, j), t.loop("0", wide) as (u, i):
-            below = u.value(f"icmp sgt i64 {i}, {j}")
-            given = read(language, u, place(call, u, bar, [i, j]), dtype)
-            value = language.where(Lane(language, u, below, BOOL, 1), zero, given)
-            write(u, place(call, u, square, [i, j]), value)
+        with s.loop("0", wide) as (t, j), t.loop(plus(t, j, "1"), wide) as (u, i):
+            write(u, place(call, u, square, [i, j]), zero)
         unit, size = fortran.number(call, 1, dtype), ("int", wide)
         target = (square.pointer, _BLOCK)
         given = ("R", "U", self.adjoint, "N", size, size, unit, diagonal, self.near, *target)
@@ -191,29 +214,15 @@ class _Blocks:
         self._divide(s, "left", (wide, wide), diagonal, target)
         self._divide(s, "right", (wide, wide), diagonal, target)
 
-    def _keep(self, s: Section, start: Name, stop: Name, wide: Name, below: Name) -> None:
-        """Write the block, what is beside it, and what is under it as the adjoint of that."""
+    def _keep(self, s: Section, block: Array, wide: Name) -> None:
+        """Write the diagonal block: its Hermitian part."""
         call, language, dtype = self.call, self.call.language, self.dtype
-        block = self.out._replace(pointer=place(call, s, self.out, [start, start]))
         with s.loop("0", wide) as (t, j), t.loop("0", wide) as (u, i):
             both = [
                 read(language, u, place(call, u, self.square, at), dtype) for at in ([i, j], [j, i])
             ]
             mean = _halved(language, both[0] + _conjugate(language, both[1]))
             write(u, place(call, u, block, [i, j]), mean)
-        rest, beside = (
-            x._replace(pointer=place(call, s, x, [start, stop])) for x in (self.bar, self.out)
-        )
-        under = self.out._replace(pointer=place(call, s, self.out, [stop, start]))
-        with s.loop("0", below) as (t, j), t.loop("0", wide) as (u, i):
-            half = _halved(language, read(language, u, place(call, u, rest, [i, j]), dtype))
-            write(u, place(call, u, beside, [i, j]), half)
-            if dtype.kind == "c":
-                write(u, place(call, u, under, [j, i]), _conjugate(language, half))
-        if dtype.kind != "c":
-            function, n = transposer(call.module, dtype.itemsize), call.number(self.n)
-            sizes = ", ".join(f"i64 {x}" for x in (wide, below, n, n))
-            s.write(f"call void @{function}(ptr {under.pointer}, ptr {beside.pointer}, {sizes})")
 
 
 def _halved(language: Any, x: Any) -> Any:
