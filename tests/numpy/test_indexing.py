@@ -364,3 +364,20 @@ def test_a_branch_not_taken_is_zero_and_not_nan():
     np.testing.assert_array_equal(got, [0.25, 0.0])
     got = wg.grad(lambda x: np.sum(np.select([x > 0], [np.sqrt(x)])))(np.array([4.0, 0.0]))
     np.testing.assert_array_equal(got, [0.25, 0.0])
+
+
+@pytest.mark.parametrize(
+    "window, axis", [((2, 2), None), (2, 0), (2, -1), ((1, 3), (1, 0)), ((2, 2), (1, 1)), (0, 0)]
+)
+def test_sliding_windows(window, axis):
+    x = np.arange(12.0).reshape(3, 4) ** 2
+    view = np.lib.stride_tricks.sliding_window_view
+    want = view(x, window, axis)
+    for run in (lambda f: f(wg.tensor(x)).numpy(), lambda f: wg.trace(f)(x)(x)):
+        np.testing.assert_array_equal(run(lambda x: view(x, window, axis)), want)
+    weights = np.arange(1.0, 1 + want.size).reshape(want.shape)
+    wg.check_grads(lambda x: np.sum(weights * view(x, window, axis) ** 2), (x,))
+    with pytest.raises(wg.errors.ShapeError):
+        view(wg.tensor(x), 5, 0)
+    with pytest.raises(wg.errors.ShapeError):
+        view(wg.tensor(x), (2, 2, 2))

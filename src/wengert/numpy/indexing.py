@@ -1,6 +1,7 @@
 """Indexing: NumPy's functions that read chosen elements; those that write are in writing.py.
 
-    reading    take, take_along_axis, compress, extract, choose, select, where, piecewise
+    reading    take, take_along_axis, compress, extract, choose, select, where, piecewise,
+               sliding_window_view
     grids      ix_, meshgrid
     loops      apply_along_axis, apply_over_axes, vectorize
 
@@ -87,6 +88,51 @@ def take(
     chosen = in_range(indices, a.shape[axis], mode)
     result = indexing.read(a, (*[slice(None)] * axis, chosen))
     return result if out is None else deliver(result, out)
+
+
+@counterpart(np.lib.stride_tricks.sliding_window_view)
+def sliding_window_view(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Any:
+    """All windows of a shape, as ``numpy.lib.stride_tricks.sliding_window_view``.
+
+    A copy: in the gradient an element that stands in several windows gets the sum.
+
+    Parameters
+    ----------
+    x : array or Tensor
+    window_shape : int or tuple of int
+    axis : int or tuple of int, optional
+        Which axes the lengths of the window are along; by default all.
+    writeable : bool
+        Not for tensors: a write would show in several windows.
+
+    Raises
+    ------
+    ShapeError
+        There is no room for a window, or its lengths do not belong to axes one to one.
+    """
+    lengths = (window_shape,) if np.ndim(window_shape) == 0 else tuple(window_shape)
+    if axis is None:
+        axes = tuple(range(x.ndim))
+    else:
+        axes = tuple([normalize_axis_index(a, x.ndim) for a in np.atleast_1d(axis).tolist()])
+    if writeable or len(axes) != len(lengths):
+        raise ShapeError(
+            f"windows of lengths {lengths} along the axes {axes} of shape {x.shape}, "
+            f"writeable={writeable}: give one length for each axis, and write to a copy"
+            f"{at(user_line())}."
+        )
+    for n, a in zip(lengths, axes, strict=True):
+        room = x.shape[a] - n + 1
+        if n < 0 or room < 1:
+            raise ShapeError(
+                f"windows of length {n} along axis {a} of shape {x.shape}: there is no room for "
+                f"one{at(user_line())}."
+            )
+        starts = np.arange(room)[:, None] + np.arange(n)
+        x = np.moveaxis(take(x, starts, axis=a), a + 1, -1)
+    return x
 
 
 def along(shape: Sequence[int], indices: Any, axis: int) -> tuple[Any, ...]:
@@ -185,7 +231,8 @@ def where(condition: Any, x: Any = NOTHING, y: Any = NOTHING, /) -> Any:
         return np.nonzero(condition)
     if x is NOTHING or y is NOTHING:
         raise ValueError("either both or neither of x and y should be given")
-    return choice.where(condition, joining.stacked(x), joining.stacked(y))
+    operands = map(joining.stacked, (condition, x, y))
+    return choice.where(*[np.asarray(a) if isinstance(a, list | tuple) else a for a in operands])
 
 
 @counterpart(np.select)

@@ -1,0 +1,1 @@
+"""What others get wrong: the mathematically right answer, demanded in every way to compute it."""
