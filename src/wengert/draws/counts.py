@@ -20,7 +20,7 @@ from .families import gamma
 from .keys import as_dtype, as_key, as_shape, split
 from .parameters import filled, parameters
 
-__all__ = [*"poisson binomial negative_binomial multinomial".split()]
+__all__ = ["poisson", "binomial", "negative_binomial", "multinomial"]
 
 
 def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = "int64") -> Any:

@@ -27,8 +27,20 @@ from .keys import as_key, as_shape
 from .parameters import as_floating, parameter, parameters
 
 __all__ = [
-    *"uniform normal lognormal halfnormal exponential gumbel weibull_min pareto rayleigh".split(),
-    *"laplace logistic cauchy triangular truncated_normal".split(),
+    "uniform",
+    "normal",
+    "lognormal",
+    "halfnormal",
+    "exponential",
+    "gumbel",
+    "weibull_min",
+    "pareto",
+    "rayleigh",
+    "laplace",
+    "logistic",
+    "cauchy",
+    "triangular",
+    "truncated_normal",
 ]
 
 

@@ -32,8 +32,17 @@ from .keys import as_shape, bits, split
 from .parameters import parameters
 
 __all__ = [
-    *"gamma loggamma beta dirichlet chisquare chi inverse_gamma f t".split(),
-    *"generalized_normal von_mises".split(),
+    "gamma",
+    "loggamma",
+    "beta",
+    "dirichlet",
+    "chisquare",
+    "chi",
+    "inverse_gamma",
+    "f",
+    "t",
+    "generalized_normal",
+    "von_mises",
 ]
 
 

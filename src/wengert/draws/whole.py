@@ -24,7 +24,15 @@ from .keys import as_dtype, as_shape, bits
 from .parameters import expect_shape, parameters
 from .rejection import below
 
-__all__ = [*"bernoulli rademacher geometric randint categorical permutation choice".split()]
+__all__ = [
+    "bernoulli",
+    "rademacher",
+    "geometric",
+    "randint",
+    "categorical",
+    "permutation",
+    "choice",
+]
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
@@ -55,7 +63,8 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = "int64") -> Any:
 def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = "int64") -> Any:
     """How many attempts of success probability `p` it takes until one succeeds: 1, 2, ..."""
     kind, lengths, (p,) = parameters(shape, "float64", p)
-    failures = np.floor(exponential(key, lengths, kind) / -np.log1p(-value_of(p)))
+    with np.errstate(divide="ignore"):  # of p = 1 none fails
+        failures = np.floor(exponential(key, lengths, kind) / -np.log1p(-value_of(p)))
     return (failures + 1.0).astype(as_dtype(dtype))
 
 

@@ -1,0 +1,267 @@
+"""Distributions of vectors and matrices, with SciPy's names and signatures.
+
+    multivariate_normal, multivariate_t    by a Cholesky factor
+    dirichlet, multinomial                 of shares and of counts that add up
+    matrix_normal, wishart, invwishart     of matrices
+
+The logarithm of the density differentiates by the point and by all parameters.  A matrix that is
+positive definite enters by its lower half, so the derivative by it is symmetric (half of it above
+the diagonal): that by a symmetric matrix.
+
+Formulas: K. V. Mardia, J. T. Kent, J. M. Bibby, Multivariate Analysis (1979).
+"""
+
+from __future__ import annotations
+
+from math import log, pi
+from typing import Any
+
+import numpy as np
+
+from ... import draws
+from ...core.handle import shape_of
+from ...draws.keys import as_key, key
+from ...errors import ArgumentError, ShapeError, at, user_line
+from ...numpy.dispatch import as_array, values
+from ..special import betaln, gammaln, multigammaln, psi, xlogy
+from .distribution import chosen, real
+
+__all__ = """
+    multivariate_normal multivariate_t dirichlet multinomial matrix_normal wishart invwishart
+""".split()
+
+
+def _factor(matrix: Any, what: str) -> tuple[Any, Any]:
+    """The Cholesky factor of a matrix, and half the logarithm of its determinant."""
+    shape = shape_of(matrix)
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ShapeError(f"{what} has the shape {shape}, and has to be square{at(user_line())}.")
+    lower = np.linalg.cholesky(matrix)
+    return lower, np.sum(np.log(np.diagonal(lower)))
+
+
+def _square(x: Any, count: int | None) -> Any:
+    """A covariance as a matrix: given as a number, the variances, or the matrix."""
+    x = real(x, "a covariance")
+    shape = shape_of(x)
+    if len(shape) == 2:
+        return x
+    if len(shape) == 1:
+        return np.diag(x)
+    return x * np.eye(1 if count is None else count)
+
+
+def _lengths(deviations: Any, lower: Any) -> Any:
+    """The squares of the lengths of vectors, measured by a covariance with that factor."""
+    shape = shape_of(deviations)
+    rows = np.reshape(deviations, (-1, shape[-1]))
+    scaled = np.linalg.solve(lower, np.swapaxes(rows, 0, 1))
+    return np.reshape(np.sum(scaled * scaled, axis=0), shape[:-1])
+
+
+def _random(random_state: Any, what: str) -> Any:
+    """The key for random numbers."""
+    if random_state is None:
+        raise ArgumentError(
+            f"{what}.rvs is a function of a key. Pass random_state=wengert.random.key(0)"
+            f"{at(user_line())}."
+        )
+    return key(random_state) if isinstance(random_state, int) else as_key(random_state)
+
+
+class _MultivariateNormal:
+    """The normal distribution of vectors, with mean and covariance."""
+
+    def _given(self, x: Any, mean: Any, cov: Any) -> tuple[Any, Any]:
+        """Deviations from the mean as vectors, and the covariance as a matrix."""
+        count = shape_of(mean)[-1] if mean is not None and len(shape_of(mean)) else None
+        matrix = _square(cov, count)
+        size = shape_of(matrix)[0]
+        x = real(x, "x")
+        if len(shape_of(x)) == 0:
+            x = np.reshape(x, (1,))
+        elif len(shape_of(x)) == 1 and size == 1:
+            x = x[..., None]
+        return (x if mean is None else x - real(mean, "mean")), matrix
+
+    @np.errstate(all="ignore")
+    def logpdf(self, x: Any, mean: Any = None, cov: Any = 1) -> Any:
+        """The logarithm of the density; `x` is (..., n), `cov` positive definite."""
+        deviations, matrix = self._given(x, mean, cov)
+        lower, half = _factor(matrix, "cov")
+        count = shape_of(lower)[0]
+        return -0.5 * (count * log(2.0 * pi) + _lengths(deviations, lower)) - half
+
+    def pdf(self, x: Any, mean: Any = None, cov: Any = 1) -> Any:
+        """The density."""
+        return np.exp(self.logpdf(x, mean, cov))
+
+    def entropy(self, mean: Any = None, cov: Any = 1) -> Any:
+        """The differential entropy."""
+        count = shape_of(mean)[-1] if mean is not None and len(shape_of(mean)) else None
+        lower, half = _factor(_square(cov, count), "cov")
+        return 0.5 * shape_of(lower)[0] * (log(2.0 * pi) + 1.0) + half
+
+    def rvs(self, mean: Any = None, cov: Any = 1, size: Any = (), random_state: Any = None) -> Any:
+        """Random vectors, (*size, n); derivatives by mean and covariance pass."""
+        which = _random(random_state, "multivariate_normal")
+        count = shape_of(mean)[-1] if mean is not None and len(shape_of(mean)) else None
+        matrix = _square(cov, count)
+        middle = np.zeros(shape_of(matrix)[0]) if mean is None else mean
+        return draws.multivariate_normal(which, middle, matrix, size)
+
+
+class _MultivariateT:
+    """Student's t distribution of vectors: loc, shape (a matrix), df."""
+
+    @np.errstate(all="ignore")
+    def logpdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
+        """The logarithm of the density; `x` is (..., n), `shape` positive definite."""
+        deviations, matrix = multivariate_normal._given(x, loc, shape)
+        lower, half = _factor(matrix, "shape")
+        count = shape_of(lower)[0]
+        df = real(df, "df")
+        top = 0.5 * (df + count)
+        size = _lengths(deviations, lower)
+        out = -top * np.log1p(size / df) - 0.5 * count * np.log(df) - half
+        return out - betaln(0.5 * df, 0.5 * count) - 0.5 * count * log(pi) + gammaln(0.5 * count)
+
+    def pdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
+        """The density."""
+        return np.exp(self.logpdf(x, loc, shape, df))
+
+
+class _Dirichlet:
+    """The Dirichlet distribution of shares, which add up to 1."""
+
+    @np.errstate(all="ignore")
+    def logpdf(self, x: Any, alpha: Any) -> Any:
+        """The logarithm of the density.
+
+        `x` is (k,) or (k, n), as in SciPy: vectors are columns; of (k - 1,) the last share is what
+        is missing of 1.
+        """
+        x, alpha = real(x, "x"), real(alpha, "alpha")
+        count = shape_of(alpha)[0]
+        if shape_of(x)[0] == count - 1:
+            x = np.concatenate([x, 1.0 - np.sum(x, axis=0, keepdims=True)])
+        if shape_of(x)[0] != count:
+            raise ShapeError(
+                f"vectors of {shape_of(x)[0]} shares and {count} parameters; vectors are columns, "
+                f"as in SciPy{at(user_line())}."
+            )
+        shown = values(x)
+        if not isinstance(shown, np.ndarray) or np.all(np.abs(np.sum(shown, 0) - 1.0) <= 1e-9):
+            weights = np.reshape(alpha, (count, *(1 for _ in shape_of(x)[1:])))
+            log_norm = np.sum(gammaln(alpha)) - gammaln(np.sum(alpha))
+            return np.sum(xlogy(weights - 1.0, x), axis=0) - log_norm
+        raise ArgumentError(f"the shares of a vector do not add up to 1{at(user_line())}.")
+
+    def pdf(self, x: Any, alpha: Any) -> Any:
+        """The density."""
+        return np.exp(self.logpdf(x, alpha))
+
+    def mean(self, alpha: Any) -> Any:
+        """The mean of each share."""
+        return alpha / np.sum(alpha)
+
+    def var(self, alpha: Any) -> Any:
+        """The variance of each share."""
+        total = np.sum(alpha)
+        return alpha * (total - alpha) / (total * total * (total + 1.0))
+
+    def entropy(self, alpha: Any) -> Any:
+        """The differential entropy."""
+        total, count = np.sum(alpha), shape_of(alpha)[-1]
+        out = np.sum(gammaln(alpha)) - gammaln(total) + (total - count) * psi(total)
+        return out - np.sum((alpha - 1.0) * psi(alpha))
+
+    def rvs(self, alpha: Any, size: Any = None, random_state: Any = None) -> Any:
+        """Random vectors, (*size, k); derivatives by `alpha` pass."""
+        return draws.dirichlet(_random(random_state, "dirichlet"), alpha, size)
+
+
+class _Multinomial:
+    """How often each class comes up in `n` attempts."""
+
+    @np.errstate(all="ignore")
+    def logpmf(self, x: Any, n: Any, p: Any) -> Any:
+        """The logarithm of the probability of the counts `x`, (..., k)."""
+        x, n, p = values(real(x, "x")), values(real(n, "n")), real(p, "p")
+        fits = np.logical_and(np.all(np.logical_and(x >= 0, x == np.floor(x)), axis=-1),
+                              np.sum(x, axis=-1) == n)  # fmt: skip
+        some = chosen(fits[..., None], x, 0.0)
+        out = gammaln(n + 1.0) + np.sum(xlogy(some, p) - gammaln(some + 1.0), axis=-1)
+        return chosen(fits, out, -np.inf)[()]
+
+    def pmf(self, x: Any, n: Any, p: Any) -> Any:
+        """The probability of the counts `x`."""
+        return np.exp(self.logpmf(x, n, p))
+
+    def rvs(self, n: Any, p: Any, size: Any = None, random_state: Any = None) -> Any:
+        """Random counts, (*size, k)."""
+        return draws.multinomial(_random(random_state, "multinomial"), n, p, size)
+
+
+class _MatrixNormal:
+    """The normal distribution of matrices, with a covariance of rows and one of columns."""
+
+    @np.errstate(all="ignore")
+    def logpdf(self, X: Any, mean: Any = None, rowcov: Any = 1, colcov: Any = 1) -> Any:
+        """The logarithm of the density; `X` is (..., m, n)."""
+        x = as_array(X) if mean is None else X - real(mean, "mean")
+        rows, columns = shape_of(x)[-2:]
+        left, half_left = _factor(_square(rowcov, rows), "rowcov")
+        right, half_right = _factor(_square(colcov, columns), "colcov")
+        inner = np.linalg.solve(left, x)
+        scaled = np.linalg.solve(right, np.swapaxes(inner, -1, -2))
+        size = np.sum(scaled * scaled, axis=(-2, -1))
+        out = -0.5 * (rows * columns * log(2.0 * pi) + size)
+        return out - columns * half_left - rows * half_right
+
+    def pdf(self, X: Any, mean: Any = None, rowcov: Any = 1, colcov: Any = 1) -> Any:
+        """The density."""
+        return np.exp(self.logpdf(X, mean, rowcov, colcov))
+
+
+class _Wishart:
+    """The Wishart distribution of sums of squares: df, scale (a matrix)."""
+
+    inverse = False
+
+    @np.errstate(all="ignore")
+    def logpdf(self, x: Any, df: Any, scale: Any) -> Any:
+        """The logarithm of the density; `x` is (n, n) or, as in SciPy, (n, n, many)."""
+        x, df = real(x, "x"), real(df, "df")
+        if len(shape_of(x)) == 3:
+            each = [self.logpdf(x[..., k], df, scale) for k in range(shape_of(x)[-1])]
+            return np.stack(each)
+        lower, half = _factor(x if len(shape_of(x)) else np.reshape(x, (1, 1)), "x")
+        count = shape_of(lower)[0]
+        base, half_base = _factor(_square(scale, count), "scale")
+        inner, outer = (lower, base) if self.inverse else (base, lower)
+        ratio = np.linalg.solve(inner, outer)
+        size = np.sum(ratio * ratio)
+        out = -0.5 * df * count * log(2.0) - multigammaln(0.5 * df, count) - 0.5 * size
+        if self.inverse:
+            return out + df * half_base - (df + count + 1.0) * half
+        return out + (df - count - 1.0) * half - df * half_base
+
+    def pdf(self, x: Any, df: Any, scale: Any) -> Any:
+        """The density."""
+        return np.exp(self.logpdf(x, df, scale))
+
+
+class _InvWishart(_Wishart):
+    """The inverse of a matrix of the Wishart distribution."""
+
+    inverse = True
+
+
+multivariate_normal = _MultivariateNormal()
+multivariate_t = _MultivariateT()
+dirichlet = _Dirichlet()
+multinomial = _Multinomial()
+matrix_normal = _MatrixNormal()
+wishart = _Wishart()
+invwishart = _InvWishart()

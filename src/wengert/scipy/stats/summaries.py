@@ -1,0 +1,156 @@
+"""Summaries of samples, with SciPy's names and signatures; each a composition of NumPy's functions.
+
+    gmean, hmean, pmean               means of other kinds
+    moment, skew, kurtosis, variation moments about the mean
+    sem, zscore, zmap                 errors of the mean, and deviations in units of them
+    boxcox_llf, entropy               the likelihood of a power; of probabilities the entropy
+
+Of plain arrays they are SciPy's own functions; they take the arguments `a`, `axis`, `ddof`,
+`bias` and those that choose a power.  Where all elements are equal the derivative is that of the
+formula: NaN for those that divide by the deviation.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy  # scipy.stats is loaded when it is first used
+
+from ...core.handle import Handle, shape_of
+from ..special import entr, rel_entr
+
+__all__ = """
+    gmean hmean pmean moment skew kurtosis variation sem zscore zmap boxcox_llf entropy
+""".split()
+
+
+def _counterpart(ours: Callable[..., Any]) -> Callable[..., Any]:
+    """SciPy's function of the same name where no tensor is among the arguments."""
+
+    @functools.wraps(ours)
+    def public(*args: Any, **given: Any) -> Any:
+        if any(isinstance(x, Handle) for x in (*args, *given.values())):
+            return ours(*args, **given)
+        return getattr(scipy.stats, ours.__name__)(*args, **given)
+
+    return public
+
+
+def _mean(a: Any, axis: Any, weights: Any, keepdims: bool) -> Any:
+    if weights is None:
+        return np.mean(a, axis=axis, keepdims=keepdims)
+    total = np.sum(weights * np.ones(shape_of(a)), axis=axis, keepdims=keepdims)
+    return np.sum(weights * a, axis=axis, keepdims=keepdims) / total
+
+
+@_counterpart
+def gmean(a: Any, axis: Any = 0, *, weights: Any = None, keepdims: bool = False) -> Any:
+    """The geometric mean: exp of the mean of logarithms."""
+    return np.exp(_mean(np.log(a), axis, weights, keepdims))
+
+
+@_counterpart
+def hmean(a: Any, axis: Any = 0, *, weights: Any = None, keepdims: bool = False) -> Any:
+    """The harmonic mean: one divided by the mean of 1 / a."""
+    return 1.0 / _mean(1.0 / a, axis, weights, keepdims)
+
+
+@_counterpart
+def pmean(a: Any, p: Any, *, axis: Any = 0, weights: Any = None, keepdims: bool = False) -> Any:
+    """The power mean, of which p = 1 is the mean and p = -1 the harmonic one."""
+    if not isinstance(p, Handle) and p == 0:
+        return gmean(a, axis, weights=weights, keepdims=keepdims)
+    return _mean(a**p, axis, weights, keepdims) ** (1.0 / p)
+
+
+def _central(a: Any, order: Any, axis: Any, keepdims: bool = False) -> Any:
+    deviations = a - np.mean(a, axis=axis, keepdims=True)
+    return np.mean(deviations**order, axis=axis, keepdims=keepdims)
+
+
+@_counterpart
+def moment(
+    a: Any, order: int = 1, axis: Any = 0, *, center: Any = None, keepdims: bool = False
+) -> Any:
+    """The mean of powers of deviations from the mean, or from `center`."""
+    if center is None:
+        return _central(a, order, axis, keepdims)
+    return np.mean((a - center) ** order, axis=axis, keepdims=keepdims)
+
+
+@_counterpart
+def skew(a: Any, axis: Any = 0, bias: bool = True, *, keepdims: bool = False) -> Any:
+    """The third moment in units of the deviation."""
+    found = _central(a, 3, axis, keepdims) / _central(a, 2, axis, keepdims) ** 1.5
+    if bias:
+        return found
+    n = np.prod([shape_of(a)[k] for k in ([axis] if axis is not None else range(len(shape_of(a))))])
+    return found * np.sqrt(n * (n - 1.0)) / (n - 2.0)
+
+
+@_counterpart
+def kurtosis(
+    a: Any, axis: Any = 0, fisher: bool = True, bias: bool = True, *, keepdims: bool = False
+) -> Any:
+    """The fourth moment in units of the variance squared; less 3 if `fisher`."""
+    found = _central(a, 4, axis, keepdims) / _central(a, 2, axis, keepdims) ** 2
+    if not bias:
+        axes = [axis] if axis is not None else range(len(shape_of(a)))
+        n = np.prod([shape_of(a)[k] for k in axes])
+        inner = (n * n - 1.0) * found - 3.0 * (n - 1.0) ** 2
+        found = inner / ((n - 2.0) * (n - 3.0)) + 3.0
+    return found - 3.0 if fisher else found
+
+
+@_counterpart
+def variation(a: Any, axis: Any = 0, *, ddof: int = 0, keepdims: bool = False) -> Any:
+    """The standard deviation divided by the mean."""
+    spread = np.std(a, axis=axis, ddof=ddof, keepdims=keepdims)
+    return spread / np.mean(a, axis=axis, keepdims=keepdims)
+
+
+@_counterpart
+def sem(a: Any, axis: Any = 0, ddof: int = 1, *, keepdims: bool = False) -> Any:
+    """The standard error of the mean."""
+    axes = [axis] if axis is not None else range(len(shape_of(a)))
+    n = np.prod([shape_of(a)[k] for k in axes])
+    return np.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / np.sqrt(n)
+
+
+@_counterpart
+def zscore(a: Any, axis: Any = 0, ddof: int = 0) -> Any:
+    """Deviations from the mean in units of the standard deviation."""
+    return zmap(a, a, axis=axis, ddof=ddof)
+
+
+@_counterpart
+def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0) -> Any:
+    """Deviations from the mean of another sample, in units of its standard deviation."""
+    middle = np.mean(compare, axis=axis, keepdims=True)
+    return (scores - middle) / np.std(compare, axis=axis, ddof=ddof, keepdims=True)
+
+
+@_counterpart
+def boxcox_llf(lmb: Any, data: Any) -> Any:
+    """The logarithm of the likelihood of Box and Cox's power `lmb`."""
+    logs = np.log(data)
+    n = shape_of(data)[0]
+    if not isinstance(lmb, Handle) and lmb == 0:
+        spread = np.var(logs, axis=0)
+    else:
+        spread = np.var(data**lmb / lmb, axis=0)
+    return (lmb - 1.0) * np.sum(logs, axis=0) - 0.5 * n * np.log(spread)
+
+
+@_counterpart
+def entropy(pk: Any, qk: Any = None, base: Any = None, axis: Any = 0) -> Any:
+    """The entropy of probabilities, or their divergence from others; both are scaled to 1."""
+    p = pk / np.sum(pk, axis=axis, keepdims=True)
+    if qk is None:
+        found = np.sum(entr(p), axis=axis)
+    else:
+        found = np.sum(rel_entr(p, qk / np.sum(qk, axis=axis, keepdims=True)), axis=axis)
+    return found if base is None else found / np.log(base)

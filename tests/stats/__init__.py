@@ -1,0 +1,1 @@
+"""Tests of wengert.scipy.stats; distributions.py has the parameters that they are tried with."""
