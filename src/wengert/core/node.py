@@ -44,7 +44,7 @@ class Leaf:
     __slots__ = ("name",)
     kind = ""
     pulls = None
-    alias = discrete = effect = masks = singular = view = False
+    alias = discrete = effect = limits = masks = singular = view = False
 
     def __init__(self, name: str) -> None:
         self.name = name
