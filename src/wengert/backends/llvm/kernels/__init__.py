@@ -14,7 +14,8 @@
     undefined.py       whether there is a NaN in an array
     lapack.py          what the kernels of matrices share
     solving.py         linear systems, inverses, determinants
-    factoring.py       Cholesky, QR
+    factoring.py       Cholesky, QR, LU
+    sylvester.py       equations with the unknown matrix between two others
     cotangents.py      the derivative of Cholesky's factorization backwards
     batched.py         many small matrices at a time, a lane for each
     small.py           systems, inverses, triangles, Cholesky of up to four rows, unrolled

@@ -392,7 +392,7 @@ _HOMES: dict[str, str] = {
         "cotangents": "cholesky_cotangent",
         "draws": "random_uniform random_normal random_integers random_bits random_tail",
         "exponentials": "expm",
-        "factoring": "cholesky qr completing_columns",
+        "factoring": "cholesky qr completing_columns linalg.lu_factors",
         "indexing": "scatter setitem getitem scatter_along",
         "joining": "stack concatenate roll",
         "keys": "random_split random_fold",
@@ -402,6 +402,7 @@ _HOMES: dict[str, str] = {
         "solving": "solve inv det slogdet det_derivative solve_triangular",
         "sorting": "argsort lexsort",
         "spectra": "eigh eig svd pinv matrix_rank",
+        "sylvester": "linalg.sylvester",
         "writes": "writes",
     }.items()
     for name in names.split()

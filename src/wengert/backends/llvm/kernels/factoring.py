@@ -3,6 +3,7 @@
 cholesky                 potrf in place: what LAPACK sees is the transpose, so its upper
                          triangle is our lower one, and no matrix is turned
 qr, completing_columns   geqrf and orgqr
+lu_factors               getrf; the exchanges of rows one after the other
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import Any
 
 from ....core.dims import Length
 from ..assembly import Name, Section
-from ..dtypes import Dtype
+from ..dtypes import I32, Dtype
+from ..lane import Lane
 from . import fortran, small
 from .call import Array, Call, kernel
 from .lapack import (
@@ -20,6 +22,7 @@ from .lapack import (
     by_columns,
     distance,
     fail_if_refused,
+    fails_unless_finite,
     length,
     may_be_empty,
     memory,
@@ -153,3 +156,40 @@ def completing_columns(call: Call) -> None:
         pointer = offset(s, q.pointer, behind, q.dtype)
         rest = Array(pointer, x.shape[-2:], q.strides, q.dtype)
         copy(call, s, one(call, s, x, at, 2), rest)
+
+
+def _is_factored(node: Any) -> bool:
+    return _has_elements(node) and fortran.is_of_blas(node.spec[0].dtype)
+
+
+@kernel("linalg.lu_factors", strided=True, serves=_is_factored)
+def lu_factors(call: Call) -> None:
+    """L, U and the order of rows p with a[p] = L @ U; NaN and infinity make the step fail."""
+    (a,), (low, up, order) = call.operands, call.results
+    rows, columns, rank, dtype = a.shape[-2], a.shape[-1], low.shape[-1], low.dtype
+    fortran.check_lengths(call, *[call.number(n) for n in (rows, columns)])
+    call.works(rows * columns * rank)
+    matrix = by_columns(memory(call, rows * columns, dtype), rows, columns, dtype)
+    pivots, info = memory(call, rank, I32), fortran.whole_cell(call)
+    language = call.language
+    with batches(call, low, 2) as (s, at):
+        copy(call, s, matrix, one(call, s, a, at, 2))
+        fails_unless_finite(call, s, matrix)
+        sizes = (length(call, rows), length(call, columns))
+        near = distance(call, s, rows)
+        fortran.run(call, s, "getrf", dtype, *sizes, matrix.pointer, near, pivots, info)
+        left, right, places = (one(call, s, x, at, n) for x, n in ((low, 2), (up, 2), (order, 1)))
+        copy(call, s, left, matrix._replace(shape=(rows, rank)))
+        zero_beside(call, s, left, lower=True)
+        copy(call, s, right, matrix._replace(shape=(rank, columns)))
+        zero_beside(call, s, right, lower=False)
+        with s.loop("0", call.number(rows)) as (t, i):
+            write(t, place(call, t, places, [i]), Lane(language, t, i, places.dtype, 1))
+        with s.loop("0", call.number(rank)) as (t, i):
+            write(t, place(call, t, left, [i, i]), language.constant(1, dtype))
+            kept = t.value(f"load i32, ptr {offset(t, pivots, i, I32)}")
+            other = plus(t, t.value(f"sext i32 {kept} to i64"), "-1")
+            both = [place(call, t, places, [k]) for k in (i, other)]
+            x, y = (t.value(f"load i64, ptr {p}") for p in both)
+            t.write(f"store i64 {y}, ptr {both[0]}")
+            t.write(f"store i64 {x}, ptr {both[1]}")

@@ -1,0 +1,73 @@
+"""Kernels of scipy.linalg: LU factorizations and Sylvester's equation, by LAPACK without Python.
+
+Beside SciPy's own, over shapes, dtypes, batches and layouts; what SciPy refuses is refused.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.core.op import lookup
+
+from .kernel_driver import agree, run
+
+lu_factors, sylvester = (lookup(f"linalg.{name}") for name in ("lu_factors", "sylvester"))
+
+
+def numbers(rng, shape, dtype):
+    x = rng.normal(size=shape)
+    if np.dtype(dtype).kind == "c":
+        x = x + 1j * rng.normal(size=shape)
+    return x.astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+def test_lu(dtype, rng):
+    for shape in [(1, 1), (3, 3), (5, 3), (2, 6), (2, 3, 4, 4), (40, 40)]:
+        a = numbers(rng, shape, dtype)
+        for x in (a, a[..., ::-1, :], np.zeros_like(a)):
+            want = lu_factors.run(x)
+            status, found = run("linalg.lu_factors", x, outputs=want, strided=True)
+            assert status == 0
+            for got, one in zip(found, want, strict=True):
+                assert got.dtype == one.dtype
+                agree(got, one, 300 * np.finfo(dtype).eps)
+    a = numbers(rng, (4, 3, 3), dtype)
+    a[2, 1, 1] = np.nan
+    assert run("linalg.lu_factors", a, outputs=lu_factors.run(a[:1].repeat(4, 0)))[0] == 1
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+def test_sylvester(dtype, rng):
+    for lead, m, n in [((), 1, 1), ((), 3, 3), ((2,), 4, 2), ((3, 2), 2, 5), ((), 30, 20)]:
+        a = numbers(rng, (*lead, m, m), dtype) + m * np.eye(m, dtype=dtype)
+        b = numbers(rng, (*lead, n, n), dtype) + n * np.eye(n, dtype=dtype)
+        q = numbers(rng, (*lead, m, n), dtype)
+        for x, y in ((a, b), (a.mT, b.mT)):
+            want = sylvester.run(x, y, q)
+            status, (found,) = run("linalg.sylvester", x, y, q, outputs=[want], strided=True)
+            assert status == 0 and found.dtype == dtype
+            agree(found, want, 2000 * np.finfo(dtype).eps)
+            residual = np.abs(x @ found + found @ y - q).max()
+            assert residual <= 2000 * np.finfo(dtype).eps * np.abs(q).max()
+
+
+def test_equations_without_a_solution_are_refused(rng):
+    a = rng.normal(size=(3, 3))
+    q = rng.normal(size=(3, 3))
+    assert run("linalg.sylvester", a, -a, q, outputs=[q])[0] == 1
+    assert run("linalg.sylvester", a, np.full((3, 3), np.inf), q, outputs=[q])[0] == 1
+    with pytest.raises(np.linalg.LinAlgError):
+        wg.jit(lambda a: wg.scipy.linalg.solve_sylvester(a, -a, q))(a)
+
+
+def test_gradients(rng):
+    a, b, q = (rng.normal(size=(4, 4)) + 3.0 * np.eye(4) for _ in range(3))
+    for fun in (
+        lambda a: np.sum(wg.scipy.linalg.solve_sylvester(a, b, q) ** 2),
+        lambda a: np.sum(wg.scipy.linalg.lu(a)[2] ** 2) + np.sum(wg.scipy.linalg.lu(a)[1] * q),
+    ):
+        slope = wg.jit(wg.grad(fun), islands="forbid")
+        agree(slope(a), wg.grad(fun)(a), 1e-11)
