@@ -28,6 +28,7 @@
     exponentials.py    the exponential of a matrix
     sequences.py       running sums and products, recurrences
     convolutions.py    products of sequences
+    fourier.py         Fourier transforms
     sorting.py         positions that sort
     searching.py       places among sorted numbers, counts
     indexing.py        writing through index arrays and in steps
