@@ -231,6 +231,9 @@ def _quantile(
         raise ValueError("Quantiles must be in the range [0, 1]")
     if method not in PLOTTING and method not in STEPS:
         raise ValueError(f"{method!r} is not a valid method. Use one of {(*PLOTTING, *STEPS)}")
+    if q.size == 0:
+        one = _quantile(a, 0.5, axis, method, keepdims, weights, ignore_nan)
+        return np.zeros((*q.shape, *one.shape), one.dtype)
     shape = _shape_kept(a, axis)
     flat_q = reshape(q, shape=(-1,))
     if weights is not None:
@@ -325,6 +328,8 @@ def nanquantile(
     weights: Any = None,
 ) -> Any:
     """The quantiles of what is not NaN, as ``numpy.nanquantile``."""
+    if a.size == 0:  # as NumPy's, whatever q is
+        return np.nanmean(a, axis=axis, out=out, keepdims=kept(keepdims))
     if weights is not None:
         weights = np.where(np.isnan(value_of(a)), 0.0, values(weights))
         a = choose(np.isnan(value_of(a)), np.inf, a)
