@@ -203,7 +203,7 @@ def cholesky_cotangent(low, t):
     low, t = np.asarray(low), np.asarray(t)
     shape = np.broadcast_shapes(low.shape, t.shape)
     if shape[-1] <= BLOCK:
-        return _small_cotangent(np.tril(low), t)
+        return (_small_cotangent if len(shape) == 2 else _many_cotangents)(np.tril(low), t)
     out = np.empty(shape, np.result_type(low.dtype, t.dtype, np.float32))
     factors, bars = (np.broadcast_to(x, shape) for x in (low, t))
     for i in np.ndindex(*shape[:-2]):
@@ -214,6 +214,23 @@ def cholesky_cotangent(low, t):
 def _small_cotangent(low: Any, t: Any) -> Any:
     half = solve_triangular.run(low, _half(adjoint(low) @ np.tril(t)), lower=True, trans=2)
     return hermitian(adjoint(solve_triangular.run(low, adjoint(half), lower=True, trans=2)))
+
+
+def _many_cotangents(low: Any, t: Any) -> Any:
+    """The blocks are rows, taken in all matrices at once."""
+    n = low.shape[-1]
+    low, t = np.broadcast_arrays(low, t)
+    out = np.empty(low.shape, np.result_type(low.dtype, t.dtype, np.float32))
+    for j in reversed(range(n)):
+        here, below = slice(j, j + 1), slice(j + 1, n)
+        diagonal, column = low[..., here, here], low[..., below, here]
+        rest = (t[..., below, here] - 2.0 * (out[..., below, below] @ column)) / diagonal
+        inner = t[..., here, here] - adjoint(rest) @ column
+        back = np.conjugate(diagonal)
+        out[..., here, here] = 0.5 * (back * inner).real / (back * diagonal).real
+        out[..., below, here] = 0.5 * rest
+        out[..., here, below] = adjoint(out[..., below, here])
+    return out
 
 
 def _half(x: Any) -> Any:
