@@ -13,8 +13,9 @@ the next derivative:
 
     x / d = x' / d' - d x'' / (2 d'**2) + ...
 
-A function that does depend on the choice has no derivative there, and is refused.  In a graph,
-where values cannot be looked at, the quotient is NaN.
+A function that does depend on the choice has no derivative there, and is refused; so are third
+derivatives, for which a further term were needed.  In a graph, where values cannot be looked at,
+the quotient is NaN.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from ..core.handle import Handle, dtype_of, is_traced, value_of, wrap
-from ..core.node import Constant, Node, constant
+from ..core.node import Node, constant
 from ..errors import DerivativeError, at, user_line
 from .choice import where
 
@@ -74,7 +75,7 @@ def quotients(
     near = [np.abs(value_of(d)) <= np.sqrt(eps) * scale for _, d, _ in triples]
     if not any(mask.any() for mask in near):
         return [x / d for x, d, _ in triples]
-    if not isinstance(out[place], Handle) or isinstance(out[place].node, Constant):
+    if not isinstance(out[place], Handle) or out[place].node.op.name != "part":
         pairs = zip(triples, near, strict=True)
         return [x / where(mask, np.array(nan, dtype_of(d)), d) for (x, d, _), mask in pairs]
     node = out[place].node.args[0]
@@ -102,15 +103,27 @@ def _settled(
     second = where(known, second, 0.0)
     rise = value_of(d) - d  # zero, and infinite in the derivative that is not known
     unknown = rise ** np.where(known, 1.5, 0.5).astype(scale.dtype)
-    limit = first / slope - (d / (2.0 * slope * slope)) * second + unknown
+    first = first / slope
+    limit = first - (d / (2.0 * slope * slope)) * second + unknown * (first + second)
     values, gaps = value_of(x), value_of(d)
     size = np.maximum(size[..., None, None], np.abs(value_of(first)))
     eps = float(np.finfo(scale.dtype).eps)
     free = near & (np.abs(values - gaps * value_of(limit)) <= np.sqrt(eps) * size)
-    if np.any(near & ~free & (np.abs(gaps) <= 16.0 * eps * scale)):
-        raise DerivativeError(
-            "The derivative of eigenvectors or singular vectors whose values are equal was needed, "
-            "by a function that depends on how they are chosen: there is none. Use a function of "
-            f"the values, or one that all choices agree on{at(user_line())}."
-        )
+    stuck = near & ~free & (np.abs(gaps) <= 16.0 * eps * scale)
+    if np.any(stuck):
+        raise _refusal(bool(np.all(np.isfinite(values[np.broadcast_to(stuck, values.shape)]))))
     return where(free, limit, x / where(free, np.array(1.0, gaps.dtype), d))
+
+
+def _refusal(finite: bool) -> DerivativeError:
+    if not finite:
+        return DerivativeError(
+            "A third derivative of eigenvectors or singular vectors whose values are equal was "
+            "needed: only the first two are known there. Use a function of the matrix (expm, logm, "
+            f"sqrtm, polar), which has them all{at(user_line())}."
+        )
+    return DerivativeError(
+        "The derivative of eigenvectors or singular vectors whose values are equal was needed, "
+        "by a function that depends on how they are chosen: there is none. Use a function of "
+        f"the values, or one that all choices agree on{at(user_line())}."
+    )

@@ -19,6 +19,8 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from ..core.handle import Handle, is_traced, possibly, value_of
+from ..core.spec import spec_of
+from ..errors import MatrixError, at, user_line
 from ..kinds.batching import on_last_axes
 from .choice import where
 from .creation import identity
@@ -224,6 +226,18 @@ def slogdet(a):
     return tuple(np.linalg.slogdet(a))
 
 
+def _inverse(a: Any, logarithm: Any, unused: Any = False) -> Any:
+    """The inverse, which is the derivative; there is none where the logarithm is -inf."""
+    value = value_of(logarithm)
+    if not isinstance(value, Handle) and np.any((value == -np.inf) & ~np.asarray(unused)):
+        raise MatrixError(
+            f"The derivative of slogdet of {spec_of(value_of(a))} was needed, and a matrix is "
+            "singular: the logarithm is -inf there, and its slope infinite. Use det, whose "
+            f"derivative exists, or add a multiple of the identity{at(user_line())}."
+        )
+    return inv(a)
+
+
 @slogdet.define_vjp
 def _slogdet_vjp(t, out, a):
     t_sign, t_log = t
@@ -233,12 +247,12 @@ def _slogdet_vjp(t, out, a):
     unused = np.equal(value_of(out[1]), -np.inf) & np.equal(value_of(weight), 0)
     if possibly(unused):  # singular, and nobody asks
         a = where(spread(unused), identity(a.shape[-1], a.dtype), a)
-    return (spread(weight) * adjoint(inv(a)),)
+    return (spread(weight) * adjoint(_inverse(a, out[1], unused)),)
 
 
 @slogdet.define_jvp
 def _slogdet_jvp(dots, out, a):
-    change = trace_of(inv(a), dots[0])
+    change = trace_of(_inverse(a, out[1]), dots[0])
     if a.dtype.kind != "c":
         return None, change
     return 1j * (change.imag * out[0]), change.real

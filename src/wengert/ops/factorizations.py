@@ -12,12 +12,16 @@ L. Lehmann, "Algorithmic differentiation of linear algebra functions", 2018.
 
 from __future__ import annotations
 
+from math import nan
 from typing import Any
 
 import numpy as np
 import scipy  # scipy.linalg is loaded when it is first used
 from numpy.linalg import LinAlgError
 
+from ..core.dims import is_symbolic
+from ..core.handle import Handle, value_of
+from ..errors import MatrixError, at, user_line
 from ..kinds.batching import on_last_axes
 from .choice import where
 from .creation import identity, triangle_mask
@@ -308,9 +312,31 @@ def _(rng):
 def qr(a):
     """Q with orthonormal columns and upper triangular R with a = Q @ R; no more columns than rows.
 
-    The derivative needs independent columns.
+    The derivative needs independent columns: where they are not, it is refused.
     """
     return tuple(np.linalg.qr(a))
+
+
+def _divisor(r: Any, rows: Any) -> Any:
+    """R to divide by; refused where columns are dependent, NaN there in a graph.
+
+    A diagonal element is then zero but for rounding, and a derivative would be rounding only.
+    """
+    columns = r.shape[-1]
+    size = np.abs(np.diagonal(value_of(r), axis1=-2, axis2=-1))
+    if columns == 0:
+        return r
+    eps = float(np.finfo(r.dtype).eps) * (100 if is_symbolic((rows, columns)) else rows)
+    dependent = size <= eps * np.max(size, axis=-1, keepdims=True)
+    if isinstance(dependent, Handle):
+        return where(dependent[..., None], nan, r)
+    if np.any(dependent):
+        raise MatrixError(
+            f"The derivative of qr of a matrix with {columns} columns was needed, which are "
+            "dependent, or nearly so: there Q jumps. Use svd or pinv, or leave out a column"
+            f"{at(user_line())}."
+        )
+    return r
 
 
 def _imaginary_diagonal(x: Any) -> Any:
@@ -320,6 +346,7 @@ def _imaginary_diagonal(x: Any) -> Any:
 @qr.define_vjp
 def _qr_vjp(t, out, a):
     q, r = out
+    r = _divisor(r, a.shape[-2])
     t_q, t_r = t
     inner = t_r @ adjoint(r)
     across = adjoint(q) @ t_q
@@ -334,6 +361,7 @@ def _qr_vjp(t, out, a):
 @qr.define_jvp
 def _qr_jvp(dots, out, a):
     q, r = out
+    r = _divisor(r, a.shape[-2])
     c = adjoint(solve_triangular(r, adjoint(dots[0]), trans=2))
     x = adjoint(q) @ c
     low = triangle(x, True, strict=True)

@@ -22,12 +22,13 @@ import scipy  # scipy.linalg is loaded when it is first used
 
 from ..core.handle import Handle, is_traced, value_of
 from ..core.node import Node
+from ..errors import MatrixError, at, user_line
 from ..kinds.batching import on_last_axes
 from ..kinds.elementwise import POSITIVE, REAL, elementwise
 from .choice import where
 from .confluence import quotients
 from .creation import full, identity, positions
-from .linalg import adjoint, hermitian, matrices, real_dtype, solve, spread
+from .linalg import adjoint, hermitian, inv, matrices, real_dtype, solve, spread
 from .reductions import argmax
 
 CONVERGE = "Look for NaN or infinity in it"
@@ -180,11 +181,45 @@ def _column_sums(x: Any) -> Any:
     return np.sum(x, axis=-2, keepdims=True)
 
 
+eig.takes_parts = eig.limits = True
+
+
+def _independent(v: Any) -> Any:
+    """Eigenvectors to divide by; refused where they are dependent, NaN there in a graph.
+
+    A defective matrix has too few of them, and its eigenvalues infinite slopes.
+    """
+    kept = value_of(v)
+    with np.errstate(all="ignore"):
+        try:
+            size = _one_norm(kept) * _one_norm(inv(kept))
+        except MatrixError:
+            size = np.array(np.inf)
+    dependent = size * float(np.finfo(v.dtype).eps) > DEFECT * float(np.finfo(v.dtype).eps) ** 0.5
+    if isinstance(dependent, Handle):
+        return where(spread(dependent), nan, v)
+    if np.any(dependent):
+        raise MatrixError(
+            "The derivative of eig was needed of a matrix that is defective, or nearly so: it has "
+            "too few eigenvectors. Functions of the matrix (logm, sqrtm, matrix_power, det, trace) "
+            f"have a derivative there; eigenvalues have none{at(user_line())}."
+        )
+    return v
+
+
+DEFECT = 4.0  # times the root of the rounding: what is left of the digits then is half of them
+
+
+def _one_norm(x: Any) -> Any:
+    return np.max(np.sum(np.abs(x), axis=-2), axis=-1) if x.shape[-1] != 0 else np.array(0.0)
+
+
 @eig.define_jvp
 def _eig_jvp(dots, out, a):
     w, v = out
-    x = solve(v, dots[0] @ v)
-    v_dot = v @ quotient(_off_diagonal(x), _differences(w))
+    basis = _independent(v)
+    x = solve(basis, dots[0] @ v)
+    v_dot = v @ _forward_quotient(_off_diagonal(x), _differences(w), _largest_of(w))
     v_dot = v_dot - v * _column_sums(np.conjugate(v) * v_dot).real  # the length stays one
     mark = _largest(v)
     turn = _column_sums(where(mark, v_dot, 0.0)).imag / _column_sums(where(mark, v, 0.0)).real
@@ -194,16 +229,21 @@ def _eig_jvp(dots, out, a):
 @eig.define_vjp
 def _eig_vjp(t, out, a):
     w, v = out
-    t_w, t_v = t
-    x_bar = _diagonal_matrix(t_w)
-    if not absent(t_v):
+    given = t if isinstance(t, dict) else dict(enumerate(t))
+    core: Any = 0.0
+    if 1 in given and not absent(given[1]):
+        t_v = given[1]
         mark = _largest(v)
         turn = _column_sums(np.conjugate(t_v) * v).imag / _column_sums(where(mark, v, 0.0)).real
         t_v = t_v + where(mark, 1j * turn, 0.0)
         t_v = t_v - v * _column_sums(np.conjugate(t_v) * v).real
+        across, speeds = adjoint(v) @ t_v, _speeds(w)
         gaps = np.conjugate(_differences(w))
-        x_bar = x_bar + quotient(_off_diagonal(adjoint(v) @ t_v), gaps)
-    return (solve(adjoint(v), x_bar @ adjoint(v)),)
+        triple = _off_diagonal(across), gaps, _differences(speeds)
+        (core,) = quotients([triple], out, 0, speeds, _largest_of(w), _largest_in(across))
+    if 0 in given:
+        core = core + _diagonal_matrix(given[0])
+    return (solve(adjoint(_independent(v)), core @ adjoint(v)),)
 
 
 on_last_axes(eig, 2)

@@ -21,6 +21,7 @@ from ...core.node import constant
 from ...errors import ArgumentError, DtypeError, MatrixError, ShapeError, at, user_line
 from ...kinds.reduction import Axis
 from ...ops import linalg, shapes, spectral
+from ...ops.polar import nuclear_norm
 from ...tensor.protocols import deliver
 from .. import norms
 from ..creation import eye
@@ -95,12 +96,15 @@ def _matrix_norm(x: Any, ord: Any, axes: Any, keepdims: bool) -> Any:
         raise ShapeError(f"norm of a matrix in axes {axes}: they are the same{at(user_line())}.")
     if ord in ("f", "fro", 1, -1, math.inf, -math.inf):
         return norms.matrix_norm(x, ord, (row, column), keepdims)
-    pick: Any = {2: np.max, -2: np.min, "nuc": np.sum}.get(ord)
+    pick: Any = {2: np.max, -2: np.min, "nuc": nuclear_norm}.get(ord)
     if pick is None:
         raise _unknown(ord, "matrices")
     rest = [i for i in range(x.ndim) if i not in (row, column)]
     last = shapes.transpose(x, axes=(*rest, row, column))
-    out = pick(np.abs(spectral.svd(last)[1]), axis=-1)  # |.| for its derivative 0 at 0
+    if pick is nuclear_norm:
+        out = nuclear_norm(last)
+    else:
+        out = pick(np.abs(spectral.svd(last)[1]), axis=-1)  # |.| for its derivative 0 at 0
     if keepdims:
         kept = tuple(1 if i in (row, column) else n for i, n in enumerate(x.shape))
         out = shapes.reshape(out, shape=kept)
