@@ -127,8 +127,9 @@ def fold_in(key: Any, data: Any) -> Any:
     --------
     >>> import wengert as wg
     >>> root = wg.random.key(7)
-    >>> round(float(wg.random.uniform(wg.random.fold_in(root, 10))), 6)
-    0.335411
+    >>> tenth, eleventh = (wg.random.fold_in(root, step) for step in (10, 11))
+    >>> bool(wg.random.uniform(tenth) == wg.random.uniform(eleventh))
+    False
     """
     if not isinstance(data, Handle):
         if isinstance(data, int):

@@ -15,7 +15,7 @@
     order        sorting, sets
     polynomials  by their coefficients
     windows      i0, and Kaiser's window, which is made of it
-    linalg, fft  modules of their own, as in NumPy
+    linalg, fft, random    modules of their own, as in NumPy
     polynomial   series in Chebyshev's and other polynomials: a module of its own, too
     dispatch     how a function here meets NumPy's of the same name; options: what reductions take
 
@@ -59,6 +59,7 @@ from . import (
 )
 from . import fft as fft  # its names stay there
 from . import linalg as linalg
+from . import random as random
 from .creation import *  # noqa: F403 - its `__all__`
 from .cumulative import *  # noqa: F403 - its `__all__`
 from .elementwise import *  # noqa: F403 - its `__all__`

@@ -1,7 +1,4 @@
-"""Random: draws as functions of keys, and streams that move along by themselves.
-
-A draw such as ``normal(key, shape)`` is a function of its key; they are those of wengert.draws,
-which has their map.  The other way to draw:
+"""Stream: random numbers that work eagerly, while a graph is built, and by hand.
 
 A `Stream` is a key and a position, held by a variable.  Each drawing uses the next position, so
 nothing is drawn twice; what is drawn depends on the seed and on how many drawings came before, and
@@ -18,21 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from .core.dims import Dim
-from .core.handle import Handle
-from .core.locks import lock
-from .core.node import is_variable
-from .core.recording import session
-from .draws import *  # noqa: F403 - its `__all__`
-from .draws import __all__ as _names
-from .draws.keys import key as _key
-from .errors import ArgumentError, DtypeError, ShapeError, at, user_line
-from .graphs.inputs import variable
-from .ops import random as ops
+from ..core.dims import Dim
+from ..core.handle import Handle, value_of
+from ..core.locks import lock
+from ..core.node import is_variable
+from ..core.recording import session
+from ..draws.keys import key as key_of
+from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
+from ..graphs.inputs import variable
+from ..ops import keys
+from ..ops import random as ops
 
 _STEP = np.array([0, 0, 1], np.uint64)
 
-__all__ = ["Stream", *_names]
+__all__ = ["Stream"]
 
 
 class Stream:
@@ -71,7 +67,7 @@ class Stream:
     """
 
     def __init__(self, seed: Any, name: str = "random") -> None:
-        self.state = variable(np.array([*_key(seed), 0], np.uint64), name)
+        self.state = variable(np.array([*key_of(seed), 0], np.uint64), name)
         self._drawn = 0  # eagerly
         self._lock = lock()
 
@@ -137,6 +133,32 @@ class Stream:
                 f"there is no whole number from {low} to before {high}{at(user_line())}."
             )
         return self._draw(ops.integers, shape, kind, low=low, high=high)
+
+    def key(self) -> Any:
+        """A key of its own, for draws that are functions of keys (wengert.draws).
+
+        Returns
+        -------
+        ndarray, or Tensor while a graph is built
+            uint64[2].
+
+        Examples
+        --------
+        >>> import wengert as wg
+        >>> stream = wg.random.Stream(0)
+        >>> x, y = (wg.random.gamma(stream.key(), 2.0) for _ in range(2))
+        >>> bool(x == y)
+        False
+        """
+        if session() is not None:
+            found = keys.fold(self.state[:2], self.state[2] + np.uint64(self._drawn))
+            self.state += _STEP
+            return found
+        with self._lock:
+            number = self._drawn
+            self._drawn += 1
+        state = np.asarray(value_of(self.state))
+        return keys.fold(state[:2], state[2] + np.uint64(number))
 
     def updates(self) -> dict[Any, Any]:
         """What moves the stream along at each run of a computation that is built by hand.

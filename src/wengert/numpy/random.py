@@ -1,0 +1,29 @@
+"""numpy.random, for arrays and tensors alike: `default_rng` and `Generator` of ours.
+
+Their numbers are functions of a stream's keys (wengert.random.generator): derivatives by parameters
+pass, and a compiled function draws new numbers at each run.  What else numpy.random has is NumPy's
+own: bit generators, SeedSequence, and the old functions with a state that all share.
+
+The classes stand on a floor above this one, where streams are known, and are imported when they are
+asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.late import late_names
+
+OURS = ("Generator", "default_rng")
+
+_ours = late_names("wengert", dict.fromkeys(OURS, ".random"))
+
+
+def __getattr__(name: str) -> Any:
+    return _ours(name) if name in OURS else getattr(np.random, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*OURS, *dir(np.random)})

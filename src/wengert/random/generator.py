@@ -1,0 +1,253 @@
+"""Generator: the methods of numpy.random's, of numbers that are functions of a stream's keys.
+
+    Generator     normal, uniform, gamma ...: NumPy's names, arguments and meaning
+    default_rng   one from a seed
+
+`wengert.numpy.random` has them.  The numbers are not NumPy's own: each drawing takes the next key
+of the stream, and is a draw of wengert.draws, so derivatives by the parameters pass, and in a
+compiled function each run draws new numbers.  The names `shape`, `key` and `copy` of NumPy's
+arguments keep their places.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import draws
+from ..core.handle import Handle, shape_of
+from ..draws.keys import as_shape
+from ..errors import ArgumentError, at, user_line
+from ..numpy.dispatch import as_array, broadcast_shapes
+from .stream import Stream
+
+__all__ = ["Generator", "default_rng"]
+
+
+def default_rng(seed: Any = None) -> Generator:
+    """A generator from a seed; without one from what the system has that is random.
+
+    Parameters
+    ----------
+    seed : int, sequence of int, Stream or Generator, optional
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> rng = wg.numpy.random.default_rng(0)
+    >>> x = rng.normal(1.0, 2.0, size=(2, 3))
+    >>> x.shape, bool(np.all(x == wg.numpy.random.default_rng(0).normal(1.0, 2.0, (2, 3))))
+    ((2, 3), True)
+    """
+    if isinstance(seed, Generator):
+        return seed
+    if isinstance(seed, Stream):
+        return Generator(seed)
+    return Generator(Stream(np.random.SeedSequence().entropy if seed is None else seed))
+
+
+def _size(size: Any, *given: Any) -> Any:
+    return broadcast_shapes(*map(shape_of, given)) if size is None else as_shape(size)
+
+
+class Generator:
+    """Random numbers by the names of numpy.random.Generator.
+
+    Parameters
+    ----------
+    stream : Stream
+
+    Notes
+    -----
+    Arguments are NumPy's, without `out`. A parameter that is a tensor gives a tensor, with
+    derivatives by it where the distribution is continuous.
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        if not isinstance(stream, Stream):
+            raise ArgumentError(
+                f"a Generator is made of a Stream, not of {type(stream).__name__}. Of a seed make "
+                f"one by default_rng(seed){at(user_line())}."
+            )
+        self.stream = stream
+
+    def __repr__(self) -> str:
+        return f"Generator({self.stream!r})"
+
+    def spawn(self, n_children: int) -> list[Generator]:
+        """Generators of streams of their own."""
+        return [
+            Generator(Stream([int(w) for w in np.asarray(key)]))
+            for key in draws.split(self.stream.key(), n_children)
+        ]
+
+    # ---- uniform and whole numbers -------------------------------------------------------------
+
+    def random(self, size: Any = (), dtype: Any = "float64") -> Any:
+        """Numbers from 0 to before 1."""
+        return draws.uniform(self.stream.key(), _size(size), dtype)
+
+    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+        """Numbers from `low` to before `high`."""
+        shape = _size(size, low, high)
+        return draws.uniform(self.stream.key(), shape, minval=low, maxval=high)
+
+    def integers(
+        self,
+        low: Any,
+        high: Any = None,
+        size: Any = None,
+        dtype: Any = "int64",
+        endpoint: bool = False,
+    ) -> Any:
+        """Whole numbers from `low` to before `high`, or from 0 to before `low`."""
+        low, high = (0, low) if high is None else (low, high)
+        high = high + 1 if endpoint else high
+        return draws.randint(self.stream.key(), _size(size, low, high), low, high, dtype)
+
+    def choice(
+        self, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0
+    ) -> Any:
+        """Elements of an array, or whole numbers below one."""
+        return draws.choice(self.stream.key(), a, _size(size), replace, p, axis)
+
+    def permutation(self, x: Any, axis: int = 0) -> Any:
+        """The elements along an axis in random order."""
+        return draws.permutation(self.stream.key(), x, axis)
+
+    def permuted(self, x: Any, *, axis: int | None = None) -> Any:
+        """Each line along an axis in a random order of its own; of all elements without one."""
+        x = as_array(x)
+        if axis is None:
+            return draws.permutation(self.stream.key(), x.reshape(-1)).reshape(shape_of(x))
+        return draws.permutation(self.stream.key(), x, axis, independent=True)
+
+    def shuffle(self, x: Any, axis: int = 0) -> None:
+        """Put the elements of an array or a tensor in random order, in place."""
+        if not isinstance(x, np.ndarray | Handle):
+            raise ArgumentError(
+                f"{type(x).__name__} cannot be shuffled: give an array or a tensor, or take "
+                f"permutation(x){at(user_line())}."
+            )
+        x[...] = draws.permutation(self.stream.key(), x, axis)  # type: ignore[index]
+
+    # ---- continuous ----------------------------------------------------------------------------
+
+    def standard_normal(self, size: Any = (), dtype: Any = "float64") -> Any:
+        """Normal numbers of mean 0 and deviation 1."""
+        return draws.normal(self.stream.key(), _size(size), dtype)
+
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """Normal numbers of mean `loc` and deviation `scale`."""
+        return loc + scale * draws.normal(self.stream.key(), _size(size, loc, scale))
+
+    def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> Any:
+        """exp of normal numbers."""
+        return np.exp(self.normal(mean, sigma, size))
+
+    def standard_exponential(self, size: Any = (), dtype: Any = "float64") -> Any:
+        """Exponential numbers of mean 1."""
+        return draws.exponential(self.stream.key(), _size(size), dtype)
+
+    def exponential(self, scale: Any = 1.0, size: Any = None) -> Any:
+        """Exponential numbers of mean `scale`."""
+        return scale * draws.exponential(self.stream.key(), _size(size, scale))
+
+    def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """Gumbel numbers."""
+        return loc + scale * draws.gumbel(self.stream.key(), _size(size, loc, scale))
+
+    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """Laplace numbers."""
+        return loc + scale * draws.laplace(self.stream.key(), _size(size, loc, scale))
+
+    def logistic(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """Logistic numbers."""
+        return loc + scale * draws.logistic(self.stream.key(), _size(size, loc, scale))
+
+    def standard_cauchy(self, size: Any = ()) -> Any:
+        """Cauchy numbers."""
+        return draws.cauchy(self.stream.key(), _size(size))
+
+    def rayleigh(self, scale: Any = 1.0, size: Any = None) -> Any:
+        """Rayleigh numbers."""
+        return draws.rayleigh(self.stream.key(), scale, _size(size, scale))
+
+    def weibull(self, a: Any, size: Any = None) -> Any:
+        """Weibull numbers of power `a`."""
+        return draws.weibull_min(self.stream.key(), 1.0, a, _size(size, a))
+
+    def pareto(self, a: Any, size: Any = None) -> Any:
+        """Pareto numbers less 1, as NumPy's are."""
+        return np.expm1(draws.exponential(self.stream.key(), _size(size, a)) / a)
+
+    def power(self, a: Any, size: Any = None) -> Any:
+        """Numbers from 0 to 1 with the density a x^(a - 1)."""
+        return np.exp(-draws.exponential(self.stream.key(), _size(size, a)) / a)
+
+    def triangular(self, left: Any, mode: Any, right: Any, size: Any = None) -> Any:
+        """Numbers whose density rises to `mode` and falls."""
+        shape = _size(size, left, mode, right)
+        return draws.triangular(self.stream.key(), left, mode, right, shape)
+
+    def standard_gamma(self, shape: Any, size: Any = None) -> Any:
+        """Gamma numbers of the parameter `shape`."""
+        return draws.gamma(self.stream.key(), shape, _size(size, shape))
+
+    def gamma(self, shape: Any, scale: Any = 1.0, size: Any = None) -> Any:
+        """Gamma numbers of the parameter `shape`, times `scale`."""
+        return scale * draws.gamma(self.stream.key(), shape, _size(size, shape, scale))
+
+    def beta(self, a: Any, b: Any, size: Any = None) -> Any:
+        """Beta numbers."""
+        return draws.beta(self.stream.key(), a, b, _size(size, a, b))
+
+    def chisquare(self, df: Any, size: Any = None) -> Any:
+        """Chi-squared numbers."""
+        return draws.chisquare(self.stream.key(), df, _size(size, df))
+
+    def f(self, dfnum: Any, dfden: Any, size: Any = None) -> Any:
+        """Numbers of the F distribution."""
+        return draws.f(self.stream.key(), dfnum, dfden, _size(size, dfnum, dfden))
+
+    def standard_t(self, df: Any, size: Any = None) -> Any:
+        """Numbers of Student's t distribution."""
+        return draws.t(self.stream.key(), df, _size(size, df))
+
+    def vonmises(self, mu: Any, kappa: Any, size: Any = None) -> Any:
+        """Angles of concentration `kappa` around `mu`, from -pi to pi."""
+        angle = mu + draws.von_mises(self.stream.key(), kappa, _size(size, mu, kappa))
+        return angle - 2.0 * np.pi * np.floor((angle + np.pi) / (2.0 * np.pi))
+
+    def dirichlet(self, alpha: Any, size: Any = None) -> Any:
+        """Vectors of shares."""
+        return draws.dirichlet(self.stream.key(), alpha, size)
+
+    def multivariate_normal(
+        self, mean: Any, cov: Any, size: Any = None, *, method: str = "cholesky"
+    ) -> Any:
+        """Normal vectors."""
+        return draws.multivariate_normal(self.stream.key(), mean, cov, size, method=method)
+
+    # ---- counts --------------------------------------------------------------------------------
+
+    def poisson(self, lam: Any = 1.0, size: Any = None) -> Any:
+        """Counts of the rate `lam`."""
+        return draws.poisson(self.stream.key(), lam, _size(size, lam))
+
+    def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
+        """How many of `n` attempts succeed."""
+        return draws.binomial(self.stream.key(), n, p, _size(size, n, p))
+
+    def negative_binomial(self, n: Any, p: Any, size: Any = None) -> Any:
+        """How many attempts fail before `n` succeed."""
+        return draws.negative_binomial(self.stream.key(), n, p, _size(size, n, p))
+
+    def geometric(self, p: Any, size: Any = None) -> Any:
+        """How many attempts it takes until one succeeds."""
+        return draws.geometric(self.stream.key(), p, _size(size, p))
+
+    def multinomial(self, n: Any, pvals: Any, size: Any = None) -> Any:
+        """How often each class comes up."""
+        return draws.multinomial(self.stream.key(), n, pvals, size)
