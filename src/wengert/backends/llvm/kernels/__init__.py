@@ -29,6 +29,7 @@
     sequences.py       running sums and products, recurrences
     convolutions.py    products of sequences
     fourier.py         Fourier transforms
+    filters.py         recursive filters
     sorting.py         positions that sort
     searching.py       places among sorted numbers, counts
     indexing.py        writing through index arrays and in steps

@@ -393,6 +393,7 @@ _HOMES: dict[str, str] = {
         "draws": "random_uniform random_normal random_integers random_bits random_tail",
         "exponentials": "expm",
         "factoring": "cholesky qr completing_columns linalg.lu_factors",
+        "filters": "signal.lfilter",
         "fourier": "fft rfft irfft",
         "indexing": "scatter setitem getitem scatter_along",
         "joining": "stack concatenate roll",
