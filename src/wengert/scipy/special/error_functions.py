@@ -5,7 +5,7 @@
     ndtr, log_ndtr, ndtri, ndtri_exp     the normal distribution, its logarithm, their inverses
 
 Real operands of erf and erfc come to wengert's own operations (ops/special.py).  The slope of
-log_ndtr is sqrt(2 / pi) / erfcx(-x / sqrt 2), which is right from -1e300 to where it underflows.
+log_ndtr below zero is sqrt(2 / pi) / erfcx(-x / sqrt 2), which is right from -1e300 on.
 """
 
 from __future__ import annotations
@@ -158,7 +158,19 @@ log_ndtr = function(
     doc="The logarithm of the normal distribution function; its derivative is the inverse of "
     "Mills' ratio.",
 )
-log_ndtr.partials(lambda t, out, x: t * (sqrt(2.0 / pi) / erfcx(x * -HALF)))
+
+
+def _slope_of_log_ndtr(t: Any, x: Any) -> Any:
+    """One over Mills' ratio of -x; for x > 0 by the density, as erfcx there grows beyond bounds."""
+    if _is_complex(x):
+        return t * (sqrt(2.0 / pi) / erfcx(x * -HALF))
+    left, right = np.where(x < 0.0, x, 0.0), np.where(x < 0.0, 0.0, x)
+    below = sqrt(2.0 / pi) / erfcx(left * -HALF)
+    above = _gauss(right * HALF) / (sqrt(2.0 * pi) * ndtr(right))
+    return t * np.where(x < 0.0, below, above)
+
+
+log_ndtr.partials(lambda t, out, x: _slope_of_log_ndtr(t, x))
 
 ndtri = function(
     "ndtri",
