@@ -67,7 +67,7 @@ def upfirdn(
             f"upfirdn with a filter of shape {h.shape}, up={up}, down={down}: the filter is a "
             f"line, the rates 1 at least{at(user_line())}."
         )
-    wanted = np.result_type(h.dtype, x.dtype)
+    wanted = np.result_type(h.dtype, x.dtype, np.float32)
     h, x = (a if a.dtype == wanted else casts.astype(a, wanted) for a in (h, x))
     lines = np.moveaxis(x, axis, -1)
     n = known_length(lines.shape[-1], "upfirdn")
@@ -230,6 +230,7 @@ def decimate(
     zero_phase : bool, default True
     """
     x, q = floating(x), operator.index(q)
+    x = casts.astype(x, float) if x.dtype == np.float16 else x
     if ftype == "fir":
         taps = scipy.signal.firwin((20 * q if n is None else n) + 1, 1.0 / q, window="hamming")
         taps = taps.astype(np.finfo(x.dtype).dtype)

@@ -14,7 +14,8 @@ import scipy.signal
 
 from ...core.handle import is_traced, value_of
 from ...errors import ArgumentError, ShapeError, at, user_line
-from ...numpy.dispatch import spread
+from ...numpy.dispatch import as_array, spread
+from ...ops import casts
 from ..dispatch import counterpart, floating
 from .recursive import coefficients_of
 
@@ -36,7 +37,14 @@ def _response(b: Any, a: Any, w: Any) -> Any:
 
 
 def _polynomial(c: Any, w: Any) -> Any:
-    return np.exp(-1j * w[..., None] * np.arange(c.shape[0])) @ c
+    powers = np.arange(c.shape[0]).astype(w.dtype)
+    return np.exp(-1j * w[..., None] * powers) @ c
+
+
+def _in_precision_of(w: Any, *coefficients: Any) -> Any:
+    """Angles in the precision of the coefficients."""
+    wanted = np.finfo(np.result_type(np.float32, *[c.dtype for c in coefficients])).dtype
+    return w if w.dtype == wanted else casts.astype(w, wanted)
 
 
 @counterpart(scipy.signal.freqz)
@@ -79,8 +87,10 @@ def freqz(
             f"freqz of a tensor does not plot. Plot what it returns{at(user_line())}."
         )
     b, a = coefficients_of("freqz", b, a)
-    w = _angles(worN, whole, fs, include_nyquist)
-    h = _response(floating(b), floating(a), w)
+    b, a = floating(b), as_array(a)
+    a = a if a.dtype.kind in "fc" else casts.astype(a, b.dtype)
+    w = _in_precision_of(_angles(worN, whole, fs, include_nyquist), b, a)
+    h = _response(b, a, w)
     return w * (fs / (2.0 * np.pi)), h
 
 
