@@ -103,6 +103,17 @@ def real_part_only():
     return sine(body=lambda s, x: s.sin(getattr(x, "real", x)), complex_ok=True)
 
 
+@fault("memory_does_not_matter")
+def reads_memory_and_not_elements():
+    def run(x):
+        """The sine, of elements that are taken to lie in order."""
+        return np.sin(np.ravel(x, "K").reshape(np.shape(x)))
+
+    op = Opaque(run, name="planted", vjp=lambda t, out, x: (t * cos(x),), oracle=np.sin)
+    op.make_examples = lambda rng: iter([((rng.normal(size=(2, 3)),), {})])
+    return op
+
+
 # ---- specs and dtypes --------------------------------------------------------------------------
 
 

@@ -134,7 +134,8 @@ def sum_to(x, *, shape):
     axes = repeated_axes(x.shape, shape)
     if not axes:
         return x
-    return np.add.reduce(x, axis=axes, dtype=x.dtype, keepdims=True).reshape(shape)[()]
+    dtype = x.dtype if x.dtype.isnative else x.dtype.newbyteorder("=")  # what NumPy takes here
+    return np.add.reduce(x, axis=axes, dtype=dtype, keepdims=True).reshape(shape)[()]
 
 
 @sum_to.transpose

@@ -11,6 +11,7 @@ The laws, one function for each that an operation must keep:
 
 laws.py            values, specs, both modes of derivative, special values
 whole_range.py     of elementwise operations: tails, complex numbers, dtypes
+memory_laws.py     strides, order, alignment, byte order do not matter
 batching_laws.py   many rows at once are what a loop gives
 traced_laws.py     of graphs: values, both modes of derivative, levels
 symbolic_laws.py   of graphs for sizes with names
@@ -19,6 +20,7 @@ singular_laws.py   of singular points, and what was not chosen
 """
 
 from . import batching_laws as _batching_laws  # enters its law  # noqa: F401
+from . import memory_laws as _memory_laws  # enters its law  # noqa: F401
 from . import native_laws as _native_laws  # enters its laws  # noqa: F401
 from . import singular_laws as _singular_laws  # enters its laws  # noqa: F401
 from . import symbolic_laws as _symbolic_laws  # enters its law  # noqa: F401

@@ -65,7 +65,7 @@ def over(run: Callable[..., Any], ranks: list[int], like: int | None = None) -> 
 
     @functools.wraps(run)
     def each(*args: Any, **params: Any) -> Any:
-        arrays = [np.asarray(a) for a in args]
+        arrays = [_behaved(np.asarray(a)) for a in args]
         if any(a.ndim < rank for a, rank in zip(arrays, ranks, strict=False)):
             shapes = ", ".join(str(a.shape) for a in arrays)
             raise ValueError(f"operands of shape {shapes}, but {ranks} axes are needed")
@@ -97,6 +97,13 @@ def as_operand(k: int, ranks: list[int]) -> Callable[..., Any]:
         return Spec((*batch, *specs[k].shape[fronts[k] :]), dtype)
 
     return rule
+
+
+def _behaved(a: Any) -> Any:
+    """`a` aligned and in this machine's byte order: SciPy refuses others, or gives zeros."""
+    if a.dtype.isnative and a.flags.aligned:
+        return a
+    return a.astype(a.dtype.newbyteorder("="))
 
 
 def _example(shape: Any, dtype: Any) -> Any:
@@ -145,7 +152,7 @@ def real_or_complex(op: Any, a: Any, *others: Any) -> Any:
     try:
         return op(a, *others)
     except MatrixError as error:
-        if not isinstance(error.__cause__, ComplexResult):
+        if not isinstance(error.__context__, ComplexResult):
             raise
     return op(casts.astype(a, np.result_type(a.dtype, np.complex64)), *others)
 
