@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
-import wengert  # noqa: F401 - enters the operations
+import wengert as wg
 from wengert.core.op import lookup
 
 from .kernel_driver import agree, run
@@ -137,3 +139,27 @@ def test_matrix_rank(dtype):
     check("matrix_rank", np.diag([3, 2, 0]).astype(dtype), tol=2.5)
     check("matrix_rank", np.diag([3, 2, 0]).astype(dtype), rtol=0.7)
     check("matrix_rank", np.zeros((3, 3), dtype))
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c16"])
+def test_vectors_that_nobody_reads_are_not_computed(dtype):
+    rng = np.random.default_rng(8)
+    g = rng.normal(size=(2, 12, 12)).astype(dtype)
+    tall = rng.normal(size=(2, 12, 5)).astype(dtype)
+    for fun, a in [
+        (np.linalg.eigvalsh, g + np.conj(g.mT)),
+        (lambda a: np.linalg.eigh(a)[0], g + np.conj(g.mT)),
+        (lambda a: np.linalg.svd(a, compute_uv=False), tall),
+        (lambda a: np.linalg.svd(a)[1], tall),
+    ]:
+        compiled = wg.jit(fun, islands="forbid")
+        assert not {"@letter.V", "@letter.S", "@letter.A"} & set(
+            re.findall(r"@letter\.\w", compiled.lower(a).llvm_ir)
+        )
+        agree(compiled(a), fun(a))
+    both = wg.jit(lambda a: (np.linalg.eigvalsh(a), np.linalg.eigh(a)[1]), islands="forbid")
+    a = g + np.conj(g.mT)
+    agree(both(a)[0], np.linalg.eigvalsh(a))
+    agree(np.abs(both(a)[1]), np.abs(np.linalg.eigh(a)[1]), 1e-5 if dtype == "f4" else 1e-9)
+    half = wg.jit(lambda a: np.linalg.svd(a, full_matrices=False)[0], islands="forbid")
+    agree(np.abs(half(tall)), np.abs(np.linalg.svd(tall, full_matrices=False)[0]), 1e-5)

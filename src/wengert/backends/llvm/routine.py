@@ -80,6 +80,7 @@ class Routine:
         self._pointers: dict[Any, str] = {}
         self._lanes: dict[Any, Any] = {}
         self._parts: dict[Item, list[Item]] = {}
+        self._spared: dict[Item, tuple[int, ...]] = {}  # results of steps that nobody reads
         self._late: list[str] = []
         self._nested: dict[Item, Any] = {}
 
@@ -209,8 +210,11 @@ class Routine:
             node = stage.node
             specs = specs_of(node)
             mine = {p.rule.position: p for p in self._parts.get(stage, [])}  # type: ignore[attr-defined]
+            unused = tuple(k for k in range(len(specs)) if k not in mine)
+            if unused:
+                self._spared[stage] = unused
             for k, spec in enumerate(specs):
-                if k not in mine:
+                if k in unused:
                     mine[k] = Item(Part(k), (stage,), spec.shape, spec.dtype, node)
                     found.append(mine[k])
             self._parts[stage] = [mine[k] for k in range(len(specs))]
@@ -350,6 +354,8 @@ class Routine:
             strided = KERNELS[node.op.name].strided
             operands = [self._operand(body, x, strided) for x in step.operands]
             options = step.rule.options  # type: ignore[attr-defined]
+            if KERNELS[node.op.name].spares and step in self._spared:
+                options = {**options, "unused": self._spared[step]}
             status = self.root.steps.write(
                 body, node.op.name, node.params, operands, results, self.number, **options
             )

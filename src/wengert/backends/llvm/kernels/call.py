@@ -165,7 +165,7 @@ class Call:
     params : dict
         Of the line.
     options : mapping
-        What the planner knows beside them: ``alpha`` and ``beta`` of products.
+        What the planner knows beside them: ``alpha`` and ``beta`` of products, ``unused`` results.
     module, language
         What the section belongs to.
     fails : bool
@@ -375,11 +375,13 @@ class Kernel(NamedTuple):
     write : ``write(call)`` writes the step.
     strided : whether operands may come with any strides; if not, they have to be C-contiguous.
     serves : ``serves(node)``: whether it can take this line of a graph.
+    spares : whether it is told which results nobody reads, and so need not be: option "unused".
     """
 
     write: Callable[[Call], None]
     strided: bool
     serves: Callable[[Any], bool]
+    spares: bool
 
 
 KERNELS: dict[str, Kernel] = {}
@@ -412,12 +414,16 @@ _HOMES: dict[str, str] = {
 
 
 def kernel(
-    name: str, *, strided: bool = False, serves: Callable[[Any], bool] = lambda node: True
+    name: str,
+    *,
+    strided: bool = False,
+    serves: Callable[[Any], bool] = lambda node: True,
+    spares: bool = False,
 ) -> Callable[[Callable[[Call], None]], Callable[[Call], None]]:
     """Enter the function below it as the kernel of an operation (a decorator)."""
 
     def enter(write: Callable[[Call], None]) -> Callable[[Call], None]:
-        KERNELS[name] = Kernel(write, strided, serves)
+        KERNELS[name] = Kernel(write, strided, serves, spares)
         return write
 
     return enter

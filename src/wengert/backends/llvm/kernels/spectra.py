@@ -39,7 +39,7 @@ from .matrices import Axis, Matrix, multiply
 # ---- eigenvalues -------------------------------------------------------------------------------
 
 
-@kernel("eigh", strided=True)
+@kernel("eigh", strided=True, spares=True)
 def eigh(call: Call) -> None:
     """Eigenvalues in rising order and eigenvectors of Hermitian matrices."""
     if eigenvalues.is_small(call):
@@ -55,7 +55,8 @@ def eigh(call: Call) -> None:
     space = Workspace(call, dtype)
     which = "L" if call.params.get("lower", True) else "U"
     near = distance(call, call.section, n)
-    start = ["V", which, length(call, n), matrix.pointer, near]
+    vectors = 1 not in call.options.get("unused", ())
+    start = ["V" if vectors else "N", which, length(call, n), matrix.pointer, near]
     asking = [space.cell, -1, *([space.real, -1] if dtype.kind == "c" else []), space.whole, -1]
     work = space.asked("syevd", *start, space.real, *asking, info)
     rest = [*work, *(space.real_asked() if dtype.kind == "c" else ()), *space.whole_asked()]
@@ -64,7 +65,8 @@ def eigh(call: Call) -> None:
         fortran.run(call, s, "syevd", dtype, *start, values.pointer, *rest, info)
         fail_if_refused(call, s, info)
         copy(call, s, one(call, s, w, at, 1), values)
-        copy(call, s, one(call, s, v, at, 2), matrix)
+        if vectors:
+            copy(call, s, one(call, s, v, at, 2), matrix)
 
 
 @kernel("eig", strided=True)
@@ -206,20 +208,25 @@ def _has_elements(node: Any) -> bool:
     return not may_be_empty(node)
 
 
-@kernel("svd", strided=True, serves=_has_elements)
+@kernel("svd", strided=True, serves=_has_elements, spares=True)
 def svd(call: Call) -> None:
     """Singular values, falling, and the vectors of both sides."""
     (a,), (u, values, vh) = call.operands, call.results
     wanted = "A" if call.params.get("full_matrices", False) else "S"
     rows, columns = a.shape[-2:]
-    found = _Singular(call, rows, columns, wanted, u.shape[-1], vh.shape[-2], working(u.dtype))
+    sizes: tuple[Length, Length] = (u.shape[-1], vh.shape[-2])
+    vectors = not {0, 2} <= {*call.options.get("unused", ())}
+    if not vectors:
+        wanted, sizes = "N", (1, 1)
+    found = _Singular(call, rows, columns, wanted, *sizes, working(u.dtype))
     own = contiguous("", values.shape[-1:], found.real)
     own = own._replace(pointer=memory(call, values.shape[-1], found.real))
     with batches(call, u, 2) as (s, at):
         found.write(s, one(call, s, a, at, 2), own.pointer)
         copy(call, s, one(call, s, values, at, 1), own)
-        copy(call, s, one(call, s, u, at, 2), found.u)
-        copy(call, s, one(call, s, vh, at, 2), found.vh)
+        if vectors:
+            copy(call, s, one(call, s, u, at, 2), found.u)
+            copy(call, s, one(call, s, vh, at, 2), found.vh)
 
 
 def _least(rows: Length, columns: Length) -> Length | None:
