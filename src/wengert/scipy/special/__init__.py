@@ -17,7 +17,7 @@
     reductions               logsumexp, softmax, log_softmax
     elementary               of degrees, less one; logit.  relatives: (e^x - 1) / x and its kin
     turns                    sin and cos of multiples of pi
-    paths                    how random numbers move with a parameter of their distribution
+    paths, von_mises         how random numbers move with a parameter of their distribution
 
 entries says how a function of scipy.special becomes an operation; family, how functions that it
 does not have do, as derivatives by an order or parameter.  quadrature and series are what these are

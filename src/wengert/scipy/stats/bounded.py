@@ -268,6 +268,27 @@ class _VonMises(Continuous):
     def log_density(self, x: Any, kappa: Any) -> Any:
         return kappa * cosm1(x) - log(2.0 * pi) - np.log(i0e(kappa))
 
+    def lower(self, x: Any, kappa: Any) -> Any:
+        turns, low, beyond = self._turned(x, kappa)
+        return turns + chosen(low, beyond, 1.0 - beyond)
+
+    def upper(self, x: Any, kappa: Any) -> Any:
+        turns, low, beyond = self._turned(x, kappa)
+        return chosen(low, 1.0 - beyond, beyond) - turns
+
+    def _turned(self, x: Any, kappa: Any) -> tuple[Any, Any, Any]:
+        """How many turns away, on which side, and the probability beyond the angle there."""
+        turns = np.rint(x / (2.0 * pi))
+        angle = x - 2.0 * pi * turns
+        size = np.minimum(np.abs(angle), pi)
+        return turns, angle < 0.0, lookup("special.von_mises_beyond")(size, kappa)
+
+    def quantile(self, q: Any, kappa: Any) -> Any:
+        return lookup("special.von_mises_of_tail")(chosen(q < 0.5, -q, 1.0 - q), kappa)
+
+    def upper_quantile(self, q: Any, kappa: Any) -> Any:
+        return -self.quantile(q, kappa)
+
     def standard_mean(self, kappa: Any) -> Any:
         return 0.0 * kappa
 

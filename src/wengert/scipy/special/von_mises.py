@@ -1,0 +1,224 @@
+"""The von Mises distribution: its distribution function, quantiles, and how these move with kappa.
+
+    von_mises_beyond    the probability of angles from x to pi
+    von_mises_of_tail   the angle beyond which there is a probability; a tail is one with a sign
+    von_mises_path      dx/dkappa where the distribution function stays what it was, and so on
+    von_mises_moment    the means of (1 - cos x)^n, which these need
+
+The family of paths and its derivatives are explained in paths.py.  All integrals are of
+exp(-kappa (1 - cos x)), which falls from 0 to pi, so none loses digits in a tail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import comb, pi
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from .family import family
+from .quadrature import integrals
+from .witness import Witness
+
+__all__: list[str] = []
+
+
+def _window(kappa: Any) -> tuple[Any, Any]:
+    """Where exp(-kappa (1 - cos x)) ends, and in how many panels it is smooth."""
+    end = 2.0 * np.arcsin(np.minimum(1.0, np.sqrt(21.0 / np.maximum(kappa, 1e-300))))
+    return end, np.full(len(kappa), 8.0)
+
+
+def _versine(x: Any) -> Any:
+    half = np.sin(0.5 * x)
+    return 2.0 * half * half
+
+
+@family(
+    oracle=Witness(
+        "kappa",
+        "quad(lambda x: (1 - cos(x))**order * exp(kappa * cos(x)), linspace(0, pi, 5))"
+        "/ (pi * besseli(0, kappa))",
+    )
+)
+def von_mises_moment(kappa: Any, *, order: int) -> Any:
+    """The mean of (1 - cos x)^order of angles of concentration kappa."""
+    low, (high, panels) = np.zeros(len(kappa)), _window(kappa)
+
+    def integrand(x: Any, which: Any) -> Any:
+        c = _versine(x)
+        return c**order * np.exp(-kappa[which, None] * c)
+
+    return integrals(integrand, low, high, panels) / (pi * scipy.special.i0e(kappa))
+
+
+von_mises_moment.partials(
+    lambda t, out, kappa, order: (
+        t * (out * von_mises_moment(kappa, order=1) - von_mises_moment(kappa, order=order + 1))
+    )
+)
+
+
+@von_mises_moment.examples
+def _(rng: np.random.Generator) -> Any:
+    for order in (1, 2):
+        yield (np.exp(2.0 * rng.normal(size=4)),), {"order": order}
+
+
+def _weights(moments: Sequence[Any]) -> list[Any]:
+    """For each power of -(1 - cos x) its factor in B: of the derivatives of 1 / I0."""
+    order = len(moments)
+    inverse: list[Any] = [1.0]
+    for m in range(1, order + 1):
+        terms = [comb(m, k) * (-1) ** k * moments[k - 1] * inverse[m - k] for k in range(1, m + 1)]
+        inverse.append(-sum(terms[1:], terms[0]))
+    return [comb(order, k) * inverse[order - k] for k in range(order + 1)]
+
+
+def _sum_of_powers(weights: Sequence[Any], c: Any) -> Any:
+    total = weights[-1]
+    for w in weights[-2::-1]:
+        total = w - c * total
+    return total
+
+
+@family(
+    oracle=Witness(
+        "x kappa",
+        "-diff(lambda k: quad(lambda s: exp(k * cos(s)), [0, x]) / (2 * pi * besseli(0, k)),"
+        " kappa, order) * 2 * pi * besseli(0, kappa) * exp(-kappa * cos(x))",
+    )
+)
+def von_mises_path(x: Any, kappa: Any, *, order: int) -> Any:
+    """V of an angle x from -pi to pi, whose density is proportional to exp(kappa cos x)."""
+    valid = (kappa >= 0.0) & np.isfinite(kappa) & (np.abs(x) <= np.nextafter(pi, 4.0))
+    out = np.full(len(x), np.nan)
+    k, far = kappa[valid], np.minimum(np.abs(x[valid]), pi)
+    weights = _weights([von_mises_moment.values(k, order=m + 1) for m in range(order)])
+    rows = [np.broadcast_to(w, k.shape) for w in weights]
+
+    def integrand(s: Any, which: Any) -> Any:
+        # cos s - cos x as a product, without cancellation.
+        fall = -2.0 * np.sin(0.5 * (s + far[which, None])) * np.sin(0.5 * (s - far[which, None]))
+        level = _sum_of_powers([w[which, None] for w in rows], _versine(s))
+        return level * np.exp(k[which, None] * fall)
+
+    inner = k * _versine(far) < 1.0
+    width, panels = _window(k)
+    low, high = np.where(inner, 0.0, far), np.where(inner, far, np.minimum(far + width, pi))
+    out[valid] = np.where(inner, -1.0, 1.0) * integrals(integrand, low, high, panels)
+    return np.copysign(1.0, x) * out
+
+
+def _von_mises_level(x: Any, kappa: Any, order: int) -> Any:
+    moments = [von_mises_moment(kappa, order=m + 1) for m in range(order)]
+    return _sum_of_powers(_weights(moments), 1.0 - np.cos(x))
+
+
+von_mises_path.partials(
+    lambda t, out, x, kappa, order: (
+        t * (kappa * np.sin(x) * out - _von_mises_level(x, kappa, order))
+    ),
+    lambda t, out, x, kappa, order: (
+        t * (von_mises_path(x, kappa, order=order + 1) - out * _von_mises_level(x, kappa, 1))
+    ),
+)
+
+
+@von_mises_path.examples
+def _(rng: np.random.Generator) -> Any:
+    for order in (1, 2):
+        yield (rng.uniform(-3.0, 3.0, 4), np.exp(rng.normal(size=4))), {"order": order}
+
+
+@family(
+    oracle=Witness(
+        "v kappa",
+        "sign(v) * findroot(lambda x: quad(lambda s: exp(kappa * cos(s)), linspace(x, pi, 4))"
+        " / (2 * pi * besseli(0, kappa)) - abs(v), (0.01, 3.1), solver='anderson')",
+    )
+)
+def von_mises_of_tail(v: Any, kappa: Any) -> Any:
+    """The angle of concentration kappa beyond which, up to pi, there is the probability |v|."""
+    out = np.full(len(v), np.nan)
+    going = np.flatnonzero((kappa >= 0.0) & np.isfinite(kappa))
+    wanted = 2.0 * np.abs(v) * (pi * scipy.special.i0e(kappa))
+    low, high = np.zeros(len(v)), np.full(len(v), pi)
+    guess = np.abs(scipy.special.ndtri(np.abs(v))) / np.sqrt(kappa + 0.4)
+    x = np.minimum(guess, 0.5 * pi)
+    for _ in range(100):  # Newton's steps, and halves where one leads out
+        k, at = kappa[going], x[going]
+        end = np.minimum(at + _window(k)[0], pi)
+        # In units of the density at x, which far away is too small for a number.
+        rest = integrals(_falling(k, at), at, end, np.full(len(k), 4.0))
+        rest = rest - wanted[going] * np.exp(k * _versine(at))
+        low[going], high[going] = (
+            np.where(rest > 0, at, low[going]),
+            np.where(rest > 0, high[going], at),
+        )
+        step = at + rest
+        inside = (step > low[going]) & (step < high[going])
+        step = np.where(inside, step, 0.5 * (low[going] + high[going]))
+        x[going] = out[going] = step
+        going = going[np.abs(step - at) > 1e-9 * step]  # the error is the square of the last step
+        if not going.size:
+            break
+    return np.copysign(out, v)
+
+
+def _falling(k: Any, x: Any) -> Any:
+    """The density beyond x divided by that at x."""
+
+    def integrand(s: Any, which: Any) -> Any:
+        fall = np.sin(0.5 * (s + x[which, None])) * np.sin(0.5 * (s - x[which, None]))
+        return np.exp(-2.0 * k[which, None] * fall)
+
+    return integrand
+
+
+von_mises_of_tail.partials(
+    lambda t, out, v, kappa: (
+        -t * (2.0 * pi) * scipy.special.i0e(kappa) * np.exp(kappa * (1.0 - np.cos(out)))
+    ),
+    lambda t, out, v, kappa: t * von_mises_path(out, kappa, order=1),
+)
+
+
+@von_mises_of_tail.examples
+def _(rng: np.random.Generator) -> Any:
+    sides = np.array([1.0, -1.0, 1.0, -1.0])
+    yield (sides * rng.uniform(0.05, 0.45, 4), np.exp(rng.normal(size=4))), {}
+
+
+# ---- distribution function ---------------------------------------------------------------------
+
+
+@family(
+    oracle=Witness(
+        "x kappa",
+        "quad(lambda s: exp(kappa * cos(s)), linspace(x, pi, 4)) / (2 * pi * besseli(0, kappa))",
+    )
+)
+def von_mises_beyond(x: Any, kappa: Any) -> Any:
+    """The probability of angles between x and pi, where 0 <= x <= pi."""
+    end = np.minimum(x + _window(kappa)[0], pi)
+    rest = integrals(_falling(kappa, x), x, end, np.full(len(x), 8.0))
+    found = rest * _density(x, kappa)
+    return np.where((kappa >= 0.0) & (x >= 0.0) & (x <= pi), found, np.nan)
+
+
+def _density(x: Any, kappa: Any) -> Any:
+    return np.exp(-2.0 * kappa * np.sin(0.5 * x) ** 2) / (2.0 * pi * scipy.special.i0e(kappa))
+
+
+von_mises_beyond.partials(
+    lambda t, out, x, kappa: -t * _density(x, kappa),
+    lambda t, out, x, kappa: t * (von_mises_path(x, kappa, order=1) * _density(x, kappa)),
+)
+
+
+@von_mises_beyond.examples
+def _(rng: np.random.Generator) -> Any:
+    yield (rng.uniform(0.1, 3.0, 4), np.exp(rng.normal(size=4))), {}
