@@ -46,9 +46,10 @@ def eigh(call: Call) -> None:
     (a,), (w, v) = call.operands, call.results
     n: Any = v.shape[-1]
     lower = bool(call.params.get("lower", True))
+    vectors = 1 not in call.options.get("unused", ())
 
     def write(block: Block) -> None:
-        _Spectrum(block, n).write(lower)
+        _Spectrum(block, n, vectors).write(lower)
 
     blocks(call, [(a, 2), (w, 1), (v, 2)], F64, write)
 
@@ -60,10 +61,10 @@ class _Spectrum:
     block begins at row `next`.  A lane is idle where first > last.
     """
 
-    def __init__(self, block: Block, n: int) -> None:
+    def __init__(self, block: Block, n: int, vectors: bool) -> None:
         self.block, self.n, self.language = block, n, block.call.language
         self.d, self.e, self.scale = (Panel(block, n) for _ in range(3))
-        self.z = Panel(block, n, n)
+        self.z = Panel(block, n, n) if vectors else None
         self.first, self.last, self.next, self.turned = (
             Panel(block, 1, dtype=I64) for _ in range(4)
         )
@@ -95,6 +96,8 @@ class _Spectrum:
         self._sort(s)
         for t, i in each(s, 0, n, unrolled=self.unrolled):
             block.set_element(1, t, self.d.get(t, i), (i,))
+            if self.z is None:
+                continue
             row = i if lower else t.value(f"sub nsw i64 {n - 1}, {i}")
             for u, j in each(t, 0, n, unrolled=self.unrolled):
                 block.set_element(2, u, self.z.get(u, i, j), (row, j))
@@ -138,6 +141,8 @@ class _Spectrum:
         pairs = [(p, (i,), (n - 1 - i,)) for p in (self.d, self.scale) for i in range(n // 2)]
         pairs += [(self.e, (i,), (n - 2 - i,)) for i in range((n - 1) // 2)]
         self._exchange(s, flag, pairs)
+        if self.z is None:
+            return
         for t, k in each(s, 0, n, unrolled=self.unrolled):
             inner = None if flag is None else moved(t, flag)
             self._exchange(t, inner, [(self.z, (k, i), (k, n - 1 - i)) for i in range(n // 2)])
@@ -338,6 +343,8 @@ class _Spectrum:
 
     def _rotate(self, s: Section, active: Any, c: Any, sine: Any, i: Any, after: Any) -> None:
         """Rotate two columns of the vectors."""
+        if self.z is None:
+            return
         language = self.language
         c = language.select(active, c, language.constant(1.0, F64))
         sine = language.select(active, sine, language.constant(0.0, F64))
@@ -410,4 +417,5 @@ class _Spectrum:
             for t, j in each(s, i + 1, n, unrolled=self.unrolled):
                 here = self._at(t, j, place)
                 self._exchange(t, here, [(self.d, (i,), (j,))])
-                self._exchange(t, here, [(self.z, (k, i), (k, j)) for k in range(n)])
+                if self.z is not None:
+                    self._exchange(t, here, [(self.z, (k, i), (k, j)) for k in range(n)])

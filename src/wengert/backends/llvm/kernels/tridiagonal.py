@@ -69,8 +69,8 @@ def scaled(block: Block, s: Section, a: Panel) -> Any:
     return language.number((language.constant(_EXPONENT, I64) - power) << _BITS)
 
 
-def reduced(block: Block, s: Section, a: Panel, d: Panel, e: Panel, z: Panel) -> None:
-    """Fill d, e and z for symmetric matrices, which are lost."""
+def reduced(block: Block, s: Section, a: Panel, d: Panel, e: Panel, z: Panel | None) -> None:
+    """Fill d, e and z, if it is wanted, for symmetric matrices, which are lost."""
     language, n = block.call.language, a.rows
     v, w = Panel(block, max(n - 2, 1), n), Panel(block, n)
     tau: list[Any] = []
@@ -86,6 +86,8 @@ def reduced(block: Block, s: Section, a: Panel, d: Panel, e: Panel, z: Panel) ->
         d.put(s, a.get(s, i, i), i)
     if n > 1:
         e.put(s, a.get(s, n - 1, n - 2), n - 2)
+    if z is None:
+        return
     for t, i in each(s, 0, n, unrolled=n <= UNROLLED):
         for j in range(n):
             z.put(t, 0.0, i, j)
