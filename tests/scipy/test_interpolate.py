@@ -111,15 +111,22 @@ def test_derivatives_by_values_places_and_points(name, rng):
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["not-a-knot", "periodic", "pchip", "makima", "degree 2"])
+TWICE = [
+    pytest.param(name, marks=() if name in ("not-a-knot", "pchip") else pytest.mark.slow)
+    for name in CURVES
+    if FEWEST.get(name, 0) < 5 and "given" not in name and "clamped and" not in name
+]
+
+
+@pytest.mark.parametrize("name", TWICE)
 def test_second_derivatives_and_rows(name, rng):
     make = CURVES[name]
-    x, y = data(rng, 4, name)
-    y = y[:, 0]
+    x, y = data(rng, 5 if "degree 4" in name else 4, name)
+    y = y if "," in name else y[:, 0]
     points = x[1:2] + 0.3
 
     def f(x, y, points):
-        if name == "periodic":
+        if "periodic" in name:
             y = np.concatenate([y[:-1], y[:1]])
         return make(ours, x, y)(points)
 
@@ -179,6 +186,10 @@ def test_piecewise_polynomials(rng):
     check_grads(
         lambda c, a, b: ours.PPoly(c, x).integrate(a, b), (c, x[0] + 0.3, x[2] + 0.1), order=1
     )
+    falling, theirs_falling = ours.PPoly(c, x[::-1]), theirs.PPoly(c, x[::-1])
+    for extrapolate in (True, False, "periodic"):
+        want = theirs_falling(points, 0, extrapolate)
+        same(falling(wg.tensor(points), 0, extrapolate), want)
     constant = ours.PPoly(wg.tensor(np.ones((1, 1))), np.array([0.0, 1.0]))
     assert np.isnan(constant(np.nan).numpy()) and constant(7.0) == 1.0
 
@@ -241,7 +252,10 @@ def test_interp1d(kind, rng):
 GRID = [np.array([0.0, 1.0, 1.5, 3.0, 4.0, 4.5]), np.array([5.0, 4.0, 2.5, 2.0, 1.0, 0.0, -1.0])]
 
 
-@pytest.mark.parametrize("method", ["linear", "nearest", "slinear", "cubic", "quintic"])
+METHODS = ["linear", "nearest", "slinear", "cubic", pytest.param("quintic", marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_grids(method, rng):
     values = rng.normal(size=(6, 7, 2))
     xi = np.array([[[0.3, 3.1], [1.2, 0.4]], [[3.9, 1.2], [2.0, 4.2]]])

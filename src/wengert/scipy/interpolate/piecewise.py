@@ -34,7 +34,9 @@ def double(x: Any) -> Any:
 
 
 def pieces(x: Any, points: Any) -> Any:
-    """The number of the piece between breakpoints `x`, rising, that each point belongs to."""
+    """The number of the piece between breakpoints `x`, in order, that each point belongs to."""
+    if falls(x):
+        return pieces(-value_of(x), -value_of(points))
     found = np.searchsorted(value_of(x), value_of(points), side="right") - 1
     return np.minimum(np.maximum(found, 0), x.shape[0] - 2)
 
@@ -47,7 +49,14 @@ def taken(x: Any, index: Any) -> Any:
 def outside(x: Any, points: Any) -> Any:
     """Whether points are before the first or behind the last breakpoint."""
     ends, where = value_of(x), value_of(points)
+    if falls(x):
+        return (where > ends[0]) | (where < ends[-1])
     return (where < ends[0]) | (where > ends[-1])
+
+
+def falls(x: Any) -> bool:
+    """Whether breakpoints fall, which those of a tensor may not."""
+    return not is_traced(x) and bool(value_of(x)[-1] < value_of(x)[0])
 
 
 def wrapped(x: Any, points: Any) -> Any:
