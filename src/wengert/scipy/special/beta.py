@@ -81,10 +81,11 @@ poch = function(
 
 
 def _poch_by_z(t: Any, out: Any, z: Any, m: Any) -> Any:
-    """The difference of digammas; across 0 by the product rule, below 0 reflected."""
+    """A difference of digammas; across 0 and next to it by the product rule; below, reflected."""
     where = lookup("where")
     start, end = value_of(z), value_of(z) + value_of(m)
-    above, across = start > 0, (start <= 0) & (end > 0)
+    above = (start > 0.5) | ((start > 0) & (value_of(m) < start))
+    across = ~above & (end > 0)
     a, d = where(above, z, 1.0), where(above, m, 1.0)
     low, top = where(across, z, 0.0), where(across, z + m, 1.0)
     crossed = gamma(top) * rgamma_slope(rgamma(low), low) + out * digamma(top)

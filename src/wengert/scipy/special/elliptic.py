@@ -12,7 +12,7 @@ added.
 
 from __future__ import annotations
 
-from math import inf, pi
+from math import inf, log, pi
 from typing import Any
 
 import numpy as np
@@ -190,7 +190,7 @@ def ellipj(u: Any, m: Any) -> tuple[Any, Any, Any, Any]:
 agm = function(
     "agm",
     "a b",
-    domain=[(1e-290, inf)] * 2,  # below, SciPy's value is 0
+    domain=[POSITIVE, POSITIVE],
     oracle="agm(a, b)",
     commutative=True,
     doc="The arithmetic-geometric mean M = pi / (2 R_F(0, a^2, b^2)); 1/2 to each at a = b.",
@@ -205,18 +205,21 @@ def _share(t: Any, out: Any, a: Any, b: Any) -> Any:
     end = np.where(value_of(b) == 0, np.where(value_of(a) == 0, 0.5, 0.0), np.inf)
     unit = where(none, 1.0, out)
     x, y = where(none, 1.0, a) / unit, where(none, 1.0, b) / unit
-    return where(none, t * end, t * _normal_share(x, y))
+    return where(none, t * end, t * _normal_share(x, y, a, b))
 
 
-def _normal_share(x: Any, y: Any) -> Any:
-    """The derivative by x of the mean of x and y, which is 1; far apart, its leading terms."""
+def _normal_share(x: Any, y: Any, p: Any, q: Any) -> Any:
+    """The derivative by x of the mean of x and y, which is 1; far apart, its leading terms.
+
+    p and q are x and y before they were brought to that scale, where y may have lost digits.
+    """
     where = lookup("where")
     small, large = value_of(x) < 1e-100 * value_of(y), value_of(y) < 1e-100 * value_of(x)
     apart = small | large
     a, b = where(apart, 1.0, x), where(apart, 1.0, y)
     near = 2.0 / (3.0 * pi) * a * elliprd(0.0, b * b, a * a)
-    u, v = where(large, x, 1.0), where(large, y, 1.0)
-    first = 2.0 / pi * (np.log(4.0 * u / v) - 1.0) / (u * u)
+    ratio = np.log(where(large, p, 1.0)) - np.log(where(large, q, 1.0))
+    first = 2.0 / pi * (ratio + (log(4.0) - 1.0)) / where(large, x, 1.0) ** 2
     second = 2.0 / pi / (where(small, x, 1.0) * where(small, y, 1.0))
     return where(small, second, where(large, first, near))
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from ...core.handle import value_of
+from ...core.handle import is_traced, value_of
 from ...core.op import lookup
 from ...errors import ArgumentError, at, user_line
 from ...kinds.elementwise import POSITIVE
@@ -137,7 +137,8 @@ def multigammaln(a: Any, d: Any) -> Any:
         d is no such number, or an a is too small.
     """
     number = int(whole_numbers(d, "multigammaln: the dimension d", 1))
-    if np.any(value_of(a) <= 0.5 * (number - 1)):
+    right = value_of(a) > 0.5 * (number - 1)
+    if not is_traced(a) and not np.all(right):
         raise ArgumentError(
             f"multigammaln: each a has to be larger than (d - 1) / 2 = {0.5 * (number - 1)}; the "
             f"function has no value there{at(user_line())}."
@@ -145,4 +146,4 @@ def multigammaln(a: Any, d: Any) -> Any:
     total: Any = 0.25 * log(pi) * number * (number - 1)
     for j in range(number):
         total = total + gammaln(a - 0.5 * j)
-    return total
+    return lookup("where")(right, total, np.nan)  # a graph does not know its operands yet

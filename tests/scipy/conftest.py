@@ -1,0 +1,152 @@
+"""The sweep over functions of scipy.special: derivatives against mpmath's, to second order.
+
+`sweep(case)` takes a `Case`: our function, the same in mpmath, and points.  mpmath differentiates
+its function by differences of many digits; every way to our derivative has to give that:
+
+    first    reverse and forward mode, of the rows of vmap, of a graph
+    second   reverse over reverse and forward over reverse
+
+`table(cases)` prints the largest relative errors at many points: `make test-all` with `-s`.
+"""
+
+from typing import NamedTuple
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import wengert as wg
+
+DIGITS = 100
+
+
+class Case(NamedTuple):
+    """A function to be swept over.
+
+    name : of the function, and of the test.
+    ours : takes numbers or tensors.
+    exact : the same of mpmath's numbers.
+    points : tuples of operands.
+    slots : by which operands; None for all.
+    first, second : relative tolerances, of derivatives of first and second order.
+    digits : with which mpmath computes, in steps of a fifth and a quarter of them.
+    """
+
+    name: str
+    ours: object
+    exact: object
+    points: list
+    slots: tuple | None = None
+    first: float = 1e-13
+    second: float = 1e-12
+    digits: int = DIGITS
+
+
+def exact_derivative(case, point, slot, order):
+    """The derivative of mpmath's function, as a float.
+
+    Where two steps disagree, nothing is left but rounding and truncation: the derivative is zero.
+    """
+    with mp.workdps(case.digits):
+        fixed = [mp.mpf(x) for x in point]
+        steps = [mp.mpf(10) ** -(case.digits // k) for k in (5, 4)]
+        one, two = [difference(case, fixed, slot, order, h) for h in steps]
+        return float(two) if abs(one - two) <= 1e-6 * abs(two) else 0.0
+
+
+def difference(case, fixed, slot, order, step):
+    """The central difference of an order."""
+    x = fixed[slot]
+    h = step * (abs(x) or 1)
+    left, here, right = [
+        mp.re(case.exact(*fixed[:slot], v, *fixed[slot + 1 :])) for v in (x - h, x, x + h)
+    ]
+    return (right - left) / (2 * h) if order == 1 else (right - 2 * here + left) / h**2
+
+
+def along(case, operands, slot):
+    """The function by one operand, elementwise."""
+
+    def f(x):
+        return case.ours(*operands[:slot], x, *operands[slot + 1 :])
+
+    return f
+
+
+def ways(case, operands, slot):
+    """By name the order and the derivative of every element."""
+    f, x = along(case, operands, slot), operands[slot]
+    ones = np.ones_like(x)
+    gradient = wg.grad(lambda x: np.sum(f(x)))
+    pushed = lambda x: wg.jvp(f, (x,), (ones,))[1]  # noqa: E731
+    yield "reverse", 1, gradient(x)
+    yield "forward", 1, pushed(x)
+    yield "graph", 1, wg.trace(gradient)(x)(x)
+    rows = wg.vmap(lambda *xs: wg.grad(case.ours, argnums=slot)(*xs))
+    yield "rows", 1, rows(*operands)
+    yield "reverse over reverse", 2, wg.grad(lambda x: np.sum(gradient(x)))(x)
+    yield "forward over reverse", 2, wg.jvp(gradient, (x,), (ones,))[1]
+
+
+def relative(got, want):
+    """Relative errors; what is below 1e-280 of both counts as nothing."""
+    got, want = np.asarray(got, float), np.asarray(want, float)
+    size = np.where(np.abs(want) < 1e-280, 1e-280, np.abs(want))
+    same = (got == want) | (np.maximum(np.abs(got), np.abs(want)) < 1e-280)
+    with np.errstate(all="ignore"):
+        return np.where(same, 0.0, np.abs(got - want) / size)
+
+
+def each(case):
+    """For each slot and way: its name, order, and the relative errors at the points."""
+    operands = [np.array(column, float) for column in zip(*case.points, strict=True)]
+    for slot in range(len(operands)) if case.slots is None else case.slots:
+        want = {
+            order: [exact_derivative(case, p, slot, order) for p in case.points] for order in (1, 2)
+        }
+        with np.errstate(all="ignore"):
+            for name, order, got in ways(case, operands, slot):
+                yield slot, name, order, relative(got, want[order]), got, want[order]
+
+
+@pytest.fixture
+def make_case():
+    return Case
+
+
+@pytest.fixture
+def sweep():
+    def check(case):
+        for slot, name, order, error, got, want in each(case):
+            allowed = case.first if order == 1 else case.second
+            k = int(np.argmax(np.where(np.isnan(error), np.inf, error)))
+            assert error[k] <= allowed, (
+                f"{case.name} at {case.points[k]} by operand {slot}, {name}: {got[k]!r}, but "
+                f"mpmath's derivative of order {order} is {want[k]!r}, error {error[k]:.2g}"
+            )
+
+    return check
+
+
+@pytest.fixture
+def table(rng):
+    """Print the largest relative errors at points beside those of the cases, and return them.
+
+    Next to a zero of a derivative no digits of it are left, so points where a derivative is less
+    than a millionth of what it is at a point nearby are passed over.
+    """
+
+    def worst(cases):
+        rows = []
+        for case in cases:
+            near = [tuple(x * np.exp(0.2 * rng.normal()) for x in p) for p in case.points * 4]
+            found = {1: 0.0, 2: 0.0}
+            for _, _, order, error, _, want in each(case._replace(points=near)):
+                size = np.abs(np.reshape(want, (4, -1)))
+                counted = (size >= 1e-6 * size.max(axis=0)).ravel() & np.isfinite(want)
+                found[order] = max(found[order], float(np.max(error[counted], initial=0.0)))
+            rows.append((case.name, len(near), found[1], found[2]))
+            print(f"{case.name:20} {len(near):4} points   {found[1]:9.1e} {found[2]:9.1e}")
+        return rows
+
+    return worst
