@@ -93,6 +93,17 @@ def test_complex_whole_and_single(rng):
         check_grads(mine, (z,), order=1)
 
 
+@pytest.mark.parametrize("name", ["trapezoid", "cumulative_trapezoid", "simpson"])
+def test_gradients_agree_with_complex_steps(name, rng):
+    y, x = rng.normal(size=8), np.cumsum(rng.uniform(0.5, 1.5, size=8))
+    for n in (7, 8):
+        f = lambda m, y: np.sum(np.exp(0.3 * getattr(m, name)(y, x[:n])))  # noqa: E731, B023
+        steps = y[:n] + 1e-30j * np.eye(n)
+        want = [f(theirs, moved).imag / 1e-30 for moved in steps]
+        got = wg.grad(lambda y, f=f: f(ours, y))(y[:n])
+        np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
 def test_fixed_quad():
     def integral(a, b, c):
         return ours.fixed_quad(lambda x, c: np.exp(c * x), a, b, args=(c,), n=12)[0]

@@ -187,6 +187,46 @@ def test_a_gradient_of_a_long_signal_agrees_with_the_loop(rng):
         np.testing.assert_allclose(g, w, rtol=1e-10)
 
 
+def by_complex_step(f, x, h=1e-30):
+    """The gradient of an analytic function to rounding: no difference is taken.
+
+    Not of transforms, in which the rounding of the real part reaches the imaginary one.
+    """
+    steps = x + 1j * h * np.eye(x.size).reshape(-1, *x.shape)
+    return np.array([f(moved).imag / h for moved in steps]).reshape(x.shape)
+
+
+def test_gradients_agree_with_complex_steps(rng):
+    x, v, zi = rng.normal(size=30), rng.normal(size=5), rng.normal(size=3)
+    b, a = theirs.butter(3, 0.3)
+    weights = rng.normal(size=34)
+
+    def weighed(y):
+        return np.sum(weights[: len(y)] * y**3)
+
+    cases = [
+        (lambda m, x: weighed(m.convolve(x, v)), x),
+        (lambda m, v: weighed(m.correlate(v, x[:4], "same", "direct")), v),
+        (lambda m, b: weighed(m.lfilter(b, a, x)), b),
+        (lambda m, a: weighed(m.lfilter(b, a, x)), a),
+        (lambda m, x: weighed(m.lfilter(b, a, x)), x),
+        (
+            lambda m, z: weighed(m.lfilter(b, a, x, zi=z)[0]) + np.sum(m.lfilter(b, a, x, zi=z)[1]),
+            zi,
+        ),
+        (lambda m, a: weighed(m.filtfilt(b, a, x, padlen=5)), a),
+        (lambda m, x: weighed(m.filtfilt(b, a, x)), x),
+        (lambda m, x: weighed(m.sosfiltfilt(theirs.zpk2sos([0.2], [0.5], 2.0), x)), x),
+        (lambda m, x: weighed(m.detrend(x, bp=[11])), x),
+        (lambda m, h: weighed(m.upfirdn(h, x, 3, 4)), v),
+    ]
+    for k, (f, at) in enumerate(cases):
+        want = by_complex_step(lambda x, f=f: f(theirs, x), at)
+        got = wg.grad(lambda x, f=f: f(ours, x))(at)
+        scale = np.max(np.abs(want))
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-11 * scale, err_msg=str(k))
+
+
 # ---- smoothing, resampling, spectra, windows ---------------------------------------------------
 
 
