@@ -1,4 +1,4 @@
-"""Kernels of scipy.linalg: LU factorizations and Sylvester's equation, by LAPACK without Python.
+"""Kernels of scipy.linalg: LU, Sylvester's equation, structured systems, by LAPACK without Python.
 
 Beside SciPy's own, over shapes, dtypes, batches and layouts; what SciPy refuses is refused.
 """
@@ -13,7 +13,10 @@ from wengert.core.op import lookup
 
 from .kernel_driver import agree, run
 
-lu_factors, sylvester = (lookup(f"linalg.{name}") for name in ("lu_factors", "sylvester"))
+lu_factors, sylvester, banded, structured = (
+    lookup(f"linalg.{name}")
+    for name in ("lu_factors", "sylvester", "banded_solve", "structured_solve")
+)
 
 
 def numbers(rng, shape, dtype):
@@ -63,10 +66,49 @@ def test_equations_without_a_solution_are_refused(rng):
         wg.jit(lambda a: wg.scipy.linalg.solve_sylvester(a, -a, q))(a)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+def test_bands(dtype, rng):
+    for lead, n, below, above in [((), 1, 0, 0), ((), 5, 1, 1), ((2,), 6, 2, 0), ((2, 3), 7, 1, 3)]:
+        ab = numbers(rng, (*lead, below + above + 1, n), dtype)
+        ab[..., above, :] += 9
+        b = numbers(rng, (*lead, n, 2), dtype)
+        params = {"below": below, "above": above}
+        want = banded.run(ab, b, **params)
+        status, (found,) = run("linalg.banded_solve", ab, b, outputs=[want], strided=True, **params)
+        assert status == 0 and found.dtype == dtype
+        agree(found, want, 100 * np.finfo(dtype).eps)
+        for bad in (np.nan * ab, 0 * ab):
+            assert run("linalg.banded_solve", bad, b, outputs=[want], **params)[0] == 1
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("lower", [False, True])
+def test_positive_definite_systems(dtype, lower, rng):
+    params = {"structure": "positive definite", "lower": lower}
+    for lead, n, columns in [((), 1, 1), ((), 4, 3), ((2, 3), 3, 2), ((), 40, 2)]:
+        g = numbers(rng, (*lead, n, n), dtype)
+        a = (g @ np.conj(g.mT) + n * np.eye(n)).astype(dtype)
+        a += np.triu(g, 1) if lower else np.tril(g, -1)  # what is not read
+        b = numbers(rng, (*lead, n, columns), dtype)
+        want = structured.run(a, b, **params)
+        status, (found,) = run(
+            "linalg.structured_solve", a, b, outputs=[want], strided=True, **params
+        )
+        assert status == 0 and found.dtype == dtype
+        agree(found, want, 100 * n * np.finfo(dtype).eps)
+        for bad in (np.nan * a, -a, 0 * a):
+            assert run("linalg.structured_solve", bad, b, outputs=[want], **params)[0] == 1
+    poor = np.diag([1.0, 1e-20, 1.0]).astype(dtype)  # of which SciPy warns
+    b = np.ones((3, 1), dtype)
+    assert run("linalg.structured_solve", poor, b, outputs=[b], **params)[0] == 1
+
+
 def test_gradients(rng):
     a, b, q = (rng.normal(size=(4, 4)) + 3.0 * np.eye(4) for _ in range(3))
     for fun in (
         lambda a: np.sum(wg.scipy.linalg.solve_sylvester(a, b, q) ** 2),
+        lambda a: np.sum(wg.scipy.linalg.solve(a @ a.T, b, assume_a="pos") ** 2),
+        lambda a: np.sum(wg.scipy.linalg.solve_banded((1, 2), a, q[0]) ** 2),
         lambda a: np.sum(wg.scipy.linalg.lu(a)[2] ** 2) + np.sum(wg.scipy.linalg.lu(a)[1] * q),
     ):
         slope = wg.jit(wg.grad(fun), islands="forbid")

@@ -15,6 +15,7 @@
     lapack.py          what the kernels of matrices share
     solving.py         linear systems, inverses, determinants
     factoring.py       Cholesky, QR, LU
+    structured.py      systems with banded and positive definite matrices
     sylvester.py       equations with the unknown matrix between two others
     cotangents.py      the derivative of Cholesky's factorization backwards
     batched.py         many small matrices at a time, a lane for each
@@ -25,6 +26,7 @@
     tridiagonal.py     small symmetric matrices brought to that form
     eigenvalues.py     eigenvalues and eigenvectors of small symmetric matrices
     spectra.py         eigenvalues, singular values
+    banded.py          systems with a banded matrix
     exponentials.py    the exponential of a matrix
     sequences.py       running sums and products, recurrences
     convolutions.py    products of sequences

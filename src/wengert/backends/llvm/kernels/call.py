@@ -390,6 +390,7 @@ KERNELS: dict[str, Kernel] = {}
 _HOMES: dict[str, str] = {
     name: home
     for home, names in {
+        "banded": "interpolate.banded",
         "convolutions": "slide convolve",
         "cotangents": "cholesky_cotangent",
         "draws": "random_uniform random_normal random_integers random_bits random_tail",
@@ -406,6 +407,7 @@ _HOMES: dict[str, str] = {
         "solving": "solve inv det slogdet det_derivative solve_triangular",
         "sorting": "argsort lexsort",
         "spectra": "eigh eig svd pinv matrix_rank",
+        "structured": "linalg.banded_solve linalg.structured_solve",
         "sylvester": "linalg.sylvester",
         "writes": "writes",
     }.items()
