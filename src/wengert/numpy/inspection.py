@@ -35,7 +35,7 @@ from .dispatch import as_array, counterpart, dtype_of, numbers, plain
 
 __all__ = ["may_share_memory", "shares_memory", "size"]
 
-FUNCTIONS[np.shape] = shape_of
+FUNCTIONS[np.shape] = lambda a: shape_of(a)
 FUNCTIONS[np.ndim] = lambda a: len(shape_of(a))
 
 

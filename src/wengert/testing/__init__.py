@@ -6,6 +6,7 @@ ops.py             check_op: all laws of one operation
 traced.py          check_traced: a function and its graph
 oracles.py         mpmath as an outside witness of elementwise values
 array_api.py       the array API standard over tensors, for its public test suite
+coverage           what there is of NumPy and SciPy: facts found by calling it, and their page
 
 The laws, one function for each that an operation must keep:
 

@@ -1,0 +1,94 @@
+"""Why something is not there: the one place where that is written by hand.
+
+    REASONS      the reasons, each with a name
+    NOT_HERE     for each namespace, which functions are not there for which of them, as patterns
+    reason_of    the reason of one function; what no pattern fits is "not written yet"
+
+What a function does not do (a graph of it, native code) is not written here: there the page says
+what the function itself said when it was asked.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .numpy_calls import FAMILIES
+
+REASONS = {
+    "dates": "calendar dates are not numbers",
+    "files": "reads or writes files, buffers and texts",
+    "settings": "settings, versions and texts of NumPy or SciPy itself",
+    "dtypes": "asks about dtypes, not about arrays",
+    "matrix": "numpy.matrix, whose operators do not mean what those of arrays do",
+    "layout": "asks how an array lies in memory, of which a tensor says nothing",
+    "program": "takes a program and calls it with arrays: NumPy's own serves tensors too",
+    "objects": "makes arrays of Python objects",
+    "random": "gives random numbers: wengert.random",
+    "design": "depends on whole numbers and names alone, not on the values of arrays",
+    "adaptive": "an adaptive method with a program: wengert differentiates the program itself",
+    "zeros": "finds places where a function is zero, as many as are asked for",
+    "sequences": "older functions that give several orders at once: call the function of one order",
+    "classes": "an object of SciPy's with a state: use the functions",
+    "divergent": "does not exist, as the integral diverges",
+    "tests": "tests of hypotheses and summaries of samples, which are not log-densities",
+    "not yet": "not written yet",
+}
+
+# The first pattern that fits the whole name counts.
+NOT_HERE: dict[str, list[tuple[str, str]]] = {
+    "numpy": [
+        ("busday.*|is_busday|datetime.*|isnat", "dates"),
+        ("save.*|load.*|from(file|buffer|iter|regex|string)|genfromtxt", "files"),
+        ("base_repr|binary_repr|format_float.*|info|typename", "settings"),
+        ("(get|set)(printoptions|bufsize|err.*|_include)|(get|set)_.*|get_include", "settings"),
+        ("geterr.*|seterr.*|show_.*|test|printoptions|errstate", "settings"),
+        ("issubdtype|mintypecode", "dtypes"),
+        ("bmat|asmatrix", "matrix"),
+        ("isfortran|nested_iters|nditer|broadcast|flatiter", "layout"),
+        ("fromfunction|vectorize|frompyfunc", "program"),
+        ("poly1d|ufunc|busdaycalendar|memmap|recarray|record|matrix|ndenumerate", "classes"),
+    ],
+    **{
+        f"numpy.polynomial.{family}": [(f"{short}interpolate", "program")]
+        for family, short in FAMILIES.items()
+    },
+    "scipy.special": [
+        (".*_zeros|.*zeros.*|.*_roots|roots_.*|ai_zeros|bi_zeros", "zeros"),
+        ("lqn|lqmn|clpmn|lpn|lpmn|pro_cv_seq|obl_cv_seq|riccati_.*|.*_all", "sequences"),
+        ("jvp|yvp|kvp|ivp|h1vp|h2vp", "not yet"),
+        ("geterr|seterr|errstate|test", "settings"),
+    ],
+    "scipy.linalg": [
+        ("get_.*|find_best_blas_type|test", "settings"),
+        ("clarkson_.*", "random"),
+    ],
+    "scipy.fft": [("(get|set)_.*|register_backend|skip_backend|set_.*|.*fast_len", "settings")],
+    "scipy.signal": [
+        ("butter|buttord|bessel|bilinear.*|cheb.*|ellip.*|iir.*|firls|remez|kaiser.*", "design"),
+        ("(zpk|tf|ss|sos|lp).*2.*|normalize|.*poly|residuez?|invresz?|unique_roots", "design"),
+        ("gammatone|minimum_phase|band_stop_obj|cascade|daub|morlet.*", "design"),
+        ("find_peaks.*|peak_.*|argrel.*|medfilt2?d?|order_filter|max_len_seq", "not yet"),
+        ("[A-Z].*|lti|dlti", "classes"),
+    ],
+    "scipy.stats": [
+        ("(half)?cauchy\\.(mean|var|std)", "divergent"),
+        (".*\\.(entropy|mean|var|std|ppf|isf|sf|logsf|cdf|logcdf|pdf|pmf)", "not yet"),
+        (".*test.*|.*_power|.*corr.*|.*_ratio|.*interval.*", "tests"),
+    ],
+    "scipy.interpolate": [
+        ("(sp|bi)(l|s).*|insert|pade|lagrange|approximate_taylor_polynomial", "not yet"),
+        ("test", "settings"),
+    ],
+    "scipy.integrate": [
+        ("quad.*|dblquad|tplquad|nquad|qmc_quad|cubature|tanhsinh|nsum|lebedev_rule", "adaptive"),
+        ("odeint|ode|complex_ode|solve_(ivp|bvp)|[A-Z].*", "adaptive"),
+    ],
+}
+
+
+def reason_of(space: str, name: str) -> str:
+    """The name of the reason why a function is not there."""
+    for pattern, reason in NOT_HERE.get(space, ()):
+        if re.fullmatch(pattern, name):
+            return reason
+    return "not yet"

@@ -1,0 +1,241 @@
+"""Calls of functions of SciPy that are not called as their operations are, to be probed with.
+
+Written as in numpy_calls.py, with the same names for arrays, one table for each package; besides, S
+are four places in order, L twelve numbers, U the band of a positive definite matrix.  What is not
+here is called with the operands that its operation states, or with usual arguments that SciPy
+takes.
+"""
+
+from __future__ import annotations
+
+SCIPY: dict[str, str] = {
+    "special": """
+comb V * 9, W * 3
+diric V, 3
+expn I, V
+factorial V * 5
+log_softmax V
+logsumexp V
+multigammaln V + 3, 2
+perm V * 9, W * 3
+polygamma 2, V
+round V * 10 + 0.2
+softmax V
+factorial2 I
+factorialk I, 2
+""",
+    "linalg": """
+block_diag A, X
+cho_factor P
+cho_solve (scipy.linalg.cholesky(P, lower=True), True), V[:3]
+cho_solve_banded (scipy.linalg.cholesky_banded(U), False), V[:3]
+cholesky P
+cholesky_banded U
+companion V
+convolution_matrix V, 5
+det A
+dft 4
+diagsvd V[:2], 2, 3
+eig A @ np.diag([1.0, -1.0, 1.0])[:, [1, 0, 2]]
+eig_banded U
+eigh P
+eigh_tridiagonal V, W[:3]
+eigvals A @ np.diag([1.0, -1.0, 1.0])[:, [1, 0, 2]]
+eigvals_banded U
+eigvalsh P
+eigvalsh_tridiagonal V, W[:3]
+expm A
+expm_cond A
+expm_frechet A, B
+fiedler V
+fractional_matrix_power P, 0.3
+funm P, np.exp
+hadamard 4
+hankel V, W
+helmert 4
+hessenberg A
+hilbert 3
+inv A
+invhilbert 3
+invpascal 3
+issymmetric A
+ishermitian A
+bandwidth A
+khatri_rao X, Y
+kron X, Y
+ldl P
+leslie V, W[:3]
+logm P
+lstsq np.vstack([A, X]), np.array([0.3, 0.6, 0.1, 0.7, 0.2])
+lu A
+lu_factor A
+lu_solve scipy.linalg.lu_factor(A), V[:3]
+matmul_toeplitz V, W
+matrix_balance A
+norm A
+null_space X
+ordqz A, B
+orth X
+orthogonal_procrustes A, B
+pascal 3
+pinv X
+pinvh P
+polar A
+qr A
+qr_multiply A, B
+qz A, B
+rq A
+rsf2csf scipy.linalg.schur(A)[0], scipy.linalg.schur(A)[1]
+schur A
+signm A
+solve A, V[:3]
+solve_banded (1, 1), np.array([[0.0, 0.3, 0.2], [2.1, 1.7, 1.9], [0.4, 0.1, 0.0]]), V[:3]
+solve_circulant V, W
+solve_continuous_are A, B, P, np.eye(3)
+solve_continuous_lyapunov A, P
+solve_discrete_are A * 0.3, B, P, np.eye(3)
+solve_discrete_lyapunov A * 0.3, P
+solve_lyapunov A, P
+solve_sylvester A, B, P
+solve_toeplitz np.array([2.3, 0.4, 0.2, 0.1]), V
+solve_triangular np.tril(A), V[:3], lower=True
+solveh_banded U, V[:3]
+sqrtm P
+subspace_angles A[:, :2], B[:, :2]
+svd X, full_matrices=False
+toeplitz V, W
+cdf2rdf np.linalg.eig(A)[0], np.linalg.eig(A)[1]
+cossin np.linalg.qr(P)[0], 1, 1
+clarkson_woodruff_transform A, 2
+sinm A
+cosm A
+tanm A * 0.3
+sinhm A
+coshm A
+tanhm A
+""",
+    "fft": """
+fft2 X
+fftn X
+dctn X
+dstn X
+idctn X
+idstn X
+fftfreq 5
+fftshift V
+hfft2 X
+hfftn X
+ifft2 X
+ifftn X
+ifftshift V
+ihfft2 X
+ihfftn X
+irfft2 X
+irfftn X
+next_fast_len 7
+prev_fast_len 7
+rfft2 X
+rfftfreq 5
+rfftn X
+fht V, 0.1, 0.5
+ifht V, 0.1, 0.5
+fhtoffset 0.1, 0.5
+""",
+    "signal": """
+butter 2, 0.3
+convolve2d X, Y
+correlate2d X, Y
+deconvolve V, W[:2]
+filtfilt [0.3, 0.2], [1.0, -0.4], L
+firwin 5, 0.3
+freqz V, W
+lfilter W[:2], V[:3], np.linspace(0.1, 1.0, 6) ** 2
+lfilter_zi W[:2], V[:3]
+lfiltic W[:2], V[:3], W
+get_window "hann", 5
+hilbert2 X
+medfilt V
+resample_poly V, 2, 1
+oaconvolve V, W
+periodogram V
+resample V, 6
+savgol_filter np.linspace(0.1, 1.0, 9) ** 2, 5, 2
+sosfilt [[0.3, 0.2, 0.1, 1.0, -0.4, 0.2]], np.linspace(0.1, 1.0, 6) ** 2
+sosfiltfilt [[0.3, 0.2, 0.1, 1.0, -0.4, 0.2]], np.linspace(0.1, 1.0, 30) ** 2
+sosfilt_zi [[0.3, 0.2, 0.1, 1.0, -0.4, 0.2]]
+spectrogram L, nperseg=4
+stft L, nperseg=4
+welch L, nperseg=4
+csd L, np.linspace(0.3, 0.9, 12) ** 2, nperseg=4
+coherence L, np.linspace(0.3, 0.9, 12) ** 2, nperseg=4
+upfirdn W, V
+decimate np.linspace(0.1, 1.0, 40) ** 2, 2
+detrend V
+""",
+    "interpolate": """
+Akima1DInterpolator np.array([0.0, 0.4, 0.9, 1.3, 1.9]), np.append(V, 0.9), W
+BSpline np.array([-0.3, -0.1, 0.0, 0.5, 1.0, 1.2, 1.3]), V, 2, W
+CubicHermiteSpline S, V, W, W
+CubicSpline S, V, W
+PPoly A, S, W
+PchipInterpolator S, V, W
+RBFInterpolator X.T, V[:3], Y.T
+RegularGridInterpolator (np.array([0.0, 1.0]), np.array([0.0, 0.5, 1.0])), X, Y.T
+interp1d S, V, W
+interpn (np.array([0.0, 1.0]), np.array([0.0, 0.5, 1.0])), X, Y.T
+make_interp_spline S, V
+""",
+    "stats": """
+dirichlet.entropy V[:3] + 1
+dirichlet.logpdf [0.2, 0.3, 0.5], V[:3] + 1
+dirichlet.mean V[:3] + 1
+dirichlet.pdf [0.2, 0.3, 0.5], V[:3] + 1
+dirichlet.var V[:3] + 1
+invwishart.logpdf P, 5.5, P @ P
+invwishart.pdf P, 5.5, P @ P
+matrix_normal.logpdf X, Y
+matrix_normal.pdf X, Y
+multinomial.logpmf [1, 2, 1], 4, [0.2, 0.5, 0.3]
+multinomial.pmf [1, 2, 1], 4, [0.2, 0.5, 0.3]
+multivariate_normal.entropy V[:3], P
+multivariate_normal.logpdf X, V[:3], P
+multivariate_normal.pdf X, V[:3], P
+multivariate_t.entropy V[:3], P, 5.5
+multivariate_t.logpdf X, V[:3], P, 5.5
+multivariate_t.pdf X, V[:3], P, 5.5
+wishart.logpdf P, 5.5, P @ P
+wishart.pdf P, 5.5, P @ P
+""",
+    "integrate": """
+cumulative_simpson V
+cumulative_trapezoid V, x=S
+fixed_quad np.exp, V[0], W[1]
+newton_cotes 3
+romb np.append(V, 0.9)
+simpson V, x=S
+trapezoid V, x=S
+""",
+}
+
+# How a call is a function of its arrays, where it is in another way; see `probe.Program`.
+WAYS: dict[str, dict[str, str]] = {
+    "scipy.linalg": {
+        **dict.fromkeys("cholesky eigvalsh ldl pinvh sqrtm logm".split(), "symmetric 0"),
+        **dict.fromkeys("fractional_matrix_power funm".split(), "symmetric 0"),
+        **dict.fromkeys("solve_continuous_are solve_discrete_are".split(), "symmetric 2 3"),
+        **dict.fromkeys("orth null_space".split(), "basis"),
+        "cho_factor": "upper 0",
+        "cholesky_banded": "band",
+        "eigh": "eigenvectors 0",
+    },
+    "scipy.stats": {
+        **dict.fromkeys("wishart.logpdf wishart.pdf".split(), "symmetric 0 2"),
+        **dict.fromkeys("invwishart.logpdf invwishart.pdf".split(), "symmetric 0 2"),
+        "multivariate_normal.entropy": "symmetric 1",
+        "multivariate_t.entropy": "symmetric 1",
+        "multivariate_normal.logpdf": "symmetric 2",
+        "multivariate_normal.pdf": "symmetric 2",
+        "multivariate_t.logpdf": "symmetric 2",
+        "multivariate_t.pdf": "symmetric 2",
+    },
+}
