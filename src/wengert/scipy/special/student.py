@@ -52,13 +52,18 @@ def _rates(n: int, df: Any) -> list[Any]:
     return rates
 
 
-def _weight(n: int, df: Any, square: Any, rates: list[Any]) -> Any:
-    """The coefficient of h^n of the density at df + h, divided by the density; square is t^2.
+def _log_growth(df: Any, log_t: Any) -> Any:
+    """log(1 + t^2 / df), also where t^2 is infinite."""
+    return np.logaddexp(0.0, 2.0 * log_t - np.log(df))
+
+
+def _weight(n: int, df: Any, log_t: Any, rates: list[Any]) -> Any:
+    """The coefficient of h^n of the density at df + h, divided by the density.
 
     The exponent -(df + h + 1)/2 (log(df + h + t^2) - log(df + h)) is a product of two series.
     """
-    c = np.zeros((n + 1, 1, *np.shape(square)))
-    before = np.log1p(square / df)
+    c = np.zeros((n + 1, 1, *np.shape(log_t)))
+    square, before = np.exp(2.0 * log_t), _log_growth(df, log_t)
     for k in range(1, n + 1):
         sign = (-1.0) ** (k - 1) / k
         here = sign * ((df + square) ** -k - df**-k)
@@ -76,9 +81,9 @@ def _weight(n: int, df: Any, square: Any, rates: list[Any]) -> Any:
 )
 def t_density(df: Any, t: Any, *, n: int) -> Any:
     """The n-th derivative by df of the density of Student's distribution."""
-    square = t * t
-    size = _constant(df) * np.exp(-0.5 * (df + 1.0) * np.log1p(square / df))
-    found = factorial(n) * size * _weight(n, df, square, _rates(n, df))
+    log_t = np.log(np.abs(t))
+    size = _constant(df) * np.exp(-0.5 * (df + 1.0) * _log_growth(df, log_t))
+    found = factorial(n) * size * _weight(n, df, log_t, _rates(n, df))
     found = np.where((np.abs(t) == inf) & (df > 0), 0.0, found)
     return np.where(df > 0, found, np.nan)
 
@@ -105,14 +110,14 @@ def _integrated(n: int, df: Any, t: Any) -> Any:
     rates = _rates(n, df)
 
     def exponent(s: Any, df: Any) -> Any:
-        return s - 0.5 * (df + 1.0) * np.log1p(np.exp(2.0 * s) / df)
+        return s - 0.5 * (df + 1.0) * _log_growth(df, s)
 
     top = exponent(start, df)
     reach = edge(lambda d: exponent(start + outward * d, df) - top, 1.0 / np.sqrt(1.0 + df))
 
     def f(s: Any, i: Any) -> Any:
         column = df[i, None]
-        weight = _weight(n, column, np.exp(2.0 * s), [r[i, None] for r in rates])
+        weight = _weight(n, column, s, [r[i, None] for r in rates])
         return np.exp(exponent(s, column) - top[i, None]) * weight
 
     low = np.where(outward < 0, start - reach, start)

@@ -1,0 +1,180 @@
+"""Hypergeometric functions and Struve's, by argument and parameters: DLMF 11, 13, 15, 16.
+
+    hyp0f1 hyp1f1 hyp2f1    0F1, 1F1 (Kummer's M), 2F1 (Gauss')
+    hyperu                  U (Tricomi's)
+    struve modstruve        H and L
+
+By the argument a derivative is the function itself with other parameters, also for complex
+arguments where SciPy takes these; by parameters, for real arguments, it is of a family of its own
+(hypergeometric_orders; for U here, by the integrals of tricomi_integrals).
+"""
+
+from __future__ import annotations
+
+from math import inf, log, pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from ...kinds.elementwise import POSITIVE, REAL, elementwise
+from . import tricomi_integrals
+from .entries import PREFIX, function
+from .family import family
+from .gamma import rgamma, rgamma_slope
+from .hypergeometric_orders import hyp0f1_orders, hyp1f1_orders, hyp2f1_orders, struve_orders
+from .witness import Witness
+
+__all__ = "hyp0f1 hyp1f1 hyp2f1 hyperu struve modstruve".split()
+
+
+def _entry(name: str, operands: str, doc: str, expression: str, bounds: Any) -> Any:
+    entry = function(
+        name,
+        operands,
+        domain=[POSITIVE] * (len(bounds) - 1) + [REAL if bounds[-1][0] < 0 else POSITIVE],
+        oracle=Witness(operands, expression),
+        singular=True,
+        half=False,
+        doc=doc,
+    )
+
+    @entry.examples  # type: ignore[untyped-decorator]
+    def _(rng: Any) -> Any:
+        drawn = [rng.uniform(low, high, size=1) for low, high in bounds]
+        yield (np.concatenate([drawn[0], drawn[0] + 0.5]), *drawn[1:]), {}
+
+    return entry
+
+
+_SOME = (0.5, 2.5)
+
+hyp0f1 = _entry("hyp0f1", "v x", "0F1(; v; x), DLMF 16.2.1.", "hyp0f1(v, x)", [_SOME, (-2.0, 2.0)])
+hyp0f1.partials(
+    lambda t, out, v, x: t * hyp0f1_orders(v, x, k=1, m=0),
+    lambda t, out, v, x: t * (hyp0f1(v + 1.0, x) / v),
+)
+
+
+@elementwise(
+    name=f"{PREFIX}hyp1f1",
+    domain=[POSITIVE, POSITIVE, REAL],
+    oracle=Witness("a b x", "hyp1f1(a, b, x)"),
+    singular=True,
+    half=False,
+)
+def hyp1f1(s: Any, a: Any, b: Any, x: Any) -> Any:
+    """Kummer's function M = 1F1(a; b; x), DLMF 13.2.2.
+
+    At infinite x SciPy's does not end, or crashes; here it is the limit, DLMF 13.2.4, 13.2.23.
+    """
+    endless = s.isinf(x)
+    found = s.special("hyp1f1", a, b, s.where(endless, s.copysign(800.0, x), x))
+    vanishes = s.where(s.less(x, 0.0), s.less(0.0, a), False)
+    limit = s.where(vanishes, 0.0, s.where(s.equal(a, 0.0), 1.0, found * inf))
+    return s.where(endless, limit, found)
+
+
+@hyp1f1.examples  # type: ignore[untyped-decorator]
+def _kummers(rng: Any) -> Any:
+    yield (rng.uniform(0.5, 2.5, size=2), rng.uniform(0.5, 2.5), rng.uniform(-2.0, 2.0)), {}
+
+
+hyp1f1.partials(
+    lambda t, out, a, b, x: t * hyp1f1_orders(a, b, x, j=1, k=0, m=0),
+    lambda t, out, a, b, x: t * hyp1f1_orders(a, b, x, j=0, k=1, m=0),
+    lambda t, out, a, b, x: t * (a / b * hyp1f1(a + 1.0, b + 1.0, x)),
+)
+hyp2f1 = _entry(
+    "hyp2f1",
+    "a b c x",
+    "Gauss' function 2F1(a, b; c; x), DLMF 15.2.1; for real x below 1.",
+    "hyp2f1(a, b, c, x)",
+    [_SOME, _SOME, _SOME, (-0.7, 0.5)],
+)
+hyp2f1.partials(
+    lambda t, out, a, b, c, x: t * hyp2f1_orders(a, b, c, x, i=1, j=0, k=0, m=0),
+    lambda t, out, a, b, c, x: t * hyp2f1_orders(a, b, c, x, i=0, j=1, k=0, m=0),
+    lambda t, out, a, b, c, x: t * hyp2f1_orders(a, b, c, x, i=0, j=0, k=1, m=0),
+    lambda t, out, a, b, c, x: t * (a * b / c * hyp2f1(a + 1.0, b + 1.0, c + 1.0, x)),
+)
+
+# ---- U -------------------------------------------------------------------------------------------
+
+
+@family(oracle=Witness("a b x", "diff(lambda a, b, x: hyperu(a, b, x), (a, b, x), (j, k, m))"))
+def hyperu_orders(a: Any, b: Any, x: Any, *, j: int, k: int, m: int) -> Any:
+    """The derivative j, k, m times by a, b, x of U(a, b, x), for x > 0; NaN elsewhere."""
+    out = np.full(len(a), np.nan)
+    inside = (x > 0) & np.isfinite(a) & np.isfinite(b) & np.isfinite(x)
+    if inside.any():
+        out[inside] = tricomi_integrals.derivatives(j, k, m, a[inside], b[inside], x[inside])
+    return out
+
+
+hyperu_orders.partials(
+    lambda t, out, a, b, x, j, k, m: t * hyperu_orders(a, b, x, j=j + 1, k=k, m=m),
+    lambda t, out, a, b, x, j, k, m: t * hyperu_orders(a, b, x, j=j, k=k + 1, m=m),
+    lambda t, out, a, b, x, j, k, m: t * hyperu_orders(a, b, x, j=j, k=k, m=m + 1),
+)
+
+
+@hyperu_orders.examples
+def _tricomi(rng: Any) -> Any:
+    operands = rng.uniform(0.5, 3.0, size=1), rng.uniform(0.5, 3.0), rng.uniform(0.5, 3.0)
+    yield operands, {"j": 1, "k": 0, "m": 0}
+
+
+hyperu = _entry(
+    "hyperu",
+    "a b x",
+    "Tricomi's function U(a, b, x), DLMF 13.2.6; for x > 0.",
+    "hyperu(a, b, x)",
+    [_SOME, _SOME, (0.5, 3.0)],
+)
+# SciPy's own has fewer digits than these integrals, and none for some parameters.
+hyperu.partials(
+    lambda t, out, a, b, x: t * hyperu_orders(a, b, x, j=1, k=0, m=0),
+    lambda t, out, a, b, x: t * hyperu_orders(a, b, x, j=0, k=1, m=0),
+    lambda t, out, a, b, x: t * hyperu_orders(a, b, x, j=0, k=0, m=1),
+)
+
+# ---- Struve's ------------------------------------------------------------------------------------
+
+struve = _entry(
+    "struve",
+    "v x",
+    "Struve's function H of order v, DLMF 11.2.1.",
+    "struveh(v, x)",
+    [(-0.9, 2.5), (0.5, 3.0)],
+)
+modstruve = _entry(
+    "modstruve",
+    "v x",
+    "The modified Struve function L of order v, DLMF 11.2.2.",
+    "struvel(v, x)",
+    [(-0.9, 2.5), (0.5, 3.0)],
+)
+
+
+def _first(v: Any, x: Any) -> Any:
+    """(x/2)^v / (sqrt(pi) gamma(v + 3/2)), what the recurrences DLMF 11.4.23, 11.4.25 have over."""
+    return np.power(0.5 * x, v) * rgamma(v + 1.5) / sqrt(pi)
+
+
+def _by_order(t: Any, v: Any, x: Any, sign: float) -> Any:
+    """(x/2)^(v+1) / (gamma(3/2) gamma(v + 3/2)) 1F2(1; 3/2, v + 3/2; -x^2/4) by v."""
+    b, z = v + 1.5, sign * 0.25 * (x * x)
+    power = np.power(0.5 * x, v + 1.0) * (2.0 / sqrt(pi))
+    inverse, f = rgamma(b), struve_orders(b, z, k=0, m=0)
+    slope = (np.log(x) - log(2.0)) * inverse * f + rgamma_slope(inverse, b) * f
+    return t * (power * (slope + inverse * struve_orders(b, z, k=1, m=0)))
+
+
+struve.partials(
+    lambda t, out, v, x: _by_order(t, v, x, -1.0),
+    lambda t, out, v, x: 0.5 * t * (struve(v - 1.0, x) - struve(v + 1.0, x) + _first(v, x)),
+)
+modstruve.partials(
+    lambda t, out, v, x: _by_order(t, v, x, 1.0),
+    lambda t, out, v, x: 0.5 * t * (modstruve(v - 1.0, x) + modstruve(v + 1.0, x) + _first(v, x)),
+)

@@ -1,0 +1,208 @@
+"""The zeta functions of Riemann and Hurwitz, by both arguments: DLMF 25.
+
+    zeta     zeta(x), and zeta(x, q), the sum of (q + k)^-x
+    zetac    zeta(x) - 1
+
+By q the derivative is -x zeta(x + 1, q) (DLMF 25.11.17).  By x it is of a family of its own: the
+formula of Euler and Maclaurin (DLMF 25.2.9, 25.11.5), in power series in a step of x; below 0 the
+functional equation (DLMF 25.4.1).  Accuracy: 1e-13, relative to the larger of function and
+derivative.
+"""
+
+from __future__ import annotations
+
+from math import factorial, inf, log, pi
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from ...errors import ArgumentError, at, user_line
+from ...kinds.elementwise import elementwise
+from ...numpy.dispatch import counterpart
+from .bessel_integrals import turn
+from .entries import PREFIX, function
+from .family import family
+from .series import BERNOULLI, exponential, log_gamma, product
+from .witness import Witness
+
+__all__ = ["zeta", "zetac"]
+
+_FIRST = 12  # terms that are summed, before the rest is an integral
+
+
+def _single(c: Any) -> Any:
+    """A series in one step as one in two, the second to no order."""
+    return np.asarray(c)[:, None]
+
+
+def _power(n: int, base: Any, s: Any) -> Any:
+    """The series of base^-(s + h)."""
+    c = np.zeros((n + 1, 1, len(s)))
+    if n:
+        c[1, 0] = -np.log(base)
+    return exponential(c) * base**-s
+
+
+def _hurwitz(n: int, s: Any, q: Any) -> Any:
+    """The coefficients of zeta(s + h, q), for s > 0, s != 1 and q > 0; DLMF 25.11.5."""
+    total = sum(_power(n, q + k, s) for k in range(_FIRST))
+    far = q + _FIRST
+    power = _power(n, far, s)
+    # far^(1-s) / (s - 1 + h)
+    pole = _single([(-1.0) ** j / (s - 1.0) ** (j + 1) for j in range(n + 1)])
+    integral = np.zeros_like(power)
+    for j in range(n + 1):
+        integral[j] = sum(power[i] * pole[j - i] for i in range(j + 1))
+    total = total + integral * far + 0.5 * power
+    rising = product(power, s, 1.0, 0) / far
+    for j, number in enumerate(BERNOULLI, 1):
+        total = total + rising * (number / factorial(2 * j))
+        for i in (2 * j - 1, 2 * j):
+            rising = product(rising, s + i, 1.0, 0) / far
+    return total[:, 0]
+
+
+def _reflected(n: int, s: Any) -> Any:
+    """The same for s <= 0: 2 (2 pi)^(s-1) sin(pi s/2) gamma(1-s) zeta(1-s), DLMF 25.4.1."""
+    other = 1.0 - s
+    c = np.zeros((n + 1, 1, len(s)))
+    for k, value in enumerate(log_gamma(other, n), 1):
+        c[k, 0] = (-1.0) ** k * value + (log(2.0 * pi) if k == 1 else 0.0)
+    size = np.exp((s - 1.0) * log(2.0 * pi) + scipy.special.gammaln(other))
+    first = 2.0 * size * exponential(c)[:, 0]
+    cos, sin = turn(0.5 * s)
+    waves = [[sin, cos, -sin, -cos][k % 4] * (0.5 * pi) ** k / factorial(k) for k in range(n + 1)]
+    with np.errstate(all="ignore"):
+        beyond = _hurwitz(n, np.where(other == 1.0, 2.0, other), np.ones_like(s))
+    last = [(-1.0) ** k * beyond[k] for k in range(n + 1)]
+    total = np.zeros((n + 1, len(s)))
+    for i in range(n + 1):
+        for j in range(n + 1 - i):
+            for k in range(n + 1 - i - j):
+                total[i + j + k] += first[i] * waves[j] * last[k]
+    return total
+
+
+@family(oracle=Witness("x", "diff(lambda x: zeta(x), x, n)"))
+def zeta_order(x: Any, *, n: int) -> Any:
+    """The n-th derivative of Riemann's zeta function; at the pole it is infinite."""
+    out = np.full(len(x), np.nan)
+    low = x < -0.5
+    if low.any():
+        out[low] = _reflected(n, x[low])[n]
+    high = (x >= -0.5) & (x != 1.0)
+    if high.any():
+        out[high] = _hurwitz(n, x[high], np.ones_like(x[high]))[n]
+    out[x == 1.0] = inf
+    out[x == inf] = 0.0
+    return out * factorial(n)
+
+
+@family(oracle=Witness("x q", "diff(lambda x: zeta(x, q), x, n)"))
+def hurwitz_order(x: Any, q: Any, *, n: int) -> Any:
+    """The n-th derivative by x of zeta(x, q), for x > 1 and q > 0; NaN elsewhere."""
+    out = np.full(len(x), np.nan)
+    inside = (x > 1.0) & (q > 0.0) & np.isfinite(x) & np.isfinite(q)
+    if inside.any():
+        out[inside] = _hurwitz(n, x[inside], q[inside])[n]
+    out[(x == inf) & (q > 1.0)] = 0.0
+    return out * factorial(n)
+
+
+zeta_order.partials(lambda t, out, x, n: t * zeta_order(x, n=n + 1))
+hurwitz_order.partials(
+    lambda t, out, x, q, n: t * hurwitz_order(x, q, n=n + 1),
+    lambda t, out, x, q, n: (
+        -t * (x * hurwitz_order(x + 1.0, q, n=n) + n * hurwitz_order(x + 1.0, q, n=max(n - 1, 0)))
+    ),
+)
+
+
+@zeta_order.examples
+def _riemann(rng: Any) -> Any:
+    yield (rng.uniform(1.3, 4.0, size=2),), {"n": 1}
+
+
+@hurwitz_order.examples
+def _of_two(rng: Any) -> Any:
+    yield (rng.uniform(1.3, 4.0, size=(2, 1)), rng.uniform(0.3, 4.0, size=1)), {"n": 1}
+
+
+riemann = function(
+    "zeta",
+    "x",
+    domain=[(1.0, inf)],
+    oracle=Witness("x", "zeta(x)"),
+    singular=True,
+    half=False,
+    doc="Riemann's zeta function, DLMF 25.2.1.",
+)
+riemann.partials(lambda t, out, x: t * zeta_order(x, n=1))
+
+
+@elementwise(
+    name=f"{PREFIX}zeta.hurwitz",
+    domain=[(1.0, inf), (0.0, inf)],
+    oracle=Witness("x q", "zeta(x, q)"),
+    singular=True,
+    half=False,
+)
+def hurwitz(s: Any, x: Any, q: Any) -> Any:
+    """Hurwitz' zeta function, DLMF 25.11.1: the sum of (q + k)^-x."""
+    return s.special("zeta", x, q)
+
+
+hurwitz.partials(
+    lambda t, out, x, q: t * hurwitz_order(x, q, n=1),
+    lambda t, out, x, q: -t * (x * hurwitz(x + 1.0, q)),
+)
+
+zetac = function(
+    "zetac",
+    "x",
+    domain=[(1.0, inf)],
+    oracle=Witness("x", "zeta(x) - 1"),
+    singular=True,
+    half=False,
+    doc="zeta(x) - 1, with all digits where zeta(x) is close to 1.",
+)
+zetac.partials(lambda t, out, x: t * zeta_order(x, n=1))
+
+
+@counterpart(scipy.special.zeta)
+def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
+    """Riemann's zeta(x), or Hurwitz' zeta(x, q); DLMF 25.2.1, 25.11.1.
+
+    Parameters
+    ----------
+    x : array or Tensor
+        Real; with q, above 1.
+    q : array or Tensor, optional
+        Real, above 0.
+    out : None
+        What is computed from tensors is not written into arrays.
+
+    Returns
+    -------
+    array or Tensor
+        It differentiates by both arguments, any number of times.
+
+    Raises
+    ------
+    ArgumentError
+        `out` was given.
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> from wengert.scipy.special import zeta
+    >>> float(wg.grad(lambda q: zeta(2.0, q))(1.0).round(6))
+    -2.404114
+    """
+    if out is not None:
+        raise ArgumentError(
+            "zeta of tensors does not write into an array. Leave out=, and assign the "
+            f"result{at(user_line())}."
+        )
+    return riemann(x) if q is None else hurwitz(x, q)

@@ -1,0 +1,328 @@
+"""Functions of orders and parameters against mpmath: by every real argument, to second order.
+
+CASES gives for a name of wengert.scipy.special the same function of mpmath numbers and ordinary
+points, the first of which every run looks at.  HARD adds points that hurt: small and large
+operands, next to whole numbers, both sides of a transition, far tails.
+"""
+
+import mpmath as mp
+import numpy as np
+import pytest
+import scipy.special
+
+import wengert as wg
+import wengert.scipy.special as special
+
+
+def beta_share(a, b, x):
+    return mp.betainc(a, b, 0, x, regularized=True)
+
+
+def gamma_share(a, x):
+    return mp.gammainc(a, 0, x, regularized=True)
+
+
+def student(df, t):
+    return (1 + mp.sign(t) * beta_share(mp.mpf(1) / 2, df / 2, t * t / (df + t * t))) / 2
+
+
+def kolmogorov(y):
+    return 2 * mp.nsum(lambda k: (-1) ** (int(k) - 1) * mp.exp(-2 * k * k * y * y), [1, mp.inf])
+
+
+def owen(h, a):
+    return mp.quad(lambda x: mp.exp(-h * h * (1 + x * x) / 2) / (1 + x * x), [0, a]) / (2 * mp.pi)
+
+
+def chebyshev_u(n, x):
+    return mp.sin((n + 1) * mp.acos(x)) / mp.sin(mp.acos(x))
+
+
+CASES = {
+    "jv": (mp.besselj, [(1.3, 2.1), (0.0, 0.7), (-1.4, 3.0), (2.0, 40.0)]),
+    "yv": (mp.bessely, [(1.3, 2.1), (0.0, 0.7), (-1.4, 3.0), (2.0, 40.0)]),
+    "jve": (mp.besselj, [(1.3, 2.1)]),
+    "yve": (mp.bessely, [(0.4, 2.1)]),
+    "iv": (mp.besseli, [(1.3, 2.1), (0.0, 0.7), (-1.4, 3.0), (2.0, 40.0)]),
+    "kv": (mp.besselk, [(1.3, 2.1), (0.0, 0.7), (-1.4, 3.0), (2.0, 40.0)]),
+    "ive": (lambda v, x: mp.exp(-x) * mp.besseli(v, x), [(1.3, 2.1), (3.0, 20.0)]),
+    "kve": (lambda v, x: mp.exp(x) * mp.besselk(v, x), [(1.3, 2.1), (3.0, 20.0)]),
+    "j0": (lambda x: mp.besselj(0, x), [(1.3,), (0.0,), (-20.0,)]),
+    "j1": (lambda x: mp.besselj(1, x), [(1.3,), (0.0,), (-20.0,)]),
+    "y0": (lambda x: mp.bessely(0, x), [(1.3,), (30.0,)]),
+    "y1": (lambda x: mp.bessely(1, x), [(1.3,), (30.0,)]),
+    "i0": (lambda x: mp.besseli(0, x), [(1.3,), (-4.0,), (0.0,)]),
+    "i1": (lambda x: mp.besseli(1, x), [(1.3,), (-4.0,), (0.0,)]),
+    "i0e": (lambda x: mp.exp(-abs(x)) * mp.besseli(0, x), [(1.3,), (-4.0,)]),
+    "i1e": (lambda x: mp.exp(-abs(x)) * mp.besseli(1, x), [(1.3,), (-4.0,)]),
+    "k0": (lambda x: mp.besselk(0, x), [(1.3,), (30.0,)]),
+    "k1": (lambda x: mp.besselk(1, x), [(1.3,), (30.0,)]),
+    "k0e": (lambda x: mp.exp(x) * mp.besselk(0, x), [(1.3,), (30.0,)]),
+    "k1e": (lambda x: mp.exp(x) * mp.besselk(1, x), [(1.3,), (30.0,)]),
+    "struve": (mp.struveh, [(0.7, 1.4), (-0.3, 6.0), (2.0, 0.2)]),
+    "modstruve": (mp.struvel, [(0.7, 1.4), (-0.3, 6.0), (2.0, 0.2)]),
+    "gammainc": (gamma_share, [(1.7, 0.9), (0.3, 4.0), (20.0, 15.0)]),
+    "gammaincc": (lambda a, x: mp.gammainc(a, x, regularized=True), [(1.7, 3.1), (20.0, 25.0)]),
+    "betainc": (beta_share, [(1.7, 0.9, 0.4), (0.3, 4.0, 0.7), (20.0, 15.0, 0.5)]),
+    "betaincc": (lambda a, b, x: beta_share(b, a, 1 - x), [(1.7, 0.9, 0.8), (0.3, 4.0, 0.7)]),
+    "hyp0f1": (mp.hyp0f1, [(1.3, 0.8), (2.5, -30.0), (-0.4, 2.0)]),
+    "hyp1f1": (mp.hyp1f1, [(1.3, 0.7, 0.8), (-2.0, 1.5, 3.0), (0.4, 2.2, -12.0)]),
+    "hyp2f1": (mp.hyp2f1, [(1.3, 0.7, 2.1, 0.4), (0.5, 1.5, 1.2, -3.0), (1.0, -2.0, 0.6, 0.9)]),
+    "hyperu": (mp.hyperu, [(1.3, 0.7, 0.8), (2.0, 1.0, 4.0), (-0.6, 0.4, 2.0)]),
+    "zeta": (mp.zeta, [(2.3,), (1.1,), (0.4,), (-3.5,), (-2.0,)]),
+    "zetac": (lambda x: mp.zeta(x) - 1, [(2.3,), (20.0,)]),
+    "eval_legendre": (mp.legendre, [(1.3, 0.4), (3.0, -0.7), (2.0, 1.5)]),
+    "eval_chebyt": (mp.chebyt, [(1.3, 0.4), (3.0, -0.7)]),
+    "eval_chebyu": (chebyshev_u, [(1.3, 0.4), (3.0, -0.7)]),
+    "eval_gegenbauer": (mp.gegenbauer, [(1.3, 0.6, 0.4), (3.0, 1.5, -0.7)]),
+    "eval_jacobi": (mp.jacobi, [(1.3, 0.6, 0.2, 0.4), (3.0, 1.5, 0.5, -0.7)]),
+    "eval_laguerre": (lambda n, x: mp.laguerre(n, 0, x), [(1.3, 0.4), (3.0, 2.5)]),
+    "eval_genlaguerre": (mp.laguerre, [(1.3, 0.6, 0.4), (3.0, 1.5, 2.5)]),
+    "chdtr": (lambda v, x: gamma_share(v / 2, x / 2), [(3.1, 2.0)]),
+    "chdtrc": (lambda v, x: 1 - gamma_share(v / 2, x / 2), [(3.1, 2.0)]),
+    "gdtr": (lambda a, b, x: gamma_share(b, a * x), [(1.4, 2.3, 0.8)]),
+    "gdtrc": (lambda a, b, x: 1 - gamma_share(b, a * x), [(1.4, 2.3, 0.8)]),
+    "fdtr": (
+        lambda a, b, x: beta_share(a / 2, b / 2, a * x / (a * x + b)),
+        [(3.0, 4.5, 0.8), (2.0, 3.0, 9.0)],
+    ),
+    "fdtrc": (
+        lambda a, b, x: beta_share(b / 2, a / 2, b / (a * x + b)),
+        [(3.0, 4.5, 0.8), (2.0, 3.0, 9.0)],
+    ),
+    "stdtr": (student, [(3.2, 0.8), (1.0, -2.5), (30.0, 0.1)]),
+    "owens_t": (owen, [(0.7, 1.3), (-1.0, 0.5)]),
+    "kolmogorov": (kolmogorov, [(0.7,), (1.4,)]),
+}
+
+HARD = {
+    "jv": [
+        (0.0, 1e-8), (1e-9, 1.0), (50.0, 50.0), (50.0, 49.0), (50.0, 51.0), (100.0, 20.0),
+        (3.0, 1e3), (31.7, 1e3), (-3.0, 2.0), (-2.999999999, 2.0), (0.5, 1e4), (5.5, 29.9),
+        (5.5, 46.0), (300.0, 299.0), (1.0, 1e-5),
+    ],
+    "iv": [
+        (0.0, 1e-8), (1e-9, 1.0), (50.0, 50.0), (100.0, 20.0), (3.0, 300.0), (-3.0, 2.0),
+        (-2.999999999, 2.0), (0.5, 1e-6), (-0.5, 400.0), (12.0, 0.01),
+    ],
+    "kv": [
+        (0.0, 1e-8), (1e-9, 1.0), (50.0, 50.0), (100.0, 20.0), (3.0, 300.0), (-3.0, 2.0),
+        (0.5, 1e-6), (7.0, 0.1), (0.0, 600.0),
+    ],
+    "gammainc": [
+        (1e-3, 1e-3), (1e-3, 5.0), (0.5, 1e-12), (30.0, 3.0), (30.0, 200.0), (1.0, 0.56),
+        (1e3, 1e3), (1e4, 1.01e4), (2.0, 1e-9), (0.999999, 0.5), (1.000001, 0.5), (5.0, 60.0),
+    ],
+    "betainc": [
+        (1e-2, 1e-2, 0.5), (0.5, 0.5, 1e-9), (30.0, 2.0, 0.1), (2.0, 30.0, 0.9),
+        (300.0, 200.0, 0.6), (300.0, 200.0, 0.61), (1.0, 1.0, 0.3), (0.1, 200.0, 0.3),
+        (5.0, 1e-2, 0.999),
+    ],
+    "hyp1f1": [
+        (0.5, 1.5, -200.0), (0.5, 1.5, 200.0), (-7.0, 2.0, 5.0), (-7.5, 0.3, 40.0),
+        (20.0, -3.5, 2.0), (1e-8, 1.0, 3.0), (3.0, 3.0, -50.0), (2.0, 1e-3, 1.0),
+    ],
+    "hyp2f1": [
+        (0.5, 1.5, 2.0, 0.999999), (0.5, 1.5, 2.0, -1e5), (5.0, -4.0, 1.0, 0.95),
+        (5.0, -4.5, 1.0, 0.95), (1.0, 1.0, 2.0, -1.0), (0.2, 0.3, -1.5, 0.5),
+        (10.0, 10.0, 3.0, -0.59), (10.0, 10.0, 3.0, 0.61), (1.0, 2.0, 3.0, 1e-12),
+    ],
+    "hyperu": [
+        (1e-3, 1.0, 1.0), (0.5, 1.0, 1e-3), (12.0, 2.0, 10.0), (3.0, 20.0, 5.0), (-4.5, 1.5, 3.0),
+        (-3.0, 0.5, 2.0), (1.0, 2.0, 200.0),
+    ],
+    "zeta": [(1.000001,), (0.999,), (50.0,), (0.0,), (1e-9,), (-1.0,), (-7.99,), (-20.5,), (-0.5,)],
+    "stdtr": [
+        (1e-2, 1.0), (0.5, 1e4), (5.0, -40.0), (1e3, 2.0), (1e5, -3.0), (2.0, 1e-9), (2.0, 1.0),
+        (3.0, 0.999),
+    ],
+    "struve": [(0.3, 60.0), (12.0, 3.0), (-1.3, 2.0), (5.0, 1e-3)],
+    "eval_jacobi": [(12.0, 0.5, 1.5, -0.9), (7.5, 0.1, 0.2, 0.99), (0.0, 1.0, 1.0, 0.5)],
+    "eval_legendre": [(25.0, 0.3), (4.5, -0.95), (0.0, 0.2), (10.3, 3.0)],
+    "eval_genlaguerre": [(10.0, 0.5, 20.0), (2.5, -0.4, 0.01)],
+    "fdtr": [(100.0, 3.0, 50.0), (1.0, 1.0, 1e-6), (5.0, 200.0, 3.0)],
+    "kolmogorov": [(0.3,), (0.89,), (0.91,), (4.0,)],
+}  # fmt: skip
+HARD["yv"] = [p for p in HARD["jv"] if p != (300.0, 299.0)]
+
+RTOL = 2e-11  # relative to the largest of function, slope and curvature along the same arguments
+VALUE = 1e-12  # SciPy's own functions are no better
+
+
+def exact_derivatives(f, point):
+    """Value, gradient and Hessian, by differences of 80 digits."""
+    with mp.workdps(80):
+        x = [mp.mpf(v) for v in point]
+        step = [mp.mpf(10) ** -20 * max(abs(v), 1) for v in x]
+        n = len(x)
+
+        def at(moves):
+            return mp.re(f(*[x[i] + moves.get(i, 0) * step[i] for i in range(n)]))
+
+        middle = at({})
+        up, down = [at({i: 1}) for i in range(n)], [at({i: -1}) for i in range(n)]
+        gradient = [(up[i] - down[i]) / (2 * step[i]) for i in range(n)]
+        hessian = [[None] * n for _ in range(n)]
+        for i in range(n):
+            hessian[i][i] = (up[i] - 2 * middle + down[i]) / step[i] ** 2
+            for j in range(i):
+                mixed = (
+                    at({i: 1, j: 1}) - at({i: 1, j: -1}) - at({i: -1, j: 1}) + at({i: -1, j: -1})
+                )
+                hessian[i][j] = hessian[j][i] = mixed / (4 * step[i] * step[j])
+        return float(middle), np.array(gradient, float), np.array(hessian, float)
+
+
+def compare(name, point):
+    """The worst error of value, gradient and Hessian; each mode."""
+    oracle, _ = CASES[name]
+    value, gradient, hessian = exact_derivatives(oracle, point)
+    function = getattr(special, name)
+    x = np.array(point)
+
+    def f(p):
+        return function(*p)
+
+    assert f(x) == pytest.approx(value, rel=VALUE, abs=1e-300) or name in ("hyperu",)
+    scale = np.maximum(np.maximum(np.abs(gradient), abs(value) * 1e-3), 1e-300)
+    reverse = wg.grad(f)(x)
+    forward = np.array([wg.jvp(f, (x,), (e,))[1] for e in np.eye(len(x))])
+    first = max(np.max(np.abs(g - gradient) / scale) for g in (reverse, forward))
+    mixed = np.sqrt(scale)[:, None] * np.sqrt(scale)
+    size = np.maximum(np.abs(hessian), 1e-3 * mixed)
+    seconds = [wg.jacobian(wg.grad(f), mode=mode)(x) for mode in ("fwd", "rev")]
+    return first, max(np.max(np.abs(h - hessian) / size) for h in seconds)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_both_modes_to_second_order(name):
+    first, second = compare(name, CASES[name][1][0])
+    assert first < RTOL and second < RTOL
+
+
+OTHERS = [(name, p) for name, (_, points) in CASES.items() for p in points[1:]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "point"), OTHERS)
+def test_at_other_points(name, point):
+    first, second = compare(name, point)
+    assert first < RTOL and second < RTOL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "point"), [(name, p) for name, ps in HARD.items() for p in ps])
+def test_at_hard_points(name, point):
+    first, second = compare(name, point)
+    assert first < 1e-9 and second < 1e-8
+
+
+# ---- inverses ------------------------------------------------------------------------------------
+
+INVERSES = {  # the inverse, the function, which operand is the probability, and a point
+    "gammaincinv": ("gammainc", 1, (2.3, 0.4)),
+    "gammainccinv": ("gammaincc", 1, (2.3, 0.4)),
+    "betaincinv": ("betainc", 2, (2.3, 0.7, 0.4)),
+    "betainccinv": ("betaincc", 2, (2.3, 0.7, 0.4)),
+    "chdtri": ("chdtrc", 1, (2.3, 0.4)),
+    "gdtrix": ("gdtr", 2, (1.4, 2.3, 0.4)),
+    "gdtria": ("gdtr", 0, (0.4, 2.3, 1.7)),
+    "gdtrib": ("gdtr", 1, (1.4, 0.4, 1.7)),
+    "fdtri": ("fdtr", 2, (2.3, 4.7, 0.4)),
+    "stdtrit": ("stdtr", 1, (2.3, 0.8)),
+    "stdtridf": ("stdtr", 0, (0.81, 1.2)),
+    "btdtria": ("betainc", 0, (0.4, 1.7, 0.6)),
+    "btdtrib": ("betainc", 1, (1.7, 0.4, 0.6)),
+    "kolmogi": ("kolmogorov", 0, (0.4,)),
+    "pdtri": ("pdtr", 1, (3, 0.4)),
+    "bdtri": ("bdtr", 2, (3, 7, 0.4)),
+    "nbdtri": ("nbdtr", 2, (3, 4, 0.4)),
+}
+
+
+@pytest.mark.parametrize("name", INVERSES)
+def test_an_inverse_undoes_its_function_to_second_order(name):
+    forward, place, point = INVERSES[name]
+    inverse, function = getattr(special, name), getattr(special, forward)
+    whole = [i for i, v in enumerate(point) if isinstance(v, int)]
+    free = [i for i in range(len(point)) if i not in whole]
+
+    def around(p):
+        operands = list(point)
+        for i, k in enumerate(free):
+            operands[k] = p[i]
+        found = inverse(*operands)
+        operands[place] = found
+        return function(*operands)
+
+    x = np.array([float(point[k]) for k in free])
+    unit = np.array([float(k == place) for k in free])
+    np.testing.assert_allclose(wg.grad(around)(x), unit, atol=1e-9)
+    np.testing.assert_allclose(wg.jvp(around, (x,), (x,))[1], point[place], rtol=1e-9)
+    np.testing.assert_allclose(wg.hessian(around)(x), 0.0, atol=1e-7)
+
+
+# ---- graphs, rows, dtypes ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["jv", "gammainc", "betainc", "hyp1f1", "stdtr", "fdtr"])
+def test_compiled_and_in_rows(name):
+    point = np.array(CASES[name][1][0])
+    rows = point * np.array([[1.0], [1.1], [0.9]])
+    function = getattr(special, name)
+    slopes = wg.grad(lambda p: function(*p))
+    want = np.stack([slopes(r) for r in rows])
+    np.testing.assert_allclose(wg.vmap(slopes)(rows), want, rtol=1e-12)
+    np.testing.assert_allclose(wg.jit(slopes)(point), want[0], rtol=1e-12)
+    np.testing.assert_allclose(wg.jit(wg.vmap(slopes))(rows), want, rtol=1e-12)
+
+
+def test_third_order_by_the_order():
+    third = wg.grad(wg.grad(wg.grad(lambda v: special.kv(v, 2.0))))(1.3)
+    with mp.workdps(40):
+        assert third == pytest.approx(float(mp.diff(lambda v: mp.besselk(v, 2), 1.3, 3)), rel=1e-11)
+
+
+def test_scipys_own_functions_meet_tensors():
+    slope = wg.grad(lambda a: scipy.special.gammainc(a, 2.0))(1.5)
+    assert slope == pytest.approx(wg.grad(lambda a: special.gammainc(a, 2.0))(1.5), rel=0)
+    assert special.gammainc(1.5, 2.0) == scipy.special.gammainc(1.5, 2.0)
+
+
+def test_single_precision_is_kept():
+    v, x = np.float32([0.7, 1.2]), np.float32([1.0, 3.0])
+    by_v, by_x = wg.grad(lambda v, x: special.kv(v, x).sum(), argnums=(0, 1))(v, x)
+    assert by_v.dtype == by_x.dtype == np.float32
+    want = wg.grad(lambda v: special.kv(v, x.astype(float)).sum())(v.astype(float))
+    np.testing.assert_allclose(by_v, want, rtol=1e-6)
+
+
+def test_a_complex_argument_has_derivatives_by_itself_and_none_by_the_order():
+    z = np.array(1.3 + 0.4j)
+    slope = wg.jvp(lambda z: special.jv(0.7, z), (z,), (np.array(1.0 + 0j),))[1]
+    with mp.workdps(30):
+        want = complex(mp.diff(lambda z: mp.besselj(0.7, z), 1.3 + 0.4j))
+    assert slope == pytest.approx(want, rel=1e-12)
+    with pytest.raises(wg.errors.DtypeError, match="complex operands"):
+        wg.jvp(lambda v: special.jv(v, z), (0.7,), (1.0,))
+
+
+def test_at_the_ends_derivatives_are_limits():
+    with np.errstate(all="ignore"):
+        assert wg.grad(lambda a: special.gammainc(a, 0.0))(2.0) == 0.0
+        assert wg.grad(lambda x: special.gammainc(1.0, x))(0.0) == 1.0
+        assert wg.grad(wg.grad(lambda x: special.gammainc(1.0, x)))(0.0) == -1.0
+        assert wg.grad(lambda a: special.gammaincinv(a, 0.0))(2.0) == 0.0
+        assert wg.grad(lambda x: special.betainc(1.0, 3.0, x))(0.0) == pytest.approx(3.0)
+        assert wg.grad(lambda v: special.jv(v, 0.0))(1.0) == 0.0
+        assert wg.grad(lambda x: special.jv(1.0, x))(0.0) == 0.5
+        assert wg.grad(lambda df: special.stdtr(df, 0.0))(3.0) == 0.0
+        assert np.isinf(wg.grad(special.zeta)(1.0))
+
+
+def test_hurwitz_zeta_by_both():
+    point = np.array([2.3, 0.7])
+    hessian = wg.hessian(lambda p: special.zeta(p[0], p[1]))(point)
+    _, gradient, want = exact_derivatives(mp.zeta, point)
+    np.testing.assert_allclose(hessian, want, rtol=1e-11)
+    np.testing.assert_allclose(wg.grad(lambda p: special.zeta(*p))(point), gradient, rtol=1e-11)
