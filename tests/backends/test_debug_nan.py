@@ -151,6 +151,17 @@ def test_what_was_given_is_said_to_be_given():
         wg.grad(lambda x: np.sum(np.sin(x)))(np.array([1.0, np.nan]))
 
 
+def test_large_operands_are_said_in_short():
+    x = np.arange(-2.0, 8.0)
+    with wg.debug(nan=True), pytest.raises(NotFiniteError, match=r"float64\[10\] from -2 to 7: "):
+        wg.grad(lambda x: np.sum(np.log(x)))(x)
+    x[3] = np.nan
+    with wg.debug(nan=True), pytest.raises(NotFiniteError, match="from -2 to 7, 1 of 10 nan"):
+        wg.grad(lambda x: np.sum(np.exp(x)))(x)
+    with wg.debug(nan=True), pytest.raises(NotFiniteError, match=r"float64\[8\], 8 of 8 nan"):
+        wg.grad(lambda x: np.sum(np.exp(x)))(np.full(8, np.nan))
+
+
 def test_all_of_them_can_be_kept():
     with wg.debug(nan=True, raises=False) as checks:
         g = wg.grad(lambda x: np.sum(np.where(x > 0, np.log(x), 0.0) + np.sqrt(x)))(X)

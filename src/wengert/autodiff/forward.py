@@ -87,7 +87,7 @@ def pushforward(
             if not any(has_nan(d) for d in result):
                 break
     else:
-        if any(n.op.limits for n in tape.lines):  # type: ignore[union-attr]
+        if any(n.op.limits for n in tape.lines):
             result = _by_reverse(outputs, tangents, recorded)
     dots.clear()
     return result if recorded else owned(result)

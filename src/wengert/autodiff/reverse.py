@@ -99,7 +99,7 @@ def pullback(
             if not any(has_nan(b) for b in bars):
                 break
     else:
-        if (closed or not recorded) and any(n.op.limits for n in tape.lines):  # type: ignore[union-attr]
+        if (closed or not recorded) and any(n.op.limits for n in tape.lines):
             bars = _with_limits(tape, seeds, targets, recorded)
     return bars if recorded else owned(bars)
 

@@ -80,7 +80,8 @@ def _compare(op: Any, layout: Any, found: Any, wanted: Any, what: str) -> None:
     for g, w in zip(founds, wanteds, strict=True):
         if not isinstance(w, np.ndarray | np.generic) or w.dtype.kind not in "bifc":
             continue  # unsigned numbers are the bytes of others, packed
-        scale = np.max(np.abs(w[np.isfinite(w)]), initial=0.0)
+        array = np.asarray(w)
+        scale = np.max(np.abs(array[np.isfinite(array)]), initial=0.0)
         same = np.shape(g) == w.shape and np.allclose(
             g, w, rtol=RTOL, atol=RTOL * scale, equal_nan=True
         )
