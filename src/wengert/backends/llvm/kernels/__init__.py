@@ -30,6 +30,7 @@
     exponentials.py    the exponential of a matrix
     sequences.py       running sums and products, recurrences
     convolutions.py    products of sequences
+    stencils.py        the same of arrays of several axes
     fourier.py         Fourier transforms
     filters.py         recursive filters
     sorting.py         positions that sort

@@ -409,6 +409,7 @@ _HOMES: dict[str, str] = {
         "spectra": "eigh eig svd pinv matrix_rank",
         "structured": "linalg.banded_solve linalg.structured_solve",
         "sylvester": "linalg.sylvester",
+        "stencils": "signal.convolve signal.slide",
         "writes": "writes",
     }.items()
     for name in names.split()
