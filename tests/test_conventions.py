@@ -415,6 +415,14 @@ def test_8_6_repeated_indices():
     assert wg.grad(write)(np.array([1.0, 2.0, 3.0])).tolist() == [0, 1, 1]
 
 
+def test_8_7_half_precision():
+    ones = np.ones(5000, np.float16)  # added up one by one in float16 they are 2048
+    for make in (lambda f: f, wg.jit):
+        bar = make(wg.grad(lambda c: np.sum(c * ones)))(np.float16(1.0))
+        assert bar == 5000 and bar.dtype == np.float16
+        assert make(np.sum)(ones) == 5000 and make(np.sum)(ones).dtype == np.float16
+
+
 # ---- 9 matrices ---------------------------------------------------------------------------------
 
 
@@ -467,6 +475,87 @@ def test_9_4_a_norm_at_zero():
     zero = np.zeros(2)
     assert wg.hessian(lambda x: np.linalg.norm(x) ** 2)(zero).tolist() == [[0, 0], [0, 0]]
     assert wg.hessian(lambda x: np.sum(x * x))(zero).tolist() == [[2, 0], [0, 2]]
+
+
+def in_a_graph(f, x):
+    return wg.jit(wg.grad(f))(x)
+
+
+def test_9_5_defective_matrices():
+    jordan = np.array([[1.0, 1.0], [0.0, 1.0]])
+    f = lambda a: np.sum(np.linalg.eigvals(a) ** 2).real  # noqa: E731
+    with pytest.raises(np.linalg.LinAlgError, match="defective"):
+        wg.grad(f)(jordan)
+    assert np.isnan(in_a_graph(f, jordan)).all()
+
+
+def test_9_6_dependent_columns_and_pivots():
+    f = lambda a: np.sum(np.linalg.qr(a).R)  # noqa: E731
+    with pytest.raises(np.linalg.LinAlgError, match="dependent"):
+        wg.grad(f)(np.ones((2, 2)))
+    assert np.isnan(in_a_graph(f, np.ones((2, 2)))).any()
+    low = wg.jvp(lambda a: wg.scipy.linalg.lu(a)[0], (np.array([[1.0, 2.0], [3.0, 4.0]]),), (S2,))
+    assert low[1].tolist() == [[0, 0], [0, 0]]
+
+
+S2 = np.array([[1.0, 2.0], [2.0, -1.0]])
+
+
+def test_9_7_the_rank_is_constant_and_bases_do_not_turn():
+    a = np.diag([2.0, 0.0])
+    pinv = wg.jvp(np.linalg.pinv, (a,), (S2,))[1]
+    np.testing.assert_allclose(pinv, [[-0.25, 0.5], [0.5, 0.0]], atol=1e-15)
+    for basis in (wg.scipy.linalg.orth, wg.scipy.linalg.null_space):
+        value, dot = wg.jvp(basis, (a,), (S2,))
+        np.testing.assert_allclose(value.T @ dot, 0.0, atol=1e-15)
+    v, dot = wg.jvp(lambda a: np.linalg.eigh(a)[1], (S2 * (1 + 0j),), (np.diag([1j, 2.0]) + S2,))
+    np.testing.assert_allclose(np.diagonal(v.conj().T @ dot), 0.0, atol=1e-15)
+
+
+def test_9_8_slogdet_of_singular_matrices():
+    with pytest.raises(np.linalg.LinAlgError, match="singular"):
+        wg.grad(lambda a: np.linalg.slogdet(a)[1])(np.ones((2, 2)))
+    kept = wg.grad(lambda a: np.where(False, np.linalg.slogdet(a)[1], np.sum(a)))(np.ones((2, 2)))
+    assert kept.tolist() == [[1, 1], [1, 1]]
+
+
+def test_9_9_cholesky_of_indefinite_matrices():
+    for run in (wg.grad(lambda a: np.sum(np.linalg.cholesky(a))), wg.jit(np.linalg.cholesky)):
+        with pytest.raises(np.linalg.LinAlgError, match=r"not positive definite.*test_conventions"):
+            run(-np.eye(2))
+
+
+def test_9_10_nuclear_and_spectral_norm():
+    assert wg.grad(lambda a: np.linalg.norm(a, "nuc"))(np.diag([2.0, 0.0])).tolist() == [
+        [1, 0],
+        [0, 0],
+    ]
+    both = wg.grad(lambda a: np.linalg.norm(a, 2))(np.eye(2))
+    np.testing.assert_allclose(both, np.eye(2) / 2)
+
+
+def test_9_11_gradients_have_the_structure():
+    b = np.array([1.0, 2.0])
+    for how, structure in (
+        ("sym", lambda g: np.array_equal(g, g.T)),
+        ("pos", lambda g: np.array_equal(g, g.T)),
+        ("diagonal", lambda g: g[0, 1] == g[1, 0] == 0),
+        ("lower triangular", lambda g: g[0, 1] == 0),
+    ):
+        f = lambda a, how=how: np.sum(wg.scipy.linalg.solve(a, b, assume_a=how))  # noqa: E731
+        assert structure(wg.grad(f)(np.diag([2.0, 3.0])))
+    kept = np.array([[9.0, 1.0, 1.0], [4.0, 4.0, 4.0]])  # the 9 is outside of the matrix
+    g = wg.grad(lambda ab: np.sum(wg.scipy.linalg.solveh_banded(ab, np.ones(3))))(kept)
+    assert g[0, 0] == 0 and np.all(g[0, 1:] != 0)
+
+
+def test_9_12_functions_that_become_complex():
+    a = np.diag([-4.0, 9.0])
+    root = wg.scipy.linalg.sqrtm(wg.tensor(a)).numpy()
+    np.testing.assert_allclose(root, np.diag([2j, 3.0]))
+    with pytest.raises(np.linalg.LinAlgError, match="complex"):
+        wg.jit(wg.scipy.linalg.sqrtm)(a)
+    np.testing.assert_allclose(wg.jit(wg.scipy.linalg.sqrtm)(a + 0j), np.diag([2j, 3.0]))
 
 
 def test_10_1_branches_not_taken_in_a_graph():

@@ -323,11 +323,11 @@ def _divisor(r: Any, rows: Any) -> Any:
     A diagonal element is then zero but for rounding, and a derivative would be rounding only.
     """
     columns = r.shape[-1]
-    size = np.abs(np.diagonal(value_of(r), axis1=-2, axis2=-1))
+    size: Any = np.abs(np.diagonal(value_of(r), axis1=-2, axis2=-1))
     if columns == 0:
         return r
     eps = float(np.finfo(r.dtype).eps) * (100 if is_symbolic((rows, columns)) else rows)
-    dependent = size <= eps * np.max(size, axis=-1, keepdims=True)
+    dependent: Any = size <= eps * np.max(size, axis=-1, keepdims=True)
     if isinstance(dependent, Handle):
         return where(dependent[..., None], nan, r)
     if np.any(dependent):

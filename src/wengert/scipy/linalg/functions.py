@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from ...core.handle import value_of
 from ...errors import ArgumentError, at, user_line
 from ...ops import casts
 from ...ops.linalg import adjoint, matrices, solve
@@ -64,18 +65,60 @@ def logarithm(a):
 
 
 def _double(a: Any) -> Any:
-    """Double precision, as SciPy's ways to a logarithm or power lose half the digits."""
-    return a.astype(np.result_type(a, np.float64), copy=False)
+    """Double precision, as SciPy's ways to a logarithm or power lose half the digits.
+
+    Without imaginary parts it is real, so that negative eigenvalues are on one side of the cut.
+    """
+    a = a.astype(np.result_type(a, np.float64), copy=False)
+    return a if a.dtype.kind != "c" or np.any(a.imag) else a.real
+
+
+def _turn(w: Any) -> Any:
+    """The number that turns eigenvalues on the negative real axis off it, and no other onto it."""
+    angles = np.angle(w)
+    on_cut = np.abs(angles) > np.pi - CUT
+    if not on_cut.any():
+        return np.ones((), complex)
+    lowest = np.min(np.where(on_cut, np.pi, angles))
+    return np.exp(-0.5j * min(lowest + np.pi, np.pi))
+
+
+CUT = 1e-8  # an angle that differs from that of the negative axis by rounding
+
+
+@entry(REGULAR, "2", discrete=True, oracle=lambda a: _turn(np.roots(np.poly(a))))
+def branch(a):
+    """A factor with which a matrix has no eigenvalue on the negative real axis.
+
+    There logarithm and powers jump, though not for real matrices that stay real; their derivatives
+    are taken at the matrix turned.
+    """
+    return _turn(np.linalg.eigvals(a)) if a.size else np.ones((), complex)
+
+
+@branch.examples
+def _(rng):
+    yield (np.array([[1.0, 2.0], [3.0, 1.0]]),), {}
+    yield (np.array([[1.0, 2.0], [0.0, 4.0]]),), {}
+
+
+def _factor(a: Any) -> Any:
+    """`branch` in the dtype of a complex matrix; 1 for a real one, whose function is real."""
+    if a.dtype.kind != "c":
+        return np.ones((1, 1), a.dtype)
+    return casts.astype(branch(value_of(a)), a.dtype)[..., None, None]
 
 
 @logarithm.define_vjp
 def _logm_vjp(t, out, a):
-    return (derivative(logarithm, adjoint(a), t),)
+    f = _factor(a)
+    return (np.conjugate(f) * derivative(logarithm, adjoint(f * a), t),)
 
 
 @logarithm.define_jvp
 def _logm_jvp(dots, out, a):
-    return derivative(logarithm, a, dots[0])
+    f = _factor(a)
+    return derivative(logarithm, f * a, f * dots[0])
 
 
 def _with_positive_spectrum(rng: Any, n: int) -> Any:
@@ -164,16 +207,24 @@ def _of_power(a: Any, p: Any, e: Any) -> Any:
     return derivative(lambda x: fractional_power(x, p), a, e)
 
 
+def _turned_back(f: Any, p: Any) -> Any:
+    """What the power of a factor takes away."""
+    return f**-p if f.dtype.kind == "c" else f
+
+
 @fractional_power.define_vjp
 def _fractional_power_vjp(t, out, a, p):
-    slope = np.conjugate(real_or_complex(logarithm, a) @ out) * t
-    return _of_power(adjoint(a), p, t), np.sum(slope.real, axis=(-2, -1))
+    slope = np.conjugate(logarithm(a) @ out) * t
+    f = _factor(a)
+    bar = _of_power(adjoint(f * a), p, np.conjugate(_turned_back(f, p)) * t)
+    return np.conjugate(f) * bar, np.sum(slope.real, axis=(-2, -1))
 
 
 @fractional_power.define_jvp
 def _fractional_power_jvp(dots, out, a, p):
     a_dot, p_dot = dots
-    total = None if a_dot is None else _of_power(a, p, a_dot)
+    f = _factor(a)
+    total = None if a_dot is None else _turned_back(f, p) * _of_power(f * a, p, f * a_dot)
     if p_dot is None:
         return total
     moved = p_dot[..., None, None] * (logarithm(a) @ out)
@@ -302,6 +353,10 @@ def fractional_matrix_power(A: Any, t: Any) -> Any:
         matrix complex first.
     t : float
         Differentiable, too: the derivative is ``logm(A) @ A**t``.
+
+    Notes
+    -----
+    Real where the power of a real matrix is, also where SciPy's own has imaginary parts of zero.
     """
     a, p = square(A, "fractional_matrix_power"), floating(t)
     if p.dtype.kind == "c":
