@@ -16,7 +16,7 @@ import zlib
 import pytest
 
 ALIKE = "special."
-SAMPLE = 8
+SAMPLE = 16
 COSTLY = {
     "test_partials_keep_their_digits",
     "test_derivatives_are_right",

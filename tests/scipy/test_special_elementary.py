@@ -1,4 +1,4 @@
-"""Elementary functions, entropies, losses and transforms: derivatives against mpmath's, and ends."""
+"""Elementary functions, entropies, losses and transforms: slopes against mpmath's, and ends."""
 
 import mpmath as mp
 import numpy as np

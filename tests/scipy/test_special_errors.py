@@ -98,7 +98,7 @@ def test_derivatives_of_faddeeva(z):
 
 
 def test_logarithm_of_the_normal_distribution_far_out():
-    """Its slope is -x (1 + 1/x^2 - ...) far below, and the density over it, which vanishes, above."""
+    """Its slope is -x (1 + 1/x^2 - ...) far below, and vanishes as the density does above."""
     slope = wg.grad(sp.log_ndtr)
     for x in (-1e3, -1e8, -1e160):
         assert float(slope(x)) == pytest.approx(-x + 1 / -x, rel=1e-11)

@@ -28,6 +28,10 @@ def log_size(f):
     return lambda *xs: mp.log(abs(f(*xs)))
 
 
+def permutations(n, k):
+    return mp.rf(n - k + 1, k) if k <= n else mp.mpf(0)
+
+
 CASES = [
     ("gamma", sp.gamma, mp.gamma, ones(REAL), {}),
     ("gammaln", sp.gammaln, log_size(mp.gamma), ones([*REAL, *HUGE]), {}),
@@ -42,7 +46,7 @@ CASES = [
     ("poch", sp.poch, mp.rf, RISING, {}),
     ("binom", sp.binom, mp.binomial, CHOSEN, {}),
     ("comb", sp.comb, mp.binomial, [(5, 2), (7.5, 3.2)], {}),
-    ("perm", sp.perm, lambda n, k: mp.rf(n - k + 1, k), [(5, 2), (5, 5), (7.5, 3.2)], {}),
+    ("perm", sp.perm, permutations, [(5, 2), (5, 4.9), (7.5, 3.2)], {}),
     ("factorial", sp.factorial, mp.factorial, ones([0.5, 5, 20]), {}),
     (
         "multigammaln",

@@ -1,4 +1,4 @@
-"""Integrals, Lambert's, Airy's and Kelvin's functions: derivatives against mpmath's, and at zero."""
+"""Integrals, Lambert's, Airy's and Kelvin's functions: slopes against mpmath's, and at zero."""
 
 import mpmath as mp
 import numpy as np
