@@ -6,6 +6,7 @@ array API standard, its figures are taken anew as well; else they stay as they a
 
     python docs/generate/coverage.py            all of it
     python docs/generate/coverage.py numpy.fft  the facts of some namespaces
+    python docs/generate/coverage.py --new      of all, what was not there or did not differentiate
     python docs/generate/coverage.py --page     the page alone, from the facts that are kept
 """
 
@@ -38,14 +39,24 @@ def figures(module):
     return {what: count.get(what, 0) for what in ("passed", "failed", "skipped")}
 
 
+def looked_at(space, known):
+    """The facts about a namespace; those that are known of what differentiates stay."""
+    both, missing = names_of(space)
+    stay = {n: f for n, f in known.items() if f["kind"] == "differentiable" and n in both}
+    found = {**stay, **collected(space, [n for n in both if n not in stay])}
+    return {"functions": {name: found[name] for name in both}, "missing": missing}
+
+
 def main(asked):
     """Collect what is asked for, and write the facts and the page."""
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {"spaces": {}, "suite": {}}
     if "--page" not in asked:
         short = [".".join(m.__version__.split(".")[:2]) for m in (np, scipy)]
         kept["versions"] = dict(zip(("numpy", "scipy"), short, strict=True))
-        for space in asked or SPACES:
-            kept["spaces"][space] = {"functions": collected(space), "missing": names_of(space)[1]}
+        only_new = "--new" in asked
+        for space in SPACES if only_new else asked or SPACES:
+            known = kept["spaces"].get(space, {}).get("functions", {}) if only_new else {}
+            kept["spaces"][space] = looked_at(space, known)
         kept["spaces"] = {space: kept["spaces"][space] for space in SPACES}
     if os.environ.get("ARRAY_API_TESTS") and "--page" not in asked:
         ours, numpy = figures("wengert.testing.array_api"), figures("numpy")

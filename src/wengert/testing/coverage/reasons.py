@@ -65,7 +65,7 @@ NOT_HERE: dict[str, list[tuple[str, str]]] = {
     "scipy.fft": [("(get|set)_.*|register_backend|skip_backend|set_.*|.*fast_len", "settings")],
     "scipy.signal": [
         ("butter|buttord|bessel|bilinear.*|cheb.*|ellip.*|iir.*|firls|remez|kaiser.*", "design"),
-        ("(zpk|tf|ss|sos|lp).*2.*|normalize|.*poly|residuez?|invresz?|unique_roots", "design"),
+        ("(zpk|tf|ss|sos|lp).*2.*|normalize|sweep_poly|residuez?|invresz?|unique_roots", "design"),
         ("gammatone|minimum_phase|band_stop_obj|cascade|daub|morlet.*", "design"),
         ("find_peaks.*|peak_.*|argrel.*|medfilt2?d?|order_filter|max_len_seq", "not yet"),
         ("[A-Z].*|lti|dlti", "classes"),

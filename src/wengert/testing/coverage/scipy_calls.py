@@ -10,6 +10,14 @@ from __future__ import annotations
 
 SCIPY: dict[str, str] = {
     "special": """
+bdtr 2, 5, V
+bdtrc 2, 5, V
+bdtri 2, 5, V
+eval_hermite 3, V
+eval_hermitenorm 3, V
+nbdtr 2, 5, V
+nbdtrc 2, 5, V
+nbdtri 2, 5, V
 comb V * 9, W * 3
 diric V, 3
 expn I, V
@@ -195,6 +203,7 @@ invwishart.logpdf P, 5.5, P @ P
 invwishart.pdf P, 5.5, P @ P
 matrix_normal.logpdf X, Y
 matrix_normal.pdf X, Y
+moment V, 3
 multinomial.logpmf [1, 2, 1], 4, [0.2, 0.5, 0.3]
 multinomial.pmf [1, 2, 1], 4, [0.2, 0.5, 0.3]
 multivariate_normal.entropy V[:3], P
