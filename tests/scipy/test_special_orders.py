@@ -326,3 +326,59 @@ def test_hurwitz_zeta_by_both():
     _, gradient, want = exact_derivatives(mp.zeta, point)
     np.testing.assert_allclose(hessian, want, rtol=1e-11)
     np.testing.assert_allclose(wg.grad(lambda p: special.zeta(*p))(point), gradient, rtol=1e-11)
+
+
+SPHERICAL = {
+    "spherical_jn": mp.besselj,
+    "spherical_yn": mp.bessely,
+    "spherical_in": mp.besseli,
+    "spherical_kn": mp.besselk,
+}
+
+
+@pytest.mark.parametrize("name", SPHERICAL)
+@pytest.mark.parametrize("n", [0, 1, 4])
+def test_spherical_bessel_functions(name, n):
+    def exact(z):
+        return mp.sqrt(mp.pi / (2 * z)) * SPHERICAL[name](n + mp.mpf(1) / 2, z)
+
+    value, gradient, hessian = exact_derivatives(exact, (1.7,))
+    function = getattr(special, name)
+
+    def f(z):
+        return function(n, z)
+
+    assert f(1.7) == pytest.approx(value, rel=1e-13)
+    assert wg.grad(f)(1.7) == pytest.approx(gradient[0], rel=1e-12)
+    assert wg.jvp(wg.grad(f), (1.7,), (1.0,))[1] == pytest.approx(hessian[0, 0], rel=1e-11)
+
+
+def test_spherical_bessel_functions_at_the_origin():
+    assert wg.grad(lambda z: special.spherical_jn(1, z))(0.0) == pytest.approx(1 / 3)
+    assert wg.grad(lambda z: special.spherical_in(0, z))(0.0) == 0.0
+
+
+@pytest.mark.skipif(not hasattr(scipy.special, "sph_harm_y"), reason="SciPy before 1.15")
+@pytest.mark.parametrize(("n", "m"), [(0, 0), (2, 1), (3, -2), (2, 2)])
+def test_spherical_harmonics_by_both_angles(n, m):
+    angles = np.array([0.7, 1.9])
+    for part, of in ((np.real, mp.re), (np.imag, mp.im)):
+        value, gradient, hessian = exact_derivatives(
+            lambda theta, phi, of=of: of(mp.spherharm(n, m, theta, phi)), angles
+        )
+
+        def f(p, part=part):
+            return part(special.sph_harm_y(n, m, p[0], p[1]))
+
+        np.testing.assert_allclose(f(angles), value, atol=1e-14)
+        np.testing.assert_allclose(wg.grad(f)(angles), gradient, atol=1e-13)
+        np.testing.assert_allclose(wg.hessian(f)(angles), hessian, atol=1e-12)
+
+
+def test_ferrers_function_by_its_argument_only():
+    _, gradient, hessian = exact_derivatives(lambda x: mp.re(mp.legenp(3, 1, x)), (0.4,))
+    slope = wg.grad(lambda x: special.lpmv(1, 3, x))
+    assert slope(0.4) == pytest.approx(gradient[0], rel=1e-12)
+    assert wg.grad(slope)(0.4) == pytest.approx(hessian[0, 0], rel=1e-11)
+    with pytest.raises(wg.errors.NotDifferentiableError, match="degree"):
+        wg.grad(lambda v: special.lpmv(1.0, v, 0.4))(2.5)

@@ -4,6 +4,7 @@
     beta                     beta, poch, binom; comb, perm, factorial
     bessel, bessel_of_order  Bessel functions; bessel_orders, their derivatives by the order, which
                              are integrals: bessel_integrals, modified_integrals
+    spherical                spherical Bessel functions and harmonics, Ferrers' function
     incomplete_gamma, incomplete_beta    with their inverses; gamma_integrals, beta_integrals
     distributions, counting, student     distribution functions and their inverses
     hypergeometric           0F1, 1F1, 2F1, U, Struve's; their parameters: hypergeometric_orders,
