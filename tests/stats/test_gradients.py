@@ -128,6 +128,7 @@ def test_whole_numbers(name):
         "geom": (0.3,),
         "hypergeom": (20.0, 7.0, 12.0),
         "betabinom": (10.0, 0.6, 2.0),
+        "zipf": (2.3,),
         "dlaplace": (0.4,),
         "randint": (-3.0, 7.0),
         "logser": (0.4,),
