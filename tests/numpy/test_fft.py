@@ -180,6 +180,10 @@ def test_arrays_without_elements_pass():
     x = np.zeros((0, 3))
     assert fft.fft(wg.tensor(x)).shape == (0, 3)
     assert wg.grad(lambda x: np.sum(fft.rfft(x).real))(x).shape == (0, 3)
+    none = np.zeros((2, 0))
+    for f in (lambda x: fft.rfft(x, 5), lambda x: fft.irfft(x, 4), lambda x: fft.fft(x, 3)):
+        assert not f(wg.tensor(none)).numpy().any() and not wg.jit(f)(none).any()
+        assert wg.grad(lambda x, f=f: np.sum(f(x).real))(none).shape == (2, 0)
     with pytest.raises(ShapeError, match="0 numbers"):
         fft.fft(wg.tensor(np.zeros(0)))
 

@@ -63,8 +63,10 @@ def _loops(op: str, inverse: bool, real: Dtype) -> dict[str, tuple[int, int] | N
 
 
 def _serves(node: Any) -> bool:
-    operand, result = node.inputs[0].spec.dtype, node.spec.dtype
-    if operand not in SERVED or result not in SERVED:
+    spec, result = node.inputs[0].spec, node.spec.dtype
+    if spec.dtype not in SERVED or result not in SERVED:
+        return False
+    if spec.shape[node.params["axis"]] == 0:  # of no lines the loop reads one that is not there
         return False
     loops = _loops(node.op.name, node.params.get("inverse", False), part_of(result))
     return all(found is not None for found in loops.values())
