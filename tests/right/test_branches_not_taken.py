@@ -202,3 +202,30 @@ def test_the_other_operand_of_a_choice_is_still_differentiated():
 def test_a_graph_says_that_it_cannot_read_by_a_mask():
     with pytest.raises(TraceError, match=r"np\.where"):
         wg.jit(lambda x: np.sum(x[x > 0]))(np.ones(3))
+
+
+THIRD = {
+    "log": (lambda x: np.where(x > 0, np.log(x), 0.0), [-1.0, 0.0, 2.0], [0, 0, 0.25]),
+    "sqrt": (lambda x: np.where(x > 0, np.sqrt(x), 0.0), [-1.0, 0.0, 4.0], [0, 0, 3 / 256]),
+    "entropy": (lambda p: np.where(p > 0, -p * np.log(p), 0.0), [0.0, 0.5], [0, 4]),
+    "clip": (lambda x: np.sqrt(np.clip(x, 0.0, None)), [-1.0, 4.0], [0, 3 / 256]),
+    "maximum": (lambda x: np.maximum(x, 0.0) ** 3, [-1.0, 2.0], [0, 6]),
+}
+
+
+def along_ones(f):
+    return lambda x: wg.jvp(f, (x,), (np.ones(x.shape),))[1]
+
+
+def back_from_ones(f):
+    return lambda x: wg.grad(lambda x: np.sum(f(x)))(x)
+
+
+@pytest.mark.parametrize("name", THIRD)
+def test_third_derivatives(name):
+    f, x, want = THIRD[name]
+    a, b = along_ones, back_from_ones
+    ways = [b(b(b(f))), a(a(a(f))), b(a(b(f))), a(b(b(f))), b(b(a(f)))]
+    with np.errstate(all="ignore"):
+        for run in (*ways, wg.jit(ways[0]), wg.jit(ways[2]), wg.jit(ways[4])):
+            np.testing.assert_allclose(run(np.array(x)), want, rtol=1e-12, atol=1e-12)

@@ -8,10 +8,9 @@ If nothing outside is recording, the rules run on plain arrays and the sweep lea
 otherwise they run on handles and the sweep is itself a piece of tape.
 
 A NaN in the result starts the sweep once more, *guarded*: a cotangent that is exactly zero then
-gives zero whatever it meets (a branch not taken must not poison the one that was).  If it is still
-there, and an operation on the way says that its rule has limits where values are equal, the sweep
-runs a third time, recorded, as such a limit is a derivative of the cotangent.  The common case pays
-one check of the result for this.
+gives zero whatever it meets (a branch not taken must not poison the one that was).  Then, where an
+operation says that its rule has limits, a third time, recorded (ops/confluence.py).  The common
+case pays one check of the result for this.
 """
 
 from __future__ import annotations
@@ -100,18 +99,15 @@ def pullback(
                 break
     else:
         if (closed or not recorded) and any(n.op.limits for n in tape.lines):
-            bars = _with_limits(tape, seeds, targets, recorded)
+            done = _with_limits(tape, seeds, chosen)
+            bars = [done.get(n) if recorded else value_of(done.get(n)) for n in targets]
     return bars if recorded else owned(bars)
 
 
-def _with_limits(
-    tape: Tape, seeds: Mapping[Node, Any], targets: Sequence[Node], recorded: bool
-) -> list[Any]:
+def _with_limits(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node]) -> Bars:
     """The sweep once more, recorded, so that operations find limits (ops/confluence.py)."""
     with np.errstate(all="ignore"), enable_grad():
-        done = _sweep(tape, seeds, set(targets), Sweep(tape.wanted, True, True))
-    bars = [done.get(n) for n in targets]
-    return bars if recorded else [value_of(b) for b in bars]
+        return _sweep(tape, seeds, chosen, Sweep(tape.wanted, True, True))
 
 
 class Traced:
@@ -122,12 +118,16 @@ class Traced:
     an operation on the way, or by a seed that is known and has zeros (a row of a Jacobian).
     """
 
-    __slots__ = ("guarded", "masked", "open")
+    __slots__ = ("everywhere", "guarded", "masked", "open")
 
     def __init__(self, tape: Tape, sweep: Sweep, seeds: Mapping[Node, Any]) -> None:
         self.open = sweep
         self.guarded = Sweep(tape.wanted, True, True)
         self.masked: set[Node] = {n for n, t in seeds.items() if _has_zeros(t)}
+        # Lines of second derivatives multiply by (co)tangents that are zero where something was
+        # not chosen: from then on no line is told from which side a zero may come.
+        lines = tape.lines
+        self.everywhere = any(n.level > 1 for n in lines) and any(n.op.masks for n in lines)
 
     def sweep_at(self, node: Node, sources: Iterable[Node], results: Iterable[Node]) -> Sweep:
         """How to call the rule of a line whose (co)tangent comes from `sources`."""
@@ -136,7 +136,7 @@ class Traced:
         if chosen or op.masks:
             self.masked.update(results)
         singular = op.singular if type(op.singular) is bool else op.singular(node)
-        return self.guarded if chosen or singular else self.open
+        return self.guarded if chosen or singular or self.everywhere else self.open
 
 
 def _has_zeros(t: Any) -> bool:
