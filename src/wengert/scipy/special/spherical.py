@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
+from ...core.handle import dtype_of
 from ...errors import NotDifferentiableError, at, user_line
 from ...kinds.elementwise import UNIT
 from ...numpy.dispatch import counterpart
@@ -82,6 +83,8 @@ def _public(name: str, op: Any, before: float, behind: float) -> Any:
     theirs = getattr(scipy.special, name)
 
     def ours(n: Any, z: Any, derivative: bool = False) -> Any:
+        if dtype_of(n).kind == "f":  # SciPy takes the whole part, so that the slope is of it too
+            n = np.trunc(n).astype(int)
         return _slope(op, before, behind, n, z) if derivative else op(n, z)
 
     ours.__name__ = name
