@@ -307,6 +307,34 @@ def test_a_complex_argument_has_derivatives_by_itself_and_none_by_the_order():
         wg.jvp(lambda v: special.jv(v, z), (0.7,), (1.0,))
 
 
+@pytest.mark.parametrize("name", ["jve", "yve", "ive"])
+def test_a_scale_that_is_not_holomorphic_is_refused(name):
+    z = np.array(1.3 + 0.4j)
+    with pytest.raises(wg.errors.NotDifferentiableError, match="scaled"):
+        wg.jvp(lambda z: getattr(special, name)(0.7, z), (z,), (z,))
+
+
+@pytest.mark.parametrize("name", ["hankel1", "hankel2", "hankel1e", "hankel2e", "kve"])
+def test_complex_values_and_arguments(name):
+    exact = {
+        "hankel1": mp.hankel1,
+        "hankel2": mp.hankel2,
+        "hankel1e": lambda v, z: mp.exp(-1j * z) * mp.hankel1(v, z),
+        "hankel2e": lambda v, z: mp.exp(1j * z) * mp.hankel2(v, z),
+        "kve": lambda v, z: mp.exp(z) * mp.besselk(v, z),
+    }[name]
+    function = getattr(special, name)
+    for z in (np.array(1.3 + 0.4j), np.array(2.1 + 0j)):
+        slope = wg.jvp(lambda z: function(0.7, z), (z,), (np.array(1.0 + 0j),))[1]
+        with mp.workdps(30):
+            want = complex(mp.diff(lambda u: exact(mp.mpf(0.7), u), mp.mpc(z.item())))
+        assert slope == pytest.approx(want, rel=1e-12)
+    by_order = wg.jvp(lambda v: function(v, 2.1), (0.7,), (1.0,))[1]
+    with mp.workdps(30):
+        want = complex(mp.diff(lambda v: exact(v, mp.mpf(2.1)), mp.mpf(0.7)))
+    assert by_order == pytest.approx(want, rel=1e-12)
+
+
 def test_at_the_ends_derivatives_are_limits():
     with np.errstate(all="ignore"):
         assert wg.grad(lambda a: special.gammainc(a, 0.0))(2.0) == 0.0

@@ -8,6 +8,9 @@ By the argument the derivatives are the neighbours of the order (DLMF 10.6.1, 10
 that they hold at 0 too; for complex arguments they are those of a holomorphic function.  By the
 order they are families of their own (bessel_orders), for real arguments.  bessel_of_order is what
 SciPy has for the orders 0 and 1.
+
+The slope of a scaled I or K is a difference that shrinks as 1/x: it has the relative accuracy of 2x
+roundings, 1e-13 at x = 300, 1e-9 at x = 1e6.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from ...core.handle import dtype_of
+from ...errors import NotDifferentiableError, at, user_line
 from ...kinds.elementwise import POSITIVE
 from .bessel_orders import ive_order, jv_order, kve_order, yv_order
 from .entries import function
@@ -87,6 +92,23 @@ hankel2e.partials(
     lambda t, out, v, x: t * (0.5 * (hankel2e(v - 1, x) - hankel2e(v + 1, x)) + 1j * out),
 )
 
+
+def _real(name: str, x: Any) -> Any:
+    """x, where it is real.
+
+    Raises
+    ------
+    NotDifferentiableError
+        It is complex: the factor that scales the function is not holomorphic.
+    """
+    if dtype_of(x).kind == "c":
+        raise NotDifferentiableError(
+            f"{name} of complex arguments has no complex derivative, as it is scaled by the size "
+            f"of a real or imaginary part. Take {name[:-1]}, and scale it{at(user_line())}."
+        )
+    return x
+
+
 # ---- I and K -------------------------------------------------------------------------------------
 
 iv = _entry("iv", "The modified Bessel function I of order v, DLMF 10.25.2.", "besseli(v, x)")
@@ -103,7 +125,9 @@ ive = _entry("ive", "exp(-|Re x|) times I of order v.", "exp(-x) * besseli(v, x)
 kve = _entry("kve", "exp(x) times K of order v.", "exp(x) * besselk(v, x)")
 ive.partials(
     lambda t, out, v, x: t * ive_order(v, x, n=1),
-    lambda t, out, v, x: t * (0.5 * (ive(v - 1, x) + ive(v + 1, x)) - np.sign(x) * out),
+    lambda t, out, v, x: (
+        t * (0.5 * (ive(v - 1, x) + ive(v + 1, x)) - np.sign(_real("ive", x)) * out)
+    ),
 )
 kve.partials(
     lambda t, out, v, x: t * kve_order(v, x, n=1),
@@ -134,5 +158,11 @@ kn.partials(None, lambda t, out, n, x: -0.5 * t * (kv(n - 1.0, x) + kv(n + 1.0, 
 
 jve = _entry("jve", "exp(-|Im x|) times J of order v.", "besselj(v, x)")
 yve = _entry("yve", "exp(-|Im x|) times Y of order v.", "bessely(v, x)")
-jve.partials(lambda t, out, v, x: t * jv_order(v, x, n=1), _falling(jve))
-yve.partials(lambda t, out, v, x: t * yv_order(v, x, n=1), _falling(yve))
+jve.partials(
+    lambda t, out, v, x: t * jv_order(v, x, n=1),
+    lambda t, out, v, x: 0.5 * t * (jve(v - 1, _real("jve", x)) - jve(v + 1, x)),
+)
+yve.partials(
+    lambda t, out, v, x: t * yv_order(v, x, n=1),
+    lambda t, out, v, x: 0.5 * t * (yve(v - 1, _real("yve", x)) - yve(v + 1, x)),
+)
