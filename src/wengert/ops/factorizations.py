@@ -20,7 +20,7 @@ import scipy  # scipy.linalg is loaded when it is first used
 from numpy.linalg import LinAlgError
 
 from ..core.dims import is_symbolic
-from ..core.handle import Handle, value_of
+from ..core.handle import is_traced, value_of
 from ..errors import MatrixError, at, user_line
 from ..kinds.batching import on_last_axes
 from .choice import where
@@ -328,7 +328,7 @@ def _divisor(r: Any, rows: Any) -> Any:
         return r
     eps = float(np.finfo(r.dtype).eps) * (100 if is_symbolic((rows, columns)) else rows)
     dependent: Any = size <= eps * np.max(size, axis=-1, keepdims=True)
-    if isinstance(dependent, Handle):
+    if is_traced(dependent):
         return where(dependent[..., None], nan, r)
     if np.any(dependent):
         raise MatrixError(
