@@ -164,6 +164,9 @@ def test_precision_is_kept_and_parameters_broadcast():
         assert got.dtype == np.float32, name
         want = mine.logpdf(point.astype(np.float32).astype(float), *shapes)
         np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-5, err_msg=name)
+    for law, shapes in ((ours.beta, (2.0, 3.0)), (ours.gamma, (2.0,)), (ours.norm, ())):
+        for method in ("cdf", "sf", "logcdf", "ppf", "isf"):
+            assert getattr(law, method)(x, *shapes).dtype == np.float32, method
     wide = ours.gamma.logpdf(x[:, None], np.array([0.5, 2.0, 3.0]), scale=2.0)
     assert wide.shape == (5, 3)
 

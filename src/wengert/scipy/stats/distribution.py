@@ -97,8 +97,8 @@ class Distribution:
         if twice or missing:
             what = f"{twice} are given twice" if twice else f"{missing} are missing"
             raise ArgumentError(f"{self.name}: {what}{at(user_line())}.")
-        dtype = np.dtype(float) if point is None else dtype_of(point)
-        number = dtype.type if dtype.kind == "f" else float
+        dtype = None if point is None else dtype_of(point)
+        number = dtype.type if dtype is not None and dtype.kind == "f" else float
         values = [real(found[n], n) for n in self.shapes]
         values += [real(found.get("loc", 0), "loc"), real(found.get("scale", 1), "scale")]
         *shapes, loc, scale = [number(v) if type(v) in (int, float) else v for v in values]
@@ -309,7 +309,8 @@ class Continuous(Distribution):
             out = getattr(self, names[0])(some, *shapes)
         else:
             out = self.formula(names[1])(1.0 - some, *shapes)
-        out = chosen(inside, out, chosen(q == 0, low, chosen(q == 1, high, np.nan)))
+        ends = chosen(q == 0, low, chosen(q == 1, high, np.nan))  # in double precision
+        out = _in_precision(chosen(inside, out, ends), q, shapes)
         return self._checked(loc + scale * out, shapes, scale)
 
     def median(self, *args: Any, **given: Any) -> Any:
@@ -330,11 +331,15 @@ class Continuous(Distribution):
         return self._checked(found, shapes, scale)
 
     def _finished(self, out: Any, z: Any, shapes: list[Any], scale: Any) -> Any:
-        dtype = np.result_type(*map(dtype_of, [z, *shapes]))
-        if dtype_of(out) != dtype and dtype.kind == "f":  # SciPy's betaln has no float32
-            out = out.astype(dtype)
+        out = _in_precision(out, z, shapes)
         out = chosen(np.isnan(values(z)), np.nan, out)
         return self._checked(out, shapes, scale)
+
+
+def _in_precision(out: Any, point: Any, shapes: list[Any]) -> Any:
+    """A result in the precision of point and shapes: SciPy's betaln, for one, has no float32."""
+    dtype = np.result_type(*map(dtype_of, [point, *shapes]))
+    return out.astype(dtype) if dtype.kind == "f" and dtype_of(out) != dtype else out
 
 
 def log1mexp(x: Any) -> Any:
