@@ -44,10 +44,10 @@ def differing(space, names, keys, quick):
     kept = KEPT["spaces"][space]["functions"]
     found = collected(space, names, quick)
     return {
-        (name, key): (kept[name].get(key), fact.get(key))
+        (name, key): (kept.get(name, {}).get(key), fact.get(key))
         for name, fact in found.items()
         for key in keys
-        if _answer(kept[name].get(key)) != _answer(fact.get(key))
+        if _answer(kept.get(name, {}).get(key)) != _answer(fact.get(key))
     }
 
 

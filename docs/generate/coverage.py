@@ -6,7 +6,7 @@ array API standard, its figures are taken anew as well; else they stay as they a
 
     python docs/generate/coverage.py            all of it
     python docs/generate/coverage.py numpy.fft  the facts of some namespaces
-    python docs/generate/coverage.py --new      of all, what was not there or did not differentiate
+    python docs/generate/coverage.py --new      what was not there, or could not do everything
     python docs/generate/coverage.py --page     the page alone, from the facts that are kept
 """
 
@@ -24,6 +24,7 @@ from wengert.testing.coverage import SPACES, collected, names_of, page
 
 DOCS = Path(__file__).resolve().parents[1]
 KEPT = DOCS / "coverage.json"
+RIGHT = "reverse", "forward", "order 2", "vmap", "traced"
 
 
 def figures(module):
@@ -40,9 +41,10 @@ def figures(module):
 
 
 def looked_at(space, known):
-    """The facts about a namespace; those that are known of what differentiates stay."""
+    """The facts about a namespace; those that are known of what can do everything stay."""
     both, missing = names_of(space)
-    stay = {n: f for n, f in known.items() if f["kind"] == "differentiable" and n in both}
+    right = [n for n in both if all(known.get(n, {}).get(key) is True for key in RIGHT)]
+    stay = {n: known[n] for n in right}
     found = {**stay, **collected(space, [n for n in both if n not in stay])}
     return {"functions": {name: found[name] for name in both}, "missing": missing}
 
