@@ -141,6 +141,14 @@ def test_several_results_come_in_scipys_order():
     assert np.all(np.isfinite(wg.grad(total)(x)))
 
 
+def test_integrals_of_bessel_functions():
+    x = np.array([0.3, 2.0, 9.0])
+    for f, names in ((sp.itj0y0, "j0 y0"), (sp.iti0k0, "i0 k0")):
+        for k, name in enumerate(names.split()):
+            got = wg.grad(lambda x, f=f, k=k: np.sum(f(x)[k]))(x)
+            np.testing.assert_array_equal(got, getattr(scipy.special, name)(x))
+
+
 def test_orders_are_whole_numbers():
     with pytest.raises(ArgumentError, match="order n"):
         wg.grad(lambda x: sp.expn(1.5, x))(2.0)

@@ -14,7 +14,7 @@
     error_functions          erf, erfcx, ndtr ... and Voigt's profile; their error_slopes
     exponential_integrals    expi, expn, sici, fresnel, spence; lambert: lambertw, wrightomega
     elliptic, carlson        of Legendre, Jacobi and Carlson; agm
-    airy, kelvin             Airy's functions, scaled ones; Kelvin's
+    airy, kelvin             Airy's functions, scaled ones; Kelvin's; integrated_bessel
     reductions               logsumexp, softmax, log_softmax
     elementary               of degrees, less one; logit.  relatives: (e^x - 1) / x and its kin
     turns                    sin and cos of multiples of pi

@@ -109,7 +109,7 @@ binom = function(
     domain=[(2.0, 4.0), (0.0, 1.5)],
     oracle="binomial(n, k)",
     singular=True,
-    doc="The binomial coefficient of real n and k; by k: binom (digamma(n - k + 1) - digamma(k + 1))",
+    doc="The binomial coefficient of real n and k; by k times psi(n - k + 1) - psi(k + 1).",
 )
 
 

@@ -55,7 +55,7 @@ def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Any:
     Examples
     --------
     >>> round(float(wg.grad(lambda z: wg.scipy.special.lambertw(z).real)(np.e)), 12)
-    0.18393972059
+    0.183939720586
     """
     return lambertw_of(z, whole_numbers(k, "lambertw: the branch k", -(2**31)))
 
