@@ -14,9 +14,7 @@ from wengert.numpy import SUBMODULES
 from wengert.tensor.protocols import FUNCTIONS
 
 # Functions that dispatch and mean nothing for tensors: they are refused, by name.
-NOT_FOR_TENSORS = set(
-    "busday_count busday_offset is_busday datetime_as_string".split()
-)
+NOT_FOR_TENSORS = set("busday_count busday_offset is_busday datetime_as_string".split())
 DISPATCHING = [
     n for n in sorted(dir(np)) if hasattr(getattr(np, n), "_implementation") and n[0] != "_"
 ]
@@ -46,7 +44,7 @@ def test_what_users_expect_is_numpys():
     assert np.isnan(wnp.nan)
     for name in """float64 float32 int64 bool_ complex128 finfo iinfo errstate dtype ndarray
         set_printoptions issubdtype promote_types ndindex ndenumerate s_ r_ c_ mgrid ogrid
-        broadcast_shapes isscalar random testing""".split():
+        broadcast_shapes isscalar testing""".split():
         assert getattr(wnp, name) is getattr(np, name), name
 
 
