@@ -168,8 +168,9 @@ if hasattr(scipy.special, "sph_harm_y"):  # SciPy 1.15
         --------
         >>> import wengert as wg
         >>> from wengert.scipy.special import sph_harm_y
-        >>> float(wg.grad(lambda theta: sph_harm_y(1, 0, theta, 0.0).real)(0.0))
-        0.0
+        >>> slope = wg.grad(lambda theta: sph_harm_y(1, 0, theta, 0.0).real)(1.2)
+        >>> float(slope.round(6))
+        -0.455397
         """
         if diff_n:
             raise NotDifferentiableError(
