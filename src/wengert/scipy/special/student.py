@@ -29,6 +29,7 @@ from .witness import Witness
 __all__ = ["stdtr", "stdtrit", "stdtridf", "owens_t", "kolmogorov", "kolmogi"]
 
 _SHARE = (0.0, 1.0)
+_ALL = 20.0  # exp(-2 * 20) is nothing beside 1
 
 
 def _constant(df: Any) -> Any:
@@ -106,7 +107,10 @@ def stdtr_order(df: Any, t: Any, *, n: int) -> Any:
 
 def _integrated(n: int, df: Any, t: Any) -> Any:
     """From 0 to t > 0, in s = log(t)."""
-    start, outward = np.log(t), np.where(t < 1.0, -1.0, 1.0)
+    start = np.log(t)
+    # The side on which less cancels: below, also where little has happened since sqrt(df).
+    flat = (df < 0.25) & (df * (start - 0.5 * np.log(df)) < 1.0)
+    outward = np.where((t < 1.0) | flat, -1.0, 1.0)
     rates = _rates(n, df)
 
     def exponent(s: Any, df: Any) -> Any:
@@ -121,7 +125,10 @@ def _integrated(n: int, df: Any, t: Any) -> Any:
         return np.exp(exponent(s, column) - top[i, None]) * weight
 
     low = np.where(outward < 0, start - reach, start)
-    total = integrals(f, low, low + reach, reach / 1.2)
+    # Where t^2 is all of df + t^2 but for rounding, the density falls as slowly as df is small.
+    last = np.where(df < 0.25, np.clip(0.5 * np.log(df) + _ALL, low, low + reach), low + reach)
+    total = integrals(f, low, last, (last - low) / 1.2)
+    total += integrals(f, last, low + reach, df * (low + reach - last) / 1.2)
     return -outward * factorial(n) * _constant(df) * np.exp(top) * total
 
 
