@@ -131,7 +131,7 @@ def short(value: Any) -> str:
         return f"{spec} {np.array2string(np.asarray(value), precision=6, separator=', ')}"
     if value.dtype.kind not in "iufb":
         return str(spec)
-    finite = value[np.isfinite(value)]
+    finite = np.asarray(value)[np.isfinite(value)]
     counts = [(int(f(value).sum()), word) for f, word in ((np.isnan, "nan"), (np.isinf, "inf"))]
     odd = "".join(f", {n} of {value.size} {word}" for n, word in counts if n)
     reach = f" from {np.min(finite):.6g} to {np.max(finite):.6g}" if finite.size else ""

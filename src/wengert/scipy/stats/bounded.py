@@ -280,8 +280,10 @@ class _VonMises(Continuous):
         """How many turns away, on which side, and the probability beyond the angle there."""
         turns = np.rint(x / (2.0 * pi))
         angle = x - 2.0 * pi * turns
-        size = np.minimum(np.abs(angle), pi)
-        return turns, angle < 0.0, lookup("special.von_mises_beyond")(size, kappa)
+        low = angle < 0.0
+        size = chosen(low, -angle, angle)  # with a slope at 0, which |angle| has not
+        size = chosen(size > pi, pi, size)
+        return turns, low, lookup("special.von_mises_beyond")(size, kappa)
 
     def quantile(self, q: Any, kappa: Any) -> Any:
         return lookup("special.von_mises_of_tail")(chosen(q < 0.5, -q, 1.0 - q), kappa)

@@ -128,10 +128,12 @@ class _Cauchy(Continuous):
         return -self.upper_quantile(q)
 
     def upper_quantile(self, q: Any) -> Any:
-        # By the nearer end: the cotangent of an angle near pi loses its digits.
-        small = np.where(q < 0.5, q, 1.0 - q)
-        size = chosen(small == 0.5, 0.0, 1.0 / np.tan(pi * small))
-        return chosen(q < 0.5, size, -size)
+        # By the nearer end, or by the middle: the cotangent of an angle near pi loses its digits.
+        small = chosen(q < 0.5, q, 1.0 - q)
+        middle = small > 0.25
+        size = 1.0 / np.tan(pi * chosen(middle, 0.25, small))
+        inner = np.tan(pi * chosen(middle, 0.5 - q, 0.0))
+        return chosen(middle, inner, chosen(q < 0.5, size, -size))
 
     def standard_mean(self) -> Any:
         return np.nan
@@ -152,7 +154,7 @@ class _Laplace(Continuous):
         return -np.abs(x) - log(2.0)
 
     def lower(self, x: Any) -> Any:
-        half = 0.5 * np.exp(-np.abs(x))
+        half = 0.5 * np.exp(chosen(x > 0, -x, x))  # smooth at 0, which |x| is not
         return chosen(x > 0, 1.0 - half, half)
 
     def upper(self, x: Any) -> Any:
@@ -189,8 +191,7 @@ class _Logistic(Continuous):
     """The logistic distribution."""
 
     def log_density(self, x: Any) -> Any:
-        a = -np.abs(x)
-        return a - 2.0 * np.log1p(np.exp(a))
+        return -np.logaddexp(0.0, x) - np.logaddexp(0.0, -x)
 
     lower = staticmethod(expit)
     log_lower = staticmethod(log_expit)

@@ -1,0 +1,1 @@
+"""Every function of the catalogue, by every way there is."""

@@ -1,0 +1,319 @@
+"""One function swept: values and derivatives by every way there is, against differences of theirs.
+
+The reference is NumPy's or SciPy's own function and never ours: Ridders' extrapolated differences
+of it (wengert.testing.differences), with an estimate of their own error, for the first and for the
+second derivative along a direction.  Against it stand
+
+    eager       forward, reverse; forward over forward, reverse over forward
+    traced      forward, interpreted
+    native      forward and reverse, compiled
+
+at the catalogue's arguments (wengert.testing.coverage), at random ones around them, at zeros, equal
+numbers, large, small and negative ones, and with arrays in Fortran's order, with negative strides
+and read-only.  Where the reference refuses, is not finite, or has a kink, nothing is compared.
+
+    sweep       of one function: a `Swept`
+    Case        a function at some arguments, and what the reference says of it
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+
+import numpy as np
+
+import wengert as wg
+from wengert.core import tree
+from wengert.core.handle import Handle, value_of
+from wengert.errors import WengertError
+from wengert.testing.coverage.probe import Program
+from wengert.testing.differences import directional
+
+# Allowed, as shares of the largest number, beside ten times the reference's own error.
+VALUES, FIRST, SECOND = 1e-11, 2e-7, 2e-4
+VALUES_OF_ODD = 1e-8  # theirs may lose digits there, where ours does not
+ODD = ("zeros", "equal", "large", "small", "negative")  # refusing such arguments is an answer
+FULL = ("as given", "moved by 0.1", "large")  # natively and to second order as well
+SHRINK, STEPS = 1.6, 10
+TINY = 1e-300
+
+
+@dataclass
+class Swept:
+    """What a sweep of one function found: counts, and the largest errors."""
+
+    cases: int = 0
+    skipped: int = 0
+    refused: int = 0
+    values: float = 0.0
+    first: float = 0.0
+    second: float = 0.0
+    faults: list = field(default_factory=list)
+
+    def note(self, what, way, off, allowed):
+        off = float(off) if np.isfinite(off) else np.inf
+        setattr(self, what, max(getattr(self, what), off))
+        if not off <= allowed:
+            self.faults.append(f"{way}: off by {off:.2g}, allowed {allowed:.2g}")
+
+
+class Unclear(Exception):
+    """The reference does not say what the derivative is."""
+
+
+def sweep(ours, theirs, call, way, rng, traced=True, order=2):
+    """Sweep one function.
+
+    `traced`: whether it can be traced; `order`: of derivatives that are claimed of it.
+    """
+    mine, reference = Program(ours, call, way), Program(theirs, call, way)
+    found = Swept()
+    for name, inputs in arrangements(rng, mine.inputs):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                case = Case(name, mine, reference, inputs, rng)
+            except Unclear:
+                found.skipped += 1
+                continue
+            found.cases += 1
+            case.first(found, traced and name in FULL)
+            if order == 2 and name in FULL:
+                case.second(found)
+    return found
+
+
+def arrangements(rng, inputs):
+    """The arguments of each case: as they are, around them, odd ones, and in other layouts."""
+    yield "as given", inputs
+    for size in (0.02, 0.1):
+        yield f"moved by {size}", [_moved(rng, x, size) for x in inputs]
+    yield "zeros", [np.zeros_like(x) for x in inputs]
+    yield "equal", [np.full_like(x, 0.5) for x in inputs]
+    yield "large", [x * 1e3 for x in inputs]
+    yield "small", [x * 1e-6 for x in inputs]
+    yield "negative", [-x for x in inputs]
+    yield "Fortran's order", [np.asfortranarray(x) for x in inputs]
+    yield "negative strides", [_reversed(x) for x in inputs]
+    yield "read-only", [_locked(x) for x in inputs]
+
+
+def _normal(rng, x):
+    made = rng.normal(size=x.shape)
+    return made + 1j * rng.normal(size=x.shape) if x.dtype.kind == "c" else made
+
+
+def _moved(rng, x, size):
+    return (x + size * _normal(rng, x) * np.maximum(abs(x), 0.1)).astype(x.dtype)
+
+
+def _reversed(x):
+    backwards = (slice(None, None, -1),) * x.ndim
+    return x[backwards].copy()[backwards]
+
+
+def _locked(x):
+    x = x.copy()
+    x.flags.writeable = False
+    return x
+
+
+def _joined(parts):
+    parts = [np.asarray(value_of(p) if isinstance(p, Handle) else p).ravel() for p in parts]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _floating(program):
+    def of(*inputs):
+        parts = tree.flatten(program(*inputs))[0]
+        return [p for p in parts if np.dtype(getattr(p, "dtype", type(p))).kind in "fc"]
+
+    return of
+
+
+def _largest(x):
+    return float(np.max(abs(x), initial=0.0))
+
+
+class Case:
+    """A function at some arguments along a direction, and the derivatives that differences give.
+
+    Raises
+    ------
+    Unclear
+        The reference refuses, is not finite, or has a kink there.
+    """
+
+    def __init__(self, name, mine, reference, inputs, rng):
+        self.name, self.inputs, self.rng = name, inputs, rng
+        self.run, self.reference = _floating(mine), _floating(reference)
+        self.length = min([_largest(x) for x in inputs] + [1.0]) or 1.0
+        self.directions = [(0.5 * _normal(rng, x)).astype(x.dtype) for x in inputs]
+        try:
+            self.want = self._moved(self.directions, 0.0)
+            if not self.want.size or not np.all(np.isfinite(self.want)):
+                raise Unclear
+            self.slope, self.doubt = self._slope()
+        except Unclear:
+            raise
+        except Exception as refused:
+            raise Unclear from refused
+        self.weights = rng.normal(size=self.want.shape)
+
+    def _moved(self, directions, h):
+        pairs = zip(self.inputs, directions, strict=True)
+        made = _joined(self.reference(*[x + x.dtype.type(h) * v for x, v in pairs]))
+        if h and made.shape != self.want.shape:
+            raise Unclear  # how many numbers there are depends on the arguments
+        return made
+
+    def _along(self, h):
+        return self._moved(self.directions, h)
+
+    def _slope(self):
+        slope, error = directional(self._along, self.length, needed=1e-9)
+        if not _largest(error) <= 1e-8 * _largest(slope):
+            other, less = directional(self._along, 1.0, needed=1e-9)  # a longer way, if the same
+            if _largest(other - slope) <= 1e-3 * _largest(slope) and _largest(less) < _largest(
+                error
+            ):
+                slope, error = other, less
+        self.scale = _largest(slope) + 1e-3 * _largest(self.want)
+        # Theirs rounds numbers of size one on the way, and steps are as short as the arguments.
+        self.noise = (1e-9 * _largest(self.want) + 1e-12) / self.length * (self.name == "small")
+        if not _largest(error) <= 1e-5 * self.scale + 1e-12 or not self._is_smooth(slope):
+            raise Unclear
+        return slope, _largest(error)
+
+    def _is_smooth(self, slope):
+        """Whether both sides have one slope, and slopes add up, as they do not at ties."""
+        h = 1e-6 * self.length
+        right = (self._along(h) - self.want) / h
+        left = (self.want - self._along(-h)) / h
+        if _largest(right - left) > 1e-2 * self.scale + 1e-9:
+            return False
+        others = [(0.5 * _normal(self.rng, x)).astype(x.dtype) for x in self.inputs]
+        h = 1e-5 * self.length
+
+        def central(directions):
+            return (self._moved(directions, h) - self._moved(directions, -h)) / (2.0 * h)
+
+        both = central([v + w for v, w in zip(self.directions, others, strict=True)])
+        one, other = central(self.directions), central(others)
+        size = _largest(abs(one) + abs(other)) + 1e-3 * _largest(self.want)
+        return _largest(both - one - other) <= 1e-3 * size
+
+    # ---- ours ----------------------------------------------------------------------------------
+
+    def _tangent(self, *xs):
+        return wg.jvp(lambda *ys: self.run(*ys), tuple(xs), tuple(self.directions))
+
+    def _pulled(self, *xs):
+        out, pull = wg.vjp(lambda *ys: self.run(*ys), *xs)
+        return [*out, *pull(self._split(out))]
+
+    def _split(self, parts):
+        """The weights in the shapes of the results."""
+        made, start = [], 0
+        for part in parts:
+            size = int(np.prod(part.shape))
+            weights = self.weights[start : start + size].reshape(part.shape)
+            made.append(weights.astype(np.dtype(part.dtype)))
+            start += size
+        return made
+
+    def _paired(self, bars):
+        pairs = zip(bars, self.directions, strict=True)
+        return sum(np.sum(np.real(np.conj(_joined([b])) * v.ravel())) for b, v in pairs)
+
+    def _ways(self, traced):
+        yield "forward", self._tangent
+        yield "reverse", self._pulled
+        if traced:
+            yield "traced forward", lambda *xs: wg.trace(self._tangent)(*xs)(*xs)
+            yield "native reverse", wg.jit(self._pulled)
+            yield "native forward", wg.jit(self._tangent)
+
+    def _refused(self, found, way, raised):
+        if self.name in ODD and isinstance(raised, WengertError):
+            found.refused += 1
+        else:
+            said = f"{type(raised).__name__}: {str(raised)[:200]}"
+            found.faults.append(f"{self.name}, {way}: {said}")
+
+    def first(self, found, traced):
+        """Values and first derivatives."""
+        count = len(self.inputs)
+        expected = np.sum(np.real(np.conj(self.weights) * self.slope))
+        known = self.scale + TINY
+        allowed = FIRST + (10.0 * self.doubt + self.noise) / known
+        size = _largest(self.want) + 1e-3 * self.length
+        for way, function in self._ways(traced):
+            try:
+                parts = tree.flatten(function(*self.inputs))[0]
+            except Exception as raised:
+                self._refused(found, way, raised)
+                continue
+            if way.endswith("reverse"):
+                value, bars = parts[:-count], parts[-count:]
+                off = abs(self._paired(bars) - expected) / (np.sum(abs(self.weights)) * known)
+            else:
+                value, tangent = parts[: len(parts) // 2], parts[len(parts) // 2 :]
+                off = _largest(_joined(tangent) - self.slope) / known
+            found.note("first", f"{self.name}, {way}", off, allowed)
+            off = _largest(_joined(value) - self.want) / size
+            allowed_of_values = VALUES_OF_ODD if self.name in ODD else VALUES
+            found.note("values", f"{self.name}, {way}, value", off, allowed_of_values)
+
+    def second(self, found):
+        """Second derivatives along the direction."""
+        try:
+            bend, error = second_directional(self._along, self.length)
+        except Exception:
+            return
+        known = _largest(bend) + 1e-2 * _largest(self.want) + TINY
+        if not _largest(error) <= 1e-3 * known:
+            return
+        allowed = SECOND + 10.0 * _largest(error) / known
+
+        def tangent(*xs):
+            return self._tangent(*xs)[1]
+
+        def weighted(*xs):
+            parts = tangent(*xs)
+            pairs = zip(parts, self._split(parts), strict=True)
+            return sum(np.sum(np.real(part * w)) for part, w in pairs)
+
+        try:
+            twice = wg.jvp(tangent, tuple(self.inputs), tuple(self.directions))[1]
+            bars = wg.grad(weighted, argnums=tuple(range(len(self.inputs))))(*self.inputs)
+        except Exception as raised:
+            self._refused(found, "order two", raised)
+            return
+        off = _largest(_joined(tree.flatten(twice)[0]) - bend) / known
+        found.note("second", f"{self.name}, forward over forward", off, allowed)
+        off = abs(self._paired(bars) - np.sum(self.weights * np.real(bend)))
+        off = off / (np.sum(abs(self.weights)) * known)
+        found.note("second", f"{self.name}, reverse over forward", off, allowed)
+
+
+def second_directional(f, scale):
+    """The second derivative of f at 0, and an estimate of its error: Ridders' scheme."""
+    h, table, best, worst = scale / 4.0, [], None, None
+    middle = f(0.0)
+    for i in range(STEPS):
+        row = [(f(h) - 2.0 * middle + f(-h)) / (h * h)]
+        factor = SHRINK * SHRINK
+        for k in range(i):
+            row.append((row[k] * factor - table[-1][k]) / (factor - 1.0))
+            factor *= SHRINK * SHRINK
+            error = np.maximum(abs(row[-1] - row[-2]), abs(row[-1] - table[-1][k]))
+            if best is None:
+                best, worst = row[-1], error
+                continue
+            better = (error < worst) | ~np.isfinite(worst)
+            best, worst = np.where(better, row[-1], best), np.where(better, error, worst)
+        table.append(row)
+        h /= SHRINK
+    return best, worst
