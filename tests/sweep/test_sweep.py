@@ -23,6 +23,15 @@ FACTS = json.loads((Path(__file__).parents[2] / "docs" / "coverage.json").read_t
 NOT_SAID = {
     ("scipy.integrate", "simpson"): ("equal",),  # all places are the same
     ("scipy.special", "hyp2f1"): ("zeros",),  # c = 0, where it is not defined
+    ("scipy.stats", "chi.ppf"): ("small",),  # the quantile is below the smallest number
+    ("scipy.stats", "lognorm.std"): ("small",),  # SciPy's loses its digits
+    ("scipy.stats", "vonmises.isf"): ("moved",),  # SciPy's has nine digits in the tails
+    ("scipy.special", "stdtridf"): ("moved", "small"),  # SciPy's fails there, with a number
+    # By the order at a negative argument: not written (docs/coverage.md).
+    **{
+        ("scipy.special", name): ("negative",)
+        for name in "hankel1 hankel1e hankel2 hankel2e".split()
+    },
 }
 SAMPLE = 50  # each so many-th is swept whenever the tests run
 
@@ -48,7 +57,7 @@ def swept(space, name, fact):
     call = call_of(space, name, theirs)
     found = sweep(ours, theirs, call, way_of(space, name), rng, traced, order)
     cases = NOT_SAID.get((space, name), ())
-    found.faults = [f for f in found.faults if not f.startswith(cases)] if cases else found.faults
+    found.faults = [f for f in found.faults if not f.startswith((*cases, "-"))]
     return found
 
 

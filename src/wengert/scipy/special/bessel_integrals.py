@@ -140,7 +140,10 @@ def _hankel_near(n: int, v: Any, x: Any) -> Any:
         line = integrals(on_line, mu, mu + right, _panels(right))
         line += integrals(on_line, mu - left, mu, _panels(left))
     line *= np.exp(top)
-    return (line + _upward(n, v, x, mu, sine, height) + _outward(n, v, x, mu, height)) / (pi * 1j)
+    rest = _upward(n, v, x, mu, sine, height) + _outward(n, v, x, mu, height)
+    total = np.empty(len(v), complex)  # over i, in parts: Y may be infinite where J is zero
+    total.real, total.imag = rest.imag / pi, -(line + rest.real) / pi
+    return total
 
 
 def _upward(n: int, v: Any, x: Any, mu: Any, sine: Any, height: Any) -> Any:

@@ -20,9 +20,11 @@ from ...kinds.elementwise import POSITIVE, REAL, elementwise
 from . import tricomi_integrals
 from .entries import PREFIX, function
 from .family import family
-from .gamma import rgamma, rgamma_slope
+from .gamma import gammaln, psi, rgamma, rgamma_slope
 from .hypergeometric_orders import hyp0f1_orders, hyp1f1_orders, hyp2f1_orders, struve_orders
 from .witness import Witness
+
+_LARGE = 20.0  # an order from which on gamma is taken by its logarithm
 
 __all__ = "hyp0f1 hyp1f1 hyp2f1 hyperu struve modstruve".split()
 
@@ -156,18 +158,32 @@ modstruve = _entry(
 )
 
 
+def _share(v: Any, x: Any, p: float) -> Any:
+    """(x/2)^(v+p) / gamma(v + 3/2) for large v, where neither may be formed alone."""
+    log_half = np.log(np.where(x > 0, x, 1.0)) - log(2.0)
+    return np.where(x > 0, np.exp((v + p) * log_half - gammaln(v + 1.5)), 0.0)
+
+
 def _first(v: Any, x: Any) -> Any:
     """(x/2)^v / (sqrt(pi) gamma(v + 3/2)), what the recurrences DLMF 11.4.23, 11.4.25 have over."""
-    return np.power(0.5 * x, v) * rgamma(v + 1.5) / sqrt(pi)
+    large = v > _LARGE
+    low, high = np.where(large, 1.0, v), np.where(large, v, _LARGE)
+    near = np.power(0.5 * x, low) * rgamma(low + 1.5)
+    return np.where(large, _share(high, x, 0.0), near) / sqrt(pi)
 
 
 def _by_order(t: Any, v: Any, x: Any, sign: float) -> Any:
     """(x/2)^(v+1) / (gamma(3/2) gamma(v + 3/2)) 1F2(1; 3/2, v + 3/2; -x^2/4) by v."""
     b, z = v + 1.5, sign * 0.25 * (x * x)
-    power = np.power(0.5 * x, v + 1.0) * (2.0 / sqrt(pi))
-    inverse, f = rgamma(b), struve_orders(b, z, k=0, m=0)
-    slope = (np.log(x) - log(2.0)) * inverse * f + rgamma_slope(inverse, b) * f
-    return t * (power * (slope + inverse * struve_orders(b, z, k=1, m=0)))
+    large = v > _LARGE
+    low, high = np.where(large, 1.0, v), np.where(large, v, _LARGE)
+    f, slope = struve_orders(b, z, k=0, m=0), struve_orders(b, z, k=1, m=0)
+    log_half = np.log(np.where(x == 0, 1.0, x)) - log(2.0)  # at 0 the power decides
+    inverse = rgamma(low + 1.5)
+    near = log_half * inverse * f + rgamma_slope(inverse, low + 1.5) * f + inverse * slope
+    far = (log_half - psi(high + 1.5)) * f + slope
+    product = np.where(large, _share(high, x, 1.0) * far, np.power(0.5 * x, low + 1.0) * near)
+    return t * (product * (2.0 / sqrt(pi)))
 
 
 struve.partials(
