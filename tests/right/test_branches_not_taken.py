@@ -210,7 +210,6 @@ THIRD = {
     "entropy": (lambda p: np.where(p > 0, -p * np.log(p), 0.0), [0.0, 0.5], [0, 4]),
     "clip": (lambda x: np.sqrt(np.clip(x, 0.0, None)), [-1.0, 4.0], [0, 3 / 256]),
     "maximum": (lambda x: np.maximum(x, 0.0) ** 3, [-1.0, 2.0], [0, 6]),
-    "outside": (lambda x: np.where(x < 1, np.arcsin(x), 1 / x), [0.0, 3.0], [1, -6 / 81]),
 }
 
 

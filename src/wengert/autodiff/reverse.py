@@ -118,21 +118,25 @@ class Traced:
     an operation on the way, or by a seed that is known and has zeros (a row of a Jacobian).
     """
 
-    __slots__ = ("guarded", "masked", "open")
+    __slots__ = ("everywhere", "guarded", "masked", "open")
 
     def __init__(self, tape: Tape, sweep: Sweep, seeds: Mapping[Node, Any]) -> None:
         self.open = sweep
         self.guarded = Sweep(tape.wanted, True, True)
         self.masked: set[Node] = {n for n, t in seeds.items() if _has_zeros(t)}
+        # Lines of second derivatives multiply by (co)tangents that are zero where something was
+        # not chosen: from then on no line is told from which side a zero may come.
+        lines = tape.lines
+        self.everywhere = any(n.level > 1 for n in lines) and any(n.op.masks for n in lines)
 
     def sweep_at(self, node: Node, sources: Iterable[Node], results: Iterable[Node]) -> Sweep:
         """How to call the rule of a line whose (co)tangent comes from `sources`."""
         op: Any = node.op
         chosen = not self.masked.isdisjoint(sources)
-        if chosen or op.masks or op.name == "strong_zero":  # which chooses, in a derivative
+        if chosen or op.masks:
             self.masked.update(results)
         singular = op.singular if type(op.singular) is bool else op.singular(node)
-        return self.guarded if chosen or singular else self.open
+        return self.guarded if chosen or singular or self.everywhere else self.open
 
 
 def _has_zeros(t: Any) -> bool:

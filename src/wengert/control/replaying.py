@@ -25,7 +25,7 @@ from ..core.handle import Handle, wrap
 from ..core.node import Node, constant
 from ..core.op import lookup, register
 from ..core.spec import Spec
-from ..core.tracing import derivation, is_deriving
+from ..core.tracing import derivation, deriving_level, is_deriving
 from .operations import Control
 from .schedule import reversal
 from .valid import check_replay
@@ -126,7 +126,8 @@ class Replay(Control):
         outs = _written(node, variables)
         seeds = gathered((_node(outs[k]), x) for k, x in t.items())
         tape = tape_between(seeds, set(variables), ends=True)
-        return pullback(seeds, variables, sweep.recorded, tape)
+        # A part of the derivative that is being taken, whatever the loops are written at.
+        return pullback(seeds, variables, sweep.recorded, tape, level=deriving_level())
 
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Any) -> Any:
         """Of the two loops that it stands for."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...autodiff.reverse import has_nan
+from ...autodiff.reverse import has_nan, pullback
 from ...autodiff.tape import Tape, tape_between
 from ...autodiff.watched import Step, watched
 from ...core.apply import Parts
@@ -81,11 +81,26 @@ class Backward:
 
 
 def swept(outputs: Sequence[Node], targets: Sequence[Node]) -> Backward:
-    """The sweep as the engine does it: guarded, if it gives a NaN otherwise."""
-    first = Backward(outputs, targets, guarded=False)
+    """The sweep as the engine does it: guarded, if it gives a NaN otherwise; then with limits.
+
+    Raises
+    ------
+    DerivativeError
+        There is none where values are equal.
+    """
+    found = Backward(outputs, targets, guarded=False)
+    if not _is_nan(found, targets):
+        return found
+    found = Backward(outputs, targets, guarded=True)
+    if _is_nan(found, targets) and any(n.op.limits for n in found.tape.lines):
+        bars = pullback(found.seeds, targets)
+        found.cotangents |= {n: t for n, t in zip(targets, bars, strict=True) if t is not None}
+    return found
+
+
+def _is_nan(found: Backward, targets: Sequence[Node]) -> bool:
     with np.errstate(all="ignore"):
-        nan = any(has_nan(first.cotangents.get(n)) for n in targets)
-    return Backward(outputs, targets, guarded=True) if nan else first
+        return any(has_nan(found.cotangents.get(n)) for n in targets)
 
 
 def magnitude(t: Any) -> float:

@@ -97,7 +97,7 @@ def _meets(line: Node, value: Any, index: Index) -> bool:
 
 def _is_singular(edge: Edge, t: Any, back: Backward) -> bool:
     """Whether even a very small cotangent gives something that is not finite."""
-    if isinstance(t, tuple):
+    if isinstance(t, tuple | dict):
         return True
     size = magnitude(t)
     tiny = np.finfo(np.asarray(t).dtype).tiny ** 0.5

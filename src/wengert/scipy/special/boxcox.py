@@ -103,7 +103,14 @@ inv_boxcox1p = function(
     singular=True,
     doc="(1 + lambda y)^(1 / lambda) - 1, and e^y - 1 at lambda = 0.",
 )
+
+
+def _power(out: Any, y: Any, lmbda: Any) -> Any:
+    """out + 1; for a tiny lambda y, where SciPy's own gives y and not e^y - 1, by e^y."""
+    return lookup("where")(np.abs(lmbda * y) < 1e-150, np.exp(y), out + 1.0)
+
+
 inv_boxcox1p.partials(
-    lambda t, out, y, lmbda: _inverse_by_y(t, out + 1.0, y, lmbda),
-    lambda t, out, y, lmbda: _inverse_by_lambda(t, out + 1.0, y, lmbda),
+    lambda t, out, y, lmbda: _inverse_by_y(t, _power(out, y, lmbda), y, lmbda),
+    lambda t, out, y, lmbda: _inverse_by_lambda(t, _power(out, y, lmbda), y, lmbda),
 )
