@@ -180,7 +180,7 @@ def test_loops_take_memory_in_proportion_to_their_length(program, mode):
             wg.jvp(program, (x,), (x,))
 
     run(10)
-    small, big = peak(run, 700), peak(run, 2100)
+    small, big = peak(run, 300), peak(run, 900)
     assert big < 3.6 * small, (small, big)
 
 
