@@ -85,7 +85,7 @@ def alike(op: Any) -> Rule:
 
 
 def along(op: Any) -> Rule:
-    """The rule of an operation along one axis, of operands of one shape; states it, too.
+    """The rule of an operation along an axis, of operands of one shape; states it, too.
 
     An axis that is not said is the last one; None stands for all elements in a line.
     """
@@ -94,7 +94,10 @@ def along(op: Any) -> Rule:
         rows = [fronted(x, b, size) for x, b in zip(args, batched, strict=True)]
         if axis is None:
             return op(*[flattened(x) for x in rows], axis=1, **params)
-        return op(*rows, axis=row_axis(axis, ndim_of(rows[0]) - 1), **params)
+        ndim = ndim_of(rows[0]) - 1
+        if isinstance(axis, tuple):
+            return op(*rows, axis=tuple([row_axis(a, ndim) for a in axis]), **params)
+        return op(*rows, axis=row_axis(axis, ndim), **params)
 
     return op.batch(rule)  # type: ignore[no-any-return]
 

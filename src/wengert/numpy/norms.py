@@ -17,6 +17,7 @@ from ..core.handle import Handle, value_of
 from ..errors import at, user_line
 from ..kinds.reduction import Axis
 from ..ops import casts, reductions
+from ..ops import softmax as shares
 from ..ops.choice import absolute
 from ..ops.choice import where as choose
 from .dispatch import broadcast_shapes, spread
@@ -89,19 +90,28 @@ def softmax(x: Any, axis: Axis = None) -> Any:
     >>> wg.numpy.softmax(np.array([1000.0, 1000.0]))
     array([0.5, 0.5])
     """
+    x = x if isinstance(x, Handle) else np.asarray(x)
+    if x.dtype.kind != "c":
+        return shares.softmax(x, axis=_all_axes(x, axis))
     e = np.exp(_shifted(x, axis))
     return e / reductions.sum(e, axis=axis, keepdims=True)
 
 
 def log_softmax(x: Any, axis: Axis = None) -> Any:
     """The logarithm of the softmax, as ``scipy.special.log_softmax``."""
+    x = x if isinstance(x, Handle) else np.asarray(x)
+    if x.dtype.kind != "c":
+        return shares.log_softmax(x, axis=_all_axes(x, axis))
     x = _shifted(x, axis)
     return x - reductions.logsumexp(x, axis=axis, keepdims=True)
 
 
+def _all_axes(x: Any, axis: Axis) -> Axis:
+    return tuple(range(x.ndim)) if axis is None else axis
+
+
 def _shifted(x: Any, axis: Axis) -> Any:
     """x less the largest element: the same shares, whose digits do not depend on its size."""
-    x = x if isinstance(x, Handle) else np.asarray(x)
     return x - _finite_top(x, axis)
 
 

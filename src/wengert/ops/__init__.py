@@ -1,7 +1,7 @@
 """Families of operations; importing this package registers them all.
 
 elements     arithmetic exponential circular hyperbolic special rounding complexes choice logic
-reductions   reductions cumulative sorting
+reductions   reductions cumulative sorting softmax
 arrays       creation shapes joining casts; indexing, with indices masks index_shapes indexing_rows
 matrices     products linalg factorizations determinants spectral polar, confluence
 sequences    fourier
@@ -38,6 +38,7 @@ from . import (
     result_shapes,
     rounding,
     shapes,
+    softmax,
     sorting,
     special,
     spectral,
@@ -70,6 +71,7 @@ __all__ = [
     "result_shapes",
     "rounding",
     "shapes",
+    "softmax",
     "sorting",
     "spectral",
     "special",

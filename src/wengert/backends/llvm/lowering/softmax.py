@@ -37,19 +37,27 @@ def _exp(lowering: Lowering, node: Node, operands: Sequence[Item]) -> Any:
     return Item(product, (rule.exponentials, inverse), shape, dtype, node)
 
 
-def _shifted(node: Node, operands: Sequence[Item]) -> tuple[Combined, Item] | None:
-    """The row less its largest element, in the precision that is computed in."""
+def _shifted(
+    node: Node, operands: Sequence[Item], finite: bool = False
+) -> tuple[Combined, Item] | None:
+    """The row less its largest element, in the precision that is computed in.
+
+    With `finite`, an infinite one is not taken off: others that are finite keep their values.
+    """
     dtype = node.spec.dtype
     if dtype.kind != "f":
         return None
     c = Combined(node, operands[0])
     x = c.cast(c.x, F32 if dtype == F16 else dtype)
-    return c, c.map("shifted", lambda s, v, m: v - m, x, c.reduce("max", x))
+    top = c.reduce("max", x)
+    if finite:
+        top = c.map("finite", lambda s, m: s.where(s.isfinite(m), m, 0.0), top)
+    return c, c.map("shifted", lambda s, v, m: v - m, x, top)
 
 
 @lowers("log_softmax")
 def _log_softmax(_: Any, node: Node, operands: Sequence[Item]) -> Any:
-    found = _shifted(node, operands)
+    found = _shifted(node, operands, finite=True)
     if found is None:
         return NotImplemented
     c, x = found
