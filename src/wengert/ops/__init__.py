@@ -1,6 +1,6 @@
 """Families of operations; importing this package registers them all.
 
-elements     arithmetic exponential circular hyperbolic special rounding complexes choice logic
+elements     arithmetic exponential circular hyperbolic special rounding complexes choice logic gated
 reductions   reductions cumulative sorting softmax
 arrays       creation shapes joining casts; indexing, with indices masks index_shapes indexing_rows
 matrices     products linalg factorizations determinants spectral polar, confluence
@@ -24,6 +24,7 @@ from . import (
     exponential,
     factorizations,
     fourier,
+    gated,
     hyperbolic,
     indexing,
     indexing_rows,
@@ -57,6 +58,7 @@ __all__ = [
     "exponential",
     "factorizations",
     "fourier",
+    "gated",
     "hyperbolic",
     "indexing",
     "indexing_rows",

@@ -82,17 +82,26 @@ def _bell(s: Any, a: Any) -> Any:
     return s.exp(-z * z) * s.exp((z - a) * (z + a))
 
 
+def erf_near_zero(x: Any) -> Any:
+    """erf(x) for |x| < 1/2, in the scalar language."""
+    return x * _polynomial(_SMALL, x * x)
+
+
+def scaled_erfc(x: Any) -> Any:
+    """exp(x*x) erfc(x) for x >= 1/2, in the scalar language."""
+    return _chebyshev(_TAIL, (x - 3.75) / (x + 3.75)) / (1.0 + 2.0 * x)
+
+
 def _pieces(s: Any, x: Any) -> tuple[Any, Any, Any]:
     """|x|; erf where |x| < 1/2, erfc(|x|) elsewhere (finite, and not used, where not meant)."""
     a = s.abs(x)
     inner = s.where(s.less(a, 0.5), x, 0.0)
-    small = inner * _polynomial(_SMALL, inner * inner)
+    small = erf_near_zero(inner)
     # Written so that NaN stays NaN, and the tail ends where erfc is zero.
     far = s.where(s.less(a, 0.5), 0.5, s.min(a, 28.0))
     z = s.rint(far * 64.0) * (1.0 / 64.0)  # its square is exact, in float32 too
     bell = s.exp(-z * z) * s.exp((z - far) * (z + far))
-    series = _chebyshev(_TAIL, (far - 3.75) / (far + 3.75))
-    return a, small, bell * (series / (1.0 + 2.0 * far))
+    return a, small, bell * scaled_erfc(far)
 
 
 @elementwise(oracle="erf(x)")
