@@ -7,6 +7,7 @@
     solving      solve and its structures, lstsq, pinv     banded       equations with bands
     structured   toeplitz, circulant, block_diag ...       factors      qr, svd, polar, orth ...
     eigen        eig, eigh, generalised and banded         schur        schur, hessenberg
+    rotations    how the unitary factor of Schur's form turns
     others       numpy's: norm, kron, and what looks at plain arrays only
 
 SciPy's functions do not ask tensors what to do, so they are called by these names.  Plain arrays go

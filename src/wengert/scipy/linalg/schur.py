@@ -1,12 +1,11 @@
 """Triangular and nearly triangular forms: Schur's and Hessenberg's.
 
-    schur_form, schur_rotation    operations
-    schur, hessenberg             SciPy's names
+    schur_form            operation
+    schur, hessenberg     SciPy's names
 
-a = z @ t @ adjoint(z) with unitary z.  With w = adjoint(z) dz, skew, the part of adjoint(z) da z
-below the diagonal is that of w t - t w, which is solved for w column by column; what is left moves
-t.  It needs distinct eigenvalues.  The phases of complex columns are free, and the derivative does
-not turn them.
+a = z @ t @ adjoint(z) with unitary z, and w = adjoint(z) dz is skew.  How it turns follows from
+where t stays zero (rotations.py), and what is left of adjoint(z) da z moves t.  It needs distinct
+eigenvalues.  The phases of complex columns are free, and the derivative does not turn them.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from numpy.linalg import LinAlgError
 
 from ...core.handle import is_traced, value_of
 from ...errors import ArgumentError, MatrixError, at, user_line
@@ -25,109 +23,41 @@ from ...ops.factorizations import triangle
 from ...ops.linalg import adjoint
 from ..dispatch import counterpart
 from .entries import entry, square
+from .rotations import nearly_upper, schur_rotation
 
 __all__ = ["schur", "hessenberg"]
-
-
-# ---- the equation ------------------------------------------------------------------------------
-
-
-def _below(x: Any) -> Any:
-    return triangle(x, True, strict=True)
-
-
-def _rotation_oracle(t: Any, c: Any, *, back: bool) -> Any:
-    """By the matrix of the map, from its values at unit matrices."""
-    n = t.shape[-1]
-    places = list(zip(*np.tril_indices(n, -1), strict=True))
-    t = np.triu(t)
-    m = np.conj(t.T) if back else t
-    columns = []
-    for i, j in places:
-        x = np.zeros((n, n))
-        x[i, j] = 1.0
-        moved = x @ m - m @ x
-        columns.append([moved[p] for p in places])
-    found = np.linalg.solve(np.array(columns).T, np.array([c[p] for p in places]))
-    out = np.zeros((n, n), found.dtype)
-    for p, value in zip(places, found, strict=True):
-        out[p] = value
-    return out
-
-
-@entry(
-    "Its eigenvalues have to be distinct, and of a real matrix real: use output='complex'",
-    "22",
-    like=1,
-    prepare=lambda t, c: (triangle(t, False), c),
-    oracle=_rotation_oracle,
-)
-def schur_rotation(t, c, *, back):
-    """The strictly lower x with the strictly lower part of x @ t - t @ x that of c; t upper.
-
-    With `back`, the adjoint map: y @ adjoint(t) - adjoint(t) @ y.
-    """
-    n = t.shape[-1]
-    if np.any(np.diagonal(t, -1)):
-        raise LinAlgError("a block of two rows: two eigenvalues are conjugate")
-    w, x = np.diagonal(t), np.zeros(c.shape, np.result_type(t, c))
-    gaps = np.abs(w[:, None] - w)[np.tril_indices(n, -1)]
-    if gaps.size and gaps.min() <= np.finfo(w.dtype).eps * n * np.abs(t).max():
-        raise LinAlgError("two eigenvalues are equal, or nearly so")
-    for j in range(n - 1)[::-1] if back else range(n - 1):
-        rest = slice(j + 1, n)
-        if back:
-            known = x[rest, rest] @ np.conj(t[j, rest])
-            m, lower = np.conj(t[rest, rest].T), True
-        else:
-            known, m, lower = x[rest, :j] @ t[:j, j], t[rest, rest], False
-        middle = np.conj(w[j]) if back else w[j]
-        m = middle * np.eye(n - 1 - j) - m
-        x[rest, j] = scipy.linalg.solve_triangular(m, c[rest, j] - known, lower=lower)
-    return x.astype(np.result_type(t, c, np.float32), copy=False)
-
-
-@schur_rotation.define_vjp
-def _schur_rotation_vjp(g, out, t, c, *, back):
-    z = schur_rotation(t, g, back=not back)
-    x, y = (z, out) if back else (out, z)
-    return triangle(y @ adjoint(x) - adjoint(x) @ y, False), _below(z)
-
-
-@schur_rotation.define_jvp
-def _schur_rotation_jvp(dots, out, t, c, *, back):
-    t_dot, right = dots
-    if t_dot is not None:
-        m = triangle(t_dot, False)
-        m = adjoint(m) if back else m
-        moved = m @ out - out @ m
-        right = moved if right is None else right + moved
-    return schur_rotation(t, right, back=back)
-
-
-@schur_rotation.examples
-def _(rng):
-    t = np.triu(rng.normal(size=(3, 3)), 1) + np.diag([1.0, -2.0, 4.0])
-    yield (t, rng.normal(size=(3, 3))), {"back": False}
-    yield (t, rng.normal(size=(3, 3))), {"back": True}
 
 
 # ---- Schur's form ------------------------------------------------------------------------------
 
 
 def _schur_oracle(a: Any) -> Any:
-    """From eigenvectors in LAPACK's order, made orthonormal, with its signs."""
+    """From eigenvectors in LAPACK's order, made orthonormal, with its signs.
+
+    The two columns of a block are then turned until its diagonal has equal elements.
+    """
     t, z = scipy.linalg.schur(a)
     w, v = np.linalg.eig(a)
-    order = [int(np.argmin(np.abs(w - d))) for d in np.diagonal(t)]
-    q = np.linalg.qr(v[:, order])[0]
+    pairs = np.diagonal(t, -1) * np.diagonal(t, 1)
+    w_of_t = np.diagonal(t) + 1j * np.sqrt(np.maximum(-np.append(pairs, 0.0), 0.0))
+    columns = v[:, [int(np.argmin(np.abs(w - d))) for d in w_of_t]]
+    firsts = np.flatnonzero(np.diagonal(t, -1))
+    columns[:, firsts + 1] = columns[:, firsts].imag
+    q = np.linalg.qr(columns.real)[0]
+    for i in firsts:
+        b = q[:, i : i + 2].T @ a @ q[:, i : i + 2]
+        angle = 0.5 * np.arctan2(b[1, 1] - b[0, 0], b[0, 1] + b[1, 0])
+        turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        both = q[:, i : i + 2] @ turn
+        fits = np.abs(both.T @ z[:, i : i + 2]).trace() > 1.0
+        q[:, i : i + 2] = both if fits else both[:, ::-1]
     q = q * np.sign(np.sum(q * z, axis=0))
     return q.T @ a @ q, q
 
 
 @entry("Look for NaN or infinity in it", "2", oracle=_schur_oracle)
 def schur_form(a):
-    """t, upper triangular, and unitary z with a = z @ t @ adjoint(z)."""
+    """t, upper triangular but for blocks of two rows, and unitary z with a = z @ t @ adjoint(z)."""
     t, z = scipy.linalg.schur(a)
     return t.astype(a.dtype, copy=False), z.astype(a.dtype, copy=False)
 
@@ -138,21 +68,22 @@ def _schur_form_jvp(dots, out, a):
     c = adjoint(z) @ dots[0] @ z
     x = schur_rotation(t, c, back=False)
     w = x - adjoint(x)
-    return triangle(c - w @ t + t @ w, False), z @ w
+    return nearly_upper(c - w @ t + t @ w, t), z @ w
 
 
 @schur_form.define_vjp
 def _schur_form_vjp(g, out, a):
     t, z = out
-    g_t = triangle(g[0], False)
+    g_t = nearly_upper(g[0], t)
     w_bar = adjoint(t) @ g_t - g_t @ adjoint(t) + adjoint(z) @ g[1]
-    y = schur_rotation(t, _below(w_bar - adjoint(w_bar)), back=True)
-    return (z @ (g_t + _below(y)) @ adjoint(z),)
+    y = schur_rotation(t, triangle(w_bar - adjoint(w_bar), True, strict=True), back=True)
+    return (z @ (g_t + y) @ adjoint(z),)
 
 
 @schur_form.examples
 def _(rng):
     yield (np.array([[1.0, 0.3, -0.2], [0.1, 2.0, 0.4], [0.2, -0.3, 4.0]]),), {}
+    yield (np.array([[1.0, 1.4, -0.2], [-0.7, 1.5, 0.4], [0.2, -0.3, 4.0]]),), {}
 
 
 @counterpart(scipy.linalg.schur)
@@ -163,8 +94,8 @@ def schur(a: Any, output: str = "real", **kwargs: Any) -> tuple[Any, Any]:
     ----------
     a : array_like of shape (..., n, n)
     output : {"real", "complex"}
-        "real" of a real matrix that has eigenvalues which are not real leaves blocks of two rows,
-        and has no derivative here: use "complex".
+        "real" of a real matrix leaves a block of two rows, with equal elements on its diagonal,
+        for each pair of conjugate eigenvalues.
 
     Returns
     -------
@@ -173,7 +104,9 @@ def schur(a: Any, output: str = "real", **kwargs: Any) -> tuple[Any, Any]:
     Raises
     ------
     MatrixError
-        A derivative is asked for, and two eigenvalues are equal, or T has blocks.
+        A derivative is asked for, and two eigenvalues are equal; or a block of T is a rotation
+        times a number, as all of a matrix with ``a @ a.T == a.T @ a`` are: any turn of its two
+        columns serves, and the real form jumps. The complex one has a derivative there.
     ArgumentError
         Sorting is asked for.
 
