@@ -6,17 +6,24 @@ adam.py        Adam, AdamW
 adaptive.py    Adagrad, RMSprop, Adadelta
 lion.py        Lion
 schedules.py   rates that change as training goes on
+plateau.py     ReduceLROnPlateau: smaller when a figure stops getting better
+clipping.py    clip_grad_norm_, clip_grad_value_
+averaging.py   EMA: a moving mean of the parameters
 held.py        what is remembered, as variables of compiled steps
 """
 
 from . import schedules as schedules
 from .adam import Adam, AdamW
 from .adaptive import Adadelta, Adagrad, RMSprop
+from .averaging import EMA
+from .clipping import clip_grad_norm_, clip_grad_value_
 from .lion import Lion
 from .optimizer import Optimizer
+from .plateau import ReduceLROnPlateau
 from .sgd import SGD
 
 __all__ = [
+    "EMA",
     "SGD",
     "Adadelta",
     "Adagrad",
@@ -25,5 +32,8 @@ __all__ = [
     "Lion",
     "Optimizer",
     "RMSprop",
+    "ReduceLROnPlateau",
+    "clip_grad_norm_",
+    "clip_grad_value_",
     "schedules",
 ]
