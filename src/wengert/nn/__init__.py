@@ -3,6 +3,7 @@
 module.py        Module, and functional_call: a model as a function of its parameters
 parameter.py     Parameter
 layers.py        Linear, Sequential, activations, Dropout, losses as modules
+recurrent.py     RNN, GRU, LSTM; recurrence.py: what they share; cells.py: one step of them
 functional.py    the functions behind them
 init.py          where parameters start
 tracing.py       what a module does differently while a graph is built
@@ -10,6 +11,7 @@ progress.py      a progress bar (imported on its own: ``from wengert.nn.progress
 """
 
 from . import functional, init
+from .cells import GRUCell, LSTMCell, RNNCell
 from .layers import (
     MSE,
     BCELoss,
@@ -31,6 +33,7 @@ from .layers import (
 )
 from .module import Module, functional_call
 from .parameter import Parameter
+from .recurrent import GRU, LSTM, RNN
 
 __all__ = [
     "Module",
@@ -39,6 +42,12 @@ __all__ = [
     "functional",
     "init",
     "Linear",
+    "RNN",
+    "GRU",
+    "LSTM",
+    "RNNCell",
+    "GRUCell",
+    "LSTMCell",
     "Sequential",
     "Dropout",
     "Flatten",
