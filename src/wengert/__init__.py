@@ -43,7 +43,8 @@ SUBMODULES = [
     *"axes backends cache compat compiling control data debug errors extend graphs keep".split(),
     *"memory nn optim random rewrite scipy show testing".split(),
 ]
-FAMILIES.append("wengert.scipy.families")  # operations that are registered at first use
+# Operations that are registered at first use.
+FAMILIES += ["wengert.scipy.families", "wengert.ops.convolution", "wengert.ops.pooling"]
 ELSEWHERE = {
     "after": "ops.effects",
     "assume": "rewrite",

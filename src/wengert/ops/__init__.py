@@ -1,10 +1,12 @@
 """Families of operations; importing this package registers them all.
 
-elements     arithmetic exponential circular hyperbolic special rounding complexes choice logic gated
+elements     arithmetic exponential circular hyperbolic special rounding complexes choice logic;
+             gated
 reductions   reductions cumulative sorting softmax
 arrays       creation shapes joining casts; indexing, with indices masks index_shapes indexing_rows
-matrices     products linalg factorizations determinants spectral polar, confluence
+matrices     products linalg factorizations determinants spectral polar, confluence; accepting
 sequences    fourier
+pictures     convolution pooling, with windows (imported at first use)
 other        effects (summaries: what a log says); random, with keys, on philox
 
 What is said of many of them beside their entries: result_shapes, the specs of results; costs, what
@@ -12,6 +14,7 @@ a line takes of time and memory.
 """
 
 from . import (
+    accepting,
     arithmetic,
     casts,
     choice,
@@ -46,6 +49,7 @@ from . import (
 )
 
 __all__ = [
+    "accepting",
     "arithmetic",
     "casts",
     "choice",
