@@ -5,6 +5,8 @@ sgd.py         SGD: steepest descent, momentum, Nesterov
 adam.py        Adam, AdamW
 adaptive.py    Adagrad, RMSprop, Adadelta
 lion.py        Lion
+minima.py      minimize, least_squares: SciPy's methods, with exact compiled derivatives
+raveled.py     containers of arrays as vectors
 schedules.py   rates that change as training goes on
 plateau.py     ReduceLROnPlateau: smaller when a figure stops getting better
 clipping.py    clip_grad_norm_, clip_grad_value_
@@ -17,13 +19,16 @@ from .adam import Adam, AdamW
 from .adaptive import Adadelta, Adagrad, RMSprop
 from .averaging import EMA
 from .clipping import clip_grad_norm_, clip_grad_value_
+from .lbfgs import LBFGS
 from .lion import Lion
+from .minima import least_squares, minimize
 from .optimizer import Optimizer
 from .plateau import ReduceLROnPlateau
 from .sgd import SGD
 
 __all__ = [
     "EMA",
+    "LBFGS",
     "SGD",
     "Adadelta",
     "Adagrad",
@@ -35,5 +40,7 @@ __all__ = [
     "ReduceLROnPlateau",
     "clip_grad_norm_",
     "clip_grad_value_",
+    "least_squares",
+    "minimize",
     "schedules",
 ]
