@@ -1,8 +1,10 @@
 """Models: modules, parameters, layers and losses.  PyTorch's names, NumPy's arrays.
 
-module.py        Module, and functional_call: a model as a function of its parameters
-parameter.py     Parameter
-layers.py        Linear, Sequential, activations, Dropout, losses as modules
+module.py        Module; found.py, what belongs to one; hooks.py
+state.py         functional_call and stateful_call: a model as a function of its parameters
+parameter.py     Parameter, Buffer
+containers.py    Sequential, Parallel, Residual, lists and dicts
+layers.py        Linear, activations, Dropout, losses as modules
 recurrent.py     RNN, GRU, LSTM; recurrence.py: what they share; cells.py: one step of them
 functional.py    the functions behind them
 init.py          where parameters start
@@ -11,6 +13,15 @@ progress.py      a progress bar (imported on its own: ``from wengert.nn.progress
 """
 
 from . import functional, init
+from .containers import (
+    ModuleDict,
+    ModuleList,
+    Parallel,
+    ParameterDict,
+    ParameterList,
+    Residual,
+    Sequential,
+)
 from .cells import GRUCell, LSTMCell, RNNCell
 from .layers import (
     MSE,
@@ -25,20 +36,28 @@ from .layers import (
     MSELoss,
     NLLLoss,
     ReLU,
-    Sequential,
     Sigmoid,
     Softmax,
     Softplus,
     Tanh,
 )
-from .module import Module, functional_call
-from .parameter import Parameter
+from .module import Module
+from .parameter import Buffer, Parameter
+from .state import functional_call, stateful_call
 from .recurrent import GRU, LSTM, RNN
 
 __all__ = [
     "Module",
     "Parameter",
+    "Buffer",
     "functional_call",
+    "stateful_call",
+    "ModuleList",
+    "ModuleDict",
+    "ParameterList",
+    "ParameterDict",
+    "Parallel",
+    "Residual",
     "functional",
     "init",
     "Linear",

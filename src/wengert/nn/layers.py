@@ -3,7 +3,6 @@
     with parameters     Linear
     without             ReLU Tanh Sigmoid Softplus Softmax LogSoftmax Flatten
     random              Dropout
-    of other modules    Sequential
     losses as modules   MSELoss (MSE) L1Loss CrossEntropyLoss NLLLoss BCEWithLogitsLoss BCELoss
 
 What they compute is in activations.py, losses.py and functional.py.
@@ -11,7 +10,6 @@ What they compute is in activations.py, losses.py and functional.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import sqrt
 from typing import Any
 
@@ -193,59 +191,6 @@ class Dropout(Module):
     def extra_repr(self) -> str:
         """The probability."""
         return f"p={self.p}"
-
-
-class Sequential(Module):
-    """Modules (or plain functions) one after the other.
-
-    Parameters
-    ----------
-    *steps : callable
-        Each is given what the one before returned.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wengert import nn
-    >>> model = nn.Sequential(nn.Linear(4, 3, rng=0), nn.ReLU(), nn.Linear(3, 1, rng=1))
-    >>> model
-    Sequential(
-      (0): Linear(in_features=4, out_features=3, bias=True)
-      (1): ReLU()
-      (2): Linear(in_features=3, out_features=1, bias=True)
-    )
-    >>> model(np.ones((2, 4))).shape, len(model)
-    ((2, 1), 3)
-    """
-
-    def __init__(self, *steps: Any) -> None:
-        for i, step in enumerate(steps):
-            if not callable(step):
-                raise ArgumentError(
-                    f"Sequential: step {i} is a {type(step).__name__}, which cannot be called. "
-                    f"Give modules or functions, not a list of them{at(user_line())}."
-                )
-        self.steps = list(steps)
-
-    def forward(self, x: Any) -> Any:
-        """What the last step returns."""
-        for step in self.steps:
-            x = step(x)
-        return x
-
-    def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The steps by number, as in PyTorch: ``0``, not ``steps.0``."""
-        for name, child in super().named_children():
-            yield name.removeprefix("steps."), child
-
-    def __len__(self) -> int:
-        return len(self.steps)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.steps)
-
-    def __getitem__(self, index: Any) -> Any:
-        return Sequential(*self.steps[index]) if isinstance(index, slice) else self.steps[index]
 
 
 class _Loss(Module):

@@ -1,9 +1,10 @@
-"""Module: a model or a piece of one, made of parameters and smaller modules.
+"""Module: a model or a piece of one, made of parameters, buffers and smaller modules.
 
-What belongs to a module is *found by looking*, not by registering: every Parameter and Module
-among its attributes, also inside lists, tuples and dicts, in the order in which they were set.  So
-a subclass may forget `super().__init__()`, put its layers into a plain list, or replace one at any
-time, and nothing is out of step.  Modules are ordinary objects: they pickle and deep-copy.
+What belongs to a module is *found by looking*, not by registering (found.py): every Parameter,
+Buffer and Module among its attributes, also inside lists, tuples and dicts, in the order in which
+they were set.  So a subclass may forget `super().__init__()`, put its layers into a plain list, or
+replace one at any time, and nothing is out of step.  Modules are ordinary objects: they pickle and
+deep-copy.
 
     class Net(nn.Module):
         def __init__(self):
@@ -15,22 +16,21 @@ time, and nothing is out of step.  Modules are ordinary objects: they pickle and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle, value_of
 from ..core.recording import Changes
-from ..errors import ShapeError, StructureError, at, user_line
-from ..tensor import Tensor
-from .parameter import Parameter
+from ..errors import DtypeError, StructureError, at, user_line
+from .found import Belonging, at_path, contents, every_tensor, joined, unique
+from .hooks import Hooks, RemovableHook
+from .parameter import Buffer, Parameter, recast, write
+from .state import Loaded, load, state_of
 from .tracing import is_traced_call, traced_call
 
-Found = tuple[str, Any]
 
-
-class Module:
+class Module(Belonging):
     """Base of all models and layers; subclasses define `forward`.
 
     Calling the module calls `forward`.
@@ -52,6 +52,7 @@ class Module:
     """
 
     _training = True  # of the class: each module has its own once train() or eval() was called
+    forward_hooks: Hooks | None = None
 
     @property
     def training(self) -> bool:
@@ -73,17 +74,40 @@ class Module:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What `forward` computes."""
-        if is_traced_call(args):
-            return traced_call(self, args, kwargs)
-        return self.forward(*args, **kwargs)
+        hooks = self.forward_hooks
+        if hooks is not None:
+            args = hooks.before(self, args)
+        traced = is_traced_call(args)
+        result = traced_call(self, args, kwargs) if traced else self.forward(*args, **kwargs)
+        return result if hooks is None else hooks.after(self, args, result)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        have = self.__dict__.get(name)
+        if value is have and have is not None:
+            return
+        if isinstance(have, Buffer) and not isinstance(value, _BELONGING | None):
+            write(have, value, f"{type(self).__name__}.{name}")
+            return
+        if isinstance(have, _BELONGING) or isinstance(value, _BELONGING):
+            Changes.note()
+        object.__setattr__(self, name, value)
 
     # ---- what belongs to it --------------------------------------------------------------------
 
+    def named_items(self) -> Iterator[tuple[str, Any]]:
+        """Parameters, buffers and modules directly in this one, with their names."""
+        return contents(vars(self))
+
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The modules directly in this one, with their names: ``body``, ``layers.0``."""
-        for name, item in _contents(vars(self)):
+        for name, item in self.named_items():
             if isinstance(item, Module):
                 yield name, item
+
+    def children(self) -> Iterator[Module]:
+        """The modules directly in this one."""
+        for _, module in self.named_children():
+            yield module
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
         """Itself and all modules in it, with dotted names, each once, outer ones first."""
@@ -100,27 +124,49 @@ class Module:
         seen.add(id(self))
         yield name, self
         for child_name, child in self.named_children():
-            yield from child._walk(_joined(name, child_name), seen)
+            yield from child._walk(joined(name, child_name), seen)
 
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
         """The parameters of this module and all modules in it, each once, with dotted names."""
-        seen: set[int] = set()
-        for name, p in self._every_parameter(prefix):
-            if id(p) not in seen:
-                seen.add(id(p))
-                yield name, p
+        return unique(every_tensor(self, Parameter, prefix))
 
     def parameters(self) -> Iterator[Parameter]:
         """The parameters of this module and all modules in it, each once."""
         for _, p in self.named_parameters():
             yield p
 
-    def _every_parameter(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
-        """Every name of every parameter: a shared one occurs more than once."""
-        for module_name, module in self.named_modules(prefix):
-            for name, item in _contents(vars(module)):
-                if isinstance(item, Parameter):
-                    yield _joined(module_name, name), item
+    def named_buffers(self, prefix: str = "") -> Iterator[tuple[str, Buffer]]:
+        """The buffers of this module and all modules in it, each once, with dotted names."""
+        return unique(every_tensor(self, Buffer, prefix))
+
+    def buffers(self) -> Iterator[Buffer]:
+        """The buffers of this module and all modules in it, each once."""
+        for _, b in self.named_buffers():
+            yield b
+
+    def get_parameter(self, path: str) -> Parameter:
+        """The parameter of a dotted name, ``"body.0.weight"``; StructureError if there is none."""
+        return at_path(self, path, every_tensor(self, Parameter), "parameter")
+
+    def get_buffer(self, path: str) -> Buffer:
+        """The buffer of a dotted name; StructureError if there is none."""
+        return at_path(self, path, every_tensor(self, Buffer), "buffer")
+
+    def get_submodule(self, path: str) -> Module:
+        """The module of a dotted name, ``""`` for itself; StructureError if there is none."""
+        return at_path(self, path, self.named_modules(), "module")
+
+    def register_buffer(self, name: str, value: Any, persistent: bool = True) -> None:
+        """Keep an array as a `Buffer`: ``self.name = Buffer(value, persistent)``, or None."""
+        setattr(self, name, None if value is None else Buffer(value, persistent))
+
+    def register_parameter(self, name: str, parameter: Parameter | None) -> None:
+        """The same as setting an attribute, for names that are computed."""
+        setattr(self, name, parameter)
+
+    def add_module(self, name: str, module: Any) -> None:
+        """The same as setting an attribute, for names that are computed."""
+        setattr(self, name, module)
 
     # ---- modes ---------------------------------------------------------------------------------
 
@@ -135,31 +181,125 @@ class Module:
         return self.train(False)
 
     def requires_grad_(self, flag: bool = True) -> Module:
-        """Make every parameter require a gradient, or freeze them; return the module."""
+        """Make every parameter require a gradient, or none; return the module."""
         for p in self.parameters():
             p.requires_grad_(flag)
+        Changes.note()
         return self
+
+    def freeze(self) -> Module:
+        """Let no parameter in it be trained; return the module."""
+        return self.requires_grad_(False)
+
+    def unfreeze(self) -> Module:
+        """Let every parameter in it be trained; return the module."""
+        return self.requires_grad_(True)
 
     def zero_grad(self) -> None:
         """Forget the gradients of all parameters."""
         for p in self.parameters():
             p.grad = None
 
+    def apply(self, fn: Callable[[Module], Any]) -> Module:
+        """Call a function with every module in it, inner ones first, and itself; return it.
+
+        Examples
+        --------
+        >>> from wengert import nn
+        >>> def small(module):
+        ...     if isinstance(module, nn.Linear):
+        ...         nn.init.normal_(module.weight, std=0.01, rng=0)
+        >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU()).apply(small)
+        """
+        for module in [*self._inner_first(set())]:
+            fn(module)
+        return self
+
+    def _inner_first(self, seen: set[int]) -> Iterator[Module]:
+        if id(self) in seen:
+            return
+        seen.add(id(self))
+        for child in self.children():
+            yield from child._inner_first(seen)
+        yield self
+
+    def to(self, dtype: Any) -> Module:
+        """Let all floating parameters and buffers in it be of that dtype; return the module.
+
+        Raises
+        ------
+        DtypeError
+            A dtype that is not floating.
+        """
+        wanted = np.dtype(dtype)
+        if wanted.kind != "f":
+            raise DtypeError(
+                f"{type(self).__name__}.to({wanted}): parameters are floating. Give a floating "
+                f"dtype, as numpy.float32{at(user_line())}."
+            )
+        for item in (*self.parameters(), *self.buffers()):
+            recast(item, wanted)
+        Changes.note()
+        return self
+
+    def float(self) -> Module:
+        """Single precision: ``to(numpy.float32)``."""
+        return self.to(np.float32)
+
+    def double(self) -> Module:
+        """Double precision: ``to(numpy.float64)``."""
+        return self.to(np.float64)
+
+    def half(self) -> Module:
+        """Half precision: ``to(numpy.float16)``."""
+        return self.to(np.float16)
+
+    # ---- hooks -----------------------------------------------------------------------------------
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> RemovableHook:
+        """Call ``hook(module, args)`` before each call; what it returns, if anything, are the args.
+
+        In a compiled function it is called while that is traced.
+        """
+        return self._hooked("pre", hook)
+
+    def register_forward_hook(self, hook: Callable[..., Any]) -> RemovableHook:
+        """Call ``hook(module, args, result)`` after each call; it may return another result.
+
+        In a compiled function it is called while that is traced.
+        """
+        return self._hooked("post", hook)
+
+    def _hooked(self, place: str, hook: Callable[..., Any]) -> RemovableHook:
+        if self.forward_hooks is None:
+            self.forward_hooks = Hooks()
+        Changes.note()
+        return self.forward_hooks.add(place, hook)
+
     # ---- saving and loading --------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Copies of the values of all parameters by name, ready for ``numpy.savez(f, **state)``."""
-        return {name: np.array(value_of(p)) for name, p in self._every_parameter()}
+        """Copies of the values of all parameters and persistent buffers by name.
 
-    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
-        """Take over the values of all parameters.
+        Ready for `wengert.nn.save_safetensors`, `wengert.save` and ``numpy.savez(f, **state)``.
+        """
+        return state_of(self)
+
+    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> Loaded:
+        """Take over the values of all parameters and persistent buffers.
 
         Parameters
         ----------
         state : mapping from name to array
-            As `state_dict` gives it, or what ``numpy.load`` reads.
+            As `state_dict` gives it, or what ``numpy.load`` reads. Each value is cast to the
+            dtype that the model has.
         strict : bool, default True
             Whether names that are missing or superfluous are an error.
+
+        Returns
+        -------
+        Loaded
+            ``missing_keys`` and ``unexpected_keys``.
 
         Raises
         ------
@@ -167,32 +307,16 @@ class Module:
             Names do not match. Nothing was changed.
         ShapeError
             A shape does not match. Nothing was changed.
+        DtypeError
+            A value does not fit: complex into real, floating into whole. Nothing was changed.
         """
-        mine = dict(self._every_parameter())
-        missing = [n for n in mine if n not in state]
-        unknown = [n for n in state if n not in mine]
-        if strict and (missing or unknown):
-            raise StructureError(
-                f"load_state_dict of {type(self).__name__}: missing {missing or 'nothing'}, "
-                f"unknown {unknown or 'nothing'}. Load the state of a model of the same "
-                f"structure, or pass strict=False{at(user_line())}."
-            )
-        values = {n: np.asarray(value_of(state[n])) for n in mine if n in state}
-        for name, value in values.items():
-            if value.shape != mine[name].shape:
-                raise ShapeError(
-                    f"load_state_dict of {type(self).__name__}: {name} has shape {value.shape} in "
-                    f"the state and {mine[name].shape} in the model. Load the state of a model of "
-                    f"the same sizes{at(user_line())}."
-                )
-        for name, value in values.items():
-            mine[name].data = value
+        return load(self, state, strict)
 
     # ---- printing ------------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
         """What stands between the parentheses before the children; subclasses override it."""
-        own = ((n, p) for n, p in _contents(vars(self)) if isinstance(p, Parameter))
+        own = ((n, p) for n, p in self.named_items() if isinstance(p, Parameter))
         return ", ".join(f"{n}: {p.dtype}{list(p.shape)}" for n, p in own)
 
     def __repr__(self) -> str:
@@ -206,68 +330,4 @@ class Module:
         return "\n  ".join([f"{head}({extra}", *lines]) + "\n)"
 
 
-def _contents(items: Mapping[Any, Any]) -> Iterator[Found]:
-    """Parameters and modules among named items, looking into containers.  No recursion limit."""
-    stack = [(str(name), item) for name, item in items.items()][::-1]
-    open_: list[Any] = []  # containers seen, kept alive so that their ids stay theirs
-    seen: set[int] = set()
-    while stack:
-        name, item = stack.pop()
-        if isinstance(item, Parameter | Module):
-            yield name, item
-        elif isinstance(item, list | tuple | dict) and id(item) not in seen:
-            seen.add(id(item))
-            open_.append(item)
-            inside = item.items() if isinstance(item, dict) else enumerate(item)
-            stack.extend([(f"{name}.{key}", x) for key, x in inside][::-1])
-
-
-def _joined(prefix: str, name: str) -> str:
-    return f"{prefix}.{name}" if prefix else name
-
-
-def functional_call(
-    module: Module, parameters: Mapping[str, Any], *args: Any, **kwargs: Any
-) -> Any:
-    """Call a module with other values in the place of its parameters.
-
-    With it a model is a function of its parameters, for `grad`, `hessian`, `jvp` and the rest.
-
-    Parameters
-    ----------
-    module : Module
-    parameters : mapping from name to array or Tensor
-        Names as in `named_parameters`; those left out keep the module's own values.
-    *args, **kwargs
-        What the module is called with.
-
-    Raises
-    ------
-    StructureError
-        A name that the module does not have.
-
-    Examples
-    --------
-    >>> import numpy as np, wengert as wg
-    >>> from wengert import nn
-    >>> model = nn.Linear(2, 1, rng=0)
-    >>> x = np.array([[1.0, 10.0]])
-    >>> f = lambda p: np.sum(nn.functional_call(model, p, x))
-    >>> wg.grad(f)(model.state_dict())["weight"]
-    array([[ 1., 10.]])
-    """
-    mine = dict(module._every_parameter())
-    unknown = [n for n in parameters if n not in mine]
-    if unknown:
-        raise StructureError(
-            f"functional_call of {type(module).__name__}: it has no parameters {unknown}. Its "
-            f"parameters are {list(mine)}{at(user_line())}."
-        )
-    before = {name: mine[name].node for name in parameters}
-    try:
-        for name, value in parameters.items():
-            mine[name].node = value.node if isinstance(value, Handle) else Tensor(value).node
-        return module(*args, **kwargs)
-    finally:
-        for name, node in before.items():
-            mine[name].node = node
+_BELONGING = Parameter | Buffer | Module

@@ -1,15 +1,26 @@
-"""Parameter: a tensor that a model learns.
+"""Parameter and Buffer: the tensors of a model, what it learns and what it keeps.
 
-It is a Tensor in every respect; being a Parameter is how `Module` recognises what belongs to the
-model.  It requires a gradient from the start, and in-place changes within `no_grad` (an optimiser's
-step) leave it the leaf and the object it was.
+Both are Tensors in every respect; being a Parameter or a Buffer is how `Module` recognises what
+belongs to the model.
+
+    Parameter   learned: it requires a gradient from the start, and in-place changes within
+                `no_grad` (an optimiser's step) leave it the leaf and the object it was
+    Buffer      kept: saved and loaded with the model, read and written by it, never trained
+    write       another value for a buffer; in a graph a line that runs after it
+    recast      the same tensor in another precision
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..core.handle import leaf
+import numpy as np
+
+from ..core.dims import spelled
+from ..core.handle import Handle, leaf, rebind, shape_of, value_of, wrap
+from ..core.node import constant
+from ..core.recording import no_grad
+from ..errors import ShapeError, at, user_line
 from ..keep import register_class
 from ..tensor import Tensor
 
@@ -56,7 +67,106 @@ class Parameter(Tensor):
         return twin
 
     def __repr__(self) -> str:
-        text = super().__repr__()
-        name = type(self).__name__
-        indent = " " * (len(name) - len("Tensor"))  # rows stay under one another
-        return (name + text.removeprefix("Tensor")).replace("\n", "\n" + indent)
+        return _renamed(super().__repr__(), type(self).__name__)
+
+
+@register_class(name="Buffer")
+class Buffer(Tensor):
+    """A tensor that a model keeps beside its parameters: a running mean, a count, a mask.
+
+    It is saved and loaded with the model, and has no gradient. A graph reads it at each run, and
+    what `forward` writes to it, ``self.count += 1`` or ``self.mean[...] = new``, is written by
+    compiled functions too.
+
+    Parameters
+    ----------
+    data : array_like
+        The values to start from; copied.
+    persistent : bool, default True
+        Whether it is in the `state_dict`.
+    dtype : dtype, optional
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert import nn
+    >>> class Counted(nn.Module):
+    ...     def __init__(self):
+    ...         self.calls = nn.Buffer(0)
+    ...     def forward(self, x):
+    ...         self.calls += 1
+    ...         return x * self.calls
+    >>> model = Counted()
+    >>> f = wg.jit(model)
+    >>> [float(f(10.0)) for _ in range(3)], int(model.calls)
+    ([10.0, 20.0, 30.0], 3)
+    """
+
+    __slots__ = ("persistent",)
+
+    def __init__(self, data: Any, persistent: bool = True, dtype: Any = None) -> None:
+        super().__init__(data, False, dtype)
+        self.node = leaf(self.node.value, self, differentiable=False)
+        self.persistent = persistent
+
+    def __copy__(self) -> Buffer:
+        twin = object.__new__(type(self))
+        twin.node = leaf(self.node.value, twin, differentiable=False)
+        twin.persistent = getattr(self, "persistent", True)
+        return twin
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        value = np.array(value_of(self))
+        return _buffer_again, (type(self), value, getattr(self, "persistent", True))
+
+    def __repr__(self) -> str:
+        return _renamed(super().__repr__(), type(self).__name__)
+
+
+def _buffer_again(cls: type, value: Any, persistent: bool) -> Any:
+    made: Any = object.__new__(cls)
+    made.node = leaf(value, made, differentiable=False)
+    made.persistent = persistent
+    return made
+
+
+def _renamed(text: str, name: str) -> str:
+    indent = " " * (len(name) - len("Tensor"))  # rows stay under one another
+    return (name + text.removeprefix("Tensor")).replace("\n", "\n" + indent)
+
+
+def write(buffer: Any, value: Any, what: str = "a buffer") -> None:
+    """Another value for a buffer, which no derivative passes; a line while a graph is built.
+
+    Raises
+    ------
+    ShapeError
+        It has another shape.
+    """
+    if shape_of(value) != buffer.shape:
+        raise ShapeError(
+            f"{what} has shape {spelled(buffer.shape)}, and was given a value of shape "
+            f"{spelled(shape_of(value))}. Give it a value of its shape, or replace it: "
+            f"nn.Buffer(value){at(user_line())}."
+        )
+    with no_grad():
+        value = value_of(value)
+        item = value if isinstance(value, Handle) else wrap(constant(np.array(value)))
+        item = item if item.dtype == buffer.dtype else item.astype(buffer.dtype)
+        rebind(buffer, item.node)
+
+
+def recast(tensor: Any, dtype: np.dtype[Any]) -> None:
+    """Let a floating tensor of a model be of another precision, and its gradient with it."""
+    if tensor.dtype.kind != "f" or tensor.dtype == dtype:
+        return
+    value = np.asarray(value_of(tensor)).astype(dtype)
+    name, trained = tensor.node.name, tensor.requires_grad
+    if trained or isinstance(tensor, Buffer):
+        tensor.node = leaf(value, tensor, trained)
+    else:
+        tensor.node = constant(value)
+    if name is not None:
+        tensor.node.note("name", name)
+    if tensor.grad is not None:
+        tensor.grad = np.asarray(value_of(tensor.grad)).astype(dtype)

@@ -1,8 +1,8 @@
 """Models in graphs: what a module does differently while a graph is built.
 
-Its lines stand in a scope named after the module (``Sequential/0``), its parameters are variables
-of the graph with their dotted names, frozen ones too, so that the graph sees whatever they become
-later.
+Its lines stand in a scope named after the module (``Sequential/0``), its parameters and buffers
+are variables of the graph with their dotted names, frozen ones too, so that the graph sees whatever
+they become later.
 
     is_traced_call   whether a graph is being built
     traced_call      calls `forward` in this way
@@ -63,10 +63,26 @@ def _guard(module: Any) -> None:
         opened.guards.append((ask, ask()))
 
 
+class _Same:
+    """Equal to itself alone."""
+
+    def __init__(self, item: Any) -> None:
+        self.item = item
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.item is self.item
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 def _modes(module: Any) -> Any:
-    """Which modules are in training, and which parameters are trained."""
-    trained = [p.requires_grad for p in module.parameters()]
-    return [m.training for m in module.modules()], trained
+    """Which modules there are, in training or not, and which tensors, trained or not."""
+    tensors = (*module.parameters(), *module.buffers())
+    trained = [(_Same(x), x.dtype, x.requires_grad) for x in tensors]
+    modes = [
+        (_Same(m), m.training, m.forward_hooks and m.forward_hooks.key()) for m in module.modules()
+    ]
+    return modes, trained
 
 
 @contextlib.contextmanager
@@ -85,7 +101,7 @@ def _entered(frame: Frame, word: str) -> Iterator[None]:
 def _as_variables(module: Any) -> Iterator[None]:
     """Parameters are variables with names; frozen ones, constants else, for the time being."""
     frozen = []
-    for name, p in module.named_parameters():
+    for name, p in (*module.named_parameters(), *module.named_buffers()):
         node = p.node
         if type(node) is Constant and not node.args:
             p.node = p.frozen_leaf()
