@@ -88,6 +88,9 @@ class Op:
         they find when the sweep is recorded.
     implementations : dict
         For the name of a backend what it runs in place of `run`; see `implement`.
+    composition : callable or None
+        The same value made of other operations, ``composition(*operands, **params)``, for a
+        backend that has those and not this one; it may return NotImplemented. See `compose`.
     masks : bool
         Its derivative gives exactly zero to what was not chosen (a choice, a part).
     singular : bool or callable
@@ -109,6 +112,7 @@ class Op:
     limits = False
     kept = True
     implementations: dict[str, Callable[..., Any]] = {}  # noqa: RUF012 - replaced, never changed
+    composition: Callable[..., Any] | None = None
     masks = False
     singular: bool | Callable[[Node], bool] = False
     notes_where = False
@@ -172,6 +176,11 @@ class Op:
             return function
 
         return enter
+
+    def compose(self, made: Callable[..., Any]) -> Callable[..., Any]:
+        """State how the value is made of other operations: `composition` (a decorator)."""
+        self.composition = made
+        return made
 
     def batch(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """State how many rows are treated together (a decorator); `vmap` asks it.

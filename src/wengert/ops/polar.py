@@ -18,6 +18,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from ..kinds.batching import on_last_axes
+from .accepting import accepted
 from .linalg import adjoint, hermitian, matrices, solve
 
 RANK = "The unitary factor of a matrix that has not full rank has no derivative"
@@ -41,12 +42,24 @@ def _by_kronecker(p: Any, q: Any) -> Any:
 )
 def lyapunov(p, q):
     """x with p @ x + x @ p = q, for Hermitian p."""
-    w, v = np.linalg.eigh(p)
-    sums = w[..., :, None] + w[..., None, :]
-    limit = np.finfo(w.dtype).eps * np.max(np.abs(w), axis=-1, initial=0.0) * max(w.shape[-1], 1)
-    if np.any(np.abs(sums) <= limit[..., None, None]):
+    v, sums, fits = _sums(p)
+    if not np.all(fits):
         raise LinAlgError("two eigenvalues have the sum zero, or nearly so")
     return v @ ((adjoint(v) @ q @ v) / sums) @ adjoint(v)
+
+
+def _sums(p: Any) -> Any:
+    """Eigenvectors, the sums of two eigenvalues, and whether these are not zero."""
+    w, v = np.linalg.eigh(p)
+    sums = w[..., :, None] + w[..., None, :]
+    limit = np.finfo(w.dtype).eps * np.max(np.abs(w), axis=-1, initial=0.0) * w.shape[-1]
+    return v, sums, np.abs(sums) > limit[..., None, None]
+
+
+@lyapunov.compose
+def _(p, q):
+    v, sums, fits = _sums(p)
+    return v @ ((adjoint(v) @ q @ v) / accepted(sums, fits)) @ adjoint(v)
 
 
 @lyapunov.define_vjp
@@ -88,16 +101,23 @@ def _by_newton(a: Any) -> Any:
     return q @ u
 
 
+def _by_singular_values(a: Any) -> Any:
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    largest = np.max(s, axis=-1, keepdims=True, initial=0.0)
+    kept = s > np.finfo(s.dtype).eps * max(a.shape[-2:]) * largest
+    return (u * kept[..., None, :]) @ vh
+
+
 @matrices(RANK, oracle=_by_newton)
 def polar_factor(a):
     """U @ adjoint(V) of the singular value decomposition.
 
     Singular values that are zero but for rounding count as zero, and their vectors are left out.
     """
-    u, s, vh = np.linalg.svd(a, full_matrices=False)
-    largest = np.max(s, axis=-1, keepdims=True, initial=0.0)
-    kept = s > np.finfo(s.dtype).eps * max(a.shape[-2:]) * largest
-    return (u * kept[..., None, :]) @ vh
+    return _by_singular_values(a)
+
+
+polar_factor.compose(_by_singular_values)
 
 
 def _moved(x: Any, u: Any, a: Any) -> Any:
@@ -145,6 +165,9 @@ def nuclear_norm(a):
     norm, which leaves their vectors out.
     """
     return np.sum(np.linalg.svd(a, compute_uv=False), axis=-1)
+
+
+nuclear_norm.compose(lambda a: np.sum(np.linalg.svd(a, compute_uv=False), axis=-1))
 
 
 @nuclear_norm.define_vjp

@@ -2,6 +2,7 @@
 
     transforms       fft and its kin along one axis, two, or several, of real and complex numbers
     trigonometric    dct, idct, dst, idst, and dctn ... along several axes
+    by_fourier       these as Fourier transforms, for native code
 
 What has no operand to differentiate by (next_fast_len, workers) is SciPy's own.
 """

@@ -27,6 +27,7 @@ from ...kinds.linear import linear
 from ...ops.fourier import SWAPPED, resized
 from ...tensor.operands import length
 from ..dispatch import counterpart, floating
+from .by_fourier import composition
 
 __all__ = ["dct", "dctn", "dst", "dstn", "idct", "idctn", "idst", "idstn"]
 
@@ -80,6 +81,12 @@ def _oracle(kind):
 
 
 def _run(kind, x, type, n, axis, norm, orthogonalize, keep, transposed):
+    if np.iscomplexobj(x):  # SciPy forgets orthogonalize there
+        parts = (np.ascontiguousarray(x.real), np.ascontiguousarray(x.imag))
+        real, imag = (
+            _run(kind, p, type, n, axis, norm, orthogonalize, keep, transposed) for p in parts
+        )
+        return real + 1j * imag
     theirs = getattr(scipy.fft, kind)
     if not transposed:
         return resized(theirs(x, type, n, axis, norm, orthogonalize=orthogonalize), keep, axis)
@@ -119,7 +126,8 @@ def _state(op: Any) -> None:
     def spec(x: Spec, *, type: int, n: Any, axis: int, keep: Any, **_: Any) -> Spec:
         if not -x.ndim <= axis < x.ndim:
             raise np.exceptions.AxisError(axis, x.ndim)
-        require_at_least(n, 2 if type == 1 else 1, f"a transform of {n} numbers")
+        least = 2 if type == 1 and op is cosines else 1
+        require_at_least(n, least, f"a transform of {n} numbers")
         k = axis % x.ndim
         dtype = scipy.fft.dct(np.ones(2, x.dtype)).dtype
         return Spec((*x.shape[:k], keep, *x.shape[k + 1 :]), dtype)
@@ -142,6 +150,8 @@ def _state(op: Any) -> None:
 
 for _op in (cosines, sines):
     _state(_op)
+cosines.compose(composition("dct"))
+sines.compose(composition("dst"))
 
 
 # ---- as users call it --------------------------------------------------------------------------
@@ -170,6 +180,8 @@ def _transform(
     if inverse:
         type, norm = PARTNERS[type], SWAPPED[norm]
     ends = norm == "ortho" if orthogonalize is None else bool(orthogonalize)
+    if x.dtype.kind == "c":
+        ends = norm == "ortho"  # as SciPy does, whatever is asked for
     return op(x, type=type, n=n, axis=axis, norm=norm, orthogonalize=ends, keep=n)
 
 
@@ -207,7 +219,8 @@ def _one(name: str, op: Any, inverse: bool, what: str) -> Any:
     overwrite_x, workers
         Of no effect on tensors.
     orthogonalize : bool, optional
-        Whether the matrix is orthogonal up to a factor; by default with "ortho".
+        Whether the matrix is orthogonal up to a factor; by default with "ortho". Of complex
+        numbers with "ortho" only, as SciPy has it.
 
     Notes
     -----

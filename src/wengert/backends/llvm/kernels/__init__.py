@@ -1,6 +1,7 @@
 """Kernels: steps of a graph that are no loops of the plan, as native code.
 
     call.py            what a kernel is given, the functions of a program's steps, the registry
+    homes.py           in which file the kernel of an operation is
     pointers.py        addresses of BLAS, LAPACK, special functions, NumPy's sorting
     transposing.py     rows and columns exchanged, in vectors
     fortran.py         calls of BLAS and LAPACK
@@ -33,6 +34,7 @@
     stencils.py        the same of arrays of several axes
     fourier.py         Fourier transforms
     filters.py         recursive filters
+    accepting.py       values that are refused under a condition
     sorting.py         positions that sort
     searching.py       places among sorted numbers, counts
     indexing.py        writing through index arrays and in steps

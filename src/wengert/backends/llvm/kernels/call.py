@@ -24,6 +24,7 @@ from ..assembly import Function, Module, Name, Section
 from ..dtypes import Dtype, is_supported
 from ..language import Language
 from ..runtime import blas_threads, library
+from .homes import HOMES
 
 ON_THE_STACK = 8192  # bytes of scratch memory, up to which it is part of the stack
 ON_ONE_THREAD = 20_000  # operations, up to which BLAS takes no second thread by itself
@@ -385,35 +386,6 @@ class Kernel(NamedTuple):
 
 
 KERNELS: dict[str, Kernel] = {}
-# Where each kernel is; a program needs few of them, so the file is imported when a line is looked
-# at that it may serve.
-_HOMES: dict[str, str] = {
-    name: home
-    for home, names in {
-        "banded": "interpolate.banded",
-        "convolutions": "slide convolve",
-        "cotangents": "cholesky_cotangent",
-        "draws": "random_uniform random_normal random_integers random_bits random_tail",
-        "exponentials": "expm",
-        "factoring": "cholesky qr completing_columns linalg.lu_factors",
-        "filters": "signal.lfilter",
-        "fourier": "fft rfft irfft",
-        "indexing": "scatter setitem getitem scatter_along",
-        "joining": "stack concatenate roll",
-        "keys": "random_split random_fold",
-        "products": "matmul dot einsum strong_einsum",
-        "searching": "searchsorted digitize histogram_counts",
-        "sequences": "cumsum cumprod running recurrence",
-        "solving": "solve inv det slogdet det_derivative solve_triangular",
-        "sorting": "argsort lexsort",
-        "spectra": "eigh eig svd pinv matrix_rank",
-        "structured": "linalg.banded_solve linalg.structured_solve",
-        "sylvester": "linalg.sylvester",
-        "stencils": "signal.convolve signal.slide",
-        "writes": "writes",
-    }.items()
-    for name in names.split()
-}
 
 
 def kernel(
@@ -434,8 +406,8 @@ def kernel(
 
 def _kernel_of(name: str) -> Kernel | None:
     """The kernel of an operation, if there is one."""
-    if name not in KERNELS and name in _HOMES:
-        import_module(f".{_HOMES[name]}", __package__)
+    if name not in KERNELS and name in HOMES:
+        import_module(f".{HOMES[name]}", __package__)
     return KERNELS.get(name)
 
 

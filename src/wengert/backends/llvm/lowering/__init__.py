@@ -1,6 +1,7 @@
 """Lowering: lines of a graph as items, of which loops are made.
 
 registry       which function lowers which operation; what none lowers is a step
+composed       operations that say which others they are made of
 elementwise    bodies in the scalar language
 leaves         inputs, constants, sizes, arrays made from nothing
 views          reshape, transpose, slices, flips: other indices of the same elements
@@ -11,12 +12,14 @@ onehot         what is picked from each row, or put into one place of each row
 rounding       rounding to decimals; modf, frexp
 reductions     sums, extremes, norms, log-sum-exp
 softmax        softmax and its logarithm
+families       derivatives of special functions by orders and parameters
 products       products that are loops: outer, dot of vectors, small matrices
 """
 
 from . import (
     choices,
     elementwise,
+    families,
     indexing,
     leaves,
     products,
@@ -31,6 +34,7 @@ from .registry import lowered
 __all__ = [
     "choices",
     "elementwise",
+    "families",
     "indexing",
     "leaves",
     "lowered",

@@ -3,7 +3,8 @@
 A lowering is a function ``lower(lowering, node, operands) -> Item`` (or a tuple of items, for an
 operation with several results), entered by the name of an operation, or for all of a kind.  It may
 return NotImplemented for what it does not serve.  What nothing lowers becomes a step: a kernel, if
-there is one for it (kernels/), else an island.
+there is one for it (kernels/); else the lines of others that it is made of, if it says so
+(composed.py); else an island.
 
     lowers, lowers_kind    decorators
     Waiting, settled       an item that is made when somebody asks for it (writes.py)
@@ -22,6 +23,8 @@ from ....core.node import Leaf, Node
 from ....core.op import lookup
 from ..dtypes import is_supported
 from ..items import Item, Part, Step
+from ..kernels import is_served
+from .composed import composed
 
 Lower = Callable[..., Any]
 _BY_NAME: dict[str, Lower] = {}
@@ -109,7 +112,21 @@ class Lowering:
                 found = function(self, node, operands)
                 if found is not NotImplemented:
                     return found
-        return step(node, [settled(x) for x in operands])
+        operands = [settled(x) for x in operands]
+        if node.op.composition is not None and not is_served(node):
+            inside = composed(node)
+            if inside is not None:
+                return self._made_of(inside, operands)
+        return step(node, operands)
+
+    def _made_of(self, inside: Graph, operands: Sequence[Item]) -> Any:
+        """The results of a list whose inputs are operands, line by line."""
+        self.items.update(zip(inside.inputs, operands, strict=True))
+        for node in inside.nodes:
+            if node not in self.items:
+                self.items[node] = self._lowered(node)
+        results = tuple([settled(self.items[n]) for n in inside.outputs])
+        return results[0] if len(results) == 1 else results
 
     def _has_lanes(self, node: Node) -> bool:
         known = self._supported

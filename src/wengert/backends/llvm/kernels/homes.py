@@ -1,0 +1,38 @@
+"""Homes: in which file of this folder the kernel of an operation is.
+
+    HOMES    the file, by the name of the operation
+
+A program needs few of them, so a file is imported when a line is looked at that it may serve; this
+table is all that is known of the others.
+"""
+
+from __future__ import annotations
+
+HOMES: dict[str, str] = {
+    name: home
+    for home, names in {
+        "accepting": "accepted",
+        "banded": "interpolate.banded",
+        "convolutions": "slide convolve",
+        "cotangents": "cholesky_cotangent",
+        "draws": "random_uniform random_normal random_integers random_bits random_tail",
+        "exponentials": "expm",
+        "factoring": "cholesky qr completing_columns linalg.lu_factors",
+        "filters": "signal.lfilter",
+        "fourier": "fft rfft irfft",
+        "indexing": "scatter setitem getitem scatter_along",
+        "joining": "stack concatenate roll",
+        "keys": "random_split random_fold",
+        "products": "matmul dot einsum strong_einsum",
+        "searching": "searchsorted digitize histogram_counts",
+        "sequences": "cumsum cumprod running recurrence",
+        "solving": "solve inv det slogdet det_derivative solve_triangular",
+        "sorting": "argsort lexsort",
+        "spectra": "eigh eig svd pinv matrix_rank",
+        "structured": "linalg.banded_solve linalg.structured_solve",
+        "sylvester": "linalg.sylvester",
+        "stencils": "signal.convolve signal.slide",
+        "writes": "writes",
+    }.items()
+    for name in names.split()
+}

@@ -1,0 +1,66 @@
+"""Composed: a line as lines of other operations, where its own says how it is made of them.
+
+    composed    the list of them
+
+What LAPACK has no routine for is often one or two of its routines and arithmetic around them: the
+polar factor is a singular value decomposition and a product.  Such an operation states that once,
+in operations (`Op.compose`), and here it is traced for the line's shapes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....control.closing import closed
+from ....core.body import Body
+from ....core.graph import Graph
+from ....core.handle import Handle
+from ....core.node import Leaf, Node, constant
+from ....core.rebuild import rebuilt
+from ....errors import TracedBranchError
+
+
+class _Unserved(Exception):
+    """The operation is not made of others at these operands."""
+
+
+def composed(node: Node) -> Graph | None:
+    """What a line computes as a list of its own; None if its operation does not say, for these.
+
+    Parameters
+    ----------
+    node : Node
+        Of an operation with a `composition`.
+    """
+    assert not isinstance(node.op, Leaf)
+    made = node.op.composition
+    assert made is not None, node.op.name
+
+    def fun(*operands: Any) -> Any:
+        found = made(*operands, **node.params)
+        if found is NotImplemented:
+            raise _Unserved
+        return found
+
+    try:
+        inside = closed(fun, [a.spec for a in node.inputs], node.op.name, hoist=False)
+    except (_Unserved, TracedBranchError):  # or it has to know a size that has a name
+        return None
+    body = _with_constants(inside.body, inside.captured)
+    specs = node.spec if isinstance(node.spec, tuple) else (node.spec,)
+    found = tuple([n.spec for n in body.outputs])
+    assert [(s.shape, s.dtype) for s in found] == [(s.shape, s.dtype) for s in specs], (
+        f"{node.op.name} gives {specs}, but is made of what gives {found}"
+    )
+    return body
+
+
+def _with_constants(body: Body, captured: list[Any]) -> Graph:
+    """The list with the arrays that it was given from outside as constants in it."""
+    if not captured:
+        return body
+    count = len(captured)
+    values = [x.node if isinstance(x, Handle) else constant(x) for x in captured]
+    place = dict(zip(body.inputs[:count], values, strict=True))
+    new = rebuilt(body.nodes, place, lambda node, args: None)
+    return Graph(*[new.get(n, n) for n in body.outputs], inputs=body.inputs[count:])

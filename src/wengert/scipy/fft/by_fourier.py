@@ -1,0 +1,145 @@
+"""Cosine and sine transforms as Fourier transforms of what is packed or extended.
+
+    composition    the operation of that kind, for backends that have Fourier transforms
+
+Types 2 and 3 need one of the same length: the elements with even numbers, then those with odd ones
+backwards (J. Makhoul, "A fast cosine transform in one and two dimensions", IEEE Trans. ASSP 28
+(1980), 27-34).  Type 1 is that of the even or odd extension, type 4 one of twice the length.  A
+sine transform is a cosine transform with every other sign changed and one end turned to the other.
+Complex numbers are two lines of real ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.fft
+
+from ...core.dims import is_symbolic
+from ...ops import casts
+
+
+def composition(kind: str) -> Callable[..., Any]:
+    """The transform "dct" or "dst" of all types, and its transpose."""
+
+    def transform(
+        x: Any,
+        *,
+        type: int,
+        n: Any,
+        axis: int,
+        norm: str,
+        orthogonalize: bool,
+        keep: Any,
+        transposed: bool = False,
+    ) -> Any:
+        if not isinstance(n, int) or not isinstance(keep, int) or is_symbolic(x.shape):
+            return NotImplemented
+        x = casts.astype(x, scipy.fft.dct(np.ones(2, x.dtype)).dtype)
+        x = _fitted(np.moveaxis(x, axis, -1), n)
+        parts = [x.real, x.imag] if x.dtype.kind == "c" else [x]
+        rows, columns, type = _weights(kind, type, n, norm, orthogonalize, transposed)
+        dtype = parts[0].dtype
+        rows, columns = rows.astype(dtype), columns.astype(dtype)
+        found = [_PLAIN[kind, type](p * columns) * rows for p in parts]
+        y = found[0] if len(found) == 1 else casts.astype(found[0], x.dtype) + 1j * found[1]
+        return np.moveaxis(_fitted(y, keep), -1, axis)
+
+    return transform
+
+
+def _fitted(x: Any, length: int) -> Any:
+    """Rows cropped or filled up with zeros."""
+    n = x.shape[-1]
+    if length <= n:
+        return x[..., :length]
+    zeros = np.zeros((*x.shape[:-1], length - n), x.dtype)
+    return np.concatenate([x, zeros], axis=-1)
+
+
+def _weights(
+    kind: str, type: int, n: int, norm: str, orthogonalize: bool, transposed: bool
+) -> tuple[Any, Any, int]:
+    """What the elements after and before a transform are multiplied with, and the type of that."""
+    rows, columns = np.ones(n), np.ones(n)
+    one = 0 if kind == "dct" else -1
+    ends: Any = [0, -1] if type == 1 and kind == "dct" else one
+    if orthogonalize and (type, kind) != (1, "dst"):
+        if type in (1, 3):
+            columns[ends] *= np.sqrt(2.0)
+        if type in (1, 2):
+            rows[ends] /= np.sqrt(2.0)
+    size = {("dct", 1): n - 1, ("dst", 1): n + 1}.get((kind, type), n)
+    scale = {"backward": 1.0, "ortho": (2 * size) ** -0.5, "forward": 0.5 / size}[norm]
+    if transposed:
+        rows, columns = columns, rows
+        if type == 2 or (type, kind) == (1, "dct"):
+            columns[ends] *= 2.0
+        if type == 3 or (type, kind) == (1, "dct"):
+            rows[ends] *= 0.5
+        type = {2: 3, 3: 2}.get(type, type)
+    return rows * scale, columns, type
+
+
+def _cosines_1(x: Any) -> Any:
+    return np.fft.rfft(np.concatenate([x, x[..., -2:0:-1]], axis=-1)).real
+
+
+def _sines_1(x: Any) -> Any:
+    zero = np.zeros((*x.shape[:-1], 1), x.dtype)
+    whole = np.concatenate([zero, x, zero, -x[..., ::-1]], axis=-1)
+    return -np.fft.rfft(whole).imag[..., 1 : x.shape[-1] + 1]
+
+
+def _turns(count: int, n: int, dtype: Any) -> Any:
+    """exp(-i pi k / 2n) for the first k."""
+    return np.exp(-0.5j * np.pi * np.arange(count) / n).astype(np.result_type(dtype, np.complex64))
+
+
+def _cosines_2(x: Any) -> Any:
+    n = x.shape[-1]
+    packed = np.concatenate([x[..., ::2], x[..., 1::2][..., ::-1]], axis=-1)
+    half = n // 2 + 1
+    turned = np.fft.rfft(packed) * (2.0 * _turns(half, n, x.dtype))
+    return np.concatenate([turned.real, -turned.imag[..., 1 : n - half + 1][..., ::-1]], axis=-1)
+
+
+def _cosines_3(x: Any) -> Any:
+    n = x.shape[-1]
+    half = n // 2 + 1
+    zero = np.zeros((*x.shape[:-1], 1), x.dtype)
+    behind = np.concatenate([zero, x[..., :0:-1]], axis=-1)[..., :half]
+    front = casts.astype(x[..., :half], np.result_type(x.dtype, np.complex64))
+    packed = np.fft.irfft(
+        (front - 1j * behind) * np.conj(_turns(half, n, x.dtype)), n, norm="forward"
+    )
+    order = np.empty(n, int)
+    order[::2], order[1::2] = np.arange((n + 1) // 2), np.arange(n - 1, (n + 1) // 2 - 1, -1)
+    return packed[..., order]
+
+
+def _cosines_4(x: Any) -> Any:
+    n = x.shape[-1]
+    turned = np.fft.fft(x * _turns(n, n, x.dtype), 2 * n)[..., :n]
+    last = np.exp(-0.25j * np.pi / n).astype(turned.dtype)
+    return (turned * (2.0 * last * _turns(n, n, x.dtype))).real
+
+
+def _signs(x: Any) -> Any:
+    signs = np.ones(x.shape[-1], x.dtype)
+    signs[1::2] = -1.0
+    return signs
+
+
+_PLAIN: dict[tuple[str, int], Callable[[Any], Any]] = {
+    ("dct", 1): _cosines_1,
+    ("dct", 2): _cosines_2,
+    ("dct", 3): _cosines_3,
+    ("dct", 4): _cosines_4,
+    ("dst", 1): _sines_1,
+    ("dst", 2): lambda x: _cosines_2(x * _signs(x))[..., ::-1],
+    ("dst", 3): lambda x: _cosines_3(x[..., ::-1]) * _signs(x),
+    ("dst", 4): lambda x: _cosines_4(x[..., ::-1]) * _signs(x),
+}
