@@ -56,7 +56,7 @@ class Frame(NamedTuple):
         """The indices within a window."""
         return list(product(*map(range, self.window)))
 
-    def part(self, tap: Sequence[int], counts: Sequence[int]) -> tuple[Any, ...]:
+    def part(self, tap: Sequence[int], counts: Sequence[int]) -> Any:
         """Where in a padded array one tap of all windows is."""
         return (
             ...,
