@@ -5,8 +5,12 @@ state.py         functional_call and stateful_call: a model as a function of its
 parameter.py     Parameter, Buffer
 containers.py    Sequential, Parallel, Residual, lists and dicts
 layers.py        Linear, activations, Dropout, losses as modules
+multihead.py     MultiheadAttention
+positions.py     positional encodings, rotary embeddings
+ctc.py           CTCLoss
 recurrent.py     RNN, GRU, LSTM; recurrence.py: what they share; cells.py: one step of them
 functional.py    the functions behind them
+attention.py     scaled_dot_product_attention; dropping.py: dropout
 init.py          where parameters start
 tracing.py       what a module does differently while a graph is built
 progress.py      a progress bar (imported on its own: ``from wengert.nn.progress import ...``)
@@ -23,6 +27,7 @@ from .containers import (
     Sequential,
 )
 from .cells import GRUCell, LSTMCell, RNNCell
+from .ctc import CTCLoss
 from .layers import (
     MSE,
     BCELoss,
@@ -42,8 +47,16 @@ from .layers import (
     Tanh,
 )
 from .module import Module
+from .multihead import MultiheadAttention
 from .parameter import Buffer, Parameter
 from .state import functional_call, stateful_call
+from .positions import (
+    LearnedPositions,
+    PositionalEncoding,
+    RotaryEmbedding,
+    rotary_embedding,
+    sinusoidal_positions,
+)
 from .recurrent import GRU, LSTM, RNN
 
 __all__ = [
@@ -61,6 +74,13 @@ __all__ = [
     "functional",
     "init",
     "Linear",
+    "CTCLoss",
+    "MultiheadAttention",
+    "PositionalEncoding",
+    "LearnedPositions",
+    "RotaryEmbedding",
+    "rotary_embedding",
+    "sinusoidal_positions",
     "RNN",
     "GRU",
     "LSTM",

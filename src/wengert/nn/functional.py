@@ -2,7 +2,10 @@
 
 activations.py   relu, sigmoid, softmax, ...
 losses.py        mse_loss, cross_entropy, ...
-here             linear, dropout
+dropping.py      dropout
+attention.py     scaled_dot_product_attention
+ctc.py           ctc_loss
+here             linear
 """
 
 from __future__ import annotations
@@ -11,9 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import shape_of, value_of
-from ..errors import ArgumentError, TraceError, at, user_line
-from ..random import Stream
 from .activations import (
     leaky_relu,
     log_sigmoid,
@@ -25,6 +25,9 @@ from .activations import (
     softplus,
     tanh,
 )
+from .attention import scaled_dot_product_attention
+from .ctc import ctc_loss
+from .dropping import dropout
 from .losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -33,7 +36,6 @@ from .losses import (
     mse_loss,
     nll_loss,
 )
-from .tracing import is_traced_call
 
 __all__ = [
     "leaky_relu",
@@ -53,6 +55,8 @@ __all__ = [
     "nll_loss",
     "linear",
     "dropout",
+    "scaled_dot_product_attention",
+    "ctc_loss",
 ]
 
 
@@ -67,50 +71,3 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     """
     y = np.matmul(x, weight.T)
     return y if bias is None else y + bias
-
-
-def dropout(x: Any, p: float = 0.5, training: bool = True, rng: Any = None) -> Any:
-    """Zero elements with probability p, and scale the others by 1 / (1 - p).
-
-    The scaling ("inverted dropout") keeps the expectation, so that nothing is left to do in
-    evaluation.
-
-    Parameters
-    ----------
-    x : array or Tensor
-    p : float, default 0.5
-        From 0 to 1; 1 gives zeros.
-    training : bool, default True
-        False returns `x` as it is.
-    rng : int, numpy.random.Generator or wengert.random.Stream, optional
-        In a graph a `Stream`, so that each run drops others.
-
-    Raises
-    ------
-    ArgumentError
-        p is not a probability.
-    TraceError
-        A graph is being built, of which every run would drop the same elements.
-
-    References
-    ----------
-    .. [1] N. Srivastava et al., "Dropout", J. Machine Learning Research 15, 1929-1958, 2014.
-    """
-    if not 0.0 <= p <= 1.0:
-        raise ArgumentError(
-            f"dropout with p={p}: it is the probability of dropping an element. Choose it from 0 "
-            f"to 1{at(user_line())}."
-        )
-    if not training or p == 0.0:
-        return x
-    if isinstance(rng, Stream):
-        kept = value_of(rng.uniform(shape_of(x))) >= p
-    elif is_traced_call((x,)):
-        raise TraceError(
-            "dropout in training while a graph is built: every run would drop the same elements. "
-            "Give it a stream of random numbers, rng=wengert.random.Stream(seed), or evaluate, "
-            f"model.eval(){at(user_line())}."
-        )
-    else:
-        kept = np.random.default_rng(rng).random(shape_of(x)) >= p
-    return np.where(kept, x * (1.0 / (1.0 - p) if p < 1.0 else 0.0), 0.0)
