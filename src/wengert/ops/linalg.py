@@ -215,6 +215,19 @@ def pinv(a, *, rtol=None, hermitian=False):
     return np.linalg.pinv(a, *cutoff, hermitian=hermitian)
 
 
+@pinv.compose
+def _(a, *, rtol=None, hermitian=False):
+    if not hermitian or np.ndim(rtol or 0.0):
+        return NotImplemented
+    w, v = np.linalg.eigh(a)
+    size = np.abs(w)
+    kept = size > np.max(size, axis=-1, keepdims=True, initial=0.0) * (
+        1e-15 if rtol is None else rtol
+    )
+    inverted = np.where(kept, 1.0 / np.where(kept, w, 1.0), 0.0)
+    return (v * inverted[..., None, :]) @ adjoint(v)
+
+
 @pinv.define_vjp
 def _pinv_vjp(t, out, a, *, rtol=None, hermitian=False):
     h, th = adjoint(out), adjoint(t)

@@ -18,7 +18,8 @@ import numpy as np
 import scipy.linalg
 from numpy.linalg import LinAlgError
 
-from ...ops.linalg import adjoint, regular
+from ...ops import casts
+from ...ops.linalg import adjoint, inv, regular
 from ..dispatch import counterpart, floating
 from .entries import entry, square
 
@@ -102,9 +103,30 @@ def discrete_lyapunov(a, q):
 
 def _stein_by_kronecker(a: Any, q: Any) -> Any:
     n = a.shape[-1]
-    both = np.einsum("...ij,...kl->...ikjl", a, np.conjugate(a)).reshape((*a.shape[:-2], n * n, -1))
-    right = np.broadcast_to(q, a.shape).reshape((*a.shape[:-2], n * n, 1))
-    return np.linalg.solve(np.eye(n * n) - both, right).reshape(a.shape)
+    batch = np.broadcast_shapes(a.shape[:-2], q.shape[:-2])
+    both = np.einsum("...ij,...kl->...ikjl", a, np.conjugate(a))
+    both = both.reshape((*a.shape[:-2], n * n, n * n))
+    right = np.broadcast_to(q, (*batch, n, n)).reshape((*batch, n * n, 1))
+    return np.linalg.solve(np.eye(n * n, dtype=a.dtype) - both, right).reshape((*batch, n, n))
+
+
+_DIRECT = 10  # rows, below which SciPy solves one system for all elements
+
+
+@discrete_lyapunov.compose
+def _(a, q):
+    n = a.shape[-1]
+    if not isinstance(n, int) or n == 0:
+        return NotImplemented
+    dtype = np.result_type(a.dtype, q.dtype, np.float32)
+    a, q = casts.astype(a, dtype), casts.astype(q, dtype)
+    if n < _DIRECT:
+        return _stein_by_kronecker(a, q)
+    h = adjoint(a)
+    one = np.eye(n, dtype=dtype)
+    back = inv(h + one)
+    b = adjoint((h - one) @ back)
+    return sylvester(b, adjoint(b), -2.0 * (adjoint(back) @ q @ back))
 
 
 @discrete_lyapunov.define_vjp

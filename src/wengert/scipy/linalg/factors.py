@@ -21,6 +21,7 @@ from ...core.handle import is_traced, value_of
 from ...errors import ArgumentError, TraceError, at, user_line
 from ...numpy import linalg as names
 from ...ops import factorizations
+from ...ops.accepting import accepted
 from ...ops.linalg import adjoint, pinv
 from ...ops.linalg import hermitian as hermitian_part
 from ...ops.polar import nuclear_norm, polar_factor
@@ -54,6 +55,19 @@ def range_basis(a, *, rcond=None):
     return _check(scipy.linalg.orth(a, rcond), a)
 
 
+@range_basis.compose
+def _(a, *, rcond=None):
+    if is_symbolic(a.shape) or 0 in a.shape:
+        return NotImplemented
+    u, s, _ = np.linalg.svd(a, full_matrices=False)
+    return _of_full_rank(u, s, a, rcond)
+
+
+def _of_full_rank(basis: Any, s: Any, a: Any, rcond: Any) -> Any:
+    """A basis, if no singular value counts as zero: in a graph the rank is taken to be full."""
+    return accepted(basis, s > np.max(s, axis=-1, keepdims=True) * _cutoff(a, rcond))
+
+
 @range_basis.define_vjp
 def _range_basis_vjp(t, out, a, *, rcond=None):
     rest = t - out @ (adjoint(out) @ t)
@@ -82,6 +96,14 @@ def _kernel_by_qr(a: Any, *, rcond: Any = None) -> Any:
 def kernel_basis(a, *, rcond=None):
     """An orthonormal basis of what is mapped to zero."""
     return _check(scipy.linalg.null_space(a, rcond=rcond), a)
+
+
+@kernel_basis.compose
+def _(a, *, rcond=None):
+    if is_symbolic(a.shape) or 0 in a.shape:
+        return NotImplemented
+    _, s, vh = np.linalg.svd(a)
+    return _of_full_rank(adjoint(vh[..., min(a.shape[-2:]) :, :]), s, a, rcond)
 
 
 @kernel_basis.define_vjp

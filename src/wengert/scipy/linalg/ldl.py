@@ -18,7 +18,7 @@ import scipy.linalg
 
 from ...core.handle import value_of
 from ...ops.choice import where
-from ...ops.creation import triangle_mask
+from ...ops.creation import positions, triangle_mask
 from ...ops.factorizations import solve_triangular
 from ...ops.linalg import adjoint, hermitian, solve
 from ..dispatch import counterpart
@@ -42,6 +42,14 @@ def block_mask(d):
     for i in range(d.shape[-1] - 1):
         mask[i, i + 1] = mask[i + 1, i] = d[i, i + 1] != 0 or d[i + 1, i] != 0
     return mask
+
+
+@block_mask.compose
+def _(d):
+    i = positions(d.shape[-1])
+    distance = i[:, None] - i
+    linked = (d != 0) | (d.mT != 0)
+    return (distance == 0) | ((abs(distance) == 1) & linked)
 
 
 @block_mask.examples

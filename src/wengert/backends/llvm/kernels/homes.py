@@ -24,6 +24,7 @@ HOMES: dict[str, str] = {
         "joining": "stack concatenate roll",
         "keys": "random_split random_fold",
         "products": "matmul dot einsum strong_einsum",
+        "schur": "linalg.schur_form linalg.schur_rotation",
         "searching": "searchsorted digitize histogram_counts",
         "sequences": "cumsum cumprod running recurrence",
         "solving": "solve inv det slogdet det_derivative solve_triangular",

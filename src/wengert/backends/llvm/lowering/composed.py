@@ -17,7 +17,7 @@ from ....core.graph import Graph
 from ....core.handle import Handle
 from ....core.node import Leaf, Node, constant
 from ....core.rebuild import rebuilt
-from ....errors import TracedBranchError
+from ....errors import DtypeError, TracedBranchError
 
 
 class _Unserved(Exception):
@@ -44,7 +44,7 @@ def composed(node: Node) -> Graph | None:
 
     try:
         inside = closed(fun, [a.spec for a in node.inputs], node.op.name, hoist=False)
-    except (_Unserved, TracedBranchError):  # or it has to know a size that has a name
+    except (_Unserved, TracedBranchError, DtypeError):  # or a size is a name, or float16
         return None
     body = _with_constants(inside.body, inside.captured)
     specs = node.spec if isinstance(node.spec, tuple) else (node.spec,)
