@@ -57,7 +57,7 @@ def range_basis(a, *, rcond=None):
 
 @range_basis.compose
 def _(a, *, rcond=None):
-    if is_symbolic(a.shape) or 0 in a.shape:
+    if is_symbolic(a.shape) or 0 in a.shape or a.dtype.kind not in "fc":
         return NotImplemented
     u, s, _ = np.linalg.svd(a, full_matrices=False)
     return _of_full_rank(u, s, a, rcond)
@@ -100,7 +100,7 @@ def kernel_basis(a, *, rcond=None):
 
 @kernel_basis.compose
 def _(a, *, rcond=None):
-    if is_symbolic(a.shape) or 0 in a.shape:
+    if is_symbolic(a.shape) or 0 in a.shape or a.dtype.kind not in "fc":
         return NotImplemented
     _, s, vh = np.linalg.svd(a)
     return _of_full_rank(adjoint(vh[..., min(a.shape[-2:]) :, :]), s, a, rcond)
