@@ -1,7 +1,8 @@
-"""scipy.fft, for arrays and tensors alike: all of it is linear, and its own derivative.
+"""scipy.fft, for arrays and tensors alike: nearly all of it is linear, and its own derivative.
 
     transforms       fft and its kin along one axis, two, or several, of real and complex numbers
     trigonometric    dct, idct, dst, idst, and dctn ... along several axes
+    hankel           fht, ifht
     by_fourier       these as Fourier transforms, for native code
 
 What has no operand to differentiate by (next_fast_len, workers) is SciPy's own.
@@ -9,6 +10,7 @@ What has no operand to differentiate by (next_fast_len, workers) is SciPy's own.
 
 from scipy.fft import get_workers, next_fast_len, prev_fast_len, set_workers
 
+from .hankel import fht, fhtoffset, ifht
 from .transforms import (
     fft,
     fft2,
@@ -45,6 +47,8 @@ __all__ = [
     "fftfreq",
     "fftn",
     "fftshift",
+    "fht",
+    "fhtoffset",
     "get_workers",
     "hfft",
     "hfft2",
@@ -57,6 +61,7 @@ __all__ = [
     "ifft2",
     "ifftn",
     "ifftshift",
+    "ifht",
     "ihfft",
     "ihfft2",
     "ihfftn",
