@@ -1,0 +1,377 @@
+"""Encoders: what is learnt from data once, applied to more of it, and undone.
+
+    OneHot     categories as vectors with a single 1
+    MinMax     each column onto a range
+    Standard   each column to mean 0 and deviation 1
+
+    fit(x), transform(x), fit_transform(x), inverse_transform(z)
+
+Columns are the last axis; all other axes are samples.  `MinMax` and `Standard` are formulas of
+arrays, so tensors pass through them with their derivatives.  A constant column has no range and no
+deviation: it is shifted and not scaled, so that nothing is divided by 0 and the way back is exact.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.handle import Handle, shape_of, value_of
+from ..errors import ArgumentError, DtypeError, ShapeError, StructureError, at, user_line
+
+__all__ = ["Encoder", "MinMax", "OneHot", "Standard"]
+
+
+class Encoder:
+    """Base of encoders: define `fit`, `transform` and `inverse_transform`."""
+
+    def fit(self, x: Any) -> Any:
+        """Learn what is needed from data; return the encoder."""
+        raise StructureError(f"{type(self).__name__} defines no fit(x){at(user_line())}.")
+
+    def transform(self, x: Any) -> Any:
+        """Encode data."""
+        raise StructureError(f"{type(self).__name__} defines no transform(x){at(user_line())}.")
+
+    def inverse_transform(self, z: Any) -> Any:
+        """What was encoded."""
+        raise StructureError(
+            f"{type(self).__name__} defines no inverse_transform(z){at(user_line())}."
+        )
+
+    def fit_transform(self, x: Any) -> Any:
+        """Learn from data, and encode them."""
+        return self.fit(x).transform(x)
+
+    def __call__(self, x: Any) -> Any:
+        """Encode data; so that an encoder can be mapped over a dataset."""
+        return self.transform(x)
+
+
+def _fitted(encoder: Any, learnt: str) -> Any:
+    value = getattr(encoder, learnt, None)
+    if value is None:
+        name = type(encoder).__name__
+        raise StructureError(
+            f"{name} was asked before it has learnt from data. Call fit(x) first{at(user_line())}."
+        )
+    return value
+
+
+class _Affine(Encoder):
+    """Columns shifted and scaled: z = (x - shift) / scale + low."""
+
+    _low = 0.0
+
+    def _learn(self, x: Any) -> Any:
+        """Columns of finite floats."""
+        x = np.asarray(value_of(x))
+        name = type(self).__name__
+        if x.dtype.kind not in "biuf":
+            raise DtypeError(f"{name}.fit of {x.dtype}: give real numbers{at(user_line())}.")
+        if x.ndim == 0 or x.size == 0:
+            raise ShapeError(
+                f"{name}.fit of an array of shape {x.shape}: there is nothing to learn from. Give "
+                f"samples with their columns on the last axis{at(user_line())}."
+            )
+        rows = x.reshape(-1, x.shape[-1]) if x.ndim > 1 else x.reshape(-1, 1)
+        rows = rows.astype(np.float64)
+        if not np.isfinite(rows).all():
+            column = int(np.flatnonzero(~np.isfinite(rows).all(axis=0))[0])
+            raise ArgumentError(
+                f"{name}.fit: column {column} has a NaN or an infinity. Fill in or leave out what "
+                f"is missing first{at(user_line())}."
+            )
+        self._is_line = x.ndim == 1
+        return rows
+
+    def _along(self, values: Any, x: Any) -> Any:
+        """One number for each column, in the dtype of an array."""
+        if not isinstance(x, Handle):
+            x = np.asarray(x)
+        shape = shape_of(x)
+        if self._is_line:
+            values = values[0]
+        elif not shape or shape[-1] != len(values):
+            raise ShapeError(
+                f"{type(self).__name__} has learnt {len(values)} columns, and was given an array "
+                f"of shape {shape}. Give it as many on the last axis{at(user_line())}."
+            )
+        dtype = x.dtype if x.dtype.kind == "f" else np.dtype(np.float64)
+        return np.asarray(values, dtype)
+
+    def transform(self, x: Any) -> Any:
+        """Encode data: floats keep their dtype, whole numbers become float64."""
+        scale = self._along(_fitted(self, "scale_"), x)
+        x = x if isinstance(x, Handle) else np.asarray(x)
+        out = (x - self._along(self.shift_, x)) / scale
+        return out + self._low if self._low else out
+
+    def inverse_transform(self, z: Any) -> Any:
+        """What was encoded."""
+        scale = self._along(_fitted(self, "scale_"), z)
+        z = z if isinstance(z, Handle) else np.asarray(z)
+        z = z - self._low if self._low else z
+        return z * scale + self._along(self.shift_, z)
+
+    shift_: Any = None
+    scale_: Any = None
+
+
+class Standard(_Affine):
+    """Each column to mean 0 and deviation 1.
+
+    Attributes
+    ----------
+    shift_ : array, shape (columns,)
+        Their means, in float64.
+    scale_ : array, shape (columns,)
+        Their deviations (of n, not of n - 1); 1 for constant columns.
+
+    Raises
+    ------
+    ArgumentError
+        In `fit`: NaN or infinities.
+    ShapeError
+        No data, or in `transform` another number of columns.
+    StructureError
+        `transform` before `fit`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.data.encoders import Standard
+    >>> x = np.array([[0.0, 5.0], [4.0, 5.0]])
+    >>> scaler = Standard()
+    >>> scaler.fit_transform(x)
+    array([[-1.,  0.],
+           [ 1.,  0.]])
+    >>> scaler.inverse_transform(scaler.transform(x))
+    array([[0., 5.],
+           [4., 5.]])
+    """
+
+    def fit(self, x: Any) -> Standard:
+        """Learn means and deviations; return the encoder."""
+        rows = self._learn(x)
+        low, high = rows.min(axis=0), rows.max(axis=0)
+        constant = low == high
+        size = np.maximum(np.abs(low), np.abs(high))
+        size = np.where(size > 0, size, 1.0)  # so that squares neither overflow nor vanish
+        small = rows / size
+        mean = small.mean(axis=0)
+        deviation = np.sqrt(np.mean(np.square(small - mean), axis=0)) * size
+        self.shift_ = np.where(constant, low, mean * size)
+        self.scale_ = np.where(constant | (deviation == 0), 1.0, deviation)
+        return self
+
+    def __repr__(self) -> str:
+        return f"Standard({_learnt(self.shift_)})"
+
+
+class MinMax(_Affine):
+    """Each column onto a range.
+
+    Parameters
+    ----------
+    feature_range : (float, float), default (0, 1)
+
+    Attributes
+    ----------
+    shift_ : array, shape (columns,)
+        The least value of each.
+    scale_ : array, shape (columns,)
+        How far the values reach, over the length of the range; for constant columns 1, so that
+        they become the lower end of the range.
+
+    Raises
+    ------
+    ArgumentError
+        A range without a length; in `fit`, NaN, infinities or a reach beyond float64.
+    ShapeError
+        No data, or in `transform` another number of columns.
+    StructureError
+        `transform` before `fit`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.data.encoders import MinMax
+    >>> MinMax((-1, 1)).fit_transform(np.array([[0, 7], [5, 7], [10, 7]]))
+    array([[-1., -1.],
+           [ 0., -1.],
+           [ 1., -1.]])
+    """
+
+    def __init__(self, feature_range: tuple[float, float] = (0.0, 1.0)) -> None:
+        low, high = feature_range
+        if not low < high:
+            raise ArgumentError(
+                f"MinMax(feature_range={feature_range}): its first end is below the second"
+                f"{at(user_line())}."
+            )
+        self.feature_range = float(low), float(high)
+        self._low = float(low)
+
+    def fit(self, x: Any) -> MinMax:
+        """Learn the ends of each column; return the encoder."""
+        rows = self._learn(x)
+        low, high = rows.min(axis=0), rows.max(axis=0)
+        with np.errstate(over="ignore"):
+            reach = high - low
+        if not np.isfinite(reach).all():
+            raise ArgumentError(
+                f"MinMax.fit: a column reaches from {low.min()} to {high.max()}, further than "
+                f"float64. Divide it first{at(user_line())}."
+            )
+        scale = reach / (self.feature_range[1] - self.feature_range[0])
+        self.shift_, self.scale_ = low, np.where(scale == 0, 1.0, scale)
+        return self
+
+    def __repr__(self) -> str:
+        return f"MinMax({self.feature_range}, {_learnt(self.shift_)})"
+
+
+def _learnt(values: Any) -> str:
+    return "not fitted" if values is None else f"{len(values)} columns"
+
+
+class OneHot(Encoder):
+    """Categories as vectors with a single 1.
+
+    Parameters
+    ----------
+    dtype : dtype, default float64
+        Of the vectors.
+    unknown : {"error", "ignore"}
+        What happens to a category that `fit` has not seen: an error, or a vector of zeros.
+
+    Attributes
+    ----------
+    categories_ : list of array
+        Sorted, for each column.
+
+    Raises
+    ------
+    ArgumentError
+        An unknown category; in `inverse_transform`, a vector without a largest element.
+    ShapeError
+        Neither labels, shape (n,), nor columns, shape (n, c).
+    DtypeError
+        Categories that cannot be sorted.
+
+    Examples
+    --------
+    >>> from wengert.data.encoders import OneHot
+    >>> encoder = OneHot()
+    >>> encoder.fit_transform(["no", "yes", "no"])
+    array([[1., 0.],
+           [0., 1.],
+           [1., 0.]])
+    >>> encoder.inverse_transform([[0.2, 0.8]])
+    array(['yes'], dtype='<U3')
+    """
+
+    def __init__(self, dtype: Any = np.float64, unknown: str = "error") -> None:
+        if unknown not in ("error", "ignore"):
+            raise ArgumentError(
+                f"OneHot(unknown={unknown!r}): 'error' or 'ignore'{at(user_line())}."
+            )
+        self.dtype, self.unknown = np.dtype(dtype), unknown
+        self.categories_: list[Any] | None = None
+
+    def fit(self, x: Any) -> OneHot:
+        """Learn the categories; return the encoder."""
+        x, self._is_line = self._columns(x), np.ndim(x) == 1
+        if not len(x):
+            raise ShapeError(f"OneHot.fit of no samples. Give it some{at(user_line())}.")
+        try:
+            self.categories_ = [np.unique(column) for column in x.T]
+        except TypeError as error:
+            raise DtypeError(
+                f"OneHot.fit: {error}. Give categories of one type, such as words{at(user_line())}."
+            ) from error
+        for categories in self.categories_:
+            if categories.dtype.kind == "f" and np.isnan(categories).any():
+                self.categories_ = None
+                raise ArgumentError(
+                    "OneHot.fit: NaN is no category. Fill in or leave out what is missing first"
+                    f"{at(user_line())}."
+                )
+        return self
+
+    def transform(self, x: Any) -> Any:
+        """Vectors: those of all columns one after the other, on a new last axis."""
+        known = _fitted(self, "categories_")
+        columns = self._columns(x)
+        if columns.shape[1] != len(known):
+            raise ShapeError(
+                f"OneHot has learnt {len(known)} columns, and was given {columns.shape[1]}. Give "
+                f"as many{at(user_line())}."
+            )
+        return np.concatenate(
+            [self._one(c, k, n) for n, (c, k) in enumerate(zip(columns.T, known, strict=True))],
+            axis=1,
+        )
+
+    def _one(self, column: Any, categories: Any, number: int) -> Any:
+        kinds = {a.dtype.kind if a.dtype.kind in "USO" else "number" for a in (column, categories)}
+        if len(kinds) != 1:
+            raise DtypeError(
+                f"OneHot: column {number} is of {column.dtype}, and the categories learnt are of "
+                f"{categories.dtype}. Give what it was fitted on{at(user_line())}."
+            )
+        try:
+            place = np.minimum(np.searchsorted(categories, column), len(categories) - 1)
+        except TypeError as error:
+            raise DtypeError(
+                f"OneHot: column {number}: {error}. Give categories of one type{at(user_line())}."
+            ) from error
+        found = np.asarray(categories[place] == column)
+        if self.unknown == "error" and not found.all():
+            odd = column[np.argmin(found)]
+            raise ArgumentError(
+                f"OneHot: {odd!r} in column {number} was not among the {len(categories)} "
+                f"categories learnt. Fit it on all of them, or say unknown='ignore'"
+                f"{at(user_line())}."
+            )
+        out = np.zeros((len(column), len(categories)), self.dtype)
+        rows = np.flatnonzero(found)
+        out[rows, place[rows]] = 1
+        return out
+
+    def inverse_transform(self, z: Any) -> Any:
+        """The categories of the largest elements: vectors may be probabilities, too."""
+        known = _fitted(self, "categories_")
+        z, ends = np.asarray(value_of(z)), np.cumsum([len(k) for k in known])
+        if z.ndim != 2 or z.shape[1] != ends[-1]:
+            raise ShapeError(
+                f"OneHot.inverse_transform of an array of shape {z.shape}: give vectors of "
+                f"{ends[-1]} elements, shape (n, {ends[-1]}){at(user_line())}."
+            )
+        columns = []
+        for k, end in zip(known, ends, strict=True):
+            part = z[:, end - len(k) : end]
+            unclear = np.isnan(part).any(axis=1) | (len(k) > 1) & (np.ptp(part, axis=1) == 0)
+            if unclear.any():
+                raise ArgumentError(
+                    f"OneHot.inverse_transform: vector {int(np.argmax(unclear))} has no largest "
+                    f"element, so it names no category{at(user_line())}."
+                )
+            columns.append(k[np.argmax(part, axis=1)])
+        return columns[0] if self._is_line else np.stack(columns, axis=1)
+
+    def _columns(self, x: Any) -> Any:
+        x = np.asarray(value_of(x))
+        if x.ndim not in (1, 2):
+            raise ShapeError(
+                f"OneHot of an array of shape {x.shape}: give labels, shape (n,), or columns, "
+                f"shape (n, c){at(user_line())}."
+            )
+        return x[:, None] if x.ndim == 1 else x
+
+    def __repr__(self) -> str:
+        known = self.categories_
+        what = "not fitted" if known is None else f"{[len(k) for k in known]} categories"
+        return f"OneHot({what})"

@@ -1,0 +1,454 @@
+"""Loaders beyond one pass: resuming, threads, processes, samplers, views, collation."""
+
+import collections
+import copy
+import gc
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import errors
+from wengert.data import (
+    ArrayDataset,
+    ConcatDataset,
+    DataLoader,
+    MapDataset,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    Subset,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+    filtered,
+    pad_items,
+    random_split,
+    stack_items,
+)
+
+from .loading_datasets import Large, Noise, Squares, Unpicklable, Where
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def flat(batches):
+    """Batches as one list of numbers."""
+    return [float(v) for b in batches for part in b for v in np.asarray(part).reshape(-1)]
+
+
+# ---- resuming ----------------------------------------------------------------------------------
+
+
+def generators():
+    return [
+        np.random.default_rng(3),
+        np.random.Generator(np.random.MT19937(3)),
+        np.random.Generator(np.random.Philox(3)),
+    ]
+
+
+@pytest.mark.parametrize("kind", [0, 1, 2], ids=["PCG64", "MT19937", "Philox"])
+@pytest.mark.parametrize("prefetch", [0, 2])
+@pytest.mark.parametrize("stop", [0, 1, 3, 4, 5, 7])
+def test_a_loader_goes_on_where_another_stood(kind, prefetch, stop):
+    def make():
+        return DataLoader(Noise(), 3, shuffle=True, rng=generators()[kind], prefetch=prefetch)
+
+    whole = make()
+    expected = [list(whole) for _ in range(3)]  # passes of 4 batches
+    first, seen = make(), []
+    passes = iter(first)
+    while len(seen) < stop:
+        try:
+            seen.append(next(passes))
+        except StopIteration:
+            passes = iter(first)
+    if stop == 4:  # at the end of a pass, and it is over
+        assert not list(passes)
+    file_like = pickle.loads(pickle.dumps(first.state_dict()))
+    assert first.state_dict().keys() == file_like.keys()
+    second = make()
+    second.rng.normal(size=5)  # wherever it stood
+    second.load_state_dict(file_like)
+    assert second.state_dict()["batch"] == file_like["batch"]
+    rest = []
+    while len(seen) + len(rest) < 12:
+        rest += list(second)
+    assert flat(seen + rest) == flat([b for p in expected for b in p])
+
+
+def test_the_state_of_a_loader_can_be_kept_in_a_file(tmp_path):
+    for rng in generators():
+        loader = DataLoader(np.arange(10), 2, shuffle=True, rng=rng)
+        passing = iter(loader)
+        next(passing), next(passing)
+        wg.save(loader.state_dict(), tmp_path / "state")
+        twin = DataLoader(np.arange(10), 2, shuffle=True, rng=copy.deepcopy(loader.rng))
+        twin.rng.normal(size=3)
+        twin.load_state_dict(wg.load(tmp_path / "state"))
+        np.testing.assert_array_equal(np.concatenate(list(twin)), np.concatenate(list(passing)))
+        np.testing.assert_array_equal(
+            np.concatenate(list(twin)), np.concatenate(list(loader))
+        )  # and the pass after it
+
+
+def test_a_pickled_loader_stands_where_it_stood():
+    loader = DataLoader(np.arange(9), 2, shuffle=True, rng=0)
+    passing = iter(loader)
+    seen = [next(passing) for _ in range(2)]
+    twin = pickle.loads(pickle.dumps(loader))
+    rest = list(twin)
+    assert sorted(np.concatenate(seen + rest)) == list(range(9)) and len(rest) == 3
+    assert len(list(twin)) == 5
+
+
+def test_the_order_of_a_foreign_sampler_is_kept():
+    calls = []
+
+    class Once:
+        def __iter__(self):
+            calls.append(1)
+            return iter([4, 2, 0] if len(calls) == 1 else [1, 1, 1])
+
+        def __len__(self):
+            return 3
+
+    loader = DataLoader(np.arange(5), 1, sampler=Once())
+    next(iter(loader))
+    twin = DataLoader(np.arange(5), 1, sampler=Once())
+    twin.load_state_dict(loader.state_dict())
+    assert [int(b[0]) for b in twin] == [2, 0] and [int(b[0]) for b in twin] == [1, 1, 1]
+
+
+def test_what_is_random_in_an_item_differs_from_pass_to_pass_and_place_to_place():
+    loader = DataLoader(Noise(), 4, rng=0)
+    values = flat(b[1:] for _ in range(3) for b in loader)
+    assert len(set(values)) == 33
+    one = Subset(Noise(), [5, 5, 5])
+    assert len(set(flat(b[1:] for b in DataLoader(one, 2, rng=0)))) == 3
+
+
+# ---- threads -----------------------------------------------------------------------------------
+
+
+def waiting_threads():
+    return [t for t in threading.enumerate() if t.name == "wengert-prefetch"]
+
+
+@pytest.mark.parametrize("prefetch", [1, 3, 100])
+def test_a_thread_makes_the_same_batches(prefetch):
+    plain = list(DataLoader(Noise(), 3, shuffle=True, rng=1))
+    assert flat(DataLoader(Noise(), 3, shuffle=True, rng=1, prefetch=prefetch)) == flat(plain)
+    assert not waiting_threads()
+
+
+def test_a_thread_works_ahead():
+    asked = []
+    data = MapDataset(range(20), lambda i: asked.append(i) or i)
+    passing = iter(DataLoader(data, 2, prefetch=2))
+    next(passing)
+    for _ in range(200):
+        if len(asked) >= 6:
+            break
+        time.sleep(0.005)
+    assert 6 <= len(asked) <= 8
+    del passing
+    gc.collect()
+    assert not waiting_threads()
+
+
+def test_a_thread_ends_with_a_loop_that_is_left():
+    loader = DataLoader(Squares(), 2, prefetch=2)
+    for _ in loader:
+        break
+    assert not waiting_threads()
+    with pytest.raises(RuntimeError, match="mine"):
+        for _ in loader:
+            raise RuntimeError("mine")
+    gc.collect()
+    assert not waiting_threads()
+
+
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_what_an_item_raises_is_raised_where_the_batch_is_asked_for(prefetch):
+    loader = DataLoader(Squares(fails=5), 2, prefetch=prefetch)
+    seen = []
+    with pytest.raises(KeyError, match="item 5 is not there") as found:
+        for batch in loader:
+            seen.append(batch)
+    assert len(seen) == 2 and found.value.__notes__ == ["This was item 5 of Squares."]
+    assert not waiting_threads()
+
+
+# ---- processes ---------------------------------------------------------------------------------
+
+
+def test_processes_make_the_same_batches_and_end():
+    plain = [list(p) for p in [DataLoader(Noise(), 3, shuffle=True, rng=1)] for _ in range(2)]
+    loader = DataLoader(Noise(), 3, shuffle=True, rng=1, workers=2, persistent_workers=True)
+    with_workers = [list(loader) for _ in range(2)]
+    assert [flat(p) for p in with_workers] == [flat(p) for p in plain]
+    assert len(multiprocessing.active_children()) == 2
+    with pytest.raises(KeyboardInterrupt):
+        for _ in loader:
+            raise KeyboardInterrupt
+    gc.collect()
+    assert not multiprocessing.active_children()
+    assert len(list(loader)) == 4  # and they start again
+    loader.close()
+    assert not multiprocessing.active_children()
+
+
+def test_errors_of_processes_have_their_place():
+    loader = DataLoader(Squares(fails=5), 2, workers=1)
+    with pytest.raises(KeyError, match="item 5 is not there") as found:
+        list(loader)
+    text = "\n".join(found.value.__notes__)
+    assert "worker 0, making batch 2" in text and "item 5 of Squares" in text
+    assert "loading_datasets.py" in text and not multiprocessing.active_children()
+
+
+def test_a_process_that_dies_is_told():
+    with pytest.raises(errors.LoaderError, match="worker 0 ended with exit code 7 before it made"):
+        list(DataLoader(Squares(dies=1), 2, workers=1))
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.slow
+def test_more_of_processes():
+    with pytest.raises(errors.LoaderError, match="failed making batch 0: Odd"):
+        list(DataLoader(Unpicklable(), 1, workers=1))
+    with pytest.raises(errors.LoaderError, match=r"within 0\.1 seconds"):
+        list(DataLoader(Squares(slow=5.0), 1, workers=1, timeout=0.1))
+    begin = time.perf_counter()
+    for _ in DataLoader(Squares(slow=0.5), 1, workers=2):
+        break
+    assert time.perf_counter() - begin < 8.0 and not multiprocessing.active_children()
+    pids = {int(p) for b in DataLoader(Where(), 1, workers=3) for p in b}
+    assert len(pids) == 3 and os.getpid() not in pids
+    large = np.concatenate(list(DataLoader(Large(), 2, workers=2, prefetch=3)))
+    np.testing.assert_array_equal(large[:, 0], np.arange(12))
+    loader = DataLoader(Noise(), 3, rng=1, workers=2, persistent_workers=True)
+    pairs = list(zip(loader, loader, strict=True))  # two passes at once
+    assert len(pairs) == 4
+    del loader
+    gc.collect()
+    assert not multiprocessing.active_children()
+
+
+def test_what_cannot_be_sent_to_processes_is_refused():
+    with pytest.raises(errors.StructureError, match="cannot be sent to other processes"):
+        list(DataLoader(MapDataset(range(3), lambda i: i), workers=1))
+    assert not multiprocessing.active_children()
+
+
+def program(tmp_path, body, guarded=True):
+    """A program that loads by processes; it prints their numbers as it goes."""
+    lines = textwrap.indent(textwrap.dedent(body), "    ")
+    guard = "if __name__ == '__main__':" if guarded else "if True:"
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import multiprocessing, os, sys, time\n"
+        "import numpy as np\n"
+        "from wengert.data import DataLoader, Dataset\n"
+        "class Slow(Dataset):\n"
+        "    def __len__(self): return 10**5\n"
+        "    def __getitem__(self, i): time.sleep(0.01); return i\n"
+        f"{guard}\n{lines}\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
+    return subprocess.Popen(
+        [sys.executable, str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
+
+
+FOREVER = """
+for k, batch in enumerate(DataLoader(Slow(), 1, workers=2)):
+    if k == 3:
+        print(*[p.pid for p in multiprocessing.active_children()], flush=True)
+"""
+
+
+def alive(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+def ended(pids, seconds=10.0):
+    until = time.monotonic() + seconds
+    while any(map(alive, pids)) and time.monotonic() < until:
+        time.sleep(0.02)
+    return not any(map(alive, pids))
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_ctrl_c_ends_a_program_and_its_processes(tmp_path):
+    with program(tmp_path, FOREVER) as running:
+        pids = [int(p) for p in running.stdout.readline().split()]
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to all of them
+        _, said = running.communicate(timeout=20)
+    assert len(pids) == 2 and running.returncode == -signal.SIGINT
+    assert said.count("KeyboardInterrupt") == 1  # of the program, and of no worker
+    assert ended(pids)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_processes_do_not_outlive_a_program_that_is_killed(tmp_path):
+    with program(tmp_path, FOREVER) as running:
+        pids = [int(p) for p in running.stdout.readline().split()]
+        running.kill()
+        running.communicate(timeout=20)
+    assert len(pids) == 2 and ended(pids)
+
+
+@pytest.mark.slow
+def test_a_program_without_a_guard_is_told(tmp_path):
+    with program(tmp_path, "list(DataLoader(Slow(), 1, workers=1))", guarded=False) as running:
+        _, said = running.communicate(timeout=60)
+    assert running.returncode == 1 and "LoaderError: worker 0 ended with exit code 1" in said
+    assert "if __name__ == '__main__':" in said.splitlines()[-1]
+
+
+# ---- samplers ----------------------------------------------------------------------------------
+
+
+def test_weights_decide_how_often_an_item_comes():
+    sampler = WeightedRandomSampler([1.0, 0.0, 3.0], 8000)
+    items = np.concatenate(list(DataLoader(np.arange(3), 1000, sampler=sampler, rng=0)))
+    counts = np.bincount(items, minlength=3)
+    assert counts[1] == 0 and abs(counts[2] / 8000 - 0.75) < 0.03
+    rare = WeightedRandomSampler([1, 0, 1], 2, replacement=False)
+    assert sorted(rare.order(np.random.default_rng(0))) == [0, 2]
+
+
+def test_other_samplers():
+    rng = np.random.default_rng(0)
+    assert list(SequentialSampler("abc").order(rng)) == [0, 1, 2]
+    assert sorted(SubsetRandomSampler([7, 1, 4]).order(rng)) == [1, 4, 7]
+    twice = RandomSampler("abc", num_samples=7).order(rng)
+    assert sorted(twice[:3]) == sorted(twice[3:6]) == [0, 1, 2] and len(twice) == 7
+    assert len(set(RandomSampler(range(50), replacement=True).order(rng))) < 50
+    assert len(DataLoader(np.arange(9), 2, sampler=SubsetRandomSampler([1, 2, 3]))) == 2
+    assert list(DataLoader([], 2, shuffle=True)) == [] and len(DataLoader([], 2)) == 0
+    seen = np.concatenate(list(DataLoader(np.arange(9), 2, sampler=[3, 1, 1])))
+    assert list(seen) == [3, 1, 1]
+
+
+# ---- views -------------------------------------------------------------------------------------
+
+
+def test_views_of_views():
+    x, y = np.arange(10), np.arange(10) % 2
+    data = TensorDataset(x, y)
+    odd = data.filter(lambda item: item[1] == 1)
+    more = ConcatDataset([odd, Subset(data, [0, 2])]).map(lambda v: 10 * v, field=0)
+    assert [int(a) for a, _ in more] == [10, 30, 50, 70, 90, 0, 20] and len(more) == 7
+    assert int(more[-1][0]) == 20 and int(odd[-1][0]) == 9
+    with pytest.raises(IndexError):
+        more[7]
+    batch = next(iter(DataLoader(odd, 3)))  # of arrays: by one index
+    np.testing.assert_array_equal(batch[0], [1, 3, 5])
+    mask = np.arange(10) > 7
+    assert [int(a) for a, _ in data.subset(mask)] == [8, 9] and len(data.subset([])) == 0
+    named = collections.namedtuple("Named", "x y")
+    items = [named(1, 2), named(3, 4)]
+    mapped = MapDataset(items, lambda v: -v, field=1)
+    assert mapped[1] == named(3, -4)
+    batch = next(iter(DataLoader(items, 2)))
+    assert type(batch) is named and list(batch.y) == [2, 4]
+    keyed = MapDataset([{"a": 1, "b": 2}], str, field="b")
+    assert keyed[0] == {"a": 1, "b": "2"}
+    assert repr(odd).startswith("Subset(5 of TensorDataset((int64[10], int64[10]))")
+    assert "str" in repr(keyed) and "ConcatDataset" in repr(ConcatDataset(["a"]))
+
+
+def test_splits_share_nothing_and_follow_from_the_seed():
+    parts = random_split(np.arange(11), [0.5, 0.25, 0.25], rng=4)
+    assert [len(p) for p in parts] == [6, 3, 2]
+    assert sorted(int(v) for p in parts for v in p) == list(range(11))
+    again = random_split(np.arange(11), [6, 3, 2], rng=4)
+    assert [[int(v) for v in p] for p in parts] == [[int(v) for v in p] for p in again]
+    assert [len(p) for p in random_split("abc", [3, 0])] == [3, 0]
+
+
+def test_arrays_in_containers():
+    data = ArrayDataset({"x": np.eye(4), "y": (np.arange(4), [1.0, 2.0, 3.0, 4.0])})
+    batch = next(iter(DataLoader(data, 3)))
+    assert batch["x"].shape == (3, 4) and list(batch["y"][1]) == [1.0, 2.0, 3.0]
+    assert repr(data) == "ArrayDataset({'x': float64[4, 4], 'y': (int64[4], float64[4])})"
+    by_item = next(iter(DataLoader(data, 3, collate=stack_items)))
+    assert wg.core.tree.flatten(batch)[1] == wg.core.tree.flatten(by_item)[1]
+    whole = next(iter(DataLoader({"x": np.ones((2, 3))}, 2)))
+    assert whole["x"].shape == (2, 3)
+
+
+def test_sequences_of_unlike_lengths_are_filled_up():
+    items = [(np.ones((2, 3)), 1), (np.full((4, 2), 2.0), 5)]
+    x, n = pad_items(items)
+    assert x.shape == (2, 4, 3) and list(n) == [1, 5]
+    assert x[0].sum() == 6.0 and x[1].sum() == 16.0
+    with pytest.raises(errors.ShapeError, match=r"\(2,\), \(3,\).*pad_items"):
+        next(iter(DataLoader([np.ones(2), np.ones(3)], 2)))
+
+
+@pytest.mark.parametrize(
+    ("act", "error", "message"),
+    [
+        (lambda: DataLoader([1], workers=-1), errors.ArgumentError, "workers=-1"),
+        (lambda: DataLoader([1], prefetch=-1), errors.ArgumentError, "prefetch=-1"),
+        (lambda: DataLoader([1], rng="x"), errors.ArgumentError, "rng='x'"),
+        (lambda: DataLoader([1], shuffle=True, sampler=[0]), errors.ArgumentError, "both say"),
+        (lambda: DataLoader([1]).load_state_dict({}), errors.StructureError, "has no"),
+        (
+            lambda: DataLoader([1]).load_state_dict(DataLoader([1, 2]).state_dict()),
+            errors.StructureError,
+            "of 2 samples",
+        ),
+        (
+            lambda: DataLoader([1], rng=generators()[1]).load_state_dict(
+                DataLoader([1]).state_dict()
+            ),
+            errors.FileError,
+            "PCG64 does not fit MT19937",
+        ),
+        (lambda: Subset("abc", [3]), errors.ArgumentError, "from 3 to 3"),
+        (lambda: Subset("abc", [0.5]), errors.ArgumentError, "float64"),
+        (lambda: ConcatDataset([]), errors.ArgumentError, "no datasets"),
+        (lambda: MapDataset("abc", 1), errors.ArgumentError, "cannot be called"),
+        (lambda: MapDataset([(1,)], abs, field=1)[0], errors.StructureError, "field=1"),
+        (lambda: random_split("abc", [1, 1]), errors.ArgumentError, "together 2"),
+        (lambda: random_split("abc", [0.5, 0.1]), errors.ArgumentError, "not to 1"),
+        (lambda: random_split("abc", [4, -1]), errors.ArgumentError, "at least 0"),
+        (lambda: WeightedRandomSampler([0.0], 1), errors.ArgumentError, "not all 0"),
+        (lambda: WeightedRandomSampler([1.0, 0.0], 2, False), errors.ArgumentError, "=2"),
+        (lambda: RandomSampler("a", num_samples=0), errors.ArgumentError, "num_samples=0"),
+        (lambda: len(Sampler()), errors.StructureError, "no length"),
+        (lambda: Sampler().order(None), errors.StructureError, "no order"),
+        (lambda: stack_items([{"a": 1}, {"b": 1}]), errors.StructureError, "'b'"),
+        (lambda: stack_items([(1, 2), (1,)]), errors.StructureError, "1 fields"),
+        (lambda: filtered(5, bool), TypeError, "len"),
+    ],
+)
+def test_refusals(act, error, message):
+    with pytest.raises(error, match=message):
+        act()
