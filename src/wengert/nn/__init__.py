@@ -4,19 +4,58 @@ module.py        Module; found.py, what belongs to one; hooks.py
 state.py         functional_call and stateful_call: a model as a function of its parameters
 parameter.py     Parameter, Buffer
 containers.py    Sequential, Parallel, Residual, lists and dicts
-layers.py        Linear, activations, Dropout, losses as modules
+layers.py        Linear, Bilinear, Flatten, ...; embedding.py
+norm_layers.py   BatchNorm2d, LayerNorm, ...; dropouts.py: Dropout, ...
+activation_layers.py, loss_layers.py   activations and losses as modules
 multihead.py     MultiheadAttention
 positions.py     positional encodings, rotary embeddings
 ctc.py           CTCLoss
 recurrent.py     RNN, GRU, LSTM; recurrence.py: what they share; cells.py: one step of them
+convolution.py   Conv1d ... ConvTranspose3d; convolutional.py: what they share
+pooling.py       MaxPool1d ... AdaptiveAvgPool3d
 functional.py    the functions behind them
+activations.py   relu, ...; normalizing.py: batch_norm, ...; resampling.py: interpolate
+losses.py        mse_loss, ...; class_losses.py: cross_entropy, ...; margin_losses.py
 attention.py     scaled_dot_product_attention; dropping.py: dropout
+convolutions.py  conv1d ...; convolve.py: what they share; window_options.py: their options
+pools.py         max_pool1d ...; adaptive_pools.py: adaptive ones; pool.py: what they share
 init.py          where parameters start
 tracing.py       what a module does differently while a graph is built
 progress.py      a progress bar (imported on its own: ``from wengert.nn.progress import ...``)
 """
 
 from . import functional, init
+from .activation_layers import (
+    CELU,
+    ELU,
+    GELU,
+    GLU,
+    SELU,
+    Hardshrink,
+    Hardsigmoid,
+    Hardswish,
+    Hardtanh,
+    LeakyReLU,
+    LogSigmoid,
+    LogSoftmax,
+    Maxout,
+    Mish,
+    PReLU,
+    ReLU,
+    ReLU6,
+    RReLU,
+    Sigmoid,
+    SiLU,
+    Softmax,
+    Softmin,
+    Softplus,
+    Softshrink,
+    Softsign,
+    Tanh,
+    Tanhshrink,
+    Threshold,
+)
+from .cells import GRUCell, LSTMCell, RNNCell
 from .containers import (
     ModuleDict,
     ModuleList,
@@ -26,30 +65,89 @@ from .containers import (
     Residual,
     Sequential,
 )
-from .cells import GRUCell, LSTMCell, RNNCell
+from .convolution import (
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+)
 from .ctc import CTCLoss
+from .dropouts import (
+    AlphaDropout,
+    Dropout,
+    Dropout1d,
+    Dropout2d,
+    Dropout3d,
+)
+from .embedding import (
+    Embedding,
+)
 from .layers import (
+    Bilinear,
+    Flatten,
+    Identity,
+    Linear,
+    Unflatten,
+    Upsample,
+)
+from .loss_layers import (
     MSE,
     BCELoss,
     BCEWithLogitsLoss,
+    CosineEmbeddingLoss,
+    CosineSimilarity,
     CrossEntropyLoss,
-    Dropout,
-    Flatten,
+    DiceLoss,
+    GaussianNLLLoss,
+    HingeEmbeddingLoss,
+    HingeLoss,
+    HuberLoss,
+    KLDivLoss,
     L1Loss,
-    Linear,
-    LogSoftmax,
+    MarginRankingLoss,
     MSELoss,
+    MultiLabelMarginLoss,
+    MultiLabelSoftMarginLoss,
+    MultiMarginLoss,
     NLLLoss,
-    ReLU,
-    Sigmoid,
-    Softmax,
-    Softplus,
-    Tanh,
+    PairwiseDistance,
+    PoissonNLLLoss,
+    SigmoidFocalLoss,
+    SmoothL1Loss,
+    SoftMarginLoss,
+    SquaredHingeLoss,
+    TripletMarginLoss,
 )
 from .module import Module
 from .multihead import MultiheadAttention
+from .norm_layers import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    GroupNorm,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+    LayerNorm,
+    RMSNorm,
+)
 from .parameter import Buffer, Parameter
-from .state import functional_call, stateful_call
+from .pooling import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AdaptiveAvgPool3d,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d,
+    AdaptiveMaxPool3d,
+    AvgPool1d,
+    AvgPool2d,
+    AvgPool3d,
+    MaxPool1d,
+    MaxPool2d,
+    MaxPool3d,
+)
 from .positions import (
     LearnedPositions,
     PositionalEncoding,
@@ -58,6 +156,7 @@ from .positions import (
     sinusoidal_positions,
 )
 from .recurrent import GRU, LSTM, RNN
+from .state import functional_call, stateful_call
 
 __all__ = [
     "Module",
@@ -74,6 +173,24 @@ __all__ = [
     "functional",
     "init",
     "Linear",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool3d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d",
+    "AvgPool1d",
+    "AvgPool2d",
+    "AvgPool3d",
+    "MaxPool1d",
+    "MaxPool2d",
+    "MaxPool3d",
     "CTCLoss",
     "MultiheadAttention",
     "PositionalEncoding",
@@ -103,4 +220,63 @@ __all__ = [
     "NLLLoss",
     "BCEWithLogitsLoss",
     "BCELoss",
+    "CELU",
+    "ELU",
+    "GELU",
+    "GLU",
+    "Hardshrink",
+    "Hardsigmoid",
+    "Hardswish",
+    "Hardtanh",
+    "LeakyReLU",
+    "LogSigmoid",
+    "Maxout",
+    "Mish",
+    "PReLU",
+    "ReLU6",
+    "RReLU",
+    "SELU",
+    "SiLU",
+    "Softmin",
+    "Softshrink",
+    "Softsign",
+    "Tanhshrink",
+    "Threshold",
+    "CosineEmbeddingLoss",
+    "CosineSimilarity",
+    "DiceLoss",
+    "GaussianNLLLoss",
+    "HingeEmbeddingLoss",
+    "HingeLoss",
+    "HuberLoss",
+    "KLDivLoss",
+    "MarginRankingLoss",
+    "MultiLabelMarginLoss",
+    "MultiLabelSoftMarginLoss",
+    "MultiMarginLoss",
+    "PairwiseDistance",
+    "PoissonNLLLoss",
+    "SigmoidFocalLoss",
+    "SmoothL1Loss",
+    "SoftMarginLoss",
+    "SquaredHingeLoss",
+    "TripletMarginLoss",
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "GroupNorm",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "LayerNorm",
+    "RMSNorm",
+    "AlphaDropout",
+    "Dropout1d",
+    "Dropout2d",
+    "Dropout3d",
+    "Bilinear",
+    "Identity",
+    "Unflatten",
+    "Upsample",
+    "Embedding",
 ]

@@ -1,11 +1,16 @@
 """The functions behind the layers, under PyTorch's name: ``import wengert.nn.functional as F``.
 
 activations.py   relu, sigmoid, softmax, ...
-losses.py        mse_loss, cross_entropy, ...
-dropping.py      dropout
+losses.py        mse_loss, ...; class_losses.py: cross_entropy, ...; margin_losses.py
+normalizing.py   batch_norm, layer_norm, ...
+dropping.py      dropout, ...
+embedding.py     embedding, one_hot
+resampling.py    interpolate, pixel_shuffle
 attention.py     scaled_dot_product_attention
 ctc.py           ctc_loss
-here             linear
+convolutions.py  conv1d, conv_transpose2d, ...
+pools.py         max_pool2d, avg_pool2d, ...; adaptive_pools.py
+here             linear, bilinear
 """
 
 from __future__ import annotations
@@ -15,29 +20,138 @@ from typing import Any
 import numpy as np
 
 from .activations import (
+    celu,
+    elu,
+    gelu,
+    glu,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
     leaky_relu,
     log_sigmoid,
     log_softmax,
+    logsigmoid,
+    maxout,
+    mish,
+    prelu,
     relu,
+    relu6,
+    rrelu,
+    selu,
     sigmoid,
     silu,
     softmax,
+    softmin,
     softplus,
+    softshrink,
+    softsign,
+    swish,
     tanh,
+    tanhshrink,
+    threshold,
+)
+from .adaptive_pools import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
 )
 from .attention import scaled_dot_product_attention
-from .ctc import ctc_loss
-from .dropping import dropout
-from .losses import (
+from .class_losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
     cross_entropy,
+    dice_loss,
+    nll_loss,
+    sigmoid_focal_loss,
+)
+from .convolutions import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
+from .ctc import ctc_loss
+from .dropping import (
+    alpha_dropout,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+)
+from .embedding import (
+    embedding,
+    one_hot,
+)
+from .losses import (
+    gaussian_nll_loss,
+    huber_loss,
+    kl_div,
     l1_loss,
     mse_loss,
-    nll_loss,
+    poisson_nll_loss,
+    smooth_l1_loss,
+)
+from .margin_losses import (
+    cosine_embedding_loss,
+    cosine_similarity,
+    hinge_embedding_loss,
+    hinge_loss,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+    pairwise_distance,
+    soft_margin_loss,
+    squared_hinge_loss,
+    triplet_margin_loss,
+)
+from .normalizing import (
+    batch_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    normalize,
+    rms_norm,
+)
+from .pools import (
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+)
+from .resampling import (
+    interpolate,
+    pixel_shuffle,
+    pixel_unshuffle,
 )
 
 __all__ = [
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
     "leaky_relu",
     "log_sigmoid",
     "log_softmax",
@@ -57,6 +171,62 @@ __all__ = [
     "dropout",
     "scaled_dot_product_attention",
     "ctc_loss",
+    "celu",
+    "elu",
+    "gelu",
+    "glu",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "logsigmoid",
+    "maxout",
+    "mish",
+    "prelu",
+    "relu6",
+    "rrelu",
+    "selu",
+    "softmin",
+    "softshrink",
+    "softsign",
+    "swish",
+    "tanhshrink",
+    "threshold",
+    "dice_loss",
+    "sigmoid_focal_loss",
+    "gaussian_nll_loss",
+    "huber_loss",
+    "kl_div",
+    "poisson_nll_loss",
+    "smooth_l1_loss",
+    "cosine_embedding_loss",
+    "cosine_similarity",
+    "hinge_embedding_loss",
+    "hinge_loss",
+    "margin_ranking_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
+    "pairwise_distance",
+    "soft_margin_loss",
+    "squared_hinge_loss",
+    "triplet_margin_loss",
+    "alpha_dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "batch_norm",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "normalize",
+    "rms_norm",
+    "interpolate",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "embedding",
+    "one_hot",
+    "bilinear",
 ]
 
 
@@ -70,4 +240,18 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     bias : array or Tensor, shape (outputs,), optional
     """
     y = np.matmul(x, weight.T)
+    return y if bias is None else y + bias
+
+
+def bilinear(x1: Any, x2: Any, weight: Any, bias: Any = None) -> Any:
+    """``y[o] = x1 @ weight[o] @ x2 + bias[o]``.
+
+    Parameters
+    ----------
+    x1 : array or Tensor, shape (..., n)
+    x2 : array or Tensor, shape (..., m)
+    weight : array or Tensor, shape (outputs, n, m)
+    bias : array or Tensor, shape (outputs,), optional
+    """
+    y = np.einsum("...i,oij,...j->...o", x1, weight, x2)
     return y if bias is None else y + bias

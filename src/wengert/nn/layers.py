@@ -1,16 +1,17 @@
-"""Layers: the modules that models are built of.
+"""Layers that know nothing but shapes and products: the ones that all models are built of.
 
-    with parameters     Linear
-    without             ReLU Tanh Sigmoid Softplus Softmax LogSoftmax Flatten
-    random              Dropout
-    losses as modules   MSELoss (MSE) L1Loss CrossEntropyLoss NLLLoss BCEWithLogitsLoss BCELoss
+    with parameters     Linear Bilinear
+    of shapes           Flatten Unflatten Identity
+    of sizes            Upsample
 
-What they compute is in activations.py, losses.py and functional.py.
+What they compute is in functional.py and resampling.py.  Others stand beside: activation_layers.py,
+norm_layers.py, dropouts.py, embedding.py, loss_layers.py, containers.py.
 """
 
 from __future__ import annotations
 
-from math import sqrt
+from collections.abc import Sequence
+from math import prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,9 @@ import numpy as np
 from ..core.dims import spelled
 from ..core.handle import shape_of
 from ..errors import ArgumentError, ShapeError, at, user_line
-from ..random import Stream
 from . import functional as F
 from . import init
-from .losses import REDUCTIONS
+from .dropouts import Dropout as Dropout
 from .module import Module
 from .parameter import Parameter
 
@@ -91,172 +91,195 @@ class Linear(Module):
         )
 
 
-class ReLU(Module):
-    """`functional.relu` as a module."""
-
-    def forward(self, x: Any) -> Any:
-        """x where x > 0, else 0."""
-        return F.relu(x)
-
-
-class Tanh(Module):
-    """The hyperbolic tangent as a module."""
-
-    def forward(self, x: Any) -> Any:
-        """tanh(x)."""
-        return np.tanh(x)
-
-
-class Sigmoid(Module):
-    """`functional.sigmoid` as a module."""
-
-    def forward(self, x: Any) -> Any:
-        """1 / (1 + e**-x)."""
-        return F.sigmoid(x)
-
-
-class Softplus(Module):
-    """`functional.softplus` as a module."""
-
-    def forward(self, x: Any) -> Any:
-        """log(1 + e**x)."""
-        return F.softplus(x)
-
-
-class Softmax(Module):
-    """`functional.softmax` as a module.
+class Bilinear(Module):
+    """``y[o] = x1 @ weight[o] @ x2 + bias[o]``.
 
     Parameters
     ----------
-    axis : int, default -1
+    in1_features, in2_features, out_features : int
+        Lengths of the last axes of x1, of x2 and of y.
+    bias : bool, default True
+    rng : int or numpy.random.Generator, optional
+    dtype : dtype, default float64
+
+    Attributes
+    ----------
+    weight : Parameter, shape (out_features, in1_features, in2_features)
+    bias : Parameter, shape (out_features,), or None
+
+    Notes
+    -----
+    Both start uniform between -1/sqrt(in1_features) and 1/sqrt(in1_features).
     """
 
-    def __init__(self, axis: int = -1) -> None:
-        self.axis = axis
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        rng: Any = None,
+        dtype: Any = float,
+    ) -> None:
+        rng = np.random.default_rng(rng)
+        bound = 1.0 / sqrt(max(1, in1_features))
+        self.in1_features, self.in2_features = in1_features, in2_features
+        self.out_features = out_features
+        shape = (out_features, in1_features, in2_features)
+        self.weight = Parameter(init.uniform(shape, bound, rng, dtype))
+        self.bias = Parameter(init.uniform((out_features,), bound, rng, dtype)) if bias else None
 
-    def forward(self, x: Any) -> Any:
-        """Positive numbers that sum to one along the axis."""
-        return F.softmax(x, self.axis)
+    def forward(self, x1: Any, x2: Any) -> Any:
+        """The products of all pairs, weighted."""
+        one, two = shape_of(x1), shape_of(x2)
+        if one[-1:] != (self.in1_features,) or two[-1:] != (self.in2_features,):
+            raise ShapeError(
+                f"{self!r} was given shapes {spelled(one)} and {spelled(two)}: their last axes "
+                f"must have lengths {self.in1_features} and {self.in2_features}{at(user_line())}."
+            )
+        return F.bilinear(x1, x2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        """The axis."""
-        return f"axis={self.axis}"
+        """Sizes."""
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}"
+        )
 
 
-class LogSoftmax(Softmax):
-    """`functional.log_softmax` as a module.
+class Identity(Module):
+    """What it is given: a place for a layer that is not there.
 
     Parameters
     ----------
-    axis : int, default -1
+    *args, **kwargs
+        Of the layer that it stands for; not used.
     """
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
     def forward(self, x: Any) -> Any:
-        """The logarithms of the softmax along the axis."""
-        return F.log_softmax(x, self.axis)
+        """x."""
+        return x
 
 
 class Flatten(Module):
-    """All axes but the first become one."""
-
-    def forward(self, x: Any) -> Any:
-        """x with shape (samples, everything else)."""
-        return np.reshape(x, (shape_of(x)[0], -1))
-
-
-class Dropout(Module):
-    """`functional.dropout` in training; nothing in evaluation.
+    """Neighbouring axes become one, by default all but the first.
 
     Parameters
     ----------
-    p : float, default 0.5
-        Probability of dropping an element.
-    rng : int, numpy.random.Generator or wengert.random.Stream, optional
-        In a graph a `Stream`, so that each run drops others.
-    """
-
-    def __init__(self, p: float = 0.5, rng: Any = None) -> None:
-        if not 0.0 <= p <= 1.0:
-            raise ArgumentError(
-                f"Dropout(p={p}): it is the probability of dropping an element. Choose it from 0 "
-                f"to 1{at(user_line())}."
-            )
-        self.p = p
-        self.rng = rng if isinstance(rng, Stream) else np.random.default_rng(rng)
-
-    def forward(self, x: Any) -> Any:
-        """x, in training with elements dropped and the others scaled."""
-        return F.dropout(x, self.p, self.training, self.rng)
-
-    def extra_repr(self) -> str:
-        """The probability."""
-        return f"p={self.p}"
-
-
-class _Loss(Module):
-    """A loss with a reduction, given as the function of functional.py that computes it."""
-
-    function: Any
-
-    def __init__(self, reduction: str = "mean") -> None:
-        if reduction not in REDUCTIONS:
-            raise ArgumentError(
-                f"reduction={reduction!r} is not one of {REDUCTIONS}. Choose one{at(user_line())}."
-            )
-        self.reduction = reduction
-
-    def forward(self, prediction: Any, target: Any) -> Any:
-        """The loss of the prediction (first) for the target (second)."""
-        return type(self).function(prediction, target, self.reduction)
-
-    def extra_repr(self) -> str:
-        """The reduction."""
-        return f"reduction={self.reduction!r}"
-
-
-class MSELoss(_Loss):
-    """`functional.mse_loss`: the mean squared difference."""
-
-    function = staticmethod(F.mse_loss)
-
-
-MSE = MSELoss
-
-
-class L1Loss(_Loss):
-    """`functional.l1_loss`: the mean absolute difference."""
-
-    function = staticmethod(F.l1_loss)
-
-
-class CrossEntropyLoss(_Loss):
-    """`functional.cross_entropy`, from logits.
+    start_axis, end_axis : int, default 1 and -1
+        The first and the last of them.
 
     Examples
     --------
     >>> import numpy as np
     >>> from wengert import nn
-    >>> loss_fn = nn.CrossEntropyLoss()
-    >>> round(float(loss_fn(np.array([[0.0, 0.0]]), np.array([0]))), 6)  # log 2
-    0.693147
+    >>> nn.Flatten()(np.ones((2, 3, 4))).shape, nn.Flatten(0, 1)(np.ones((2, 3, 4))).shape
+    ((2, 12), (6, 4))
     """
 
-    function = staticmethod(F.cross_entropy)
+    def __init__(self, start_axis: int = 1, end_axis: int = -1) -> None:
+        self.start_axis, self.end_axis = start_axis, end_axis
+
+    def forward(self, x: Any) -> Any:
+        """x with these axes as one."""
+        shape = shape_of(x)
+        if len(shape) == 1 and (self.start_axis, self.end_axis) == (1, -1):
+            return np.reshape(x, (shape[0], 1))
+        first, last = self._axis(self.start_axis, shape), self._axis(self.end_axis, shape)
+        if first > last:
+            raise ShapeError(
+                f"{self!r} was given shape {spelled(shape)}: axis {first} is after axis {last}"
+                f"{at(user_line())}."
+            )
+        return np.reshape(x, (*shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :]))
+
+    def _axis(self, axis: int, shape: tuple[Any, ...]) -> int:
+        if not -len(shape) <= axis < len(shape):
+            raise ShapeError(
+                f"{self!r} was given shape {spelled(shape)}, which has no axis {axis}"
+                f"{at(user_line())}."
+            )
+        return axis % len(shape)
+
+    def extra_repr(self) -> str:
+        """The axes."""
+        return f"start_axis={self.start_axis}, end_axis={self.end_axis}"
 
 
-class NLLLoss(_Loss):
-    """`functional.nll_loss`, from log-probabilities."""
+class Unflatten(Module):
+    """One axis becomes several.
 
-    function = staticmethod(F.nll_loss)
+    Parameters
+    ----------
+    axis : int
+    sizes : sequence of int
+        Their lengths; one may be -1, whatever is left.
+    """
+
+    def __init__(self, axis: int, sizes: Sequence[int]) -> None:
+        self.axis, self.sizes = axis, tuple(sizes)
+
+    def forward(self, x: Any) -> Any:
+        """x with that axis as several."""
+        shape = shape_of(x)
+        axis = self.axis if self.axis >= 0 else len(shape) + self.axis
+        if not 0 <= axis < len(shape):
+            raise ShapeError(
+                f"{self!r} was given shape {spelled(shape)}, which has no axis {self.axis}"
+                f"{at(user_line())}."
+            )
+        known = prod(n for n in self.sizes if n != -1)
+        n = shape[axis]
+        if isinstance(n, int) and (n % known if -1 in self.sizes else n != known):
+            raise ShapeError(
+                f"{self!r} was given shape {spelled(shape)}: an axis of length {n} cannot have "
+                f"lengths {self.sizes}. Change them{at(user_line())}."
+            )
+        sizes = [n // known if k == -1 else k for k in self.sizes]
+        return np.reshape(x, (*shape[:axis], *sizes, *shape[axis + 1 :]))
+
+    def extra_repr(self) -> str:
+        """Axis and lengths."""
+        return f"axis={self.axis}, sizes={self.sizes}"
 
 
-class BCEWithLogitsLoss(_Loss):
-    """`functional.binary_cross_entropy_with_logits`."""
+class Upsample(Module):
+    """`functional.interpolate` as a module: more (or fewer) points along the axes of space.
 
-    function = staticmethod(F.binary_cross_entropy_with_logits)
+    Parameters
+    ----------
+    size : int or sequence of int, optional
+        How many points in the end, or
+    scale_factor : float or sequence of float, optional
+        how many times as many.
+    mode : {"nearest", "linear", "bilinear", "trilinear"}
+    align_corners : bool, default False
+        Whether the first and last points stay where they are.
+    """
 
+    def __init__(
+        self,
+        size: Any = None,
+        scale_factor: Any = None,
+        mode: str = "nearest",
+        align_corners: bool = False,
+    ) -> None:
+        if (size is None) == (scale_factor is None):
+            raise ArgumentError(
+                f"Upsample(size={size}, scale_factor={scale_factor}): give one of them"
+                f"{at(user_line())}."
+            )
+        self.size, self.scale_factor = size, scale_factor
+        self.mode, self.align_corners = mode, align_corners
 
-class BCELoss(_Loss):
-    """`functional.binary_cross_entropy`, from probabilities."""
+    def forward(self, x: Any) -> Any:
+        """x with other numbers of points."""
+        return F.interpolate(x, self.size, self.scale_factor, self.mode, self.align_corners)
 
-    function = staticmethod(F.binary_cross_entropy)
+    def extra_repr(self) -> str:
+        """Sizes and mode."""
+        sizes = f"size={self.size}" if self.size else f"scale_factor={self.scale_factor}"
+        return f"{sizes}, mode={self.mode!r}"

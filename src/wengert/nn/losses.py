@@ -1,42 +1,46 @@
-"""Losses, as plain functions: how far predictions are from what was observed.
+"""Losses of numbers, as plain functions: how far predictions are from what was observed.
 
-    of numbers        mse_loss, l1_loss
-    of classes        cross_entropy (from logits), nll_loss (from log-probabilities)
-    of yes and no     binary_cross_entropy_with_logits, binary_cross_entropy (from probabilities)
+    by the difference       mse_loss, l1_loss, smooth_l1_loss, huber_loss
+    by a distribution       gaussian_nll_loss, poisson_nll_loss, kl_div
+    for all losses          reduced, same_shape
+
+Those of classes are in class_losses.py, those that ask for a distance between two in
+margin_losses.py, connectionist temporal classification in ctc.py.
 
 PyTorch's names and order: the prediction first, the target second.  `reduction` is "mean", "sum"
-or "none".  The classifying losses start from logits (any real numbers) where they can: from
-probabilities, what has underflowed to 0 cannot be told apart any more.
-
-Everything is composed of operations, so upstream gradients, targets that are tensors, and higher
-orders need no rules here.
+or "none".  Everything is composed of operations, so upstream gradients, targets that are tensors,
+and higher orders need no rules here.
 """
 
 from __future__ import annotations
 
-import operator
+from math import log, pi
 from typing import Any
 
 import numpy as np
 
 from ..core.dims import is_symbolic, spelled
 from ..core.handle import is_traced, shape_of, value_of
-from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
-from ..numpy import indices
-from ..ops import indexing
-from .activations import log_softmax, softplus
+from ..errors import ArgumentError, ShapeError, at, user_line
 
 REDUCTIONS = ("mean", "sum", "none")
 
 
-def reduced(losses: Any, reduction: str) -> Any:
+def reduced(losses: Any, reduction: str, weight: Any = None) -> Any:
     """The mean or the sum of losses, or the losses themselves.
+
+    With weights each loss is multiplied by its own, and the mean is divided by their sum; where a
+    weight is 0, so is the loss, even if it is not a number.
 
     Raises
     ------
     ArgumentError
         An unknown reduction.
     """
+    if weight is not None:
+        losses = np.where(value_of(weight) == 0, 0.0, losses * weight)
+        if reduction == "mean":
+            return np.sum(losses) / np.sum(np.broadcast_to(weight, shape_of(losses)))
     if reduction == "mean":
         return np.mean(losses)
     if reduction == "sum":
@@ -48,7 +52,8 @@ def reduced(losses: Any, reduction: str) -> Any:
     )
 
 
-def _same_shape(prediction: Any, target: Any, what: str) -> None:
+def same_shape(prediction: Any, target: Any, what: str) -> None:
+    """Refuse a prediction and a target of different shapes."""
     given, wanted = shape_of(prediction), shape_of(target)
     if given != wanted:
         named = ""
@@ -61,7 +66,10 @@ def _same_shape(prediction: Any, target: Any, what: str) -> None:
         )
 
 
-def mse_loss(prediction: Any, target: Any, reduction: str = "mean") -> Any:
+# ---- by the difference -------------------------------------------------------------------------
+
+
+def mse_loss(prediction: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Any:
     """The squared difference, by default its mean over all elements.
 
     Parameters
@@ -69,6 +77,9 @@ def mse_loss(prediction: Any, target: Any, reduction: str = "mean") -> Any:
     prediction, target : array or Tensor
         Of the same shape.
     reduction : {"mean", "sum", "none"}
+    weight : array, optional
+        One for each element, or what broadcasts to that; 0 leaves an element out. The mean is
+        divided by their sum.
 
     Raises
     ------
@@ -82,177 +93,193 @@ def mse_loss(prediction: Any, target: Any, reduction: str = "mean") -> Any:
     >>> float(mse_loss(np.array([1.0, 2.0]), np.array([1.0, 4.0])))
     2.0
     """
-    _same_shape(prediction, target, "mse_loss")
-    return reduced(np.square(prediction - target), reduction)
+    same_shape(prediction, target, "mse_loss")
+    return reduced(np.square(prediction - target), reduction, weight)
 
 
-def l1_loss(prediction: Any, target: Any, reduction: str = "mean") -> Any:
+def l1_loss(prediction: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Any:
     """The absolute difference, by default its mean over all elements; derivative 0 at 0.
 
     Parameters and errors are those of `mse_loss`.
     """
-    _same_shape(prediction, target, "l1_loss")
-    return reduced(np.absolute(prediction - target), reduction)
+    same_shape(prediction, target, "l1_loss")
+    return reduced(np.absolute(prediction - target), reduction, weight)
 
 
-def cross_entropy(logits: Any, target: Any, reduction: str = "mean", axis: int = -1) -> Any:
-    """Minus the logarithm of the probability that softmax(logits) gives to the target.
+def smooth_l1_loss(
+    prediction: Any,
+    target: Any,
+    reduction: str = "mean",
+    beta: float = 1.0,
+    weight: Any = None,
+) -> Any:
+    """A parabola d**2 / (2 beta) for differences below `beta`, and |d| - beta / 2 beyond.
+
+    Parameters are those of `mse_loss`, and
+
+    beta : float, default 1.0
+        At least 0, which makes it `l1_loss`.
+
+    References
+    ----------
+    .. [1] R. Girshick, "Fast R-CNN", ICCV 2015, arXiv:1504.08083.
+    """
+    same_shape(prediction, target, "smooth_l1_loss")
+    if not beta >= 0:
+        raise ArgumentError(f"smooth_l1_loss: beta={beta} is below 0{at(user_line())}.")
+    if beta == 0:
+        return l1_loss(prediction, target, reduction, weight)
+    return reduced(_parabola(prediction - target, beta) * (1.0 / beta), reduction, weight)
+
+
+def huber_loss(
+    prediction: Any,
+    target: Any,
+    reduction: str = "mean",
+    delta: float = 1.0,
+    weight: Any = None,
+) -> Any:
+    """A parabola d**2 / 2 for differences up to `delta`, and its tangents beyond.
+
+    Parameters are those of `mse_loss`, and
+
+    delta : float, default 1.0
+        Positive.
+
+    References
+    ----------
+    .. [1] P. J. Huber, "Robust estimation of a location parameter", Ann. Math. Statist. 35 (1964)
+       73-101.
+    """
+    same_shape(prediction, target, "huber_loss")
+    if not delta > 0:
+        raise ArgumentError(f"huber_loss: delta={delta} is not positive{at(user_line())}.")
+    return reduced(_parabola(prediction - target, delta), reduction, weight)
+
+
+def _parabola(d: Any, width: float) -> Any:
+    """d**2 / 2 within a width, and its tangents."""
+    size = np.absolute(d)
+    inside = value_of(size) < width
+    near = np.where(inside, d, 0.0)  # so that what is far away is not squared
+    return np.where(inside, 0.5 * near * near, width * (size - 0.5 * width))
+
+
+# ---- by a distribution -------------------------------------------------------------------------
+
+
+def gaussian_nll_loss(
+    prediction: Any,
+    target: Any,
+    var: Any,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Any:
+    """Minus the logarithm of the density of a Gaussian with predicted mean and variance.
 
     Parameters
     ----------
-    logits : array or Tensor
-        One number for each class along `axis`; any real numbers.
-    target : array of int, or array or Tensor of float
-        The class of each sample, in the shape of the logits without `axis`; or a probability for
-        each class, in the shape of the logits.
+    prediction, target : array or Tensor
+        Of the same shape; the predicted mean, and what was observed.
+    var : array or Tensor
+        The predicted variance, not negative: of that shape, or without its last axis, or with
+        length 1 there.
+    full : bool, default False
+        Whether the constant log(2 pi) / 2 is added.
+    eps : float, default 1e-6
+        The least variance; below it the derivative by the variance is 0.
     reduction : {"mean", "sum", "none"}
-        The mean is over samples.
-    axis : int, default -1
-        Where the classes are. (PyTorch has them on axis 1; for matrices that is the same.)
 
     Raises
     ------
     ShapeError
-        The shapes do not fit together.
+        The shapes do not fit.
     ArgumentError
-        A class that does not exist.
-
-    Notes
-    -----
-    The gradient by the logits is softmax(logits) - target, exactly and without overflow, because
-    `log_softmax` is one operation.
-
-    Examples
-    --------
-    >>> import numpy as np, wengert as wg
-    >>> from wengert.nn.functional import cross_entropy
-    >>> logits, target = np.array([[0.0, 0.0]]), np.array([1])
-    >>> round(float(cross_entropy(logits, target)), 6)  # log 2
-    0.693147
-    >>> wg.grad(cross_entropy)(logits, target)
-    array([[ 0.5, -0.5]])
+        A variance is negative.
     """
-    return nll_loss(log_softmax(logits, axis), target, reduction, axis, _what="cross_entropy")
-
-
-def nll_loss(
-    log_probabilities: Any,
-    target: Any,
-    reduction: str = "mean",
-    axis: int = -1,
-    _what: str = "nll_loss",
-) -> Any:
-    """Minus the given log-probability of the target.
-
-    Parameters and errors are those of `cross_entropy`, with log-probabilities (from
-    `log_softmax`) in the place of logits.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wengert.nn.functional import nll_loss
-    >>> round(float(nll_loss(np.log([[0.25, 0.75]]), np.array([0]))), 6)  # log 4
-    1.386294
-    """
-    shape = shape_of(log_probabilities)
-    axis = axis % len(shape) if shape else axis
-    rest = shape[:axis] + shape[axis + 1 :]
-    classes = value_of(target) if is_traced(target) else np.asarray(value_of(target))
-    if classes.dtype.kind in "iu":
-        if classes.shape != rest:
-            raise ShapeError(
-                f"{_what}: logits of shape {spelled(shape)} with classes on axis {axis} need one "
-                f"class for each sample, shape {spelled(rest)}, but the target has shape "
-                f"{spelled(classes.shape)}. Give "
-                f"axis=, or one probability for each class as floats{at(user_line())}."
-            )
-        index = _index_of(classes, shape, axis, _what)
-        read = indexing.read if is_traced(classes) else operator.getitem
-        return reduced(-read(log_probabilities, index), reduction)
-    if classes.dtype.kind != "f":
-        raise DtypeError(
-            f"{_what}: a target of {classes.dtype}. Give classes as integers or probabilities as "
-            f"floats{at(user_line())}."
+    same_shape(prediction, target, "gaussian_nll_loss")
+    shape, given = shape_of(prediction), shape_of(var)
+    if given != shape and given == shape[:-1]:
+        var = np.expand_dims(var, -1)
+    elif given not in ((), shape, (*shape[:-1], 1)):
+        raise ShapeError(
+            f"gaussian_nll_loss: variances of shape {spelled(given)} for predictions of shape "
+            f"{spelled(shape)}. Give one for each, or for each row{at(user_line())}."
         )
-    _same_shape(log_probabilities, target, _what)
-    # A class of probability 0 contributes 0 whatever its logarithm is, also if that is -inf.
-    impossible = (classes == 0) & np.isneginf(value_of(log_probabilities))
-    terms = target * np.where(impossible, 0.0, log_probabilities)
-    return reduced(-np.sum(terms, axis=axis), reduction)
-
-
-def _index_of(classes: Any, shape: tuple[int, ...], axis: int, what: str) -> tuple[Any, ...]:
-    """The index that picks, for each sample, the entry of its class."""
-    count = shape[axis]
-    make = indices if is_symbolic(classes.shape) else np.indices
-    index: list[Any] = list(make(classes.shape, sparse=True))
-    if is_traced(classes):  # one that does not exist is an error when the graph runs
-        index.insert(axis, np.where(classes < 0, count, classes))
-        return tuple(index)
-    if classes.size and (classes.min() < 0 or classes.max() >= count):
+    if not is_traced(var) and np.any(np.asarray(value_of(var)) < 0):
         raise ArgumentError(
-            f"{what}: the target names classes from {classes.min()} to {classes.max()}, but there "
-            f"are {count}, numbered from 0. Renumber them{at(user_line())}."
+            "gaussian_nll_loss: a variance is negative. Predict its logarithm, and pass its "
+            f"exponential{at(user_line())}."
         )
-    index.insert(axis, classes)
-    return tuple(index)
+    var = np.maximum(var, eps)
+    losses = 0.5 * (np.log(var) + np.square(prediction - target) / var)
+    return reduced(losses + 0.5 * log(2.0 * pi) if full else losses, reduction)
 
 
-def binary_cross_entropy_with_logits(logits: Any, target: Any, reduction: str = "mean") -> Any:
-    """Minus the logarithm of the probability that sigmoid(logits) gives to the target.
-
-    Parameters
-    ----------
-    logits : array or Tensor
-        Any real numbers.
-    target : array or Tensor
-        0, 1, or a probability between them; the shape of the logits.
-    reduction : {"mean", "sum", "none"}
-
-    Notes
-    -----
-    Computed as y softplus(-x) + (1 - y) softplus(x), which keeps all digits of small losses; the
-    gradient is sigmoid(x) - y.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wengert.nn.functional import binary_cross_entropy_with_logits
-    >>> loss = binary_cross_entropy_with_logits(np.array([50.0]), np.array([1.0]))
-    >>> round(float(loss) * 1e22, 6)  # e**-50
-    1.92875
-    """
-    _same_shape(logits, target, "binary_cross_entropy_with_logits")
-    return reduced(target * softplus(-logits) + (1.0 - target) * softplus(logits), reduction)
-
-
-def binary_cross_entropy(probabilities: Any, target: Any, reduction: str = "mean") -> Any:
-    """Minus the logarithm of the probability given to the target.
+def poisson_nll_loss(
+    prediction: Any,
+    target: Any,
+    log_input: bool = True,
+    full: bool = False,
+    eps: float = 1e-8,
+    reduction: str = "mean",
+) -> Any:
+    """Minus the logarithm of the probability of a count, by the predicted rate.
 
     Parameters
     ----------
-    probabilities : array or Tensor
-        From 0 to 1. Prefer `binary_cross_entropy_with_logits`: 1 - 1e-17 is 1.
-    target : array or Tensor
-        0, 1, or a probability between them; the same shape.
+    prediction, target : array or Tensor
+        Of the same shape; the logarithm of the rate, and the count.
+    log_input : bool, default True
+        False says that the prediction is the rate itself, to which `eps` is added in a logarithm.
+    full : bool, default False
+        Whether log(target!), which does not depend on the prediction, is added in Stirling's
+        approximation, for counts above 1.
+    eps : float, default 1e-8
     reduction : {"mean", "sum", "none"}
+    """
+    same_shape(prediction, target, "poisson_nll_loss")
+    if log_input:
+        losses = np.exp(prediction) - target * prediction
+    else:
+        losses = prediction - target * np.log(prediction + eps)
+    if full:
+        many = value_of(target) > 1
+        count = np.where(many, target, 2.0)
+        stirling = count * np.log(count) - count + 0.5 * np.log(2.0 * pi * count)
+        losses = losses + np.where(many, stirling, 0.0)
+    return reduced(losses, reduction)
+
+
+def kl_div(prediction: Any, target: Any, reduction: str = "mean", log_target: bool = False) -> Any:
+    """target (log(target) - prediction): Kullback and Leibler's divergence, term by term.
+
+    Parameters
+    ----------
+    prediction : array or Tensor
+        Logarithms of probabilities.
+    target : array or Tensor
+        Probabilities, or with `log_target` their logarithms; the same shape.
+    reduction : {"mean", "batchmean", "sum", "none"}
+        "batchmean", the sum divided by the length of the first axis, is the divergence; "mean"
+        divides by the number of all terms.
+    log_target : bool, default False
 
     Notes
     -----
-    0 log 0 is 0; what was called impossible and happened costs inf.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wengert.nn.functional import binary_cross_entropy
-    >>> loss = binary_cross_entropy(np.array([1.0, 0.5]), np.array([1.0, 0.0]), "sum")
-    >>> round(float(loss), 6)  # 0 + log 2
-    0.693147
+    0 log 0 is 0.
     """
-    _same_shape(probabilities, target, "binary_cross_entropy")
-    p, y = value_of(probabilities), value_of(target)
-    # The point where 0 log 0 is taken to be 0 is replaced before the logarithm and not after, so
-    # that no derivative meets the infinity.
-    yes = np.log(np.where((y == 0) & (p == 0), 1.0, probabilities))
-    no = np.log1p(-np.where((y == 1) & (p == 1), 0.0, probabilities))
-    return reduced(-(target * yes + (1.0 - target) * no), reduction)
+    same_shape(prediction, target, "kl_div")
+    if log_target:
+        impossible = np.isneginf(value_of(target))
+        logs = np.where(impossible, 0.0, target)
+        terms = np.where(impossible, 0.0, np.exp(logs) * (logs - prediction))
+    else:
+        impossible = value_of(target) == 0
+        some = np.where(impossible, 1.0, target)
+        terms = np.where(impossible, 0.0, some * (np.log(some) - prediction))
+    if reduction == "batchmean":
+        shape = shape_of(prediction)
+        return np.sum(terms) / (shape[0] if shape else 1)
+    return reduced(terms, reduction)
