@@ -70,6 +70,7 @@ class Lines:
                 if stem is not None:
                     stem.enter(node)
                     stem.level = node.level
+                    stem.stays_linear(node, [self._pair(a)[0] for a in node.args])
                 self.known[node] = self._value(node)
         return [self._pair(n) for n in outputs]
 

@@ -20,10 +20,10 @@ from ..core.recording import Session, enable_grad, naming, switches
 from ..core.tracing import Derivation, derivation
 from ..ops import confluence
 from .buffers import Tangents
+from .guards import Traced
 from .project import cast, expand, project
 from .reverse import (
     PROBING,
-    Traced,
     as_handle,
     gathered,
     handles_of,
@@ -44,6 +44,8 @@ def pushforward(
     record: bool | None = None,
     tape: Tape | None = None,
     closed: bool = False,
+    masked: bool = False,
+    told: set[Node] | None = None,
 ) -> list[Any]:
     """Tangents of the outputs, given tangents of some inputs.
 
@@ -61,6 +63,10 @@ def pushforward(
         What `tape_between` says of these nodes, if it is known already.
     closed : bool
         As in `reverse.pullback`.
+    masked : bool
+        Whether the tangents that are given may have zeros for what was not chosen.
+    told : set of Node, optional
+        Is given the outputs whose tangents may, as far as a graph can tell.
 
     Returns
     -------
@@ -72,7 +78,7 @@ def pushforward(
     recorded = tape.foreign if record is None else record
     recorded = recorded or any(isinstance(t, Handle) for t in tangents.values())
     if tape.traced or any(map(is_traced, tangents.values())):
-        return _traced_sweep(tape, tangents, outputs, closed)
+        return _traced_sweep(tape, tangents, outputs, closed, masked, told)
     checks = checking.here() if switches.count else None
     if checks is not None:
         with checking.unseen():
@@ -113,13 +119,22 @@ def _numbers(value: Any) -> Any:
 
 
 def _traced_sweep(
-    tape: Tape, tangents: Mapping[Node, Any], outputs: Sequence[Node], closed: bool
+    tape: Tape,
+    tangents: Mapping[Node, Any],
+    outputs: Sequence[Node],
+    closed: bool,
+    masked: bool,
+    told: set[Node] | None,
 ) -> list[Any]:
     """The sweep as lines of a graph; see `reverse.written_out`."""
     plan = Traced(tape, Sweep(tape.wanted, True), tangents)
+    if masked:
+        plan.masked.update(tangents)
     level = 1 + max((n.level for n in outputs), default=0)
     with derivation(level) as stem, np.errstate(all="ignore"):
         dots = _sweep(tape, tangents, plan.open, outputs, plan, stem, closed)
+    if told is not None:
+        told.update(plan.masked.intersection(outputs))
     return [dots.get(n) for n in outputs]
 
 
@@ -163,9 +178,7 @@ def _sweep(
         if stem is not None:
             stem.enter(node)
         if plan is not None:
-            sweep = plan.sweep_at(node, node.args_as_nodes(), (node,))
-            if op.kind == "indexing" and any(d is None for d in dots):
-                plan.masked.add(node)  # zeros beside the tangents: a join with a constant
+            sweep = plan.forwards(node, dots, stem)
         if recorded:
             out, inputs = handles_of(node, closed)
         elif op.jvp_into is not None:

@@ -32,6 +32,7 @@ from ..core.spec import Spec
 from ..core.tracing import Derivation, derivation, deriving_level
 from ..errors import NotDifferentiableError, at
 from .buffers import Buffers
+from .guards import Traced
 from .project import project, uniform, zeros
 from .tape import Tape, cycle, fresh, tape_between
 
@@ -48,6 +49,7 @@ def pullback(
     level: int | None = None,
     masked: bool = False,
     closed: bool = False,
+    told: set[Node] | None = None,
 ) -> list[Any]:
     """Cotangents of the targets, given cotangents of some outputs.
 
@@ -69,6 +71,9 @@ def pullback(
     closed : bool
         Whether nobody will differentiate by what the tape begins with: its values are constants,
         and the sweep is recorded for its seeds alone.
+    told : set of Node, optional
+        Is given the targets whose cotangents may be zero because something was not chosen, as far
+        as a graph can tell.
 
     Returns
     -------
@@ -79,7 +84,7 @@ def pullback(
     if tape is None:
         tape = tape_between(seeds, chosen)
     if tape.traced or any(map(is_traced, seeds.values())):
-        return _traced_sweep(tape, seeds, targets, level, masked, closed)
+        return _traced_sweep(tape, seeds, targets, level, masked, closed, told)
     recorded = tape.foreign if record is None else record
     checks = checking.here() if switches.count else None
     if checks is not None:
@@ -110,40 +115,6 @@ def _with_limits(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node]) -> Ba
         return _sweep(tape, seeds, chosen, Sweep(tape.wanted, True, True))
 
 
-class Traced:
-    """What a sweep has to decide where values are not known: where to guard against 0 * inf.
-
-    Strong zeros cost time in a graph that runs often, so they are written only where a partial can
-    be singular, or where the (co)tangent can be exactly zero because something was not chosen: by
-    an operation on the way, or by a seed that is known and has zeros (a row of a Jacobian).
-    """
-
-    __slots__ = ("everywhere", "guarded", "masked", "open")
-
-    def __init__(self, tape: Tape, sweep: Sweep, seeds: Mapping[Node, Any]) -> None:
-        self.open = sweep
-        self.guarded = Sweep(tape.wanted, True, True)
-        self.masked: set[Node] = {n for n, t in seeds.items() if _has_zeros(t)}
-        # Lines of second derivatives multiply by (co)tangents that are zero where something was
-        # not chosen: from then on no line is told from which side a zero may come.
-        lines = tape.lines
-        self.everywhere = any(n.level > 1 for n in lines) and any(n.op.masks for n in lines)
-
-    def sweep_at(self, node: Node, sources: Iterable[Node], results: Iterable[Node]) -> Sweep:
-        """How to call the rule of a line whose (co)tangent comes from `sources`."""
-        op: Any = node.op
-        chosen = not self.masked.isdisjoint(sources)
-        if chosen or op.masks:
-            self.masked.update(results)
-        singular = op.singular if type(op.singular) is bool else op.singular(node)
-        return self.guarded if chosen or singular or self.everywhere else self.open
-
-
-def _has_zeros(t: Any) -> bool:
-    t = value_of(t)
-    return isinstance(t, np.ndarray | np.generic) and bool(np.any(t == 0))
-
-
 def _traced_sweep(
     tape: Tape,
     seeds: Mapping[Node, Any],
@@ -151,6 +122,7 @@ def _traced_sweep(
     level: int | None,
     masked: bool,
     closed: bool,
+    told: set[Node] | None,
 ) -> list[Any]:
     """The sweep as lines of a graph, one level above those it starts from."""
     if level is None:
@@ -163,6 +135,8 @@ def _traced_sweep(
         if masked:
             state.plan.masked.update(seeds)
         done = _walk(tape, state)
+    if told is not None:
+        told.update(state.plan.masked.intersection(targets))
     return [done.get(n) for n in targets]
 
 
@@ -269,7 +243,7 @@ def _visit(node: Node, t: Any, state: _State) -> None:
     if state.stem is not None:
         state.stem.enter(node)
     if state.plan is not None and node.args:
-        sweep = state.plan.sweep_at(node, (node,), node.args_as_nodes())
+        sweep = state.plan.backwards(node, t, state.stem)
     if type(t) is Parts and not node.op.takes_parts:  # type: ignore[union-attr]
         t = complete(t, node, recorded)
     if node.extra is not None and "hooks" in node.extra:
@@ -445,5 +419,9 @@ def transpose(
     live = [p for p in probes if p is not None]
     # A rule derived from the other mode is a part of this derivative, and no derivative of it.
     level = deriving_level()
-    bars = iter(pullback(gathered(pairs), live, record=sweep.recorded or None, level=level))
+    bars = iter(
+        pullback(
+            gathered(pairs), live, record=sweep.recorded or None, level=level, masked=sweep.guarded
+        )
+    )
     return [None if p is None else next(bars) for p in probes]

@@ -30,35 +30,40 @@ class Pushed(NamedTuple):
         carry, its tangents, the ys, and theirs.
     moving : the inputs that have tangents.
     tangents : the ys that have tangents.
+    masked : whether tangents of its results may be zero because something was not chosen.
     """
 
     body: Body
     moving: tuple[int, ...]
     tangents: tuple[int, ...]
+    masked: bool
 
 
 @functools.lru_cache(maxsize=512)
-def pushed(body: Body, carried: int, stacked: int, moved: frozenset[int]) -> Pushed:
+def pushed(body: Body, carried: int, stacked: int, moved: frozenset[int], guarded: bool) -> Pushed:
     """A body with tangents, if some of its inputs are moved before the first step."""
     fixed = len(body.inputs) - carried - stacked
     depends = Dependence(body)
     moving = tuple(sorted(depends.moving(moved, range(fixed, fixed + carried))))
     ys = [k for k in range(carried, len(body.outputs)) if not depends.on(k).isdisjoint(moving)]
     asked = [*[k - fixed for k in moving if fixed <= k < fixed + carried], *ys]
-    inputs, dots, outs, found = _with_tangents(body, moving, asked)
+    inputs, dots, outs, found, told = _with_tangents(body, moving, asked, guarded)
+    if not guarded and told.intersection(range(carried)):
+        # What one step did not choose, the next one is given zeros of.
+        return pushed(body, carried, stacked, moved, True)
     count = len(asked) - len(ys)
     made = Body(
         *[*outs[:carried], *found[:count], *outs[carried:], *found[count:]],
         inputs=_beside(inputs, dots, (0, fixed, fixed + carried, len(inputs))),
         name=f"{body.name}, with tangents",
     )
-    return Pushed(made, moving, tuple(ys))
+    return Pushed(made, moving, tuple(ys), bool(told))
 
 
 def _with_tangents(
-    body: Body, moving: Sequence[int], asked: Sequence[int]
-) -> tuple[list[Node], dict[int, Any], list[Any], list[Any]]:
-    """Inputs, their tangents by number, outputs, and tangents of those asked for."""
+    body: Body, moving: Sequence[int], asked: Sequence[int], guarded: bool
+) -> tuple[list[Node], dict[int, Any], list[Any], list[Any], set[int]]:
+    """Inputs, their tangents by number, outputs, tangents of those asked for; which are masked."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
@@ -67,13 +72,16 @@ def _with_tangents(
         lines = [getattr(outs[k], "node", None) for k in asked]
         live = [n for n in lines if type(n) is Node]
         known = {inputs[k]: wrap(dot) for k, dot in dots.items()}
-        rest = iter(pushforward(live, known, record=True) if live else ())
+        told: set[Node] = set()
+        dotted = pushforward(live, known, record=True, masked=guarded, told=told) if live else ()
+        rest = iter(dotted)
         found = [next(rest) if type(n) is Node else None for n in lines]
         found = [
             uniform(body.outputs[k].spec, 0) if x is None else x
             for k, x in zip(asked, found, strict=True)
         ]
-    return inputs, dots, outs, found
+    masked = {k for k, n in zip(asked, lines, strict=True) if n in told}
+    return inputs, dots, outs, found, masked
 
 
 def _beside(items: Sequence[Any], dots: Any, bounds: Sequence[int]) -> list[Any]:
@@ -88,12 +96,14 @@ def _beside(items: Sequence[Any], dots: Any, bounds: Sequence[int]) -> list[Any]
 class _Loop:
     """One loop whose tangent is asked for."""
 
-    def __init__(self, node: Node, dots: Sequence[Any], inputs: Sequence[Any]) -> None:
+    def __init__(self, node: Node, dots: Sequence[Any], inputs: Sequence[Any], sweep: Any) -> None:
         params = node.params
         self.carried, stacked = params["carried"], params.get("stacked", 0)
         body: Body = params["body"]
         moved = frozenset(k for k, d in enumerate(dots) if d is not None)
-        self.made = made = pushed(body, self.carried, stacked, moved)
+        self.made = made = pushed(body, self.carried, stacked, moved, sweep.guarded)
+        if made.masked:
+            sweep.mask([node])
         tangents = {
             k: zeros(body.inputs[k].spec) if dots[k] is None else dots[k] for k in made.moving
         }
@@ -118,7 +128,7 @@ def push_scan(node: Node, dots: Sequence[Any], inputs: Sequence[Any], sweep: Any
     """The tangents of a scan's results."""
     params = node.params
     count = params["counted"]
-    loop = _Loop(node, dots[count:], inputs[count:])
+    loop = _Loop(node, dots[count:], inputs[count:], sweep)
     found = lookup("scan")(
         *inputs[:count],
         *loop.operands,
@@ -135,7 +145,7 @@ def push_scan(node: Node, dots: Sequence[Any], inputs: Sequence[Any], sweep: Any
 def push_while(node: Node, dots: Sequence[Any], inputs: Sequence[Any], sweep: Any) -> list[Any]:
     """The tangents of a while loop's results; how long it runs does not depend on them."""
     params = node.params
-    loop = _Loop(node, dots, inputs)
+    loop = _Loop(node, dots, inputs, sweep)
     body = loop.made.body
     condition = _with_more_inputs(params["condition"], body, loop.made.moving, loop.bounds)
     found = lookup("while")(
@@ -165,12 +175,13 @@ def push_choice(node: Node, dots: Sequence[Any], inputs: Sequence[Any], sweep: A
     moving = tuple([k for k, d in enumerate(dots[1:]) if d is not None])
     bodies = node.params["branches"]
     asked = _moved_by(bodies, moving)
-    branches = tuple([_pushed_branch(b, moving, asked) for b in bodies])
+    branches = tuple([_pushed_branch(b, moving, asked, sweep.guarded) for b in bodies])
     given = [dots[k + 1] for k in moving]
     found = lookup(node.op.name)(which, *operands, *given, branches=branches)
     out: list[Any] = [None] * len(bodies[0].outputs)
     for k, dot in zip(asked, found, strict=True):
         out[k] = dot
+    sweep.mask([node])  # a branch that does not move gives zero
     return out
 
 
@@ -184,6 +195,8 @@ def _moved_by(bodies: Iterable[Body], moving: Sequence[int]) -> tuple[int, ...]:
 
 
 @functools.lru_cache(maxsize=512)
-def _pushed_branch(body: Body, moving: tuple[int, ...], asked: tuple[int, ...]) -> Body:
-    inputs, dots, _, found = _with_tangents(body, moving, asked)
+def _pushed_branch(
+    body: Body, moving: tuple[int, ...], asked: tuple[int, ...], guarded: bool
+) -> Body:
+    inputs, dots, _, found, _ = _with_tangents(body, moving, asked, guarded)
     return Body(*found, inputs=[*inputs, *[dots[k] for k in moving]], name=f"{body.name}, tangents")

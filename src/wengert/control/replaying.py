@@ -127,7 +127,12 @@ class Replay(Control):
         seeds = gathered((_node(outs[k]), x) for k, x in t.items())
         tape = tape_between(seeds, set(variables), ends=True)
         # A part of the derivative that is being taken, whatever the loops are written at.
-        return pullback(seeds, variables, sweep.recorded, tape, level=deriving_level())
+        level, told = deriving_level(), set[Node]()
+        bars = pullback(
+            *(seeds, variables, sweep.recorded, tape, level), masked=sweep.guarded, told=told
+        )
+        sweep.mask([a for a, v in zip(node.args, variables, strict=True) if v in told])
+        return bars
 
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Any) -> Any:
         """Of the two loops that it stands for."""
@@ -136,7 +141,11 @@ class Replay(Control):
         known = {v: d for v, d in zip(variables, dots, strict=True) if d is not None}
         live = [n for n in outs if type(n) is Node]
         tape = tape_between(live, set(known), ends=True)
-        found = iter(pushforward(live, known, sweep.recorded, tape))
+        told: set[Node] = set()
+        more = {"masked": sweep.guarded, "told": told}
+        found = iter(pushforward(live, known, sweep.recorded, tape, **more))
+        if told:
+            sweep.mask([node])
         return [next(found) if type(n) is Node else None for n in outs]
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:

@@ -63,6 +63,7 @@ class Pulled(NamedTuple):
     stacks : the rows whose cotangents are wanted.
     read : the rows that are read again.
     ys : the ys that have cotangents.
+    masked : the inputs whose cotangents may be zero because something was not chosen.
     """
 
     forward: Body
@@ -74,6 +75,7 @@ class Pulled(NamedTuple):
     stacks: tuple[int, ...]
     read: tuple[int, ...]
     ys: tuple[int, ...]
+    masked: frozenset[int]
 
 
 @functools.lru_cache(maxsize=512)
@@ -97,7 +99,12 @@ def pulled(body: Body, asked: Asked) -> Pulled:
         targets = [inputs[k] for k in (*live, *consts, *stacks)]
         lines = [x.node if isinstance(x, Handle) else constant(x) for x in outs]
         pairs = zip([lines[k] for k in (*ends, *ys)], map(wrap, seeds), strict=True)
-        bars = pullback(gathered(pairs), targets, masked=asked.guarded)
+        told: set[Node] = set()
+        bars = pullback(gathered(pairs), targets, masked=asked.guarded, told=told)
+        masked = frozenset([k for k in (*live, *consts, *stacks) if inputs[k] in told])
+        if not asked.guarded and not masked.isdisjoint(live):
+            # What one step did not choose, the step before it is asked for with zeros.
+            return pulled(body, asked._replace(guarded=True))
         bars = [uniform(n.spec, 0) if b is None else b for b, n in zip(bars, targets, strict=True)]
         sums = [placeholder(n.spec) for n in targets[len(live) : len(live) + len(consts)]]
         for k, total in enumerate(sums, len(live)):
@@ -117,7 +124,8 @@ def pulled(body: Body, asked: Asked) -> Pulled:
         fixed,
     )
     forward = Body(*lines, *made.kept, inputs=inputs, name=body.name)
-    return Pulled(forward, len(made.kept), before, back, tuple(live), consts, stacks, read, ys)
+    kept = len(made.kept)
+    return Pulled(forward, kept, before, back, tuple(live), consts, stacks, read, ys, masked)
 
 
 def pull_scan(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], sweep: Any) -> list[Any]:
@@ -181,6 +189,7 @@ class _Loop:
         wanted = frozenset(k for k, a in enumerate(args) if sweep.wants(a))
         asked = Asked(self.carried, self.stacked, frozenset(t), wanted, sweep.guarded)
         self.made = pulled(self.body, asked)
+        sweep.mask([args[k] for k in self.made.masked])
         self.slots = _slots(params, self.made)
 
     def backwards(self, count: list[Any], kept: Sequence[Any], more: dict[str, Any]) -> list[Any]:
@@ -281,6 +290,8 @@ def pull_choice(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], sweep: 
     bars: list[Any] = [None] * len(operands)
     for k, bar in zip(wanted, found, strict=True):
         bars[k] = bar
+    # A branch that does not use an operand gives it zero.
+    sweep.mask([node.args[k + 1] for k in wanted])
     return [None, *bars]
 
 

@@ -68,6 +68,7 @@ def written_again(graph: Graph, values: Sequence[Any], instead: Instead | None =
                     sizes.setdefault(name, open_length())
             params = substituted(node.params, sizes) if sizes else node.params
             args = [place[a] if isinstance(a, Node) else a for a in node.args]
+            stem.stays_linear(node, args)
             made = None if instead is None else instead(node, args, params)
             place[node] = again(node, args, params, known) if made is None else made
     for variable, new in graph.updates.items():

@@ -206,6 +206,7 @@ class Parts(dict[int, Any]):
 
 
 PART = Part()
+_OF_THE_WHOLE = ("spec", "requires", "name", "linear")
 
 
 def part(node: Node, index: int) -> Node:
@@ -213,7 +214,7 @@ def part(node: Node, index: int) -> Node:
     if node.value is None:
         spec = node.spec[index]
         whole = node.extra or {}
-        extra = {k: v for k, v in whole.items() if k not in ("spec", "requires", "name")}
+        extra = {k: v for k, v in whole.items() if k not in _OF_THE_WHOLE}
         cls = type(node) if spec.dtype.kind in "fc" else Discrete
         return cls(PART, (node,), {"index": index}, None, {**extra, "spec": spec})
     value = node.value[index]

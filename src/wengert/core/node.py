@@ -81,6 +81,8 @@ class Node:
         * ``where``: the user's line, ``file.py:12, in f``.
         * ``scope``, ``metadata``: of the scopes it was traced in.
         * ``level``: the order of the derivative that it belongs to, where that is not 0.
+        * ``linear``: the operands that are (co)tangents which may be zero because something was
+          not chosen (autodiff/guards.py).
         * ``owner``: of a variable, a weak reference to the tensor whose value it is; ``holder``
           keeps that tensor alive where nobody else does (a graph read from a file).
         * ``symbolic``: of a `wengert.variable`, by which graphs are derived for all its values.

@@ -16,7 +16,7 @@ when the derivative itself is to be differentiated: the rule is the same code.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -40,15 +40,42 @@ class Sweep:
     recorded : whether values are handles, and the derivative is being recorded.
     guarded : the second run after a NaN: a cotangent that is exactly zero gives zero, whatever
         it is multiplied with (docs/conventions.md, "a branch not taken").
+    linear : for lines of derivatives with values, which operands are (co)tangents; see `strong`.
+    masked : in a graph, the lines whose (co)tangents may be zero because something was not chosen;
+        a rule that transforms whole bodies adds to them.
     """
 
     wanted: Any = None
     recorded: bool = False
     guarded: bool = False
+    linear: Any = None
+    masked: Any = None
+
+    def mask(self, nodes: Iterable[Any]) -> None:
+        """Say of operands (a line itself in forward mode) that their (co)tangent may be zero."""
+        if self.masked is not None:
+            self.masked.update([n for n in nodes if isinstance(n, Node)])
 
     def wants(self, arg: Any) -> bool:
         """Whether this argument takes part in the derivative."""
         return type(arg) is Node and (self.wanted is None or arg in self.wanted)
+
+    def strong(self, node: Node) -> tuple[int, ...]:
+        """The operands of a line that are (co)tangents of a derivative before this one.
+
+        What that derivative made of such an operand is zero where the operand is, and so is its
+        own derivative by everything else: the zero of a branch not taken is a zero at all orders.
+        """
+        if not self.guarded:
+            return ()
+        if self.linear is not None:
+            return self.linear.get(node, ())  # type: ignore[no-any-return]
+        return linear_in(node)
+
+
+def linear_in(node: Node) -> tuple[int, ...]:
+    """The operands of a line of a graph that are (co)tangents which may be zero by a choice."""
+    return () if node.extra is None else node.extra.get("linear", ())
 
 
 class Op:

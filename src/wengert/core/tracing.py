@@ -82,23 +82,35 @@ class Derivation:
         The user's line that is being differentiated.
     scope : str
     metadata : dict or None
+    linear : set of Node
+        The (co)tangents that the rule is given and that may be zero because something was not
+        chosen, and the lines that it makes of them: these note which operands they are linear in.
     """
 
-    __slots__ = ("level", "metadata", "scope", "where")
+    __slots__ = ("level", "linear", "metadata", "scope", "where")
 
     def __init__(self, level: int) -> None:
         self.level = level
         self.where: str | None = None
         self.scope = ""
         self.metadata: dict[str, Any] | None = None
+        self.linear: set[Node] = set()
 
     def enter(self, node: Node) -> None:
         """The lines to come stem from this one."""
         extra = node.extra
+        if self.linear:
+            self.linear = set()
         self.where, self.scope, self.metadata = None, "", None
         if extra is not None:
             self.where, self.scope = extra.get("where"), extra.get("scope", "")
             self.metadata = extra.get("metadata")
+
+    def stays_linear(self, node: Node, args: Sequence[Any]) -> None:
+        """The lines to come are this one on other operands, and linear in the same."""
+        if node.extra is not None and "linear" in node.extra:
+            operands = [args[k] for k in node.extra["linear"]]
+            self.linear.update([x.node for x in operands if isinstance(x, Handle)])
 
     def put_inside(self, path: str, metadata: dict[str, Any]) -> None:
         """The lines to come are in a scope, too, and what is said of it holds for them."""
@@ -235,7 +247,17 @@ def _placed(spec: Any, inputs: Sequence[Any]) -> dict[str, Any]:
                 level = below
     if level:
         extra["level"] = level
+    if stem is not None and stem.linear:
+        found = tuple([k for k, a in enumerate(inputs) if isinstance(a, Node) and a in stem.linear])
+        if found:
+            extra["linear"] = found
     return extra
+
+
+def _linear_too(node: Node) -> None:
+    stem = _derivation.get()
+    if stem is not None:
+        stem.linear.add(node)
 
 
 # ---- specs -------------------------------------------------------------------------------------
@@ -342,6 +364,8 @@ def record(
     if policy is not None:
         check_cast(policy, op, specs, spec)
     node = cls(op, inputs, params, None, _placed(spec, inputs))
+    if not op.discrete and node.extra is not None and "linear" in node.extra:
+        _linear_too(node)
     if needs.needs:
         node.note("requires", needs.needs)
     if needs.probed:

@@ -155,7 +155,9 @@ def _followed(node: Node, place: Mapping[Node, Node], stem: Any) -> Node:
     stem.enter(node)
     stem.level = node.level
     weak = isinstance(node.spec, Spec) and node.spec.weak
-    made = record(node.op, [_handle(place[a]) for a in node.inputs], node.params, weak)
+    args = [_handle(place[a]) for a in node.inputs]
+    stem.stays_linear(node, args)
+    made = record(node.op, args, node.params, weak)
     if isinstance(made, tuple):
         return made[0].node.args[0]  # type: ignore[no-any-return]
     line: Node = made.node

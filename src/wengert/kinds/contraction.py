@@ -89,6 +89,7 @@ class Contraction(Operation):
         if t.dtype.kind == "c":
             inputs = [np.conjugate(x) for x in inputs]
         wanted = sweep.wanted
+        strong = sweep.strong(node)
         bars: list[Any] = []
         for i, a in enumerate(node.args):
             letters, lengths, shape, run = routes[i]
@@ -101,7 +102,7 @@ class Contraction(Operation):
             else:
                 bar = run(t, *others)
             if sweep.guarded:
-                bar = strong_contract(bar, t, others, letters)
+                bar = strong_contract(bar, *_strong_first(t, i, inputs, strong, letters))
             if lengths is not None:
                 bar = bar.reshape(lengths)
             if shape is not None:
@@ -112,18 +113,35 @@ class Contraction(Operation):
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
         """One term for each operand that has a tangent."""
         total = None
+        strong = sweep.strong(node)
         for i, dot in enumerate(dots):
             if dot is None:
                 continue
             operands = [*inputs[:i], dot, *inputs[i + 1 :]]
             term = self(*operands, **node.params)
             if sweep.guarded:
-                others = [*inputs[:i], *inputs[i + 1 :]]
                 letters = self.letters(*[len(shape_of(x)) for x in inputs], **node.params)
                 path = (letters[i], *letters[:i], *letters[i + 1 :])
-                term = strong_contract(term, dot, others, path)
+                term = strong_contract(term, *_strong_first(dot, i, inputs, strong, path))
             total = term if total is None else total + term
         return total
+
+
+def _strong_first(
+    t: Any, i: int, inputs: Sequence[Any], strong: Sequence[int], letters: Letters
+) -> tuple[Any, Sequence[Any], Letters]:
+    """The operands of a contraction of `t` with all but the i-th, a strong zero's first.
+
+    That is `t`, or a (co)tangent of a derivative before this one, whose own zeros count then.
+    """
+    others = [*inputs[:i], *inputs[i + 1 :]]
+    for j in strong:
+        if j != i:
+            k = j - (j > i)
+            first, *words, result = letters
+            letters = (words[k], first, *words[:k], *words[k + 1 :], result)
+            return others[k], [t, *others[:k], *others[k + 1 :]], letters
+    return t, others, letters
 
 
 class Route(NamedTuple):

@@ -128,13 +128,17 @@ class Elementwise(Operation):
         if holomorphic:
             t = t.conj()
         bars: list[Any] = []
-        for rule, a in zip(self.rules, node.args, strict=True):
+        guarded = sweep.guarded and not self.bounded
+        strong = sweep.strong(node) if guarded else ()
+        for k, (rule, a) in enumerate(zip(self.rules, node.args, strict=True)):
             if rule is None or not sweep.wants(a):
                 bars.append(None)
                 continue
             g = rule(t, out, *inputs)
-            if sweep.guarded and not self.bounded:
+            if guarded:
                 g = strong_zero(t, g)
+                for j in strong:
+                    g = g if j == k else strong_zero(inputs[j], g)
             bars.append(g.conj() if holomorphic else g)
         return bars
 
@@ -143,7 +147,9 @@ class Elementwise(Operation):
         if not self.differentiable:
             raise self.no_rule(node)
         total = None
-        for rule, dot in zip(self.rules, dots, strict=True):
+        guarded = sweep.guarded and not self.bounded
+        strong = sweep.strong(node) if guarded else ()
+        for k, (rule, dot) in enumerate(zip(self.rules, dots, strict=True)):
             if dot is None:
                 continue
             if self._gradient is not None:
@@ -152,8 +158,10 @@ class Elementwise(Operation):
                 continue
             else:
                 term = rule(dot, out, *inputs)
-            if sweep.guarded and not self.bounded:
+            if guarded:
                 term = strong_zero(dot, term)
+                for j in strong:
+                    term = term if j == k else strong_zero(inputs[j], term)
             total = term if total is None else total + term
         return total
 
