@@ -8,6 +8,8 @@
     structured   toeplitz, circulant, block_diag ...       factors      qr, svd, polar, orth ...
     eigen        eig, eigh, generalised and banded         schur        schur, hessenberg
     rotations    how the unitary factor of Schur's form turns
+    general      funm, expm_cond, matrix_balance, angles    orthogonal   rq, qr_multiply
+    complexes    real and complex forms of eigenvalues      lines        fiedler, leslie ...
     others       numpy's: norm, kron, and what looks at plain arrays only
 
 SciPy's functions do not ask tensors what to do, so they are called by these names.  Plain arrays go
@@ -31,6 +33,10 @@ MODULES = (
     "factors",
     "eigen",
     "schur",
+    "general",
+    "orthogonal",
+    "complexes",
+    "lines",
     "others",
 )
 

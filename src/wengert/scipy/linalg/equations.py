@@ -23,7 +23,10 @@ from ...ops.linalg import adjoint, inv, regular
 from ..dispatch import counterpart, floating
 from .entries import entry, square
 
-__all__ = ["solve_sylvester", "solve_continuous_lyapunov", "solve_discrete_lyapunov"]
+__all__ = [
+    *("solve_sylvester", "solve_continuous_lyapunov", "solve_discrete_lyapunov"),
+    "solve_lyapunov",
+]
 
 APART = "No eigenvalue of a may be one of -b, so look at the spectra of both"
 
@@ -199,6 +202,9 @@ def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
     """
     a = square(a, "solve_continuous_lyapunov")
     return sylvester(a, adjoint(a), floating(q))
+
+
+solve_lyapunov = solve_continuous_lyapunov  # SciPy's older name
 
 
 @counterpart(scipy.linalg.solve_discrete_lyapunov)

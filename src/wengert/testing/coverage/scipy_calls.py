@@ -93,7 +93,7 @@ qr A
 qr_multiply A, B
 qz A, B
 rq A
-rsf2csf scipy.linalg.schur(A)[0], scipy.linalg.schur(A)[1]
+rsf2csf *scipy.linalg.schur(np.array([[1.0, 2.0], [-0.3, 1.2]]))
 schur A
 signm A
 solve A, V[:3]
@@ -112,7 +112,7 @@ sqrtm P
 subspace_angles A[:, :2], B[:, :2]
 svd X, full_matrices=False
 toeplitz V, W
-cdf2rdf np.linalg.eig(A)[0], np.linalg.eig(A)[1]
+cdf2rdf *np.linalg.eig(np.array([[1.0, 2.0], [-0.3, 1.2]]))
 cossin np.linalg.qr(P)[0], 1, 1
 clarkson_woodruff_transform A, 2
 sinm A
