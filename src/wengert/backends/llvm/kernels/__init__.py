@@ -33,6 +33,11 @@
     sequences.py       running sums and products, recurrences
     convolutions.py    products of sequences
     stencils.py        the same of arrays of several axes
+    spaced.py          neighbouring elements, and elements that are steps apart, in vectors
+    patches.py         windows of images as columns of matrices, and added up again
+    convolving.py      convolutions of channels, by products of matrices
+    channelwise.py     those of each channel by itself
+    pooling.py         sums and largest elements of windows
     fourier.py         Fourier transforms
     filters.py         recursive filters
     accepting.py       values that are refused under a condition

@@ -1,0 +1,144 @@
+"""Spaced: neighbouring elements, or elements that are some steps apart, in vectors.
+
+    Vectors    loads and stores of a whole vector or a part of it; sums; loops along a row
+
+Elements that are s apart are picked out of s whole vectors.  What lies beyond the last of them is
+never touched, so a row may end where memory does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .. import engine
+from ..assembly import Name, Section
+from ..dtypes import Dtype, in_memory, of_width
+from .call import Call
+
+_UNROLLED = 8  # vectors of a row
+STRIDES = 4  # up to which elements are picked out of whole vectors
+
+
+class Vectors:
+    """Neighbouring elements of a dtype, in registers.
+
+    Parameters
+    ----------
+    call : Call
+    dtype : numpy.dtype
+        float32 or float64.
+    """
+
+    def __init__(self, call: Call, dtype: Dtype) -> None:
+        self.module, self.dtype = call.module, dtype
+        self.width = engine.vector_bytes() // dtype.itemsize
+        self.scalar = in_memory(dtype)
+        self.kind = of_width(self.scalar, self.width)
+        self._suffix = f"v{self.width}f{8 * dtype.itemsize}"
+
+    def _of_mask(self, size: int, lanes: Sequence[bool]) -> tuple[Name, Name, Name, Name]:
+        """The type of a longer vector, that of its mask, the mask, and how functions name them."""
+        mask = ", ".join(f"i1 {str(lane).lower()}" for lane in lanes)
+        suffix = f"v{size}f{8 * self.dtype.itemsize}"
+        return of_width(self.scalar, size), of_width("i1", size), f"<{mask}>", suffix
+
+    def _read(self, s: Section, pointer: Name, lanes: Sequence[bool]) -> Name:
+        kind, flags, mask, suffix = self._of_mask(len(lanes), lanes)
+        align = self.dtype.itemsize
+        if all(lanes):
+            return s.value(f"load {kind}, ptr {pointer}, align {align}")
+        name = f"llvm.masked.load.{suffix}.p0"
+        callee = self.module.declare(name, kind, ["ptr", flags, kind])
+        return s.value(
+            f"call {kind} {callee}(ptr align {align} {pointer}, {flags} {mask}, "
+            f"{kind} zeroinitializer)"
+        )
+
+    def _write(self, s: Section, pointer: Name, value: Name, lanes: Sequence[bool]) -> None:
+        kind, flags, mask, suffix = self._of_mask(len(lanes), lanes)
+        align = self.dtype.itemsize
+        if all(lanes):
+            s.write(f"store {kind} {value}, ptr {pointer}, align {align}")
+            return
+        name = f"llvm.masked.store.{suffix}.p0"
+        callee = self.module.declare(name, "void", [kind, "ptr", flags])
+        s.write(f"call void {callee}({kind} {value}, ptr align {align} {pointer}, {flags} {mask})")
+
+    def load(self, s: Section, pointer: Name, count: int) -> Name:
+        """So many elements; 0 in the rest of the vector."""
+        return self._read(s, pointer, [k < count for k in range(self.width)])
+
+    def store(self, s: Section, pointer: Name, value: Name, count: int) -> None:
+        """So many elements."""
+        self._write(s, pointer, value, [k < count for k in range(self.width)])
+
+    def _spaced(self, step: int, count: int) -> list[bool]:
+        """The lanes from the first to the last of so many elements that are `step` apart."""
+        return [k <= (count - 1) * step for k in range(self.width * step)]
+
+    def every(self, s: Section, pointer: Name, step: int, count: int) -> Name:
+        """Every so manyth element; 0 in the rest of the vector."""
+        if step == 1:
+            return self.load(s, pointer, count)
+        wide = of_width(self.scalar, self.width * step)
+        name = self._read(s, pointer, self._spaced(step, count))
+        lanes = ", ".join(f"i32 {k * step}" for k in range(self.width))
+        return s.value(
+            f"shufflevector {wide} {name}, {wide} poison, {of_width('i32', self.width)} <{lanes}>"
+        )
+
+    def add_to_every(self, s: Section, pointer: Name, step: int, value: Name, count: int) -> None:
+        """Add the lanes of a vector to every so manyth element."""
+        if step == 1:
+            total = s.value(f"fadd {self.kind} {self.load(s, pointer, count)}, {value}")
+            self.store(s, pointer, total, count)
+            return
+        size = self.width * step
+        wide, mask = of_width(self.scalar, size), self._spaced(step, count)
+        lanes = ", ".join(
+            f"i32 {k // step if k % step == 0 and k // step < count else self.width}"
+            for k in range(size)
+        )
+        spread = s.value(
+            f"shufflevector {self.kind} {value}, {self.kind} zeroinitializer, "
+            f"{of_width('i32', size)} <{lanes}>"
+        )
+        total = s.value(f"fadd {wide} {self._read(s, pointer, mask)}, {spread}")
+        self._write(s, pointer, total, mask)
+
+    def spread(self, s: Section, pointer: Name) -> Name:
+        """One element in all lanes."""
+        one = s.value(f"load {self.scalar}, ptr {pointer}")
+        first = s.value(f"insertelement {self.kind} poison, {self.scalar} {one}, i64 0")
+        zeros = of_width("i32", self.width)
+        return s.value(
+            f"shufflevector {self.kind} {first}, {self.kind} poison, {zeros} zeroinitializer"
+        )
+
+    def fma(self, s: Section, x: Name, y: Name, z: Name) -> Name:
+        """x * y + z, rounded once."""
+        kind = self.kind
+        callee = self.module.declare(f"llvm.fma.{self._suffix}", kind, [kind] * 3)
+        return s.value(f"call {kind} {callee}({kind} {x}, {kind} {y}, {kind} {z})")
+
+    def total(self, s: Section, value: Name) -> Name:
+        """The sum of the lanes, in pairs."""
+        callee = self.module.declare(
+            f"llvm.vector.reduce.fadd.{self._suffix}", self.scalar, [self.scalar, self.kind]
+        )
+        return s.value(
+            f"call reassoc {self.scalar} {callee}({self.scalar} 0.0, {self.kind} {value})"
+        )
+
+    def along(self, s: Section, length: int, write: Callable[[Section, Name, int], None]) -> None:
+        """Write ``write(section, first, count)`` for each vector of a row."""
+        whole, rest = divmod(length, self.width)
+        if whole <= _UNROLLED:
+            for first in range(0, length, self.width):
+                write(s, str(first), min(self.width, length - first))
+            return
+        stop = str(whole * self.width)
+        with s.loop("0", stop, str(self.width)) as (t, k):
+            write(t, k, self.width)
+        if rest:
+            write(s, stop, rest)
