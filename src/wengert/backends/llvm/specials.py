@@ -13,6 +13,7 @@ not raise.
 Which loop is taken, and so the dtype of the result, is asked of the ufunc itself.
 
     call       what `s.special` is
+    of_target  the results of a native function for lanes
     work_of    the work of the special functions in a body, or None where one cannot be served
 """
 
@@ -94,7 +95,7 @@ def call(s: Language, name: str, operands: Sequence[Any]) -> Any:
     elif not target.addresses:
         results = [call_leaf(s, target.symbol, target.outer[0], lanes)]
     else:
-        results = _called(s, target, lanes)
+        results = of_target(s, target, lanes)
     cast = [s.cast(x, d) for x, d in zip(results, target.results, strict=True)]
     return cast[0] if len(cast) == 1 else tuple(cast)
 
@@ -176,7 +177,7 @@ def _of_ufunc(ufunc: Any, inner: tuple[Dtype, ...], results: tuple[Dtype, ...]) 
 # ---- its call ----------------------------------------------------------------------------------
 
 
-def _called(s: Language, target: Target, lanes: Sequence[Any]) -> list[Any]:
+def of_target(s: Language, target: Target, lanes: Sequence[Any]) -> list[Any]:
     """The results for lanes, of which only those are computed that exist."""
     flat = [p for x in lanes for p in _parts(x)]
     width = max(1, *[x.width for x in flat])

@@ -63,10 +63,11 @@ def _power_slope(exponent: float, n: int, x: Any) -> Any:
 
 
 @family(
+    native=True,
     oracle=Witness(
         "x",
         "diff(lambda v: [airyai, airybi][growing](v) * exp((2 - 4*growing) * v**1.5 / 3), x, n)",
-    )
+    ),
 )
 def airye_of(x: Any, *, n: int, growing: int) -> Any:
     """The derivative of order n of Ai(x) e^zeta, or of Bi(x) e^-zeta, at x > 0.

@@ -12,11 +12,14 @@ through the saddle point, so that nothing large cancels:
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from math import comb, pi
 from typing import Any
 
 import numpy as np
 
+from .loops import is_element, repeat
 from .quadrature import FALL, edge, integrals
 
 _LONG = 1.0e5  # beyond, the oscillating integral would take seconds an element
@@ -36,15 +39,17 @@ def _panels(length: Any) -> Any:
 
 def hankel(n: int, v: Any, x: Any) -> Any:
     """The n-th derivative by v of H1 = J + i Y, where x > 0 (1-d arrays of float64)."""
-    v = np.asarray(v, float)
+    total = _hankel(n, np.abs(v), x)
     negative = v < 0
-    if not negative.any():
-        return _hankel(n, v, x)
-    # DLMF 10.4.6: H1 of -v is exp(i pi v) H1 of v.
-    a = np.abs(v)
-    kept = _hankel(n, a, x)
+    if negative.any():
+        total[negative] = _mirrored(n, total[negative], -v[negative], x[negative])
+    return total
+
+
+def _mirrored(n: int, kept: Any, a: Any, x: Any) -> Any:
+    """The same for -a: by DLMF 10.4.6 it is exp(i pi a) times H1 of a."""
     cos, sin = turn(a)
-    total = np.zeros(len(v), complex)
+    total = np.zeros_like(a, dtype=complex)
     for k in range(n + 1):
         factor = comb(n, k) * (-1.0) ** k * pi ** (n - k)
         h = kept if k == n else _hankel(k, a, x)
@@ -52,14 +57,14 @@ def hankel(n: int, v: Any, x: Any) -> Any:
         real, imag = cos * h.real - sin * h.imag, cos * h.imag + sin * h.real
         for _ in range((n - k) % 4):
             real, imag = imag, -real
-        total += factor * (real + 1j * imag)
-    return np.where(negative, total, kept)
+        total = total + factor * (real + 1j * imag)
+    return total
 
 
 def _hankel(n: int, v: Any, x: Any) -> Any:
     """The same for orders that are not negative."""
     far = (x > 30.0) & (x > 1.5 * v * v)
-    out = np.empty(len(v), complex)
+    out = np.empty_like(v, dtype=complex)
     if far.any():
         out[far] = _hankel_far(n, v[far], x[far])
     near = ~far
@@ -71,37 +76,46 @@ def _hankel(n: int, v: Any, x: Any) -> Any:
 def _hankel_far(n: int, v: Any, x: Any) -> Any:
     """Hankel's expansion, DLMF 10.17.5, as a power series in a step of the order."""
     size = n + 1
-    term = np.zeros((size, len(v)), complex)
-    term[0] = 1.0
-    total = term.copy()
-    square = [4.0 * v * v, 8.0 * v, np.full(len(v), 4.0)]  # of 4 (v + h)^2
-    for k in range(1, 40):
-        factor = 1j / (8.0 * k * x)
-        new = (square[0] - (2.0 * k - 1.0) ** 2) * term
-        for j in (1, 2):
-            if j < size:
-                new[j:] += square[j] * term[:-j]
-        new *= factor
+    square = [4.0 * v * v, 8.0 * v, np.full_like(v, 4.0)]  # of 4 (v + h)^2
+    none = np.zeros_like(v, dtype=complex)
+    start = [none + 1.0] + [none] * n
+
+    def step(k: Any, *state: Any) -> Any:
+        term, total = state[:size], state[size:]
+        factor = 1j / (8.0 * (k + 1.0) * x)
+        new = []
+        for j in range(size):
+            here = (square[0] - (2.0 * k + 1.0) ** 2) * term[j]
+            for i in range(1, min(j, 2) + 1):
+                here = here + square[i] * term[j - i]
+            new.append(here * factor)
         # It diverges in the end: an element stops where its terms begin to grow.
-        grows = np.abs(new).max(0) > np.abs(term).max(0)
-        new[:, grows] = 0.0
-        term = new
-        total += term
-        if np.all(np.abs(term) <= 1e-18 * np.abs(total[0])):
-            break
+        grows = _largest(new) > _largest(term)
+        new = [np.where(grows, 0.0, c) for c in new]
+        return *new, *[a + b for a, b in zip(total, new, strict=True)]
+
+    def going(*state: Any) -> Any:
+        return _largest(state[:size]) > 1e-18 * np.abs(state[size])
+
+    total = repeat(step, (*start, *start), 39, going)[size:]
     # exp(i (x - pi v / 2 - pi / 4)); its derivative by v is - i pi / 2 times it.
     cos, sin = turn(0.5 * v + 0.25)
     wave = np.sqrt(2.0 / (pi * x)) * (np.cos(x) + 1j * np.sin(x)) * (cos - 1j * sin)
-    out = np.zeros(len(v), complex)
+    out = none
     factorial = 1.0
     for k in range(size):  # the coefficient of h**n
         rate = (-0.5j * pi) ** (n - k)
         for j in range(1, n - k + 1):
             rate /= j
-        out += total[k] * rate
+        out = out + total[k] * rate
     for j in range(2, n + 1):
         factorial *= j
     return out * wave * factorial
+
+
+def _largest(terms: Sequence[Any]) -> Any:
+    """The largest of their sizes."""
+    return functools.reduce(np.maximum, [np.abs(c) for c in terms])
 
 
 def _hankel_near(n: int, v: Any, x: Any) -> Any:
@@ -128,7 +142,7 @@ def _hankel_near(n: int, v: Any, x: Any) -> Any:
         return real_exponent((mu - np.minimum(d, 2 * mu))[:, None], everything)[:, 0] - top
 
     with np.errstate(over="ignore"):
-        right = edge(beyond_top, np.full(len(v), 0.1))
+        right = edge(beyond_top, np.full_like(v, 0.1))
         fallen = below_top(2.0 * mu) < -FALL
         left = np.where(
             fallen, edge(lambda d: np.where(fallen, below_top(d), -1e9), 0.01 + 0.0 * mu), 2 * mu
@@ -141,7 +155,7 @@ def _hankel_near(n: int, v: Any, x: Any) -> Any:
         line += integrals(on_line, mu - left, mu, _panels(left))
     line *= np.exp(top)
     rest = _upward(n, v, x, mu, sine, height) + _outward(n, v, x, mu, height)
-    total = np.empty(len(v), complex)  # over i, in parts: Y may be infinite where J is zero
+    total = np.empty_like(v, dtype=complex)  # over i, in parts: Y may be infinite where J is zero
     total.real, total.imag = rest.imag / pi, -(line + rest.real) / pi
     return total
 
@@ -153,7 +167,7 @@ def _upward(n: int, v: Any, x: Any, mu: Any, sine: Any, height: Any) -> Any:
     with np.errstate(divide="ignore"):
         end = np.where(steep > 0.5 * FALL, np.arccos(np.clip(1.0 - FALL / steep, -1, 1)), pi)
     turns = np.where(v > x, v * end**3 / 6.0, (x + v) * end)
-    if np.any(turns > 8.0 * _LONG):
+    if not is_element(turns) and np.any(turns > 8.0 * _LONG):  # native code says NaN
         raise OverflowError(
             f"the derivative of a Bessel function by its order is not computed at order and "
             f"argument as large as {float(v[np.argmax(turns)])!r}, {float(x[np.argmax(turns)])!r}"
@@ -178,7 +192,7 @@ def _outward(n: int, v: Any, x: Any, mu: Any, height: Any) -> Any:
 
     everything = np.arange(len(v))
     with np.errstate(over="ignore"):
-        right = edge(lambda d: exponent((mu + d)[:, None], everything)[:, 0], np.full(len(v), 1e-3))
+        right = edge(lambda d: exponent((mu + d)[:, None], everything)[:, 0], np.full_like(v, 1e-3))
 
         def f(s: Any, i: Any) -> Any:
             return np.exp(exponent(s, i)) * (-(s + 1j * pi)) ** n

@@ -25,7 +25,7 @@ __all__: list[str] = []
 
 def _positive(kernel: Any, n: int, v: Any, x: Any, at_zero: Any, far: float) -> Any:
     """The kernel where 0 < x < inf; NaN where x is negative."""
-    out = np.full(len(v), np.nan)
+    out = np.full_like(v, np.nan)
     inside = (x > 0) & np.isfinite(x) & np.isfinite(v)
     if inside.any():
         out[inside] = kernel(n, v[inside], x[inside])
@@ -38,13 +38,13 @@ def _positive(kernel: Any, n: int, v: Any, x: Any, at_zero: Any, far: float) -> 
 
 def _vanishing(kernel: Any, n: int, v: Any) -> Any:
     """At x = 0, where the function is x**v: 0 for v >= 0, infinite below."""
-    near = kernel(n, v, np.full(len(v), 1e-8))
+    near = kernel(n, v, np.full_like(v, 1e-8))
     return np.where(v >= 0, 0.0, np.sign(near) * np.inf)
 
 
 def _infinite(kernel: Any, n: int, v: Any) -> Any:
     """At x = 0, where the function is infinite."""
-    near = kernel(n, v, np.full(len(v), 1e-8))
+    near = kernel(n, v, np.full_like(v, 1e-8))
     return np.where(near == 0, 0.0, np.sign(near) * np.inf)
 
 
@@ -56,25 +56,25 @@ def _imaginary(n: int, v: Any, x: Any) -> Any:
     return bessel_integrals.hankel(n, v, x).imag
 
 
-@family(oracle=Witness("v x", "diff(lambda v: besselj(v, x), v, n)"))
+@family(native=True, oracle=Witness("v x", "diff(lambda v: besselj(v, x), v, n)"))
 def jv_order(v: Any, x: Any, *, n: int) -> Any:
     """The n-th derivative of J by its order."""
     return _positive(_real, n, v, x, _vanishing, 0.0)
 
 
-@family(oracle=Witness("v x", "diff(lambda v: bessely(v, x), v, n)"))
+@family(native=True, oracle=Witness("v x", "diff(lambda v: bessely(v, x), v, n)"))
 def yv_order(v: Any, x: Any, *, n: int) -> Any:
     """The n-th derivative of Y by its order."""
     return _positive(_imaginary, n, v, x, _infinite, 0.0)
 
 
-@family(oracle=Witness("v x", "exp(-x) * diff(lambda v: besseli(v, x), v, n)"))
+@family(native=True, oracle=Witness("v x", "exp(-x) * diff(lambda v: besseli(v, x), v, n)"))
 def ive_order(v: Any, x: Any, *, n: int) -> Any:
     """exp(-x) times the n-th derivative of I by its order."""
     return _positive(modified_integrals.scaled_i, n, v, x, _vanishing, 0.0)
 
 
-@family(oracle=Witness("v x", "exp(x) * diff(lambda v: besselk(v, x), v, n)"))
+@family(native=True, oracle=Witness("v x", "exp(x) * diff(lambda v: besselk(v, x), v, n)"))
 def kve_order(v: Any, x: Any, *, n: int) -> Any:
     """exp(x) times the n-th derivative of K by its order."""
     return _positive(modified_integrals.scaled_k, n, v, x, _infinite, 0.0)

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import special
 
 from .quadrature import edge, integrals
-from .series import exponential, log_gamma, log_minus_psi, product, rest
+from .series import exponential, log_gamma, log_minus_psi, product, rest, zeros
 
 __all__: list[str] = []
 
@@ -60,7 +60,7 @@ class Parameters:
         def of(x: Any) -> Any:
             return x if i is None else x[i, None]
 
-        c = np.zeros((j + 1, k + 1, *np.shape(log_a)))
+        c = zeros(j, k, log_a)
         for (p, q), value in self.logs.items():
             c[p, q] = of(value)
         if j:
@@ -151,7 +151,7 @@ def density(j: int, k: int, m: int, a: Any, b: Any, x: Any) -> Any:
     log_a, log_b = _logs(a, b, _place(a, b, inner))
     known = Parameters(a, b, j, k)
     power = a * log_a + b * log_b
-    total = np.zeros(len(a))
+    total = np.zeros_like(a)
     falling = [known.weights(j, k, log_a, log_b)]
     for i in range(m):
         falling.append(product(falling[-1], a - 1.0 - i, 1.0, 0))
@@ -163,7 +163,7 @@ def density(j: int, k: int, m: int, a: Any, b: Any, x: Any) -> Any:
         size = np.exp(power - (i + 1) * np.log(inner) - (m - i + 1) * np.log1p(-inner))
         found = np.where(coefficient == 0.0, 0.0, coefficient * size)
         found = np.where(x == 0.0, _limit(a - 1.0 - i, j, found), found)
-        total += np.where(x == 1.0, _limit(b - 1.0 - (m - i), k, found), found)
+        total = total + np.where(x == 1.0, _limit(b - 1.0 - (m - i), k, found), found)
     return factorial(j) * factorial(k) * known.height * total
 
 

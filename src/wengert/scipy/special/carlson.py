@@ -16,6 +16,7 @@ as all terms have one sign.  The first derivatives of elliprf and elliprc are Sc
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -25,15 +26,16 @@ from ...core.op import lookup
 from ...kinds.elementwise import POSITIVE
 from .entries import function
 from .family import family
+from .quadrature import trapezoid
 from .witness import Witness
 
 __all__ = "elliprc elliprd elliprf elliprg elliprj".split()
 
 _FALL = 41.0  # exp(-41) is below rounding
-_PIECE = 1 << 19  # points that are held at a time
 
 
 @family(
+    native=True,
     oracle=Witness(
         "x y z p",
         "2 * quad(lambda s: s / (sqrt(s*s+x) * sqrt(s*s+y) * sqrt(s*s+z)) / ((s*s+x)**orders[0]"
@@ -47,34 +49,36 @@ def carlson_of(x: Any, y: Any, z: Any, p: Any, *, orders: tuple[int, int, int, i
     values = [v for v, e in zip((x, y, z, p), powers, strict=True) if e]
     powers = [e for e in powers if e]
     whole = any(np.iscomplexobj(v) for v in values)
-    found = np.full(x.shape, np.nan, complex if whole else float)
+    found = np.full_like(values[0], np.nan, dtype=complex if whole else float)
     zeros = sum((v == 0) * e for v, e in zip(values, powers, strict=True))
-    right = np.logical_and.reduce([np.isfinite(v) & (whole | (np.real(v) >= 0)) for v in values])
+    right = np.isfinite(x)
+    for v in values:
+        right = right & np.isfinite(v) & (whole | (np.real(v) >= 0))
     found[right & (zeros >= 1)] = np.inf
-    which = np.nonzero(right & (zeros < 1))[0]
-    rows = max(1, _PIECE // 1024)
-    for start in range(0, len(which), rows):
-        some = which[start : start + rows]
-        found[some] = _trapezoid([v[some] for v in values], powers, zeros[some], whole)
+    inside = right & (zeros < 1)
+    if inside.any():
+        found[inside] = _integrated([v[inside] for v in values], powers, zeros[inside], whole)
     return found
 
 
-def _trapezoid(values: list[Any], powers: list[float], zeros: Any, whole: bool) -> Any:
+def _integrated(values: list[Any], powers: list[float], zeros: Any, whole: bool) -> Any:
     """The sum over u of t = e^u, from where it rises from rounding to where it falls below it."""
-    sizes = np.abs(np.array(values))
-    scale = sizes.max(axis=0)
-    least = np.where(sizes > 0, sizes, np.inf).min(axis=0)
-    low = np.log(least / scale) - _FALL / (1.0 - zeros)
+    sizes = [np.abs(v) for v in values]
+    scale = functools.reduce(np.maximum, sizes)
+    least = functools.reduce(np.minimum, [np.where(s > 0, s, np.inf) for s in sizes])
+    low = np.log(least) - np.log(scale) - _FALL / (1.0 - zeros)
     high = np.full_like(low, _FALL / (sum(powers) - 1.0))
-    widest = float((high - low).max())
-    number = int(np.ceil(widest / (0.2 if whole else 0.4))) + 1
-    step = (high - low) / (number - 1)
-    u = low[:, None] + step[:, None] * np.arange(number)
-    t = np.exp(u)
-    product = t
-    for v, e in zip(values, powers, strict=True):
-        product = product * (t + (v / scale)[:, None]) ** -e
-    return product.sum(-1) * step * scale ** (1.0 - sum(powers))
+    shares = [v / scale for v in values]
+
+    def f(u: Any, which: Any) -> Any:
+        t = np.exp(u)
+        product = t
+        for v, e in zip(shares, powers, strict=True):
+            product = product * (t + v[which, None]) ** -e
+        return product
+
+    total = trapezoid(f, low, high, 0.2 if whole else 0.4, complex if whole else float)
+    return total * scale ** (1.0 - sum(powers))
 
 
 def _lower(t: Any, args: Any, orders: tuple[int, int, int, int], k: int) -> Any:

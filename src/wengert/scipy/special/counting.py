@@ -38,37 +38,40 @@ def _negative(k: Any, n: Any, p: Any) -> Any:
     return _slope(np.floor(n), np.floor(k) + 1.0, p)
 
 
-@family(oracle=Witness("k n p", f"1 - {_BINOMIAL}"))
+@family(native=True, oracle=Witness("k n p", f"1 - {_BINOMIAL}"))
 def bdtr(k: Any, n: Any, p: Any) -> Any:
     """I(n - k, k + 1) of 1 - p, DLMF 8.17.5; by p: minus the density of the beta distribution."""
     return special.bdtr(k, n.astype(int), p)
 
 
-@family(oracle=Witness("k n p", _BINOMIAL))
+@family(native=True, oracle=Witness("k n p", _BINOMIAL))
 def bdtrc(k: Any, n: Any, p: Any) -> Any:
     """I(k + 1, n - k) of p, 1 - bdtr(k, n, p)."""
     return special.bdtrc(k, n.astype(int), p)
 
 
-@family(oracle=lambda k, n, y: special.betaincinv(np.floor(k) + 1.0, n - np.floor(k), 1.0 - y))
+@family(
+    native=True,
+    oracle=lambda k, n, y: special.betaincinv(np.floor(k) + 1.0, n - np.floor(k), 1.0 - y),
+)
 def bdtri(k: Any, n: Any, y: Any) -> Any:
     """The p at which bdtr(k, n, p) is y."""
     return special.bdtri(k, n.astype(int), y)
 
 
-@family(oracle=Witness("k n p", _NEGATIVE))
+@family(native=True, oracle=Witness("k n p", _NEGATIVE))
 def nbdtr(k: Any, n: Any, p: Any) -> Any:
     """I(n, k + 1) of p, DLMF 8.17.5; by p: the density of the beta distribution."""
     return special.nbdtr(k.astype(int), n.astype(int), p)
 
 
-@family(oracle=Witness("k n p", f"1 - {_NEGATIVE}"))
+@family(native=True, oracle=Witness("k n p", f"1 - {_NEGATIVE}"))
 def nbdtrc(k: Any, n: Any, p: Any) -> Any:
     """1 - nbdtr(k, n, p)."""
     return special.nbdtrc(k.astype(int), n.astype(int), p)
 
 
-@family(oracle=lambda k, n, y: special.betaincinv(n * 1.0, k + 1.0, y))
+@family(native=True, oracle=lambda k, n, y: special.betaincinv(n * 1.0, k + 1.0, y))
 def nbdtri(k: Any, n: Any, y: Any) -> Any:
     """The p at which nbdtr(k, n, p) is y."""
     return special.nbdtri(k.astype(int), n.astype(int), y)

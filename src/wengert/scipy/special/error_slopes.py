@@ -20,6 +20,7 @@ import numpy as np
 import scipy.special as theirs
 
 from .family import family
+from .loops import repeat
 from .witness import Witness
 
 __all__: list[str] = []
@@ -41,27 +42,28 @@ def _moments(n: int, first: Any, x: Any) -> Any:
 
 def _falling_moments(n: int, first: Any, x: Any) -> Any:
     """M_n from M_0 by the continued fraction, for Re x >= 1.5."""
-    ratio = np.zeros_like(first)
-    kept = {}
-    for k in range(n + _LEVELS, -1, -1):
+    (ratio,) = repeat(
+        lambda k, ratio: (0.5 * (n + _LEVELS + 1.0 - k) / (x + ratio),),
+        (np.zeros_like(first),),
+        _LEVELS + 1,
+    )
+    for k in range(n - 1, -1, -1):
         ratio = 0.5 * (k + 1) / (x + ratio)
-        if k < n:
-            kept[k] = ratio
-    for k in range(n):
-        first = first * kept[k]
+        first = first * ratio
     return first
 
 
 @family(
+    native=True,
     oracle=Witness(
         "x", "2 / sqrt(pi) * quad(lambda t: (-2*t)**n * exp(-t*t - 2*x*t), [0, 0.5, 1, 3, 8, 30])"
-    )
+    ),
 )
 def erfcx_of(x: Any, *, n: int) -> Any:
     """The derivative of order n of e^(x^2) erfc(x)."""
-    far = x >= _NEAR
-    y = np.where(far, x, _NEAR)
-    found = np.where(far, _falling_moments(n, theirs.erfcx(y), y), _moments(n, theirs.erfcx(x), x))
+    found, far = _moments(n, theirs.erfcx(x), x), x >= _NEAR
+    if far.any():
+        found[far] = _falling_moments(n, theirs.erfcx(x[far]), x[far])
     return (-2.0) ** n * found
 
 
@@ -87,7 +89,9 @@ def _following(n: int, first: Any, z: Any, constant: Any) -> Any:
     return now
 
 
-@family(oracle=Witness("x", "diff(lambda v: sqrt(pi) / 2 * exp(-v * v) * erfi(v), x, n)"))
+@family(
+    native=True, oracle=Witness("x", "diff(lambda v: sqrt(pi) / 2 * exp(-v * v) * erfi(v), x, n)")
+)
 def dawsn_of(x: Any, *, n: int) -> Any:
     """The derivative of order n of Dawson's integral."""
     far = np.abs(x) >= _FAR
@@ -106,36 +110,48 @@ def _bells(n: int, z: Any) -> Any:
 
 def _upper(n: int, z: Any) -> Any:
     """The derivative of order n of w at z with Im z >= 0."""
-    low = z.imag < _NEAR
-    x = np.where(low, _NEAR, -1j * z)
-    high = (2j) ** n * _falling_moments(n, theirs.wofz(1j * x), x)
-    far = low & (np.abs(z) >= _FAR)
-    close = np.where(far | ~low, 0.0, z)
-    near = _following(n, theirs.wofz(close), close, 2j / sqrt(pi))
-    outer = 1j / sqrt(pi) * _asymptotic(n, np.where(far, z, 1j * _FAR))
-    axis = np.where(far & (z.imag < 1e-15), z, 0.0)  # the series misses what is left on the axis
-    outer = outer + np.where(axis != 0, _bells(n, axis), 0.0)
-    return np.where(low, np.where(far, outer, near), high)
+    high, far = z.imag >= _NEAR, np.abs(z) >= _FAR
+    out = np.zeros_like(z)
+    if high.any():
+        x = -1j * z[high]
+        out[high] = (2j) ** n * _falling_moments(n, theirs.wofz(1j * x), x)
+    outer, inner = far & ~high, ~(far | high)
+    if outer.any():
+        y = z[outer]
+        on_axis = y.imag < 1e-15  # the series misses what is left on the axis
+        rest = np.where(on_axis, _bells(n, np.where(on_axis, y, 0.0)), 0.0)
+        out[outer] = 1j / sqrt(pi) * _asymptotic(n, y) + rest
+    if inner.any():
+        y = z[inner]
+        out[inner] = _following(n, theirs.wofz(y), y, 2j / sqrt(pi))
+    return out
 
 
-@family(oracle=Witness("z", "diff(lambda v: exp(-v*v) * erfc(-1j * v), z, n)"), complex_ok=True)
+@family(
+    native=True,
+    oracle=Witness("z", "diff(lambda v: exp(-v*v) * erfc(-1j * v), z, n)"),
+    complex_ok=True,
+)
 def wofz_of(z: Any, *, n: int) -> Any:
     """The derivative of order n of w(z); below the real axis by 2 exp(-z^2) - w(-z)."""
-    z = np.asarray(z, complex)
+    z = z + 0j
     below = z.imag < 0
     up = _upper(n, np.where(below, -z, z))
-    return np.where(below, 2.0 * _bells(n, np.where(below, z, 0.0)) - (-1.0) ** n * up, up)
+    if below.any():
+        up[below] = 2.0 * _bells(n, z[below]) - (-1.0) ** n * up[below]
+    return up
 
 
 wofz_of.partials(lambda t, out, z, *, n: t * wofz_of(z, n=n + 1))
 
 
 @family(
+    native=True,
     oracle=Witness(
         "x sigma gamma",
         "[re, im][part](diff(lambda v: (lambda z: exp(-z*z) * erfc(-1j * z) / (sigma * sqrt(2*pi)))"
         "((v + 1j * gamma) / (sigma * sqrt(2))), x, n))",
-    )
+    ),
 )
 def voigt_of(x: Any, sigma: Any, gamma: Any, *, n: int, part: int) -> Any:
     """The real (part 0) or imaginary part of the derivative of order n of w, scaled, by x."""

@@ -7,7 +7,11 @@ that.  Together with a number n of derivatives they are a family that is closed:
     partials  for each operand the map t -> partial * t, as those of elementwise entries, which
               names another member of the same family: n + 1, or the neighbours of the order
 
-so every order of derivative exists.  Native code calls them back in Python (an island).
+so every order of derivative exists.  Native code computes them by the same functions: it calls
+`run` with numbers that NumPy takes for arrays of one element, and writes down what is done with
+them (backends/llvm/families).  So a function `values` says what it does by NumPy's ufuncs, masks
+(`x[mask]`, `out[mask] = y`), `np.where`, the loops of loops.py and quadrature.py, and looks at no
+number: `mask.any()` only to leave out what nobody needs.
 """
 
 from __future__ import annotations
@@ -39,11 +43,17 @@ class Family(Opaque):
     singular = True
 
     def __init__(
-        self, values: Callable[..., Any], operands: int, oracle: Any, complex_ok: bool = False
+        self,
+        values: Callable[..., Any],
+        operands: int,
+        oracle: Any,
+        complex_ok: bool = False,
+        native: bool = False,
     ) -> None:
         super().__init__(values, name=f"{PREFIX}{values.__name__}", oracle=oracle, trusted=True)
         self.values = values
         self.complex_ok = complex_ok
+        self.native = native
         self.run = self._run
         self.rules: tuple[Rule | None, ...] = (None,) * operands
         self.ready = False
@@ -129,7 +139,9 @@ class Family(Opaque):
         return total
 
 
-def family(*, oracle: Any, complex_ok: bool = False) -> Callable[[Callable[..., Any]], Family]:
+def family(
+    *, oracle: Any, complex_ok: bool = False, native: bool = False
+) -> Callable[[Callable[..., Any]], Family]:
     """Register the function below as a family (a decorator).
 
     Parameters
@@ -138,6 +150,9 @@ def family(*, oracle: Any, complex_ok: bool = False) -> Callable[[Callable[..., 
         The same by another way, for the laws; `Witness` is one.
     complex_ok : bool
         It takes complex operands too; else they are refused.
+    native : bool
+        The function below can be read with elements in place of arrays (above); else native code
+        calls it back in Python.
 
     The function below takes 1-d arrays of float64, all of one length, and by name whole numbers.
     """
@@ -145,6 +160,6 @@ def family(*, oracle: Any, complex_ok: bool = False) -> Callable[[Callable[..., 
     def enter(values: Callable[..., Any]) -> Family:
         kinds = [p.kind for p in inspect.signature(values).parameters.values()]
         number = sum(k is not inspect.Parameter.KEYWORD_ONLY for k in kinds)
-        return register(Family(values, number, oracle, complex_ok))
+        return register(Family(values, number, oracle, complex_ok, native))
 
     return enter

@@ -12,14 +12,14 @@ a / gamma(a + 1), as psi would grow beyond bounds.
 
 from __future__ import annotations
 
-from math import comb, factorial, pi
+from math import comb, factorial, pi, prod
 from typing import Any
 
 import numpy as np
 from scipy import special
 
 from .quadrature import FALL, edge, integrals
-from .series import exponential, log_gamma, log_minus_psi, product, rest
+from .series import exponential, log_gamma, log_minus_psi, product, rest, zeros
 
 __all__: list[str] = []
 
@@ -55,7 +55,7 @@ def _series(n: int, a: Any) -> tuple[Any, list[Any]]:
 def _weights(n: int, a: Any, w: Any, prepared: Any) -> Any:
     """The coefficients up to h^n that a step of a multiplies the density by."""
     near, logs = prepared
-    c = np.zeros((n + 1, 1, *np.shape(w)))
+    c = zeros(n, 0, a, w)
     if n:
         c[1, 0] = w + near
     for k in range(2, n + 1):
@@ -111,7 +111,7 @@ def density(n: int, m: int, a: Any, x: Any) -> Any:
     weights = _weights(n, a, w, _series(n, a))
     power = a * _fall(w)
     scale = _height(a)
-    total = np.zeros(len(a))
+    total = np.zeros_like(a)
     factor = weights[:, None].copy()
     for j in range(m + 1):
         coefficient = factor[n, 0]
@@ -119,7 +119,7 @@ def density(n: int, m: int, a: Any, x: Any) -> Any:
         size = np.exp(power - (j + 1) * np.log(at)) * scale
         term = np.where(coefficient == 0.0, 0.0, coefficient * size)
         term = np.where(x == 0.0, _at_zero(n, a, j, coefficient), term)
-        total += comb(m, j) * (-1.0) ** (m - j) * term
+        total = total + comb(m, j) * (-1.0) ** (m - j) * term
         factor = product(factor, a - 1.0 - j, 1.0, 0)
     return factorial(n) * total
 
@@ -129,7 +129,7 @@ def _at_zero(n: int, a: Any, j: int, coefficient: Any) -> Any:
     power = a - 1.0 - j
     if n == 0:
         level = special.gamma(np.where(power == 0.0, a, 1.0))
-        whole = np.prod([a - 1.0 - i for i in range(j)], axis=0) if j else np.ones_like(a)
+        whole = prod([a - 1.0 - i for i in range(j)], start=np.ones_like(a))
         flat = np.where(whole == 0.0, 0.0, np.sign(whole) * np.inf)
         return np.where(power > 0.0, 0.0, np.where(power == 0.0, whole / level, flat))
     return np.where(power > 0.0, 0.0, np.sign(coefficient) * np.inf)

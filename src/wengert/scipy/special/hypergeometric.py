@@ -103,10 +103,13 @@ hyp2f1.partials(
 # ---- U -------------------------------------------------------------------------------------------
 
 
-@family(oracle=Witness("a b x", "diff(lambda a, b, x: hyperu(a, b, x), (a, b, x), (j, k, m))"))
+@family(
+    native=True,
+    oracle=Witness("a b x", "diff(lambda a, b, x: hyperu(a, b, x), (a, b, x), (j, k, m))"),
+)
 def hyperu_orders(a: Any, b: Any, x: Any, *, j: int, k: int, m: int) -> Any:
     """The derivative j, k, m times by a, b, x of U(a, b, x), for x > 0; NaN elsewhere."""
-    out = np.full(len(a), np.nan)
+    out = np.full_like(a, np.nan)
     inside = (x > 0) & np.isfinite(a) & np.isfinite(b) & np.isfinite(x)
     if inside.any():
         out[inside] = tricomi_integrals.derivatives(j, k, m, a[inside], b[inside], x[inside])

@@ -31,9 +31,10 @@ def _inside(a: Any, b: Any, x: Any) -> Any:
 
 
 @family(
+    native=True,
     oracle=Witness(
         "a b x", "diff(lambda a, b: betainc(a, b, 0, x, regularized=True), (a, b), (j, k))"
-    )
+    ),
 )
 def betainc_orders(a: Any, b: Any, x: Any, *, j: int, k: int) -> Any:
     """The derivative, j times by a and k times by b, of I_x(a, b); one at least."""
@@ -47,10 +48,11 @@ def betainc_orders(a: Any, b: Any, x: Any, *, j: int, k: int) -> Any:
 
 
 @family(
+    native=True,
     oracle=Witness(
         "a b x",
         "diff(lambda a, b, x: x**(a - 1) * (1 - x)**(b - 1) / beta(a, b), (a, b, x), (j, k, m))",
-    )
+    ),
 )
 def beta_density(a: Any, b: Any, x: Any, *, j: int, k: int, m: int) -> Any:
     """The derivative j, k, m times by a, b, x of x^(a-1) (1-x)^(b-1) / B(a, b)."""

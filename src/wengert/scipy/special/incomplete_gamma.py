@@ -26,7 +26,9 @@ from .witness import Witness
 __all__ = ["gammainc", "gammaincc", "gammaincinv", "gammainccinv"]
 
 
-@family(oracle=Witness("a x", "diff(lambda a: gammainc(a, 0, x, regularized=True), a, n)"))
+@family(
+    native=True, oracle=Witness("a x", "diff(lambda a: gammainc(a, 0, x, regularized=True), a, n)")
+)
 def gammainc_order(a: Any, x: Any, *, n: int) -> Any:
     """The derivative of order n >= 1 of P(a, x) by a."""
     out = np.where((a >= 0) & (x >= 0), 0.0, np.nan)
@@ -38,10 +40,11 @@ def gammainc_order(a: Any, x: Any, *, n: int) -> Any:
 
 
 @family(
+    native=True,
     oracle=Witness(
         "a x",
         "diff(lambda a, x: x**(a - 1) * exp(-x) / gamma(a), (a, x), (n, m))",
-    )
+    ),
 )
 def gamma_density(a: Any, x: Any, *, n: int, m: int) -> Any:
     """The derivative, n times by a and m times by x, of x^(a-1) exp(-x) / gamma(a)."""

@@ -101,7 +101,7 @@ def _outward(n: int, v: Any, x: Any, mu: Any) -> Any:
         def below(d: Any) -> Any:
             return exponent((peak - np.minimum(d, reach))[:, None], everything)[:, 0] - top
 
-        right = edge(above, np.full(len(v), 1e-3))
+        right = edge(above, np.full_like(v, 1e-3))
         fallen = below(reach) < -FALL
         left = np.where(
             fallen, edge(lambda d: np.where(fallen, below(d), -1e9), 1e-3 + right), reach

@@ -21,13 +21,14 @@ The von Mises distribution, in the same way, is in von_mises.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import comb
+from math import comb, factorial
 from typing import Any
 
 import numpy as np
 import scipy.special
 
 from .family import family
+from .loops import is_element
 from .polygammas import digamma, polygamma_of
 from .quadrature import edge, integrals
 from .witness import Witness
@@ -60,19 +61,20 @@ def _bend(u: Any) -> Any:
 
 
 @family(
+    native=True,
     oracle=Witness(
         "y a",
         "-diff(lambda b: gammainc(b, 0, exp(y), regularized=True), a, order)"
         "* gamma(a) * exp(exp(y) - a * y)",
-    )
+    ),
 )
 def gamma_path(y: Any, a: Any, *, order: int) -> Any:
     """V of the logarithm of a gamma number, whose density is exp(a y - exp(y)) / gamma(a)."""
     middle = scipy.special.psi(a)
-    others = [-scipy.special.polygamma(k, a) for k in range(1, order)]
+    others = [(-1.0) ** k * factorial(k) * scipy.special.zeta(k + 1.0, a) for k in range(1, order)]
     valid = (a > 0.0) & np.isfinite(a) & np.isfinite(y)
     above = valid & (y > middle)
-    out = np.full(len(y), np.nan)
+    out = np.full_like(y, np.nan)
     for chosen, sign in ((above, 1.0), (valid & ~above, -1.0)):
         if chosen.any():
             given = y[chosen], a[chosen], middle[chosen], [x[chosen] for x in others]
@@ -83,7 +85,7 @@ def gamma_path(y: Any, a: Any, *, order: int) -> Any:
 def _gamma_side(sign: float, y: Any, a: Any, middle: Any, others: list[Any]) -> Any:
     """The integral of B p / p(y) from y on upwards (sign 1) or downwards."""
     z = np.exp(y)
-    near, exact = a - z, bool(np.max(a) > _LARGE)
+    near, exact = a - z, is_element(a) or bool(np.max(a) > _LARGE)
 
     def exponent(u: Any, which: Any = slice(None)) -> Any:
         some = (which, None) if np.ndim(u) == 2 else which
@@ -104,8 +106,8 @@ def _gamma_side(sign: float, y: Any, a: Any, middle: Any, others: list[Any]) -> 
     bend = np.minimum(end, 40.0)
     start = np.zeros_like(end)
     total = integrals(integrand, start, bend, bend / 5.0)
-    if np.max(end) > 40.0:  # upwards a plateau ends in a steep fall
-        total += integrals(
+    if is_element(a) or np.max(end) > 40.0:  # upwards a plateau ends in a steep fall
+        total = total + integrals(
             integrand, bend, end, (end - bend) / 4.0 if sign > 0 else 8.0 + 0.0 * end
         )
     return total
@@ -130,11 +132,12 @@ def _(rng: np.random.Generator) -> Any:
 
 
 @family(
+    native=True,
     oracle=Witness(
         "v a",
         "findroot(lambda y: gammainc(a, 0, exp(y), regularized=True) - (-v if v < 0 else 1 - v),"
         " log(a) - 0.5 / a)",
-    )
+    ),
 )
 def log_gamma_of_tail(v: Any, a: Any) -> Any:
     """The logarithm of the gamma number beyond which there is the probability |v|."""

@@ -81,7 +81,7 @@ def _hurwitz(power: int, z: Any) -> Any:
     return total
 
 
-@family(oracle=Witness("z", "psi(n, z)"), complex_ok=True)
+@family(native=True, oracle=Witness("z", "psi(n, z)"), complex_ok=True)
 def polygamma_complex(z: Any, *, n: int) -> Any:
     """The derivative of order n >= 1 of digamma at complex z."""
     power, sign = n + 1, (-1) ** (n + 1)
@@ -118,7 +118,7 @@ def _power_difference(power: int, x: Any, d: Any) -> Any:
     return x**-power * np.expm1(-power * np.log1p(d / x))
 
 
-@family(oracle=Witness("x d", "psi(n, x + d) - psi(n, x)"))
+@family(native=True, oracle=Witness("x d", "psi(n, x + d) - psi(n, x)"))
 def polygamma_difference(x: Any, d: Any, *, n: int) -> Any:
     """The derivative of order n of digamma at x + d, less that at x.
 
@@ -127,15 +127,22 @@ def polygamma_difference(x: Any, d: Any, *, n: int) -> Any:
     """
     found = _plain(n, x + d) - _plain(n, x)
     near = (x > 0) & (np.abs(d) < 0.5 * x)
-    shift = near & (x < 1)
-    y, e = np.where(near, x, 1.0) + shift, np.where(near, d, 0.25)
-    middle, half = y + 0.5 * e, 0.5 * e
+    if near.any():
+        found[near] = _close(n, x[near], d[near])
+    return found
+
+
+def _close(n: int, x: Any, d: Any) -> Any:
+    """The same for small d, by the series."""
+    shift = x < 1
+    y = x + shift
+    middle, half = y + 0.5 * d, 0.5 * d
     total = np.zeros_like(y)
     for k in range(25, 0, -2):
         size = factorial(n + k) / factorial(k) * (-1.0) ** (n + k + 1)
         total = total + size * (2.0 * (half / middle) ** k) * _scaled_zeta(n + k + 1, middle, k)
-    step = (-1.0) ** (n + 1) * factorial(n) * _power_difference(n + 1, np.where(near, x, 1.0), e)
-    return np.where(near, total + np.where(shift, step, 0.0), found)
+    step = (-1.0) ** (n + 1) * factorial(n) * _power_difference(n + 1, x, d)
+    return total + np.where(shift, step, 0.0)
 
 
 def _scaled_zeta(power: int, x: Any, k: int) -> Any:

@@ -7,6 +7,7 @@ every point, so elements that need as many panels are treated together, in piece
 memory.
 
     integrals   of f from low to high, elementwise
+    trapezoid   of f from low to high, where it is next to nothing at both ends
     edge        where a concave exponent has fallen by so much: the end of a window
 """
 
@@ -17,8 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from .loops import is_element, repeat
+
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
 FALL = 42.0  # exp(-42) is below the rounding of what is summed
+_MIDDLES = np.arange(-7.0, 8.0, 2.0) / 8.0
 _PIECE = 1 << 20  # points that are held at a time
 
 
@@ -36,6 +40,8 @@ def integrals(
     panels : ndarray of shape (n,)
         At least how many panels; it is rounded up to a power of two.
     """
+    if is_element(low):
+        return low.writer.quadrature(f, (low, high), panels, (NODES, WEIGHTS), dtype)
     total = np.zeros(len(low), dtype)
     number = 1 << np.ceil(np.log2(np.maximum(panels, 4))).astype(int)
     number[~(high > low)] = 0
@@ -61,20 +67,40 @@ def _piece(f: Any, low: Any, high: Any, count: int, which: Any, dtype: Any) -> A
     return total * half[:, 0]
 
 
+def trapezoid(
+    f: Callable[[Any, Any], Any], low: Any, high: Any, step: float, dtype: Any = float
+) -> Any:
+    """The integral of an analytic f that vanishes at the ends, by steps of at most this length.
+
+    Its arguments are those of `integrals`; points lie in the middle of their steps.
+    """
+    if is_element(low):
+        rule = _MIDDLES, np.full(8, 0.25)
+        return low.writer.quadrature(f, (low, high), (high - low) / (8.0 * step), rule, dtype)
+    total = np.zeros(len(low), dtype)
+    number = 8 * max(4, int(np.ceil(np.max(high - low) / (8.0 * step))))
+    steps = (high - low) / number
+    rows = max(1, _PIECE // (2 * number))
+    for start in range(0, len(low), rows):
+        some = np.arange(start, min(start + rows, len(low)))
+        points = low[some, None] + steps[some, None] * (np.arange(number) + 0.5)
+        total[some] = f(points, some).sum(-1)
+    return total * steps
+
+
 def edge(exponent: Callable[[Any], Any], width: Any, fall: float = FALL) -> Any:
     """The distance at which a concave exponent has fallen by `fall`.
 
     `exponent(distance)` is 0 at distance 0 and falls; `width` is a first guess.
     """
-    far = np.array(width, float)
-    for _ in range(200):
-        near = exponent(far) > -fall
-        if not near.any():
-            break
-        far = np.where(near, far * 2.0, far)
-    low = np.zeros_like(far)
-    for _ in range(5):  # to a few percent: it is only the end of a window
+    (far,) = repeat(
+        lambda _, far: (far * 2.0,), (width * 1.0,), 200, lambda far: exponent(far) > -fall
+    )
+
+    def halved(_: Any, low: Any, far: Any) -> Any:
         middle = 0.5 * (low + far)
         inside = exponent(middle) > -fall
-        low, far = np.where(inside, middle, low), np.where(inside, far, middle)
-    return far
+        return np.where(inside, middle, low), np.where(inside, far, middle)
+
+    # to a few percent: it is only the end of a window
+    return repeat(halved, (np.zeros_like(far), far), 5)[1]

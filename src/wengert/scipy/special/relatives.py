@@ -39,7 +39,7 @@ def _quotient(n: int, x: Any, derivatives: Any) -> Any:
     return total
 
 
-@family(oracle=Witness("x", "quad(lambda s: s**n * exp(x * s), [0, 1])"))
+@family(native=True, oracle=Witness("x", "quad(lambda s: s**n * exp(x * s), [0, 1])"))
 def exprel_of(x: Any, *, n: int) -> Any:
     """The derivative of order n of (e^x - 1) / x."""
     radius = 8.0 + n
@@ -59,7 +59,8 @@ exprel_of.partials(lambda t, out, x, *, n: t * exprel_of(x, n=n + 1))
 
 
 @family(
-    oracle=Witness("x", "(-1)**n * factorial(n) * quad(lambda s: s**n / (1 + x*s)**(n+1), [0, 1])")
+    native=True,
+    oracle=Witness("x", "(-1)**n * factorial(n) * quad(lambda s: s**n / (1 + x*s)**(n+1), [0, 1])"),
 )
 def log1prel_of(x: Any, *, n: int) -> Any:
     """The derivative of order n of log(1 + x) / x, x > -1.
@@ -91,7 +92,7 @@ def _series(n: int, x: Any, sign: int, terms: int) -> Any:
     return total * x if odd else total
 
 
-@family(oracle=Witness("x", "quad(lambda s: s**n * cos(x * s + n * pi / 2), [0, 1])"))
+@family(native=True, oracle=Witness("x", "quad(lambda s: s**n * cos(x * s + n * pi / 2), [0, 1])"))
 def sinc_of(x: Any, *, n: int) -> Any:
     """The derivative of order n of sin(x) / x."""
     radius = 1.0 + 0.5 * n
@@ -109,7 +110,10 @@ def _turned(x: Any, k: int) -> Any:
 sinc_of.partials(lambda t, out, x, *, n: t * sinc_of(x, n=n + 1))
 
 
-@family(oracle=Witness("x", "quad(lambda s: s**n * (sinh(x*s) if n % 2 else cosh(x*s)), [0, 1])"))
+@family(
+    native=True,
+    oracle=Witness("x", "quad(lambda s: s**n * (sinh(x*s) if n % 2 else cosh(x*s)), [0, 1])"),
+)
 def sinhc_of(x: Any, *, n: int) -> Any:
     """The derivative of order n of sinh(x) / x."""
     radius = 3.0 + n

@@ -8,16 +8,19 @@ derivative of orders j and k is j! k! times that.  What else is in the array are
     log_gamma      the series of the logarithm of gamma, without its constant
     rest           what Stirling's formula leaves of log gamma, with all digits
     log_minus_psi  log(x) - psi(x), with all digits
+    zeros          the series that is 0
     BERNOULLI      the numbers B_2, B_4 ... of DLMF 24.2(iv)
 """
 
 from __future__ import annotations
 
-from math import factorial, log, pi
+from math import log, pi
 from typing import Any
 
 import numpy as np
 from scipy import special
+
+from .loops import is_element
 
 __all__: list[str] = []
 
@@ -25,6 +28,13 @@ __all__: list[str] = []
 BERNOULLI = (
     1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510,
 )  # fmt: skip
+
+
+def zeros(j: int, k: int, *like: Any) -> Any:
+    """The series 0 of powers up to j and k, for elements as those of arrays (broadcast)."""
+    if any(map(is_element, like)):  # of native code
+        return np.full((j + 1, k + 1), 0.0, object)
+    return np.zeros((j + 1, k + 1, *np.broadcast_shapes(*[np.shape(x) for x in like])))
 
 
 def exponential(c: Any) -> Any:
@@ -59,12 +69,14 @@ def product(c: Any, constant: Any, slope: Any, axis: int) -> Any:
 
 def log_gamma(x: Any, order: int) -> list[Any]:
     """The coefficients of h, h**2 ... h**order of log gamma(x + h)."""
-    return [special.polygamma(k - 1, x) / factorial(k) for k in range(1, order + 1)]
+    return [
+        special.psi(x) if k == 1 else (-1.0) ** k / k * special.zeta(float(k), x)
+        for k in range(1, order + 1)
+    ]
 
 
 def rest(x: Any) -> Any:
     """Log gamma(x) - ((x - 1/2) log x - x + log(2 pi) / 2), DLMF 5.11.1, for x > 0."""
-    x = np.asarray(x, float)
     near = np.minimum(x, 10.0)
     direct = special.gammaln(near) - ((near - 0.5) * np.log(near) - near + 0.5 * log(2.0 * pi))
     far = np.maximum(x, 10.0)
@@ -77,7 +89,6 @@ def rest(x: Any) -> Any:
 
 def log_minus_psi(x: Any) -> Any:
     """log(x) - psi(x), DLMF 5.11.2, for x > 0."""
-    x = np.asarray(x, float)
     near = np.minimum(x, 10.0)
     direct = np.log(near) - special.psi(near)
     far = np.maximum(x, 10.0)

@@ -21,6 +21,7 @@ from ...kinds.elementwise import UNIT
 from ...numpy.dispatch import counterpart
 from .entries import function
 from .family import family
+from .loops import is_element
 from .witness import Witness
 
 __all__ = ["spherical_jn", "spherical_yn", "spherical_in", "spherical_kn", "lpmv"]
@@ -28,28 +29,42 @@ __all__ = ["spherical_jn", "spherical_yn", "spherical_in", "spherical_kn", "lpmv
 # ---- Bessel functions ----------------------------------------------------------------------------
 
 
-@family(oracle=Witness("n z", "sqrt(pi / (2 * z)) * besselj(n + 0.5, z)"))
+def _of_order(function: Any, n: Any, z: Any) -> Any:
+    """SciPy's function of a whole order; for elements its ufunc, reflected as it is in SciPy."""
+    n = n.astype(int)
+    if not is_element(z):
+        return function(n, z)
+    ufunc = getattr(scipy.special._ufuncs, f"_{function.__name__}")
+    found, odd = ufunc(n, np.abs(z)), (n % 2).astype(bool)
+    if function.__name__ in ("spherical_jn", "spherical_in"):
+        return np.where((z < 0) & odd, -found, found)
+    if function.__name__ == "spherical_yn":
+        return np.where((z < 0) & ~odd, -found, found)
+    return np.where(z < 0, ufunc(n, z + 0j).real, found)
+
+
+@family(native=True, oracle=Witness("n z", "sqrt(pi / (2 * z)) * besselj(n + 0.5, z)"))
 def bessel_j(n: Any, z: Any) -> Any:
     """The spherical Bessel function j of whole order n, DLMF 10.47.3."""
-    return scipy.special.spherical_jn(n.astype(int), z)
+    return _of_order(scipy.special.spherical_jn, n, z)
 
 
-@family(oracle=Witness("n z", "sqrt(pi / (2 * z)) * bessely(n + 0.5, z)"))
+@family(native=True, oracle=Witness("n z", "sqrt(pi / (2 * z)) * bessely(n + 0.5, z)"))
 def bessel_y(n: Any, z: Any) -> Any:
     """The spherical Bessel function y of whole order n, DLMF 10.47.4."""
-    return scipy.special.spherical_yn(n.astype(int), z)
+    return _of_order(scipy.special.spherical_yn, n, z)
 
 
-@family(oracle=Witness("n z", "sqrt(pi / (2 * z)) * besseli(n + 0.5, z)"))
+@family(native=True, oracle=Witness("n z", "sqrt(pi / (2 * z)) * besseli(n + 0.5, z)"))
 def bessel_i(n: Any, z: Any) -> Any:
     """The modified spherical Bessel function i of whole order n, DLMF 10.47.7."""
-    return scipy.special.spherical_in(n.astype(int), z)
+    return _of_order(scipy.special.spherical_in, n, z)
 
 
-@family(oracle=Witness("n z", "sqrt(pi / (2 * z)) * besselk(n + 0.5, z)"))
+@family(native=True, oracle=Witness("n z", "sqrt(pi / (2 * z)) * besselk(n + 0.5, z)"))
 def bessel_k(n: Any, z: Any) -> Any:
     """The modified spherical Bessel function k of whole order n, DLMF 10.47.9."""
-    return scipy.special.spherical_kn(n.astype(int), z)
+    return _of_order(scipy.special.spherical_kn, n, z)
 
 
 def _slope(f: Any, before: float, behind: float, n: Any, z: Any) -> Any:

@@ -23,7 +23,7 @@ from ...ops.special import erf
 from .entries import function
 from .family import family
 from .quadrature import edge, integrals
-from .series import exponential, log_gamma, log_minus_psi, rest
+from .series import exponential, log_gamma, log_minus_psi, rest, zeros
 from .witness import Witness
 
 __all__ = ["stdtr", "stdtrit", "stdtridf", "owens_t", "kolmogorov", "kolmogi"]
@@ -63,22 +63,23 @@ def _weight(n: int, df: Any, log_t: Any, rates: list[Any]) -> Any:
 
     The exponent -(df + h + 1)/2 (log(df + h + t^2) - log(df + h)) is a product of two series.
     """
-    c = np.zeros((n + 1, 1, *np.shape(log_t)))
-    square, before = np.exp(2.0 * log_t), _log_growth(df, log_t)
+    c = zeros(n, 0, log_t)
+    before = growth = _log_growth(df, log_t)
     for k in range(1, n + 1):
         sign = (-1.0) ** (k - 1) / k
-        here = sign * ((df + square) ** -k - df**-k)
+        here = sign * df**-k * np.expm1(-k * growth)  # (df + t^2)^-k - df^-k
         c[k, 0] = rates[k - 1] - 0.5 * (df + 1.0) * here - 0.5 * before
         before = here
     return exponential(c)[n, 0]
 
 
 @family(
+    native=True,
     oracle=Witness(
         "df t",
         "diff(lambda df: gamma((df + 1) / 2) / (sqrt(pi * df) * gamma(df / 2))"
         " * (1 + t * t / df)**(-(df + 1) / 2), df, n)",
-    )
+    ),
 )
 def t_density(df: Any, t: Any, *, n: int) -> Any:
     """The n-th derivative by df of the density of Student's distribution."""
@@ -90,11 +91,12 @@ def t_density(df: Any, t: Any, *, n: int) -> Any:
 
 
 @family(
+    native=True,
     oracle=Witness(
         "df t",
         "diff(lambda df: sign(t) * betainc(mpf(1) / 2, df / 2, 0, t * t / (df + t * t),"
         " regularized=True) / 2, df, n)",
-    )
+    ),
 )
 def stdtr_order(df: Any, t: Any, *, n: int) -> Any:
     """The derivative of order n >= 1 by df of Student's distribution function."""
@@ -239,11 +241,12 @@ owens_t.partials(
 
 
 @family(
+    native=True,
     oracle=Witness(
         "y",
         "diff(lambda y: 2 * nsum(lambda k: (-1)**(k - 1) * exp(-2 * k * k * y * y), [1, inf]),"
         " y, n)",
-    )
+    ),
 )
 def kolmogorov_order(y: Any, *, n: int) -> Any:
     """The derivative of order n >= 1 of Kolmogorov's function; 0 at y <= 0."""
@@ -255,7 +258,7 @@ def kolmogorov_order(y: Any, *, n: int) -> Any:
     for k in range(1, 12):
         # Its sum, and what it is by Poisson's formula: 1 - sqrt(2 pi) / y times a sum.
         near, far = (2 * k - 1) ** 2 * pi**2 / 8.0, 2.0 * k * k
-        c = np.zeros((n + 1, 1, len(y)))
+        c = zeros(n, 0, y)
         for j in range(1, n + 1):
             up = (-1.0) ** j / (j * y**j) - near * (-1.0) ** j * (j + 1.0) / y ** (j + 2)
             down = -far * (2.0 * y if j == 1 else 1.0 if j == 2 else 0.0)

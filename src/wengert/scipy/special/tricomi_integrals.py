@@ -15,10 +15,13 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from .loops import is_element, repeat
 from .quadrature import edge, integrals
-from .series import exponential, log_gamma, product
+from .series import exponential, log_gamma, product, zeros
 
 __all__: list[str] = []
+
+_STEPS = 5000  # down from a parameter above 1
 
 
 def derivatives(j: int, k: int, m: int, a: Any, b: Any, x: Any) -> Any:
@@ -32,14 +35,21 @@ def derivatives(j: int, k: int, m: int, a: Any, b: Any, x: Any) -> Any:
 
 def _series(j: int, k: int, a: Any, b: Any, x: Any) -> Any:
     """The series of U in steps of a and b."""
-    steps = np.where(a < 1.0, np.ceil(1.0 - a), 0.0).astype(int)
-    if np.any(steps > 5000):
+    steps = np.where(a < 1.0, np.ceil(1.0 - a), 0.0)
+    if not is_element(a) and np.any(steps > _STEPS):  # native code says NaN
         raise OverflowError("a first parameter below -5000")
-    start = a + steps
-    here, above = _integral(j, k, start, b, x), _integral(j, k, start + 1.0, b, x)
-    for n in range(int(steps.max(initial=0))):
-        down = n < steps
-        p = start - n
+    here, above = _integral(j, k, a + steps, b, x), _integral(j, k, a + steps + 1.0, b, x)
+    size = (j + 1) * (k + 1)
+
+    def series(coefficients: Any) -> Any:
+        out = zeros(j, k, a)
+        for i, c in enumerate(coefficients):
+            out[divmod(i, k + 1)] = c
+        return out
+
+    def step(_: Any, left: Any, *state: Any) -> Any:
+        here, above = series(state[:size]), series(state[size:])
+        p = a + left
         # U(a-1) = (2a - b + x) U(a) - a (a - b + 1) U(a+1)
         first = product(here, 2.0 * p - b + x, 2.0, 0)
         if k:
@@ -48,8 +58,16 @@ def _series(j: int, k: int, a: Any, b: Any, x: Any) -> Any:
         if k:
             second[:, 1:] -= product(above, p, 1.0, 0)[:, :-1]
         below = first - second
-        here, above = np.where(down, below, here), np.where(down, here, above)
-    return here
+        return left - 1.0, *_listed(below), *_listed(here)
+
+    state = steps, *_listed(here), *_listed(above)
+    found = repeat(step, state, _STEPS, lambda left, *_: left > 0.0)
+    return series([np.where(found[0] > 0.0, np.nan, c) for c in found[1 : size + 1]])
+
+
+def _listed(c: Any) -> list[Any]:
+    """The coefficients of a series one after the other."""
+    return [c[j, k] for j in range(c.shape[0]) for k in range(c.shape[1])]
 
 
 def _integral(j: int, k: int, a: Any, b: Any, x: Any) -> Any:
@@ -66,17 +84,17 @@ def _integral(j: int, k: int, a: Any, b: Any, x: Any) -> Any:
 
     height = exponent(peak, a, c, x)
     with np.errstate(over="ignore"):
-        right = edge(lambda d: exponent(peak + d, a, c, x) - height, np.full(len(a), 0.01))
-        left = edge(lambda d: exponent(peak - d, a, c, x) - height, np.full(len(a), 0.01))
+        right = edge(lambda d: exponent(peak + d, a, c, x) - height, np.full_like(a, 0.01))
+        left = edge(lambda d: exponent(peak - d, a, c, x) - height, np.full_like(a, 0.01))
     logs = log_gamma(a, j)
-    out = np.zeros((j + 1, k + 1, len(a)))
+    out = zeros(j, k, a)
     for p in range(j + 1):
         for q in range(k + 1):
 
             def f(s: Any, i: Any, p: int = p, q: int = q) -> Any:
                 column = a[i, None], c[i, None], x[i, None]
                 far = np.logaddexp(0.0, s)
-                series = np.zeros((p + 1, q + 1, *s.shape))
+                series = zeros(p, q, s)
                 if p:
                     series[1, 0] = s - far - logs[0][i, None]
                 for n in range(2, p + 1):

@@ -19,6 +19,7 @@ import numpy as np
 import scipy.special
 
 from .family import family
+from .loops import repeat
 from .quadrature import integrals
 from .witness import Witness
 
@@ -28,7 +29,7 @@ __all__: list[str] = []
 def _window(kappa: Any) -> tuple[Any, Any]:
     """Where exp(-kappa (1 - cos x)) ends, and in how many panels it is smooth."""
     end = 2.0 * np.arcsin(np.minimum(1.0, np.sqrt(21.0 / np.maximum(kappa, 1e-300))))
-    return end, np.full(len(kappa), 8.0)
+    return end, np.full_like(kappa, 8.0)
 
 
 def _versine(x: Any) -> Any:
@@ -37,15 +38,16 @@ def _versine(x: Any) -> Any:
 
 
 @family(
+    native=True,
     oracle=Witness(
         "kappa",
         "quad(lambda x: (1 - cos(x))**order * exp(kappa * cos(x)), linspace(0, pi, 5))"
         "/ (pi * besseli(0, kappa))",
-    )
+    ),
 )
 def von_mises_moment(kappa: Any, *, order: int) -> Any:
     """The mean of (1 - cos x)^order of angles of concentration kappa."""
-    low, (high, panels) = np.zeros(len(kappa)), _window(kappa)
+    low, (high, panels) = np.zeros_like(kappa), _window(kappa)
 
     def integrand(x: Any, which: Any) -> Any:
         c = _versine(x)
@@ -85,19 +87,20 @@ def _sum_of_powers(weights: Sequence[Any], c: Any) -> Any:
 
 
 @family(
+    native=True,
     oracle=Witness(
         "x kappa",
         "-diff(lambda k: quad(lambda s: exp(k * cos(s)), [0, x]) / (2 * pi * besseli(0, k)),"
         " kappa, order) * 2 * pi * besseli(0, kappa) * exp(-kappa * cos(x))",
-    )
+    ),
 )
 def von_mises_path(x: Any, kappa: Any, *, order: int) -> Any:
     """V of an angle x from -pi to pi, whose density is proportional to exp(kappa cos x)."""
     valid = (kappa >= 0.0) & np.isfinite(kappa) & (np.abs(x) <= np.nextafter(pi, 4.0))
-    out = np.full(len(x), np.nan)
+    out = np.full_like(x, np.nan)
     k, far = kappa[valid], np.minimum(np.abs(x[valid]), pi)
     weights = _weights([von_mises_moment.values(k, order=m + 1) for m in range(order)])
-    rows = [np.broadcast_to(w, k.shape) for w in weights]
+    rows = [w + np.zeros_like(k) for w in weights]
 
     def integrand(s: Any, which: Any) -> Any:
         # cos s - cos x as a product, without cancellation.
@@ -134,38 +137,39 @@ def _(rng: np.random.Generator) -> Any:
 
 
 @family(
+    native=True,
     oracle=Witness(
         "v kappa",
         "sign(v) * findroot(lambda x: quad(lambda s: exp(kappa * cos(s)), linspace(x, pi, 4))"
         " / (2 * pi * besseli(0, kappa)) - abs(v), (0.01, 3.1), solver='anderson')",
-    )
+    ),
 )
 def von_mises_of_tail(v: Any, kappa: Any) -> Any:
     """The angle of concentration kappa beyond which, up to pi, there is the probability |v|."""
-    out = np.full(len(v), np.nan)
-    going = np.flatnonzero((kappa >= 0.0) & np.isfinite(kappa))
-    wanted = 2.0 * np.abs(v) * (pi * scipy.special.i0e(kappa))
-    low, high = np.zeros(len(v)), np.full(len(v), pi)
-    guess = np.abs(scipy.special.ndtri(np.abs(v))) / np.sqrt(kappa + 0.4)
-    x = np.minimum(guess, 0.5 * pi)
-    for _ in range(100):  # Newton's steps, and halves where one leads out
-        k, at = kappa[going], x[going]
-        end = np.minimum(at + _window(k)[0], pi)
+    valid = (kappa >= 0.0) & np.isfinite(kappa)
+    k = np.where(valid, kappa, 1.0)
+    wanted = 2.0 * np.abs(v) * (pi * scipy.special.i0e(k))
+    guess = np.abs(scipy.special.ndtri(np.abs(v))) / np.sqrt(k + 0.4)
+
+    def step(_: Any, x: Any, low: Any, high: Any, __: Any) -> Any:
+        """Newton's step, or a half where it leads out."""
+        end = np.minimum(x + _window(k)[0], pi)
         # In units of the density at x, which far away is too small for a number.
-        rest = integrals(_falling(k, at), at, end, np.full(len(k), 4.0))
-        rest = rest - wanted[going] * np.exp(k * _versine(at))
-        low[going], high[going] = (
-            np.where(rest > 0, at, low[going]),
-            np.where(rest > 0, high[going], at),
-        )
-        step = at + rest
-        inside = (step > low[going]) & (step < high[going])
-        step = np.where(inside, step, 0.5 * (low[going] + high[going]))
-        x[going] = out[going] = step
-        going = going[np.abs(step - at) > 1e-9 * step]  # the error is the square of the last step
-        if not going.size:
-            break
-    return np.copysign(out, v)
+        rest = integrals(_falling(k, x), x, end, np.full_like(k, 4.0))
+        rest = rest - wanted * np.exp(k * _versine(x))
+        low, high = np.where(rest > 0, x, low), np.where(rest > 0, high, x)
+        found = x + rest
+        inside = (found > low) & (found < high) | (np.abs(rest) <= 1e-9 * x)
+        found = np.where(inside, found, 0.5 * (low + high))
+        return found, low, high, np.abs(found - x)
+
+    def going(x: Any, low: Any, high: Any, moved: Any) -> Any:
+        return moved > 1e-9 * x  # the error is the square of the last step
+
+    none = np.zeros_like(k)
+    start = np.minimum(guess, 0.5 * pi), none, none + pi, none + 1.0
+    out = repeat(step, start, 100, going)[0]
+    return np.copysign(np.where(valid, out, np.nan), v)
 
 
 def _falling(k: Any, x: Any) -> Any:
@@ -196,15 +200,16 @@ def _(rng: np.random.Generator) -> Any:
 
 
 @family(
+    native=True,
     oracle=Witness(
         "x kappa",
         "quad(lambda s: exp(kappa * cos(s)), linspace(x, pi, 4)) / (2 * pi * besseli(0, kappa))",
-    )
+    ),
 )
 def von_mises_beyond(x: Any, kappa: Any) -> Any:
     """The probability of angles between x and pi, where 0 <= x <= pi."""
     end = np.minimum(x + _window(kappa)[0], pi)
-    rest = integrals(_falling(kappa, x), x, end, np.full(len(x), 8.0))
+    rest = integrals(_falling(kappa, x), x, end, np.full_like(x, 8.0))
     found = rest * _density(x, kappa)
     return np.where((kappa >= 0.0) & (x >= 0.0) & (x <= pi), found, np.nan)
 

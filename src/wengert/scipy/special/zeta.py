@@ -23,7 +23,8 @@ from ...numpy.dispatch import counterpart
 from .bessel_integrals import turn
 from .entries import PREFIX, function
 from .family import family
-from .series import BERNOULLI, exponential, log_gamma, product
+from .loops import is_element
+from .series import BERNOULLI, exponential, log_gamma, product, zeros
 from .witness import Witness
 
 __all__ = ["zeta", "zetac"]
@@ -33,12 +34,17 @@ _FIRST = 12  # terms that are summed, before the rest is an integral
 
 def _single(c: Any) -> Any:
     """A series in one step as one in two, the second to no order."""
+    if any(map(is_element, c)):
+        out = zeros(len(c) - 1, 0, *c)
+        for j, x in enumerate(c):
+            out[j, 0] = x
+        return out
     return np.asarray(c)[:, None]
 
 
 def _power(n: int, base: Any, s: Any) -> Any:
     """The series of base^-(s + h)."""
-    c = np.zeros((n + 1, 1, len(s)))
+    c = zeros(n, 0, s)
     if n:
         c[1, 0] = -np.log(base)
     return exponential(c) * base**-s
@@ -66,7 +72,7 @@ def _hurwitz(n: int, s: Any, q: Any) -> Any:
 def _reflected(n: int, s: Any) -> Any:
     """The same for s <= 0: 2 (2 pi)^(s-1) sin(pi s/2) gamma(1-s) zeta(1-s), DLMF 25.4.1."""
     other = 1.0 - s
-    c = np.zeros((n + 1, 1, len(s)))
+    c = zeros(n, 0, s)
     for k, value in enumerate(log_gamma(other, n), 1):
         c[k, 0] = (-1.0) ** k * value + (log(2.0 * pi) if k == 1 else 0.0)
     size = np.exp((s - 1.0) * log(2.0 * pi) + scipy.special.gammaln(other))
@@ -76,7 +82,7 @@ def _reflected(n: int, s: Any) -> Any:
     with np.errstate(all="ignore"):
         beyond = _hurwitz(n, np.where(other == 1.0, 2.0, other), np.ones_like(s))
     last = [(-1.0) ** k * beyond[k] for k in range(n + 1)]
-    total = np.zeros((n + 1, len(s)))
+    total = zeros(n, 0, s)[:, 0]
     for i in range(n + 1):
         for j in range(n + 1 - i):
             for k in range(n + 1 - i - j):
@@ -84,10 +90,10 @@ def _reflected(n: int, s: Any) -> Any:
     return total
 
 
-@family(oracle=Witness("x", "diff(lambda x: zeta(x), x, n)"))
+@family(native=True, oracle=Witness("x", "diff(lambda x: zeta(x), x, n)"))
 def zeta_order(x: Any, *, n: int) -> Any:
     """The n-th derivative of Riemann's zeta function; at the pole it is infinite."""
-    out = np.full(len(x), np.nan)
+    out = np.full_like(x, np.nan)
     low = x < -0.5
     if low.any():
         out[low] = _reflected(n, x[low])[n]
@@ -99,10 +105,10 @@ def zeta_order(x: Any, *, n: int) -> Any:
     return out * factorial(n)
 
 
-@family(oracle=Witness("x q", "diff(lambda x: zeta(x, q), x, n)"))
+@family(native=True, oracle=Witness("x q", "diff(lambda x: zeta(x, q), x, n)"))
 def hurwitz_order(x: Any, q: Any, *, n: int) -> Any:
     """The n-th derivative by x of zeta(x, q), for x > 1 and q > 0; NaN elsewhere."""
-    out = np.full(len(x), np.nan)
+    out = np.full_like(x, np.nan)
     inside = (x > 1.0) & (q > 0.0) & np.isfinite(x) & np.isfinite(q)
     if inside.any():
         out[inside] = _hurwitz(n, x[inside], q[inside])[n]
