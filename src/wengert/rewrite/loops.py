@@ -4,6 +4,8 @@
     written out   loops of at most one step, choices that are known (written_out.py)
     trimmed       what nobody needs is not carried, stacked or taken along (trimming.py)
     hoisted       what is the same in every step is computed before the loop
+    afterwards    products that are only added up are one product behind it (afterwards.py)
+    laid out      matrices are transposed before it, if products want it so (laid_out.py)
     in step       loops that do the same work become one (in_step.py)
 
 Their bodies are lists like any other, and simplified by the same passes (bodies.py).
@@ -16,7 +18,9 @@ from ..core.body import Body
 from ..core.graph import AnyGraph
 from ..core.node import Node
 from ..core.tracing import placeholder
+from .afterwards import summed_afterwards
 from .in_step import joined
+from .laid_out import laid_out
 from .leaving import taken_over
 from .loop import CHOICES, LOOPS, Loop, Rewiring, inlined, like, parts_of
 from .trimming import Need, narrowed, trimmed, used
@@ -31,8 +35,10 @@ def rewritten(graph: AnyGraph) -> tuple[AnyGraph, tuple[Applied, ...]]:
         return graph, ()
     graph, first = taken_over(graph)
     graph, applied = _each(graph)
+    graph, later = summed_afterwards(graph)
     graph, more = joined(graph)
-    return graph, (*first, *applied, *more)
+    graph, turned = laid_out(graph)
+    return graph, (*first, *applied, *later, *more, *turned)
 
 
 def _each(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
