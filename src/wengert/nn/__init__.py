@@ -8,6 +8,7 @@ layers.py        Linear, Bilinear, Flatten, ...; embedding.py
 norm_layers.py   BatchNorm2d, LayerNorm, ...; dropouts.py: Dropout, ...
 activation_layers.py, loss_layers.py   activations and losses as modules
 multihead.py     MultiheadAttention
+transformer.py   Transformer, its encoder and decoder; transformer_layers.py: one layer
 positions.py     positional encodings, rotary embeddings
 ctc.py           CTCLoss
 recurrent.py     RNN, GRU, LSTM; recurrence.py: what they share; cells.py: one step of them
@@ -157,6 +158,13 @@ from .positions import (
 )
 from .recurrent import GRU, LSTM, RNN
 from .state import functional_call, stateful_call
+from .transformer import (
+    Transformer,
+    TransformerDecoder,
+    TransformerEncoder,
+    generate_square_subsequent_mask,
+)
+from .transformer_layers import TransformerDecoderLayer, TransformerEncoderLayer
 
 __all__ = [
     "Module",
@@ -193,6 +201,12 @@ __all__ = [
     "MaxPool3d",
     "CTCLoss",
     "MultiheadAttention",
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
+    "generate_square_subsequent_mask",
     "PositionalEncoding",
     "LearnedPositions",
     "RotaryEmbedding",
