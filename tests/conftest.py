@@ -12,6 +12,7 @@ of this run, which its workers share, so that the user's own cache is neither re
 """
 
 import atexit
+import gc
 import importlib.metadata
 import os
 import platform
@@ -44,6 +45,12 @@ def pytest_configure(config):
         getattr(wg, name)
     load_families()  # those of SciPy
     config.operations = dict(REGISTRY)
+
+
+def pytest_collection_finish():
+    # Tens of thousands of tests, and all modules: each collection of garbage would look at them.
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_report_header():

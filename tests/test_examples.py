@@ -48,7 +48,8 @@ def read_digits(out, *arguments):
     return figure(text, r"accuracy held out +(\S+) %"), text
 
 
-def test_digits_in_small(tmp_path):
+@pytest.mark.slow
+def test_digits_twice(tmp_path):
     accuracy, text = read_digits(tmp_path, "--epochs", "4", "--at-least", "0.85")
     assert accuracy >= 85.0
     again, same = read_digits(tmp_path, "--epochs", "4", "--at-least", "0.85")
@@ -58,8 +59,8 @@ def test_digits_in_small(tmp_path):
 
 
 def test_digits_eager_and_compiled(tmp_path):
-    _, compiled = read_digits(tmp_path, "--epochs", "2", "--at-least", "0.5")
-    _, eager = read_digits(tmp_path, "--epochs", "2", "--at-least", "0.5", "--eager")
+    _, compiled = read_digits(tmp_path, "--epochs", "1", "--at-least", "0.5")
+    _, eager = read_digits(tmp_path, "--epochs", "1", "--at-least", "0.5", "--eager")
     pattern = r"loss of the last epoch +(\S+)"
     assert figure(compiled, pattern) == pytest.approx(figure(eager, pattern), rel=1e-3)
     for text in (compiled, eager):

@@ -180,7 +180,7 @@ def test_loops_take_memory_in_proportion_to_their_length(program, mode):
             wg.jvp(program, (x,), (x,))
 
     run(10)
-    small, big = peak(run, 300), peak(run, 900)
+    small, big = peak(run, 200), peak(run, 600)
     assert big < 3.6 * small, (small, big)
 
 

@@ -6,9 +6,9 @@ where users find it for their own operations; a file here only names it.
 
 The functions of scipy.special are alike: an entry of each names the ufunc and states partials.  The
 laws that cost most are run for one in SAMPLE of them (chosen by the checksum of the name, so the
-choice does not move when functions are added), and for all of them by `make test-all`.  Their
-values, eager and native, are in every run, and so are their derivatives against mpmath's, in both
-modes to second order (tests/scipy/test_special_*.py).
+choice does not move when functions are added), and for all of them by `make test-all`; their values
+in native code for one in SAMPLE_OF_VALUES.  Their values are in every run, and so are their
+derivatives against mpmath's, in both modes to second order (tests/scipy/test_special_*.py).
 """
 
 import zlib
@@ -17,6 +17,7 @@ import pytest
 
 ALIKE = "special."
 SAMPLE = 16
+SAMPLE_OF_VALUES = 4
 COSTLY = {
     "test_partials_keep_their_digits",
     "test_derivatives_are_right",
@@ -28,19 +29,21 @@ COSTLY = {
     "test_batching_is_right",
     "test_complex_numbers_are_operands",
 }
+NATIVE_VALUES = "test_native_values_agree"
 
 
 def pytest_generate_tests(metafunc):
     if "op" not in metafunc.fixturenames:
         return
-    costly = metafunc.function.__name__ in COSTLY
+    law = metafunc.function.__name__
     parameters = [
-        pytest.param(op, id=name, marks=[pytest.mark.slow] * (costly and is_passed_over(name)))
+        pytest.param(op, id=name, marks=[pytest.mark.slow] * is_passed_over(name, law))
         for name, op in metafunc.config.operations.items()
     ]
     metafunc.parametrize("op", parameters)
 
 
-def is_passed_over(name):
-    """Whether the costly laws of an operation are for `make test-all`."""
-    return name.startswith(ALIKE) and zlib.crc32(name.encode()) % SAMPLE != 0
+def is_passed_over(name, law):
+    """Whether this law of an operation is for `make test-all`."""
+    sample = SAMPLE if law in COSTLY else SAMPLE_OF_VALUES if law == NATIVE_VALUES else 1
+    return name.startswith(ALIKE) and zlib.crc32(name.encode()) % sample != 0

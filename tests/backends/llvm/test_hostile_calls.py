@@ -140,7 +140,7 @@ def test_arguments_that_are_freed_by_another_thread():
     thread.start()
     expected = {float(k): np.sin(k) * k * 60_000 + k for k in range(7)}
     try:
-        for _ in range(400):
+        for _ in range(150):
             found = f(holder[0])
             if not any(np.isclose(found, v, rtol=1e-9, atol=1e-9) for v in expected.values()):
                 wrong.append(found)
