@@ -14,13 +14,13 @@ import numpy as np
 from ..core import checking
 from ..core.handle import Handle, is_traced, wrap
 from ..core.late import Late
-from ..core.node import Node
+from ..core.node import Node, next_serial
 from ..core.op import Sweep, lookup
 from ..core.recording import Session, enable_grad, naming, switches
 from ..core.tracing import Derivation, derivation
 from ..ops import confluence
 from .buffers import Tangents
-from .guards import Traced
+from .guards import Traced, linear_lines, note_written
 from .project import cast, expand, project
 from .reverse import (
     PROBING,
@@ -85,8 +85,9 @@ def pushforward(
             result = pushforward(outputs, tangents, recorded, tape, closed)
         _unfit.tell_forward(checks, tape, tangents, outputs, result)
         return result
+    start = next_serial() if recorded else 0
     for guarded in (False, True):
-        sweep = Sweep(tape.wanted, recorded, guarded)
+        sweep = Sweep(tape.wanted, recorded, guarded, linear_lines(tape) if guarded else None)
         with np.errstate(all="ignore"):
             dots = _eager_sweep(tape, tangents, sweep, outputs, closed)
             result = [dots.get(n) for n in outputs]
@@ -95,8 +96,11 @@ def pushforward(
     else:
         if any(n.op.limits for n in tape.lines):
             result = _by_reverse(outputs, tangents, recorded)
+    if recorded:
+        note_written(tape, result, start, dots.values())
+        return result
     dots.clear()
-    return result if recorded else owned(result)
+    return owned(result)
 
 
 def _by_reverse(outputs: Sequence[Node], tangents: Mapping[Node, Any], recorded: bool) -> list[Any]:

@@ -1,23 +1,26 @@
-"""Guards: where a derivative written into a graph is protected against 0 * inf.
+"""Guards: where a derivative is protected against 0 * inf, and against inf * 0 in the next one.
 
 A branch that is not taken has the cotangent zero, and whatever that zero is multiplied with, zero
-it has to stay (docs/conventions.md, 4).  Where values are known, a sweep that ends in NaN is run
-again with all zeros strong; here lines have no values, so the sweep decides from the lines.
+it has to stay (docs/conventions.md, 4), also when the product is differentiated in its turn.  Where
+values are known, a sweep that ends in NaN is run again with all zeros strong.  In a graph lines
+have no values, so the sweep decides from the lines.
 
-    Traced     which rules of a sweep are called guarded, and which zeros later ones are told of
+    Traced     which rules of a sweep in a graph are guarded, and which zeros later ones hear of
+    Written    what is noted of a sweep that was recorded with values
+    linear_lines     the operands of such lines that are (co)tangents
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core.apply import Parts
 from ..core.handle import Handle, value_of
-from ..core.node import Node
+from ..core.node import Constant, Node, next_serial
 from ..core.op import Sweep, linear_in
 from .tape import Tape
 
@@ -52,7 +55,7 @@ class Traced:
         elif strong and op.kind in _PRODUCTS and not getattr(op, "bounded", False):
             others = [a for k, a in enumerate(node.args) if any(j != k for j in strong)]
             self.masked.update(a for a in others if isinstance(a, Node))
-        return self._sweep_at(node, _lines_of(t) if chosen else (), strong, stem)
+        return self._sweep_at(node, lines_of(t) if chosen else (), strong, stem)
 
     def forwards(self, node: Node, dots: Sequence[Any], stem: Any) -> Sweep:
         """How to call the forward rule of a line whose operands have the tangents `dots`."""
@@ -64,7 +67,7 @@ class Traced:
         joined = op.kind == "indexing" and any(d is None for d in dots)
         if chosen or strong or op.masks or joined:
             self.masked.add(node)
-        return self._sweep_at(node, [n for d in chosen for n in _lines_of(d)], strong, stem)
+        return self._sweep_at(node, [n for d in chosen for n in lines_of(d)], strong, stem)
 
     def _sweep_at(
         self, node: Node, chosen: Sequence[Node], strong: Sequence[int], stem: Any
@@ -78,7 +81,58 @@ class Traced:
         return self.guarded if chosen or strong or singular else self.open
 
 
-def _lines_of(t: Any) -> list[Node]:
+class Written(NamedTuple):
+    """What is noted at the results of a sweep that was recorded with values.
+
+    start, stop : the serial numbers between which its lines are.
+    ts : the (co)tangents that its rules were given.
+    lines : what it is a derivative of.
+    """
+
+    start: int
+    stop: int
+    ts: Iterable[Any]
+    lines: Sequence[Node]
+
+
+def note_written(tape: Tape, results: Iterable[Any], start: int, ts: Iterable[Any]) -> None:
+    """Note at the results of a recorded sweep which lines are its own."""
+    written = None
+    for x in results:
+        if isinstance(x, Handle) and type(x.node) is Node and x.node.serial > start:
+            written = written or Written(start, next_serial(), ts, tape.lines)
+            x.node.note("written", written)
+
+
+def linear_lines(tape: Tape) -> dict[Node, tuple[int, ...]]:
+    """For lines that recorded sweeps have written, the operands that are (co)tangents.
+
+    None where an operation has limits (ops/confluence.py): there 0 * inf has another meaning.
+    """
+    notes = [n.extra["written"] for n in tape.lines if n.extra and "written" in n.extra]
+    sweeps = list({w.start: w for w in notes}.values())
+    if any(n.op.limits for lines in (tape.lines, *[w.lines for w in sweeps]) for n in lines):  # type: ignore[union-attr]
+        return {}
+    linear = {n for w in sweeps for t in w.ts for n in lines_of(t)}
+    found: dict[Node, tuple[int, ...]] = {}
+    for node in tape.lines:
+        inside = [w for w in sweeps if w.start < node.serial < w.stop]
+        if not inside or node.op.discrete:  # type: ignore[union-attr]
+            continue
+        # A constant that a rule has made is what it made of a constant (co)tangent.
+        start = min(w.start for w in inside)
+        operands = [
+            k
+            for k, a in enumerate(node.args)
+            if isinstance(a, Node) and (a in linear or (type(a) is Constant and a.serial > start))
+        ]
+        if operands:
+            linear.add(node)
+            found[node] = tuple(operands)
+    return found
+
+
+def lines_of(t: Any) -> list[Node]:
     """The lines of a (co)tangent, of several results if it is of several."""
     many = t.values() if type(t) is Parts else t if type(t) is tuple else (t,)
     return [x.node for x in many if isinstance(x, Handle)]

@@ -25,14 +25,14 @@ from ..core import checking
 from ..core.apply import Parts, part
 from ..core.handle import Handle, is_traced, value_of, wrap
 from ..core.late import Late
-from ..core.node import Node, constant
+from ..core.node import Node, constant, next_serial
 from ..core.op import Sweep
 from ..core.recording import Session, enable_grad, naming, switches
 from ..core.spec import Spec
 from ..core.tracing import Derivation, derivation, deriving_level
 from ..errors import NotDifferentiableError, at
 from .buffers import Buffers
-from .guards import Traced
+from .guards import Traced, linear_lines, note_written
 from .project import project, uniform, zeros
 from .tape import Tape, cycle, fresh, tape_between
 
@@ -92,10 +92,12 @@ def pullback(
             bars = pullback(seeds, targets, recorded, tape, closed=closed)
         _unfit.tell_backward(checks, tape, seeds, bars)
         return bars
+    start = next_serial() if recorded else 0
+    seen: list[Any] = []
     for guarded in (False, True):
-        sweep = Sweep(tape.wanted, recorded, guarded)
+        sweep = Sweep(tape.wanted, recorded, guarded, linear_lines(tape) if guarded else None)
         with np.errstate(all="ignore"):
-            done = _sweep(tape, seeds, chosen, sweep, closed)
+            done = _sweep(tape, seeds, chosen, sweep, closed, seen)
             bars = [done.get(n) for n in targets]
             if not recorded:  # a user's rule may return handles
                 bars = [b.node.value if isinstance(b, Handle) else b for b in bars]
@@ -106,7 +108,10 @@ def pullback(
         if (closed or not recorded) and any(n.op.limits for n in tape.lines):
             done = _with_limits(tape, seeds, chosen)
             bars = [done.get(n) if recorded else value_of(done.get(n)) for n in targets]
-    return bars if recorded else owned(bars)
+    if recorded:
+        note_written(tape, bars, start, seen)
+        return bars
+    return owned(bars)
 
 
 def _with_limits(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node]) -> Bars:
@@ -151,7 +156,8 @@ class _State:
     """What one sweep has gathered so far."""
 
     __slots__ = (
-        *("bars", "buffers", "chosen", "closed", "done", "ends", "own", "plan", "stem", "sweep"),
+        *("bars", "buffers", "chosen", "closed", "done", "ends", "own", "plan", "seen", "stem"),
+        "sweep",
     )
     plan: Traced | None
     stem: Derivation | Session | None
@@ -169,13 +175,19 @@ class _State:
         self.plan = None
         self.stem = None
         self.closed = False
+        self.seen: list[Any] | None = None  # the cotangents that rules were given, if recorded
 
 
 def _sweep(
-    tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Sweep, closed: bool = False
+    tape: Tape,
+    seeds: Mapping[Node, Any],
+    chosen: set[Node],
+    sweep: Sweep,
+    closed: bool = False,
+    seen: list[Any] | None = None,
 ) -> Bars:
     state = _State(tape, seeds, chosen, sweep)
-    state.closed = closed
+    state.closed, state.seen = closed, seen if sweep.recorded else None
     stem = naming() if sweep.recorded else None  # for the user's lines, if noted
     if stem is None:
         return _walk(tape, state)
@@ -244,6 +256,8 @@ def _visit(node: Node, t: Any, state: _State) -> None:
         state.stem.enter(node)
     if state.plan is not None and node.args:
         sweep = state.plan.backwards(node, t, state.stem)
+    elif state.seen is not None:
+        state.seen.append(t)
     if type(t) is Parts and not node.op.takes_parts:  # type: ignore[union-attr]
         t = complete(t, node, recorded)
     if node.extra is not None and "hooks" in node.extra:

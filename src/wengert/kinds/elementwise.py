@@ -128,17 +128,15 @@ class Elementwise(Operation):
         if holomorphic:
             t = t.conj()
         bars: list[Any] = []
-        guarded = sweep.guarded and not self.bounded
-        strong = sweep.strong(node) if guarded else ()
-        for k, (rule, a) in enumerate(zip(self.rules, node.args, strict=True)):
+        for rule, a in zip(self.rules, node.args, strict=True):
             if rule is None or not sweep.wants(a):
                 bars.append(None)
                 continue
             g = rule(t, out, *inputs)
-            if guarded:
+            if sweep.guarded and not self.bounded:
                 g = strong_zero(t, g)
-                for j in strong:
-                    g = g if j == k else strong_zero(inputs[j], g)
+                for j in sweep.strong(node):
+                    g = g if node.args[j] is a else strong_zero(inputs[j], g)
             bars.append(g.conj() if holomorphic else g)
         return bars
 
@@ -147,9 +145,7 @@ class Elementwise(Operation):
         if not self.differentiable:
             raise self.no_rule(node)
         total = None
-        guarded = sweep.guarded and not self.bounded
-        strong = sweep.strong(node) if guarded else ()
-        for k, (rule, dot) in enumerate(zip(self.rules, dots, strict=True)):
+        for rule, dot, a in zip(self.rules, dots, node.args, strict=True):
             if dot is None:
                 continue
             if self._gradient is not None:
@@ -158,10 +154,10 @@ class Elementwise(Operation):
                 continue
             else:
                 term = rule(dot, out, *inputs)
-            if guarded:
+            if sweep.guarded and not self.bounded:
                 term = strong_zero(dot, term)
-                for j in strong:
-                    term = term if j == k else strong_zero(inputs[j], term)
+                for j in sweep.strong(node):
+                    term = term if node.args[j] is a else strong_zero(inputs[j], term)
             total = term if total is None else total + term
         return total
 
