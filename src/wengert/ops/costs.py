@@ -43,6 +43,7 @@ CUBES = {
 STILL = frozenset({"view", "indexing", "creation"})
 # Opaque to the engine, but one pass over their elements.
 PASSES = frozenset({"cumprod", "running", "recurrence", "modf", "frexp", "cumsum"})
+CONVOLUTIONS = ("convolution", "convolution_input", "convolution_weight")
 TRANSFORMS = {"fft": 5.0, "rfft": 2.5, "irfft": 2.5}  # of n log2(n): Cooley and Tukey's count
 
 
@@ -71,6 +72,8 @@ def flops_of(node: Node, operands: Sequence[Any], spec: Any) -> Any:
         return 0
     if op.name in PASSES or op.kind == "reduction":
         return operands[0].size
+    if op.name in CONVOLUTIONS:
+        return _convolution(node, operands, spec)
     if op.name in CUBES:
         return _matrix(CUBES[op.name], operands)
     if op.name == "solve_triangular":
@@ -127,6 +130,16 @@ def _transform(node: Node, spec: Any) -> float | None:
         return None
     count = spec.size // lines[node.params["axis"]]
     return TRANSFORMS[node.op.name] * count * n * log2(n)
+
+
+def _convolution(node: Node, operands: Sequence[Any], spec: Any) -> Any:
+    """Two for each element of y and of the kernels that it is made with."""
+    w, y = {
+        "convolution": (operands[1], spec),
+        "convolution_input": (operands[1], operands[0]),
+        "convolution_weight": (spec, operands[1]),
+    }[node.op.name]
+    return 2 * y.size * prod(w.shape[1:])
 
 
 def _matrix(cubes: float, operands: Sequence[Any]) -> float | None:
