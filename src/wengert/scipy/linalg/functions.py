@@ -75,15 +75,17 @@ def _double(a: Any) -> Any:
 
 def _turn(w: Any) -> Any:
     """The number that turns eigenvalues on the negative real axis off it, and no other onto it."""
-    angles = np.angle(w)
-    on_cut = np.abs(angles) > np.pi - CUT
+    angles = np.angle(w).astype(float)
+    on_cut = np.abs(angles) > np.pi - _cut(w.dtype)
     if not on_cut.any():
         return np.ones((), complex)
     lowest = np.min(np.where(on_cut, np.pi, angles))
     return np.exp(-0.5j * min(lowest + np.pi, np.pi))
 
 
-CUT = 1e-8  # an angle that differs from that of the negative axis by rounding
+def _cut(dtype: Any) -> float:
+    """By what an angle differs from that of the negative axis by rounding."""
+    return 1e-8 if np.finfo(dtype).dtype == np.float64 else 1e-4
 
 
 @entry(REGULAR, "2", discrete=True, oracle=lambda a: _turn(np.roots(np.poly(a))))
@@ -94,6 +96,17 @@ def branch(a):
     are taken at the matrix turned.
     """
     return _turn(np.linalg.eigvals(a)) if a.size else np.ones((), complex)
+
+
+@branch.compose
+def _(a):
+    if 0 in a.shape or a.dtype.kind not in "fc":
+        return NotImplemented
+    angles = casts.astype(np.angle(np.linalg.eigvals(a)), float)
+    on_cut = np.abs(angles) > np.pi - _cut(a.dtype)
+    lowest = np.min(np.where(on_cut, np.pi, angles), axis=-1)
+    turned = np.exp(-0.5j * np.minimum(lowest + np.pi, np.pi))
+    return np.where(np.any(on_cut, axis=-1), turned, 1.0 + 0.0j)
 
 
 @branch.examples
@@ -201,6 +214,13 @@ fractional_power = matrices(
     name=PREFIX + "fractional_matrix_power",
     oracle=_by_eigenvalues(lambda w, p: w ** np.asarray(p)[..., None]),
 )(_powers)
+
+
+@fractional_power.compose
+def _(a, p):
+    return (
+        exponential(p[..., None, None] * logarithm(a)) if a.dtype.kind in "fc" else NotImplemented
+    )
 
 
 def _of_power(a: Any, p: Any, e: Any) -> Any:

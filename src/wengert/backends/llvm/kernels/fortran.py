@@ -22,7 +22,7 @@ from .loops import kind_of
 
 _LETTERS = {F32: "s", F64: "d", C64: "c", C128: "z"}
 _MOST = 2**31 - 1
-_BLAS = frozenset("gemm gemv trmm trsm trsv".split())
+_BLAS = frozenset("gemm gemv swap trmm trsm trsv".split())
 _COMPLEX = {"syevd": "heevd", "orgqr": "ungqr"}  # what is called otherwise
 
 

@@ -26,6 +26,7 @@ HOMES: dict[str, str] = {
         "keys": "random_split random_fold",
         "pooling": "sum_pool sum_pool_adjoint max_pool max_pool_tangent max_pool_adjoint",
         "products": "matmul dot einsum strong_einsum",
+        "roots": "linalg.square_root linalg.logarithm linalg.matrix_sign",
         "schur": "linalg.schur_form linalg.schur_rotation",
         "searching": "searchsorted digitize histogram_counts",
         "sequences": "cumsum cumprod running recurrence",

@@ -188,7 +188,7 @@ def copy(call: Call, s: Section, to: Array, of: Array, conjugate: bool = False) 
     plain = to.dtype == of.dtype and not conjugate
     if plain and is_in_order(to) and is_in_order(of):
         count = times(s, call.number(size_of(to)), str(to.dtype.itemsize))
-        _memory_copy(call.module, s, to.pointer, of.pointer, count)
+        memory_copy(call.module, s, to.pointer, of.pointer, count)
         return
     axes = [k for k, n in enumerate(to.shape) if n != 1]
     near = next((k for k in axes if to.strides[k] == 1), axes[-1] if axes else None)
@@ -222,7 +222,8 @@ def copy(call: Call, s: Section, to: Array, of: Array, conjugate: bool = False) 
         inner.write(f"call void @{function}({', '.join(given)})")
 
 
-def _memory_copy(module: Module, s: Section, to: Name, of: Name, size: Name) -> None:
+def memory_copy(module: Module, s: Section, to: Name, of: Name, size: Name) -> None:
+    """Copy so many bytes."""
     callee = module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
     s.write(f"call void {callee}(ptr {to}, ptr {of}, i64 {size}, i1 false)")
 
@@ -240,7 +241,7 @@ def _copier(language: Language, to: Dtype, of: Dtype, conjugate: bool, rows: boo
         with function.body.loop("0", "%high") as (s, i):
             first = offset(s, "%to", times(s, i, "%down0"), to)
             second = offset(s, "%of", times(s, i, "%down1"), of)
-            _memory_copy(module, s, first, second, times(s, "%wide", str(to.itemsize)))
+            memory_copy(module, s, first, second, times(s, "%wide", str(to.itemsize)))
     else:
         _in_squares(language, function, to, of, conjugate)
     function.body.write("ret void")
