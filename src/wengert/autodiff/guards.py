@@ -111,13 +111,13 @@ def linear_lines(tape: Tape) -> dict[Node, tuple[int, ...]]:
     """
     notes = [n.extra["written"] for n in tape.lines if n.extra and "written" in n.extra]
     sweeps = list({w.start: w for w in notes}.values())
-    if any(n.op.limits for lines in (tape.lines, *[w.lines for w in sweeps]) for n in lines):  # type: ignore[union-attr]
+    if any(n.op.limits for lines in (tape.lines, *[w.lines for w in sweeps]) for n in lines):
         return {}
     linear = {n for w in sweeps for t in w.ts for n in lines_of(t)}
     found: dict[Node, tuple[int, ...]] = {}
     for node in tape.lines:
         inside = [w for w in sweeps if w.start < node.serial < w.stop]
-        if not inside or node.op.discrete:  # type: ignore[union-attr]
+        if not inside or node.op.discrete:
             continue
         # A constant that a rule has made is what it made of a constant (co)tangent.
         start = min(w.start for w in inside)
