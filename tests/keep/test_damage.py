@@ -142,7 +142,7 @@ def test_a_damaged_number_in_the_data_is_noticed():
         b'{"a": {}}',
         b'{"a": {"dtype": "F64", "shape": [1], "data_offsets": [0, 8]}, "a": {}}',
         b'{"a": {"dtype": "F64", "shape": [1], "data_offsets": [0, 8], "more": 1}}',
-        b'{"a": {"dtype": "BF16", "shape": [4], "data_offsets": [0, 8]}}',
+        b'{"a": {"dtype": "F8_E4M3", "shape": [4], "data_offsets": [0, 4]}}',
         b'{"a": {"dtype": "O", "shape": [1], "data_offsets": [0, 8]}}',
         b'{"a": {"dtype": ["F64"], "shape": [1], "data_offsets": [0, 8]}}',
         b'{"a": {"dtype": "F64", "shape": [-1], "data_offsets": [0, 8]}}',

@@ -7,6 +7,7 @@
 So any program that reads safetensors reads the arrays of our files.  What that layout has no name
 for is written as something it has, and noted in the metadata under "dtypes": a complex number as a
 pair of real ones (a last axis of length 2), an array of foreign byte order as one of the usual.
+The bfloat16 of other programs is read as float32.
 
 Reading is strict, and takes no more memory than the file is long: lengths and offsets are checked
 against the size of the file before anything is allocated.  "sha256" is the digest of the header
@@ -36,6 +37,9 @@ CODES: dict[str, np.dtype[Any]] = {
     **{f"F{8 * n}": np.dtype(f"<f{n}") for n in (2, 4, 8)},
 }
 _CODE_OF = {dtype: code for code, dtype in CODES.items()}
+# What other programs write and NumPy does not have, as the bits: the upper half of a float32.
+HALVES = np.dtype([("bfloat16", "<u2")])
+_READ = {**CODES, "BF16": HALVES}
 # What a note may say: numbers of either byte order, by NumPy's name or, if swapped, its code.
 DTYPES: dict[str, np.dtype[Any]] = {
     (d.name if d.isnative else d.str): d
@@ -206,7 +210,7 @@ def _entry(name: str, entry: Any) -> tuple[np.dtype[Any], tuple[int, ...], int, 
         type(offsets) is list and len(offsets) == 2 and all(type(n) is int for n in offsets),
         f"{what} has offsets {brief(offsets)}",
     )
-    dtype = CODES[code]
+    dtype = _READ[code]
     # Of a shape with a zero too: NumPy refuses arrays whose other lengths are beyond it.
     extent = math.prod(n for n in shape if n) * dtype.itemsize
     need(extent < 2**62, f"{what} has shape {brief(shape)}, too large for any machine")
@@ -229,9 +233,14 @@ def read_data(stream: BinaryIO, header: Header, sha: Any) -> dict[str, np.ndarra
         if dtype.kind == "b":
             odd = array.size and int(array.view(np.uint8).max()) > 1
             need(not odd, f"{brief(name)} holds truth values that are neither 0 nor 1")
-        arrays[name] = array
+        arrays[name] = _widened(array) if dtype is HALVES else array
     need(not stream.read(1), "more follows its data")
     return arrays
+
+
+def _widened(halves: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The float32 of which only the upper half was kept."""
+    return (halves["bfloat16"].astype(np.uint32) << 16).view(np.float32)
 
 
 def checked(header: Header, arrays: dict[str, Any], sha: Any) -> dict[str, np.ndarray[Any, Any]]:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..core.spec import Spec
 from ..errors import (
     ArgumentError,
@@ -245,6 +247,7 @@ def _contents(header: container.Header) -> Contents:
     specs = {}
     for name, (dtype, shape, _, _) in sorted(header.tensors.items()):
         known = container.DTYPES[notes[name]] if name in notes else dtype
+        known = np.dtype(np.float32) if known == container.HALVES else known
         specs[name] = Spec(shape[:-1] if known.kind == "c" else shape, known)
     if not container.is_ours(header):
         return Contents(specs, [], [], None, header.metadata)

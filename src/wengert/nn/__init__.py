@@ -21,9 +21,15 @@ attention.py     scaled_dot_product_attention; dropping.py: dropout
 convolutions.py  conv1d ...; convolve.py: what they share; window_options.py: their options
 pools.py         max_pool1d ...; adaptive_pools.py: adaptive ones; pool.py: what they share
 init.py          where parameters start
+exchange.py      weights as safetensors; summaries.py: a table of a model
 tracing.py       what a module does differently while a graph is built
-progress.py      a progress bar (imported on its own: ``from wengert.nn.progress import ...``)
+training         fit, evaluate, checkpoints, logs: imported when asked for
+progress.py      a progress bar (imported on its own: ``from wengert.nn.progress import ...``);
+                 bar.py draws it on a terminal
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from . import functional, init
 from .activation_layers import (
@@ -85,6 +91,7 @@ from .dropouts import (
 from .embedding import (
     Embedding,
 )
+from .exchange import load_safetensors, save_safetensors
 from .layers import (
     Bilinear,
     Flatten,
@@ -158,6 +165,7 @@ from .positions import (
 )
 from .recurrent import GRU, LSTM, RNN
 from .state import functional_call, stateful_call
+from .summaries import summary
 from .transformer import (
     Transformer,
     TransformerDecoder,
@@ -166,12 +174,20 @@ from .transformer import (
 )
 from .transformer_layers import TransformerDecoderLayer, TransformerEncoderLayer
 
+if TYPE_CHECKING:
+    from .training import evaluate, fit
+
 __all__ = [
+    "evaluate",
+    "fit",
     "Module",
     "Parameter",
     "Buffer",
     "functional_call",
     "stateful_call",
+    "summary",
+    "save_safetensors",
+    "load_safetensors",
     "ModuleList",
     "ModuleDict",
     "ParameterList",
@@ -294,3 +310,10 @@ __all__ = [
     "Upsample",
     "Embedding",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("evaluate", "fit", "training"):
+        training = import_module(".training", __name__)
+        return training if name == "training" else getattr(training, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

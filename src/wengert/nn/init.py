@@ -1,16 +1,26 @@
 """Where parameters start: initial values for weights and biases.
 
-Each function takes a shape, PyTorch's (outputs, inputs) for weights, and returns a plain array.
-`rng` is a seed or a ``numpy.random.Generator``; hand one generator to all layers of a model and
-the whole model follows from one seed.
+    arrays by shape     uniform normal trunc_normal constant zeros ones eye dirac xavier_uniform
+                        xavier_normal kaiming_uniform kaiming_normal orthogonal sparse
+    PyTorch's, which    uniform_ normal_ ... with an underscore: values for a parameter, or an
+    write               array, that is there already
+    sizes of steps      fans, calculate_gain
+
+Shapes are PyTorch's, (outputs, inputs, ...) for weights.  `rng` is a seed or a
+``numpy.random.Generator``; hand one generator to all layers of a model and the whole model follows
+from one seed.
 """
 
 from __future__ import annotations
 
-from math import prod, sqrt
+from math import ceil, prod, sqrt
 from typing import Any
 
 import numpy as np
+import scipy  # scipy.special is loaded when it is first used
+
+from ..core.handle import Handle
+from ..errors import ArgumentError, ShapeError, at, user_line
 
 Shape = tuple[int, ...]
 Array = np.ndarray[Any, Any]
@@ -36,6 +46,122 @@ def uniform(shape: Shape, bound: float, rng: Any = None, dtype: Any = float) -> 
 def normal(shape: Shape, scale: float, rng: Any = None, dtype: Any = float) -> Array:
     """Gaussian with mean 0 and standard deviation `scale`."""
     return (scale * np.random.default_rng(rng).standard_normal(shape)).astype(dtype)
+
+
+def trunc_normal(
+    shape: Shape,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    rng: Any = None,
+    dtype: Any = float,
+) -> Array:
+    """Gaussian numbers, only those from a to b: drawn by the inverse of the distribution."""
+    if not a < b or not std > 0:
+        raise ArgumentError(
+            f"trunc_normal from {a} to {b} with std={std}: there is nothing between"
+            f"{at(user_line())}."
+        )
+    low, high = (a - mean) / std, (b - mean) / std
+    flip = low > 0  # far above the mean the distribution is 1 to all digits; far below it is not 0
+    if flip:
+        low, high = -high, -low
+    share = np.random.default_rng(rng).uniform(*scipy.special.ndtr((low, high)), shape)
+    drawn = scipy.special.ndtri(share)
+    return np.clip(mean + std * (-drawn if flip else drawn), a, b).astype(dtype)
+
+
+def constant(shape: Shape, value: float, dtype: Any = float) -> Array:
+    """The same number everywhere."""
+    return np.full(shape, value, dtype)
+
+
+def zeros(shape: Shape, dtype: Any = float) -> Array:
+    """Zeros."""
+    return np.zeros(shape, dtype)
+
+
+def ones(shape: Shape, dtype: Any = float) -> Array:
+    """Ones."""
+    return np.ones(shape, dtype)
+
+
+def eye(shape: Shape, dtype: Any = float) -> Array:
+    """Ones on the diagonal of a matrix, which passes on what it can of its input."""
+    if len(shape) != 2:
+        raise ShapeError(f"eye of shape {shape}, which is no matrix{at(user_line())}.")
+    return np.eye(*shape, dtype=dtype)
+
+
+def dirac(shape: Shape, groups: int = 1, dtype: Any = float) -> Array:
+    """A convolution's weights that pass on what they can of its input channels.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        (outputs, inputs of a group, and one to three axes of space).
+    groups : int, default 1
+    dtype : dtype, default float64
+    """
+    if not 3 <= len(shape) <= 5 or shape[0] % groups:
+        raise ShapeError(
+            f"dirac of shape {shape} in {groups} groups: weights of a convolution have shape "
+            f"(outputs, inputs, ...), the outputs in whole groups{at(user_line())}."
+        )
+    weight = np.zeros(shape, dtype)
+    middle = tuple(n // 2 for n in shape[2:])
+    each = shape[0] // groups
+    for group in range(groups):
+        for k in range(min(each, shape[1])):
+            weight[(group * each + k, k, *middle)] = 1
+    return weight
+
+
+# ---- sizes of steps ----------------------------------------------------------------------------
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """How much larger weights are to be before that activation than before none.
+
+    Parameters
+    ----------
+    nonlinearity : str
+        "linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu", or a "conv2d" and the like.
+    param : float, optional
+        The slope of "leaky_relu" below 0, by default 0.01.
+
+    Raises
+    ------
+    ArgumentError
+        Another word.
+
+    Examples
+    --------
+    >>> from wengert.nn import init
+    >>> round(init.calculate_gain("relu"), 4)
+    1.4142
+    """
+    if nonlinearity in ("linear", "sigmoid") or nonlinearity.startswith("conv"):
+        return 1.0
+    gains = {"tanh": 5.0 / 3.0, "relu": sqrt(2.0), "selu": 0.75}
+    if nonlinearity == "leaky_relu":
+        return sqrt(2.0 / (1.0 + (0.01 if param is None else param) ** 2))
+    if nonlinearity not in gains:
+        raise ArgumentError(
+            f"calculate_gain({nonlinearity!r}): known are linear, sigmoid, "
+            f"{', '.join(gains)} and leaky_relu{at(user_line())}."
+        )
+    return gains[nonlinearity]
+
+
+def _fan(shape: Shape, mode: str) -> int:
+    if mode not in ("fan_in", "fan_out"):
+        raise ArgumentError(f"mode={mode!r} is neither 'fan_in' nor 'fan_out'{at(user_line())}.")
+    return max(1, fans(shape)[mode == "fan_out"])
+
+
+# ---- by the sizes of layers --------------------------------------------------------------------
 
 
 def kaiming_uniform(
@@ -67,3 +193,173 @@ def xavier_uniform(shape: Shape, rng: Any = None, dtype: Any = float, gain: floa
        neural networks", AISTATS 2010.
     """
     return uniform(shape, gain * sqrt(6.0 / max(1, sum(fans(shape)))), rng, dtype)
+
+
+def xavier_normal(shape: Shape, rng: Any = None, dtype: Any = float, gain: float = 1.0) -> Array:
+    """Gaussian with the variance of `xavier_uniform`."""
+    return normal(shape, gain * sqrt(2.0 / max(1, sum(fans(shape)))), rng, dtype)
+
+
+def kaiming_normal(
+    shape: Shape, rng: Any = None, dtype: Any = float, gain: float = sqrt(2.0)
+) -> Array:
+    """Gaussian with the variance of `kaiming_uniform`."""
+    return normal(shape, gain / sqrt(max(1, fans(shape)[0])), rng, dtype)
+
+
+def orthogonal(shape: Shape, rng: Any = None, dtype: Any = float, gain: float = 1.0) -> Array:
+    """A random matrix with orthonormal rows or columns, whichever are fewer, times `gain`.
+
+    Axes beyond the first are one.
+
+    References
+    ----------
+    .. [1] A. M. Saxe, J. L. McClelland and S. Ganguli, "Exact solutions to the nonlinear dynamics
+       of learning in deep linear neural networks", arXiv:1312.6120.
+    .. [2] F. Mezzadri, "How to generate random matrices from the classical compact groups",
+       Notices AMS 54 (2007) 592-604. (The signs.)
+    """
+    if len(shape) < 2:
+        raise ShapeError(f"orthogonal of shape {shape}, which is no matrix{at(user_line())}.")
+    rows, columns = shape[0], prod(shape[1:])
+    drawn = np.random.default_rng(rng).standard_normal((max(rows, columns), min(rows, columns)))
+    q, r = np.linalg.qr(drawn)
+    q = q * np.where(np.diag(r) < 0, -1.0, 1.0)
+    return (gain * (q if rows >= columns else q.T)).reshape(shape).astype(dtype)
+
+
+def sparse(
+    shape: Shape, sparsity: float, std: float = 0.01, rng: Any = None, dtype: Any = float
+) -> Array:
+    """Gaussian, but of each column that share, rounded up, is 0.
+
+    References
+    ----------
+    .. [1] J. Martens, "Deep learning via Hessian-free optimization", ICML 2010.
+    """
+    if len(shape) != 2 or not 0.0 <= sparsity <= 1.0:
+        raise ArgumentError(
+            f"sparse of shape {shape} with sparsity={sparsity}: it takes a matrix and a share from "
+            f"0 to 1{at(user_line())}."
+        )
+    rng = np.random.default_rng(rng)
+    weight = std * rng.standard_normal(shape)
+    none = ceil(sparsity * shape[0])
+    rows = np.argsort(rng.random(shape), axis=0)[:none]
+    np.put_along_axis(weight, rows, 0.0, axis=0)
+    return weight.astype(dtype)
+
+
+# ---- for what is there already -----------------------------------------------------------------
+
+
+def _filled(tensor: Any, values: Array) -> Any:
+    """Write the values to a parameter, a tensor or an array; return it."""
+    if isinstance(tensor, Handle):
+        tensor.data = values  # type: ignore[attr-defined]
+    else:
+        tensor[...] = values
+    return tensor
+
+
+def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, rng: Any = None) -> Any:
+    """Uniform between a and b, written to a tensor; returns it."""
+    return _filled(tensor, np.random.default_rng(rng).uniform(a, b, tensor.shape))
+
+
+def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, rng: Any = None) -> Any:
+    """Gaussian, written to a tensor; returns it."""
+    return _filled(tensor, np.random.default_rng(rng).normal(mean, std, tensor.shape))
+
+
+def trunc_normal_(
+    tensor: Any,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    rng: Any = None,
+) -> Any:
+    """`trunc_normal`, written to a tensor; returns it."""
+    return _filled(tensor, trunc_normal(tensor.shape, mean, std, a, b, rng))
+
+
+def constant_(tensor: Any, val: float) -> Any:
+    """The same number everywhere, written to a tensor; returns it."""
+    return _filled(tensor, constant(tensor.shape, val, tensor.dtype))
+
+
+def zeros_(tensor: Any) -> Any:
+    """Zeros, written to a tensor; returns it."""
+    return constant_(tensor, 0.0)
+
+
+def ones_(tensor: Any) -> Any:
+    """Ones, written to a tensor; returns it."""
+    return constant_(tensor, 1.0)
+
+
+def eye_(tensor: Any) -> Any:
+    """`eye`, written to a tensor; returns it."""
+    return _filled(tensor, eye(tensor.shape))
+
+
+def dirac_(tensor: Any, groups: int = 1) -> Any:
+    """`dirac`, written to a tensor; returns it."""
+    return _filled(tensor, dirac(tensor.shape, groups))
+
+
+def xavier_uniform_(tensor: Any, gain: float = 1.0, rng: Any = None) -> Any:
+    """`xavier_uniform`, written to a tensor; returns it."""
+    return _filled(tensor, xavier_uniform(tensor.shape, rng, gain=gain))
+
+
+def xavier_normal_(tensor: Any, gain: float = 1.0, rng: Any = None) -> Any:
+    """`xavier_normal`, written to a tensor; returns it."""
+    return _filled(tensor, xavier_normal(tensor.shape, rng, gain=gain))
+
+
+def kaiming_uniform_(
+    tensor: Any,
+    a: float = 0.0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    rng: Any = None,
+) -> Any:
+    """Uniform with variance gain**2 / fan, written to a tensor; returns it.
+
+    Parameters
+    ----------
+    tensor : Tensor or array
+    a : float, default 0.0
+        The slope of leaky_relu below 0.
+    mode : {"fan_in", "fan_out"}
+        Whether the size of values is kept forward, or that of gradients backward.
+    nonlinearity : str
+        As for `calculate_gain`.
+    rng : int or numpy.random.Generator, optional
+    """
+    bound = calculate_gain(nonlinearity, a) * sqrt(3.0 / _fan(tensor.shape, mode))
+    return uniform_(tensor, -bound, bound, rng)
+
+
+def kaiming_normal_(
+    tensor: Any,
+    a: float = 0.0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    rng: Any = None,
+) -> Any:
+    """Gaussian with the variance of `kaiming_uniform_`, written to a tensor; returns it."""
+    std = calculate_gain(nonlinearity, a) / sqrt(_fan(tensor.shape, mode))
+    return normal_(tensor, 0.0, std, rng)
+
+
+def orthogonal_(tensor: Any, gain: float = 1.0, rng: Any = None) -> Any:
+    """`orthogonal`, written to a tensor; returns it."""
+    return _filled(tensor, orthogonal(tensor.shape, rng, gain=gain))
+
+
+def sparse_(tensor: Any, sparsity: float, std: float = 0.01, rng: Any = None) -> Any:
+    """`sparse`, written to a tensor; returns it."""
+    return _filled(tensor, sparse(tensor.shape, sparsity, std, rng))
