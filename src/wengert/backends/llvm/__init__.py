@@ -34,7 +34,8 @@ Read from the top, each with what it stands on:
 
     language       the scalar language read as instructions; lane is one value of it, or several
     integers       whole numbers and truth values in it; complexes/ complex ones
-    leaves/        exp, sin, ... of our own; specials calls SciPy's
+    leaves/        exp, sin, ... of our own; specials calls SciPy's; families/ their derivatives by
+                   orders and parameters
     dtypes         how LLVM names NumPy's dtypes
     assembly       LLVM's text: modules, functions, sections that nest as loops do
     engine         text made into machine code in memory; nothing else imports llvmlite

@@ -337,6 +337,14 @@ class Elements:
         kind = self._element(item.dtype)
         return self._head.value(f"getelementptr {kind}, ptr {name}, i64 {skipped}")
 
+    def refuse(self, lanes: Lane, mask: Lane | None) -> None:
+        """End without a result where a truth value holds: the interpreter is asked."""
+        wanted = mask if lanes.width <= 1 else self.both(mask, self._mask)
+        if wanted is not None:
+            lanes = self.language.emit("and", BOOL, lanes, wanted)
+        assert lanes.section is not None
+        self._leave_if(lanes.section, self._any(lanes.section, lanes))
+
     def fail(self, section: Section, status: int = 1) -> None:
         """Say that there is no result."""
         self.may_fail = True

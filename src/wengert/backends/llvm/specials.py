@@ -121,7 +121,12 @@ def target_of(name: str, operands: tuple[Any, ...]) -> Target:
     try:
         dtypes = ufunc.resolve_dtypes((*asked, *[None] * ufunc.nout))
     except TypeError as error:
-        raise Unserved(name) from error
+        # Whole numbers of Python's, which took the dtype of what they stand beside.
+        whole = [all(t[k] in "lq" for t in ufunc.types) for k in range(ufunc.nin)]
+        again = tuple(I64 if w else d for w, d in zip(whole, asked, strict=True))
+        if again == tuple(asked):
+            raise Unserved(name) from error
+        dtypes = ufunc.resolve_dtypes((*again, *[None] * ufunc.nout))
     if not all(map(is_supported, dtypes)):
         raise Unserved(name)
     inner, results = tuple(dtypes[: ufunc.nin]), tuple(dtypes[ufunc.nin :])

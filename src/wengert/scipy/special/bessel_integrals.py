@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .loops import is_element, repeat
+from .loops import refuse, repeat
 from .quadrature import FALL, edge, integrals
 
 _LONG = 1.0e5  # beyond, the oscillating integral would take seconds an element
@@ -167,11 +167,13 @@ def _upward(n: int, v: Any, x: Any, mu: Any, sine: Any, height: Any) -> Any:
     with np.errstate(divide="ignore"):
         end = np.where(steep > 0.5 * FALL, np.arccos(np.clip(1.0 - FALL / steep, -1, 1)), pi)
     turns = np.where(v > x, v * end**3 / 6.0, (x + v) * end)
-    if not is_element(turns) and np.any(turns > 8.0 * _LONG):  # native code says NaN
-        raise OverflowError(
-            f"the derivative of a Bessel function by its order is not computed at order and "
-            f"argument as large as {float(v[np.argmax(turns)])!r}, {float(x[np.argmax(turns)])!r}"
-        )
+    refuse(
+        turns > 8.0 * _LONG,
+        lambda: (
+            "the derivative of a Bessel function by its order is not computed at order and argument"
+            f" as large as {float(v[np.argmax(turns)])!r}, {float(x[np.argmax(turns)])!r}"
+        ),
+    )
 
     def f(theta: Any, i: Any) -> Any:
         up = steep[i, None] * (-2.0 * np.sin(0.5 * theta) ** 2)

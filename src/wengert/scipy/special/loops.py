@@ -1,6 +1,7 @@
 """Loops over values that change, for arrays and for the elements of native code alike.
 
     repeat     steps, a number of times, or as long as an element needs them
+    refuse     what has no value, as it would take too long
     is_element whether something is an element of native code, whose number cannot be looked at
 
 Python's own loops are written out where native code is made: what takes many turns, or as many as
@@ -20,6 +21,21 @@ __all__: list[str] = []
 def is_element(x: Any) -> bool:
     """Whether native code is made of what is done with x."""
     return hasattr(x, "writer")
+
+
+def refuse(condition: Any, why: Callable[[], str]) -> None:
+    """Say that there is no value where a condition holds.
+
+    Raises
+    ------
+    OverflowError
+        It holds for an element of an array; what is given says why.  Native code leaves it to the
+        interpreter to say so.
+    """
+    if is_element(condition):
+        condition.writer.refuse(condition)
+    elif np.any(condition):
+        raise OverflowError(why())
 
 
 def repeat(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from .loops import is_element, repeat
+from .loops import refuse, repeat
 from .quadrature import edge, integrals
 from .series import exponential, log_gamma, product, zeros
 
@@ -36,8 +36,7 @@ def derivatives(j: int, k: int, m: int, a: Any, b: Any, x: Any) -> Any:
 def _series(j: int, k: int, a: Any, b: Any, x: Any) -> Any:
     """The series of U in steps of a and b."""
     steps = np.where(a < 1.0, np.ceil(1.0 - a), 0.0)
-    if not is_element(a) and np.any(steps > _STEPS):  # native code says NaN
-        raise OverflowError("a first parameter below -5000")
+    refuse(steps > _STEPS, lambda: "a first parameter below -5000")
     here, above = _integral(j, k, a + steps, b, x), _integral(j, k, a + steps + 1.0, b, x)
     size = (j + 1) * (k + 1)
 
@@ -62,7 +61,7 @@ def _series(j: int, k: int, a: Any, b: Any, x: Any) -> Any:
 
     state = steps, *_listed(here), *_listed(above)
     found = repeat(step, state, _STEPS, lambda left, *_: left > 0.0)
-    return series([np.where(found[0] > 0.0, np.nan, c) for c in found[1 : size + 1]])
+    return series(found[1 : size + 1])
 
 
 def _listed(c: Any) -> list[Any]:

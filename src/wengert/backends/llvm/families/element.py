@@ -120,7 +120,7 @@ class Element(np.lib.mixins.NDArrayOperatorsMixin):
         language = self.writer.language
         self.scope = deepest([self.scope, real.scope, imag.scope])
         parts = [language.cast(x.seen_in(self.scope), F64) for x in (real, imag)]
-        self._value = Pair(language, *parts, C128)
+        self._value = Pair(language, parts[0], parts[1], C128)
 
     def __len__(self) -> int:
         return 1

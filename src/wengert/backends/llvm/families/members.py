@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import engine
 from ..assembly import Function, Module
-from ..dtypes import C128, F64, Dtype, in_register, part_of
+from ..dtypes import BOOL, C128, F64, I64, Dtype, in_register, part_of
 from ..lane import Lane, Pair
 from ..language import Language
 from ..specials import Target, Unserved, of_target
@@ -25,6 +25,8 @@ from .scopes import Scope
 from .writer import Writer
 
 _LINE, _LOOP = 1, 400  # the work of a line of text, and of what a loop repeats
+# The bits of the NaN that says that there is no native result.
+_REFUSED = 0x7FF8_5745_4E47_4552
 
 
 class Member(NamedTuple):
@@ -33,11 +35,13 @@ class Member(NamedTuple):
     parts : the parts of a module that it needs.
     target : how it is called.
     work : beside that of an addition.
+    refuses : whether its result may be `_REFUSED`.
     """
 
     parts: dict[str, str]
     target: Target
     work: int
+    refuses: bool
 
 
 def is_served(op: Any, params: dict[str, Any], dtypes: Sequence[Dtype]) -> int | None:
@@ -54,6 +58,10 @@ def called(op: Any, params: dict[str, Any], dtype: Dtype, s: Language, *lanes: A
     (value,) = of_target(
         s, found.target, [s.cast(x, d) for x, d in zip(lanes, found.target.inner, strict=True)]
     )
+    if found.refuses and s.reader is not None:
+        at, mask = s.reader
+        real = getattr(value, "real", value)
+        at.refuse(s.compare("equal", s.bits(real), s.constant(_REFUSED, I64)), mask)
     return s.cast(value, dtype)
 
 
@@ -94,7 +102,7 @@ def _text(op: Any, params: dict[str, Any], dtypes: tuple[Dtype, ...]) -> Member:
 
         def argument(dtype: Dtype) -> Any:
             lanes = [Lane(s, scope.now, f"%x{next(names)}", p, 1) for p in _parts([dtype])]
-            return Pair(s, *lanes, dtype) if dtype.kind == "c" else lanes[0]
+            return Pair(s, lanes[0], lanes[1], dtype) if dtype.kind == "c" else lanes[0]
 
         writer = Writer(s, scope)
         operands = [Element(writer, argument(d), scope) for d in dtypes]
@@ -110,7 +118,7 @@ def _text(op: Any, params: dict[str, Any], dtypes: tuple[Dtype, ...]) -> Member:
         s.calls.clear()
         value = write("{double, double}")
     function, scope, writer = known
-    value = s.cast(value, outer)
+    value = _or_refused(s, writer, scope, s.cast(value, outer))
     if outer == C128:
         kind, whole = "{double, double}", "poison"
         for k, part in enumerate((value.real, value.imag)):
@@ -121,7 +129,17 @@ def _text(op: Any, params: dict[str, Any], dtypes: tuple[Dtype, ...]) -> Member:
     work = _LINE * len(function.body.lines()) + _LOOP * writer.loops
     module.add(function)
     target = Target(name, dict(module.symbols), "", dtypes, (outer,), (outer,))
-    return Member(module.parts, target, work)
+    return Member(module.parts, target, work, bool(writer.flag))
+
+
+def _or_refused(s: Language, writer: Writer, scope: Scope, value: Any) -> Any:
+    """The result, or what says that there is none."""
+    if not writer.flag:
+        return value
+    flag = s.lane(scope.now, f"load i1, ptr {writer.flag}", BOOL, 1)
+    text = f"select i1 {flag.name}, double bitcast (i64 {_REFUSED} to double), double "
+    real = s.lane(scope.now, text + getattr(value, "real", value).name, F64, 1)
+    return Pair(s, real, value.imag, value.dtype) if type(value) is Pair else real
 
 
 def _parts(dtypes: Sequence[Dtype]) -> list[Dtype]:

@@ -51,7 +51,7 @@ class Scope:
     ) -> None:
         self.container, self.homes = container, homes
         self.parent, self.condition = parent, condition
-        self.depth = 0 if parent is None else parent.depth + 1
+        self.depth: int = 0 if parent is None else parent.depth + 1
         self.opened = -1 if parent is None else len(parent.stages) - 1
         self.stages: list[Section] = []
         self._branches: list[Scope] = []

@@ -7,7 +7,8 @@
     quadrature   Gauss' rule over panels, whose points are the lanes of vectors
 
 The loops are those that scipy/special/loops.py and quadrature.py ask an element for.  Loops cannot
-be interrupted while they run, so each has an end: an integral of more panels than `_MOST` is NaN.
+be interrupted while they run, so each has an end: an integral of more panels than `_MOST` is left
+to the interpreter.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class Writer:
     def __init__(self, language: Language, scope: Scope) -> None:
         self.language, self.scope = language, scope
         self.loops = 0  # how many there are
+        self.flag = ""  # where is said that there is no result
 
     # ---- elements ------------------------------------------------------------------------------
 
@@ -116,6 +118,16 @@ class Writer:
             raise Unserved("a branch for some points of an integral")
         return scope.branch(condition.name, stage)
 
+    def refuse(self, condition: Element) -> None:
+        """Say that there is no native result if a condition holds: the interpreter has one."""
+        if not self.flag:
+            self.flag = self.scope.function.slot("i1", 8)
+            self.scope.stages[0].write(f"store i1 false, ptr {self.flag}")
+        section = condition.scope.now
+        value = condition.seen_in(condition.scope)
+        old = section.value(f"load i1, ptr {self.flag}")
+        section.write(f"store i1 {section.value(f'or i1 {old}, {value.name}')}, ptr {self.flag}")
+
     # ---- loops ---------------------------------------------------------------------------------
 
     def _inner(self, values: Sequence[Any]) -> Scope:
@@ -178,7 +190,8 @@ class Writer:
         some = (high > low) & (number <= _MOST)
         scope = self._inner([low, high, number])
         steps = len(rule[0]) // _POINTS
-        turns = np.where(some, number, 0.0).astype(I64) * steps
+        turns: Any = np.where(some, number, 0.0)
+        turns = turns.astype(I64) * steps
         half = (high - low) / (2.0 * number)
         loop = scope.loop(turns.seen_in(scope).name)
         total = self._slot(scope, dtype, _POINTS)
@@ -199,9 +212,9 @@ class Writer:
         whole = load(s, scope.now, total, dtype, _POINTS, None)
         parts = [whole.real, whole.imag] if type(whole) is Pair else [whole]
         added = [self._added(scope.now, x) for x in parts]
-        sums = Pair(s, *added, dtype) if len(added) == 2 else added[0]
+        sums = Pair(s, added[0], added[1], dtype) if len(added) == 2 else added[0]
         result = Element(self, sums, scope) * half
-        result = np.where(some | ~(number > _MOST), result, np.nan)
+        self.refuse((high > low) & (number > _MOST))
         return np.where(high > low, result, 0.0)  # type: ignore[return-value]
 
     def _table(self, scope: Scope, values: Any, start: Lane) -> Lane:

@@ -1,5 +1,7 @@
 """Families of special functions: their values are computed where they are used, as a map is.
 
+    family    a line as an item, whose work is that of the member's text
+
 What a family is, and how a member of it becomes native, is said in backends/llvm/families.
 """
 
