@@ -51,6 +51,8 @@ def _frame(
                 f"inputs, or a smaller kernel_size{at(user_line())}."
             )
         behind = p
+        if p and d > 1 and isinstance(n, int):
+            _check_inside(n, w, s, d, p, who)
         if ceil:
             count = -(-(n + 2 * p - span) // s) + 1
             if (count - 1) * s >= n + p:  # a window that would begin behind the input
@@ -58,6 +60,16 @@ def _frame(
             behind = max(p, (count - 1) * s + span - n - p)
         pairs.append((p, behind))
     return {"window": windows, "stride": strides, "padding": tuple(pairs), "dilation": dilations}
+
+
+def _check_inside(n: int, w: int, s: int, d: int, p: int, who: str) -> None:
+    """Every window has an element that is no padding."""
+    for first in range(-p, n + p - d * (w - 1), s):
+        if not any(0 <= first + j * d < n for j in range(w)):
+            raise ShapeError(
+                f"{who}: with padding {p} and dilation {d} a window on an axis of {n} elements "
+                f"has none of these. Choose less padding{at(user_line())}."
+            )
 
 
 def largest(
@@ -164,7 +176,9 @@ def adaptive_averaged(x: Any, output_size: Any, axes: int, who: str) -> Any:
     x, alone = with_samples(x, axes, who)
     sizes = _sizes(x, output_size, axes, who)
     even = _even(sizes)
-    if even is not None:
+    if all(m == 1 for _, m in sizes):
+        y = np.mean(x, axis=tuple(range(2, 2 + axes)), keepdims=True)
+    elif even is not None:
         y = sum_pool(x, **even) / prod(even["window"])
     else:
         shares = []
