@@ -10,9 +10,10 @@ import pytest
 
 import wengert as wg
 import wengert.nn.functional as F
+from wengert import nn
 from wengert.testing import check_grads
 
-from .torch_cases import CASES, VALUES, upstream
+from .torch_cases import CASES, MODELS, VALUES, upstream
 
 WANTED = json.loads(VALUES.read_text())
 EXACT = {"rtol": 2e-11, "atol": 1e-12}
@@ -71,6 +72,20 @@ def test_compiled():
     results = together([arrays for _, arrays in every])
     for name, (_, arrays), ((_, value), slopes) in zip(CASES, every, results, strict=True):
         checked(name, value, slopes, floats(arrays), EXACT)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_states_of_models_load(name):
+    make, x = MODELS[name]
+    theirs, model = WANTED["models"][name], make(nn)
+    assert list(model.state_dict()) == list(theirs["before"])
+    model.load_state_dict({n: np.array(v) for n, v in theirs["before"].items()})
+    np.testing.assert_allclose(model(x).numpy(), theirs["trained"], rtol=1e-11, atol=1e-13)
+    for n, value in model.state_dict().items():
+        if n != "2.num_batches_tracked" or name == "rows":  # its InstanceNorm does not count
+            np.testing.assert_allclose(value, theirs["after"][n], rtol=1e-12)
+    out = model.eval()(x).numpy()
+    np.testing.assert_allclose(out, theirs["evaluated"], rtol=1e-11, atol=1e-13)
 
 
 ROW, COLUMN = np.array([0.3, -1.2, 0.7]), np.array([1.5, -0.4, 0.2])

@@ -160,17 +160,50 @@ for _name in (
 CASES["gelu_tanh"] = (lambda F, x: F.gelu(x, approximate="tanh"), X)
 
 
+MODELS = {
+    "rows": (
+        lambda nn: nn.Sequential(
+            nn.Linear(5, 6),
+            nn.BatchNorm1d(6),
+            nn.PReLU(6),
+            nn.LayerNorm(6),
+            nn.GELU(),
+            nn.Linear(6, 3, bias=False),
+            nn.RMSNorm(3),
+        ),
+        X,
+    ),
+    "images": (
+        lambda nn: nn.Sequential(
+            nn.BatchNorm2d(4, momentum=None),
+            nn.GroupNorm(2, 4),
+            nn.InstanceNorm2d(4, affine=True, track_running_stats=True),
+            nn.PReLU(),
+            nn.Flatten(),
+            nn.Linear(32, 2),
+        ),
+        IMAGE,
+    ),
+    "words": (
+        lambda nn: nn.Sequential(nn.Embedding(6, 3, padding_idx=0), nn.Flatten(), nn.Linear(9, 2)),
+        NUMBERS,
+    ),
+}
+
+
 def upstream(shape):
     """What a result is multiplied with before it is summed up."""
     return np.cos(1.0 + np.arange(np.prod(shape, dtype=int))).reshape(shape)
 
 
 def made():
-    """Value and gradients of each case by PyTorch."""
+    """Value and gradients of each case by PyTorch; states and results of models."""
     import torch
     import torch.nn.functional as F
 
-    out = {}
+    torch.manual_seed(0)
+    torch.set_default_dtype(torch.float64)
+    out = {"models": {name: by_model(torch, *case) for name, case in MODELS.items()}}
     for name, (f, *arrays) in CASES.items():
         inputs = [torch.tensor(a, requires_grad=a.dtype.kind == "f") for a in arrays]
         try:
@@ -187,6 +220,16 @@ def made():
             "gradients": [None if g is None else g.numpy().tolist() for g in grads],
         }
     return out
+
+
+def by_model(torch, make, x):
+    """What a model has learned and returns, in training and then in evaluation."""
+    model, x = make(torch.nn), torch.tensor(x)
+    before = {n: v.numpy().tolist() for n, v in model.state_dict().items()}
+    trained = model(x).detach().numpy().tolist()
+    after = {n: v.numpy().tolist() for n, v in model.state_dict().items()}
+    evaluated = model.eval()(x).detach().numpy().tolist()
+    return {"before": before, "trained": trained, "after": after, "evaluated": evaluated}
 
 
 if __name__ == "__main__":
