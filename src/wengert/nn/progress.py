@@ -1,7 +1,7 @@
 """A progress bar: how far, what the loss is, how long still.
 
 On a terminal with rich installed (the extra `demo`) it is a bar; anywhere else it is a plain line
-every tenth of the way, so that a log stays readable.  This is the one module that knows rich.
+every tenth of the way, so that a log stays readable.  The bar itself is in bar.py.
 
     with Progress(epochs * len(loader), "training") as progress:
         ...
@@ -10,16 +10,15 @@ every tenth of the way, so that a log stays readable.  This is the one module th
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
-try:
-    from rich import progress as bars
-    from rich.console import Console
-except ImportError:  # plain lines then
-    bars = None  # type: ignore[assignment]
+from ..core.late import Late
+
+bars: Any = Late("wengert.nn.bar")  # needs rich, which may not be installed
 
 
 class Progress:
@@ -63,17 +62,8 @@ class Progress:
         self._begin = time.perf_counter()
         self._bar: Any = None
         if bars is not None and self._file.isatty():
-            self._bar = bars.Progress(
-                bars.TextColumn("{task.description}"),
-                bars.BarColumn(),
-                bars.MofNCompleteColumn(),
-                bars.TextColumn("{task.fields[figures]}"),
-                bars.TimeElapsedColumn(),
-                bars.TextColumn("left"),
-                bars.TimeRemainingColumn(),
-                console=Console(file=self._file),
-            )
-            self._task = self._bar.add_task(description, total=total, figures="")
+            with contextlib.suppress(ImportError):  # plain lines then
+                self._bar = bars.Bar(total, description, self._file)
 
     @property
     def elapsed(self) -> float:
@@ -85,12 +75,15 @@ class Progress:
         """Estimated seconds to the end, at the pace so far."""
         return self.elapsed / self.done * (self.total - self.done) if self.done else float("nan")
 
-    def update(self, advance: int = 1, **figures: float) -> None:
+    def update(self, advance: int = 1, **figures: float | str) -> None:
         """Go on by some steps, and show figures such as ``loss=0.3``."""
         self.done += advance
-        text = "  ".join(f"{name} {value:.4g}" for name, value in figures.items())
+        text = "  ".join(
+            f"{name} {value}" if isinstance(value, str) else f"{name} {value:.4g}"
+            for name, value in figures.items()
+        )
         if self._bar is not None:
-            self._bar.update(self._task, advance=advance, figures=text)
+            self._bar.update(advance, text)
             return
         due = self._lines * self.done // max(1, self.total)
         if due > self._written:

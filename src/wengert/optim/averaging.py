@@ -65,7 +65,8 @@ class EMA:
     def __init__(
         self, parameters: Iterable[Any], decay: float = 0.999, warmup: bool = False
     ) -> None:
-        self.parameters: list[Any] = [parameters] if isinstance(parameters, Handle) else list(parameters)
+        given: list[Any] = [parameters] if isinstance(parameters, Handle) else list(parameters)
+        self.parameters = given
         if not self.parameters:
             raise ArgumentError(
                 f"EMA was given no parameters. Pass model.parameters(){at(user_line())}."

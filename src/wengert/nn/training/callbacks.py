@@ -1,0 +1,188 @@
+"""Callbacks: what happens at certain points of a training.
+
+    Callback         the base: eight points, each is told the run
+    EarlyStopping    ends a training that gets no better
+    OnPlateau        tells `wengert.optim.ReduceLROnPlateau` what was measured
+
+A callback with a memory states it (`state_dict`, `load_state_dict`), so that a training that is
+resumed goes on as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import ArgumentError, at, user_line
+from ...optim import ReduceLROnPlateau
+
+if TYPE_CHECKING:
+    from .run import Run
+
+
+class Callback:
+    """Base of callbacks: define the points that matter.
+
+    Each is given the `Run`: ``run.model``, ``run.optimizer``, ``run.epoch`` (from 1), ``run.step``,
+    ``run.figures`` (the latest), ``run.history``, and ``run.stop("why")``, which ends the training
+    after this step.
+    """
+
+    def on_train_begin(self, run: Run) -> None:
+        """Before anything else; of a training that is resumed, after what it resumes is back."""
+
+    def on_epoch_begin(self, run: Run) -> None:
+        """Before the first step of an epoch."""
+
+    def on_step_end(self, run: Run) -> None:
+        """After a step: ``run.figures`` has its loss."""
+
+    def on_validation_begin(self, run: Run) -> None:
+        """Before the validation data are gone through."""
+
+    def on_validation_end(self, run: Run) -> None:
+        """After that."""
+
+    def on_epoch_end(self, run: Run) -> None:
+        """After an epoch and its validation: ``run.figures`` is its line of the history."""
+
+    def on_checkpoint(self, run: Run, path: Any) -> None:
+        """After a checkpoint was written."""
+
+    def on_train_end(self, run: Run) -> None:
+        """At the end, also after an error."""
+
+    def state_dict(self) -> Any:
+        """What it remembers: numbers, words, arrays and containers of them; None if nothing."""
+        return None
+
+    def load_state_dict(self, state: Any) -> None:
+        """Remember what another one did."""
+
+
+def monitored(run: Run, name: str | None) -> tuple[str, float]:
+    """A figure of this epoch: by name, or the loss of the validation, or the loss.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such figure.
+    """
+    if name is None:
+        name = "validation loss" if "validation loss" in run.figures else "loss"
+    if name not in run.figures:
+        raise ArgumentError(
+            f"monitor={name!r}: an epoch of this training has {list(run.figures)}. Choose one of "
+            f"these{at(user_line())}."
+        )
+    return name, float(run.figures[name])
+
+
+class EarlyStopping(Callback):
+    """End a training when a figure has not got better for some epochs.
+
+    Parameters
+    ----------
+    monitor : str, optional
+        A figure of the history; by default ``"validation loss"``, or ``"loss"`` without one.
+    patience : int, default 5
+        After how many epochs without getting better.
+    min_delta : float, default 0
+        What counts as better: by more than this.
+    mode : {"min", "max"}
+        Whether smaller or larger is better.
+    restore_best : bool, default True
+        Give the model back the values of its best epoch at the end.
+
+    Attributes
+    ----------
+    best : float
+    best_epoch : int
+
+    Examples
+    --------
+    >>> from wengert import nn
+    >>> nn.training.EarlyStopping("validation accuracy", mode="max", patience=10)
+    EarlyStopping(monitor='validation accuracy', patience=10, mode='max')
+    """
+
+    def __init__(
+        self,
+        monitor: str | None = None,
+        patience: int = 5,
+        min_delta: float = 0.0,
+        mode: str = "min",
+        restore_best: bool = True,
+    ) -> None:
+        if mode not in ("min", "max") or patience < 1 or min_delta < 0:
+            raise ArgumentError(
+                f"EarlyStopping(patience={patience}, min_delta={min_delta}, mode={mode!r}): a "
+                "patience of at least 1, a difference of at least 0, and 'min' or 'max'"
+                f"{at(user_line())}."
+            )
+        self.monitor, self.patience, self.min_delta = monitor, patience, float(min_delta)
+        self.mode, self.restore_best = mode, restore_best
+        self.best = np.inf if mode == "min" else -np.inf
+        self.best_epoch, self.waited = 0, 0
+        self._kept: dict[str, Any] | None = None
+
+    def on_epoch_end(self, run: Run) -> None:
+        """Look whether it has got better."""
+        name, value = monitored(run, self.monitor)
+        sign = 1.0 if self.mode == "min" else -1.0
+        if sign * value < sign * self.best - self.min_delta:
+            self.best, self.best_epoch, self.waited = value, run.epoch, 0
+            if self.restore_best:
+                self._kept = run.model.state_dict()
+            return
+        self.waited += 1
+        if self.waited >= self.patience:
+            run.stop(f"{name} has not got better since epoch {self.best_epoch}")
+
+    def on_train_end(self, run: Run) -> None:
+        """Give the best values back."""
+        if self._kept is not None and run.is_finished:
+            run.model.load_state_dict(self._kept)
+
+    def state_dict(self) -> Any:
+        """What it remembers."""
+        known = {"best": self.best, "best_epoch": self.best_epoch, "waited": self.waited}
+        return {**known, "kept": self._kept}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Remember what another one did."""
+        self.best, self.best_epoch = float(state["best"]), int(state["best_epoch"])
+        self.waited, self._kept = int(state["waited"]), state["kept"]
+
+    def __repr__(self) -> str:
+        return (
+            f"EarlyStopping(monitor={self.monitor!r}, patience={self.patience}, mode={self.mode!r})"
+        )
+
+
+class OnPlateau(Callback):
+    """Tell a schedule what was measured, after each epoch.
+
+    Parameters
+    ----------
+    plateau : ReduceLROnPlateau
+    monitor : str, optional
+        A figure of the history; by default ``"validation loss"``, or ``"loss"`` without one.
+    """
+
+    def __init__(self, plateau: ReduceLROnPlateau, monitor: str | None = None) -> None:
+        self.plateau, self.monitor = plateau, monitor
+
+    def on_epoch_end(self, run: Run) -> None:
+        """Tell it."""
+        self.plateau.step(monitored(run, self.monitor)[1])
+
+    def state_dict(self) -> Any:
+        """What the schedule remembers."""
+        return self.plateau.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Remember what another one did."""
+        self.plateau.load_state_dict(state)

@@ -1,0 +1,58 @@
+"""A program whose children save checkpoints without end, and are killed at any moment.
+
+    saving_program.py FOLDER TIMES
+
+After each kill it looks at what is left: the checkpoint has to be whole.  It prints the number of
+the last one, and how many kills left a file unfinished.
+"""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from wengert.nn.training.checkpoints import Checkpoint, read_checkpoint
+
+FOLDER, TIMES = Path(sys.argv[1]), int(sys.argv[2])
+
+
+class Run:
+    """As much of a run as a checkpoint asks for."""
+
+    number = 0
+
+    def state_dict(self):
+        self.number += 1
+        return {"number": self.number, "values": np.full(200_000, self.number, np.int64)}
+
+    def call(self, point, path):
+        """No callbacks."""
+
+
+def save_for_ever(run):
+    checkpoint = Checkpoint(FOLDER)
+    while True:
+        checkpoint.save(run)
+
+
+checkpoint, run, unfinished = Checkpoint(FOLDER), Run(), 0
+checkpoint.begin(resumes=False)
+checkpoint.save(run)
+rng = np.random.default_rng(0)
+for _ in range(TIMES):
+    child = os.fork()
+    if child == 0:
+        save_for_ever(run)
+    time.sleep(rng.uniform(0.0, 0.06))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    found = read_checkpoint(FOLDER)
+    assert found["number"] >= run.number and (found["values"] == found["number"]).all()
+    run.number = found["number"]
+    unfinished += len(list(FOLDER.glob(".*.part")))
+    Checkpoint(FOLDER).begin(resumes=True)
+    assert [p.name for p in FOLDER.iterdir()] == ["last.wengert"]
+print(run.number, unfinished)
