@@ -317,13 +317,13 @@ _TWO: dict[str, Any] = {
 
 @convolution.examples
 def _(rng):
-    yield (rng.normal(size=(2, 4, 6)), rng.normal(size=(2, 2, 2))), _ONE
+    yield (rng.normal(size=(3, 2, 4)), rng.normal(size=(2, 1, 2))), _ONE
     yield (rng.normal(size=(1, 2, 2, 3)), rng.normal(size=(1, 2, 2, 1))), _TWO
 
 
 @convolution_input.examples
 def _(rng):
-    yield (rng.normal(size=(5, 2, 3)), rng.normal(size=(2, 2, 2))), {"size": (6,), **_ONE}
+    yield (rng.normal(size=(3, 2, 2)), rng.normal(size=(2, 1, 2))), {"size": (4,), **_ONE}
     yield (
         (rng.normal(size=(1, 1, 3, 2)), rng.normal(size=(1, 2, 2, 1))),
         {"size": (2, 3), **_TWO},
@@ -332,7 +332,7 @@ def _(rng):
 
 @convolution_weight.examples
 def _(rng):
-    yield (rng.normal(size=(2, 4, 6)), rng.normal(size=(2, 2, 3))), {"kernel": (2,), **_ONE}
+    yield (rng.normal(size=(3, 2, 4)), rng.normal(size=(3, 2, 2))), {"kernel": (2,), **_ONE}
     yield (
         (rng.normal(size=(1, 2, 2, 3)), rng.normal(size=(1, 1, 3, 2))),
         {"kernel": (2, 1), **_TWO},
