@@ -16,6 +16,8 @@ WRONG = {
     ("truncnorm", (1.0, np.inf), "entropy"),
     ("truncnorm", (8.0, 9.0), "entropy"),
     ("truncnorm", (1.0, np.inf), "isf"),
+    ("exponnorm", (0.3,), "isf"),
+    ("exponnorm", (2.0,), "isf"),
     ("f", (0.8, 5.0), "isf"),
     ("f", (7.0, 9.5), "isf"),
     *(("vonmises", (30.0,), method) for method in ("ppf", "isf", "cdf", "sf", "logcdf", "logsf")),
@@ -125,6 +127,10 @@ def test_where_scipy_is_not_right():
             assert abs(ours.vonmises.cdf(angle, 30.0) / float(part) - 1.0) < 1e-13
             assert abs(ours.vonmises.sf(-angle, 30.0) / float(part) - 1.0) < 1e-13
             assert abs(ours.vonmises.isf(float(part), 30.0) + angle) < 1e-12
+        for shape in (0.3, 2.0):
+            x, rate = mp.mpf(ours.exponnorm.isf(1e-9, shape)), 1 / mp.mpf(shape)
+            tail = mp.ncdf(-x) + mp.exp(rate * (rate / 2 - x)) * mp.ncdf(x - rate)
+            assert abs(float(tail) / 1e-9 - 1.0) < 1e-11
         for n, m in ((0.8, 5.0), (7.0, 9.5)):
             x = mp.mpf(ours.f.isf(1e-9, n, m))
             tail = mp.betainc(m / 2, n / 2, 0, m / (m + n * x), regularized=True)

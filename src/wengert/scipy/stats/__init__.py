@@ -6,8 +6,22 @@
     gamma_family    expon gamma invgamma chi2 chi f
     half_line       lognorm weibull_min weibull_max pareto rayleigh halfnorm halfcauchy invgauss
     bounded         uniform beta truncnorm triang powerlaw vonmises genextreme genpareto
+    powers          fisk burr burr12 lomax mielke kappa3 betaprime loglaplace
+    weibulls        invweibull exponweib exponpow gengamma erlang gompertz genexpon
+    from_normal     maxwell nakagami levy fatiguelife recipinvgauss powerlognorm alpha ...
+    folded          foldnorm foldcauchy halflogistic genhalflogistic halfgennorm
+    whole_line      gennorm dgamma dweibull genlogistic hypsecant johnsonsu moyal loggamma ...
+    skewed          crystalball jf_skew_t norminvgauss genhyperbolic geninvgauss gausshyper
+    intervals       anglit arcsine argus bradford cosine johnsonsb loguniform rdist semicircular
+    truncated       truncexpon truncpareto truncweibull_min trapezoid wrapcauchy kappa4
+    noncentral      ncx2 rice skellam
+    quantiles       quantiles without a formula, by the implicit function theorem
+    discrete        what distributions of whole numbers have in common
     counts          bernoulli binom nbinom poisson geom hypergeom betabinom zipf dlaplace ...
+    further_counts  planck boltzmann yulesimon zipfian betanbinom nhypergeom
     multivariate    multivariate_normal, multivariate_t, dirichlet, multinomial, matrix_normal ...
+    samples         trim_mean, tvar, iqr, circmean, kstat, differential_entropy, yeojohnson ...
+    comparisons     pearsonr, linregress, t and F, wasserstein_distance, gaussian_kde
     summaries       zscore, sem, gmean, hmean, moment, skew, kurtosis ... of samples
 
 Names, signatures and parameters are SciPy's.  A distribution differentiates by the point and by
@@ -18,10 +32,41 @@ distributions they have derivatives by the parameters (wengert.draws).
 
 from typing import Any
 
-from . import bounded, counts, gamma_family, half_line, multivariate, real_line, summaries
+from . import (
+    bounded,
+    comparisons,
+    counts,
+    folded,
+    from_normal,
+    further_counts,
+    gamma_family,
+    half_line,
+    intervals,
+    multivariate,
+    noncentral,
+    powers,
+    real_line,
+    samples,
+    skewed,
+    summaries,
+    truncated,
+    weibulls,
+    whole_line,
+)
 
+_CONTINUOUS = (real_line, gamma_family, half_line, bounded, powers, weibulls, from_normal, folded)
+_FURTHER = (whole_line, skewed, intervals, truncated, noncentral)
 _NAMES: dict[str, Any] = {}
-for _module in (real_line, gamma_family, half_line, bounded, counts, multivariate, summaries):
+for _module in (
+    *_CONTINUOUS,
+    *_FURTHER,
+    counts,
+    further_counts,
+    multivariate,
+    summaries,
+    samples,
+    comparisons,
+):
     _NAMES |= {name: vars(_module)[name] for name in _module.__all__}
 globals().update(_NAMES)
 

@@ -24,10 +24,12 @@ from ..special import (
     gammainc,
     gammaincc,
     gammaln,
+    hyp2f1,
     xlog1py,
     xlogy,
 )
-from .distribution import Discrete, chosen
+from .discrete import Discrete, Finite
+from .distribution import chosen
 
 __all__ = """
     bernoulli binom nbinom poisson geom hypergeom betabinom zipf dlaplace randint logser
@@ -70,9 +72,7 @@ class _Bernoulli(Discrete):
     def standard_var(self, p: Any) -> Any:
         return p * (1.0 - p)
 
-    def entropy(self, *args: Any, **given: Any) -> Any:
-        """The entropy."""
-        (p,), _, _ = self.parsed(args, given)
+    def standard_entropy(self, p: Any) -> Any:
         return entr(p) + entr(1.0 - p)
 
     def standard_draw(self, key: Any, shape: Any, p: Any) -> Any:
@@ -179,11 +179,14 @@ class _Geom(Discrete):
     def standard_var(self, p: Any) -> Any:
         return (1.0 - p) / (p * p)
 
+    def standard_entropy(self, p: Any) -> Any:
+        return (entr(p) + entr(1.0 - p)) / p
+
     def standard_draw(self, key: Any, shape: Any, p: Any) -> Any:
         return draws.geometric(key, p, shape)
 
 
-class _HyperGeom(Discrete):
+class _HyperGeom(Finite):
     """How many of `n` marked ones are among `N` taken from `M`, without putting back."""
 
     def valid(self, M: Any, n: Any, N: Any) -> Any:
@@ -204,7 +207,7 @@ class _HyperGeom(Discrete):
         return N * share * (1.0 - share) * ((M - N) / (M - 1.0))
 
 
-class _BetaBinom(Discrete):
+class _BetaBinom(Finite):
     """binom, whose probability of success is drawn from the beta distribution of `a` and `b`."""
 
     def valid(self, n: Any, a: Any, b: Any) -> Any:
@@ -251,6 +254,16 @@ class _Zipf(Discrete):
         some = chosen(a > 2, a, 3.0)
         return chosen(a > 2, _sum_of_powers(some - 1.0, 1.0) / _sum_of_powers(some, 1.0), np.inf)
 
+    def standard_var(self, a: Any) -> Any:
+        some = chosen(a > 3, a, 4.0)
+        whole = _sum_of_powers(some, 1.0)
+        second = _sum_of_powers(some - 2.0, 1.0) / whole
+        return chosen(a > 3, second - (_sum_of_powers(some - 1.0, 1.0) / whole) ** 2, np.inf)
+
+    def standard_entropy(self, a: Any) -> Any:
+        whole = _sum_of_powers(a, 1.0)
+        return np.log(whole) - a * lookup("special.hurwitz_order")(a, 1.0, n=1) / whole
+
 
 class _DLaplace(Discrete):
     """Whole numbers with probabilities proportional to exp(-a |k|)."""
@@ -283,6 +296,9 @@ class _DLaplace(Discrete):
     def standard_var(self, a: Any) -> Any:
         return 0.5 / np.sinh(0.5 * a) ** 2
 
+    def standard_entropy(self, a: Any) -> Any:
+        return a / np.sinh(a) - np.log(np.tanh(0.5 * a))
+
     def standard_draw(self, key: Any, shape: Any, a: Any) -> Any:
         first, second = draws.split(key)
         p = -np.expm1(-a)
@@ -313,6 +329,9 @@ class _RandInt(Discrete):
         count = high - low
         return (count * count - 1.0) / 12.0
 
+    def standard_entropy(self, low: Any, high: Any) -> Any:
+        return np.log(high - low)
+
 
 class _LogSer(Discrete):
     """Whole numbers from 1 on with probabilities proportional to p^k / k."""
@@ -325,8 +344,17 @@ class _LogSer(Discrete):
     def log_density(self, k: Any, p: Any) -> Any:
         return xlogy(k, p) - np.log(k) - np.log(-np.log1p(-p))
 
+    def upper(self, k: Any, p: Any) -> Any:
+        # The integral of t^k / (1 - t) from 0 to p, an incomplete beta function of b = 0.
+        tail = hyp2f1(1.0, k + 1.0, k + 2.0, p) / (k + 1.0)
+        return -np.exp(xlogy(k + 1.0, p)) * tail / np.log1p(-p)
+
     def standard_mean(self, p: Any) -> Any:
         return -p / ((1.0 - p) * np.log1p(-p))
+
+    def standard_var(self, p: Any) -> Any:
+        r = np.log1p(-p)
+        return -p * (p + r) / ((1.0 - p) * r) ** 2
 
 
 bernoulli = _Bernoulli("bernoulli")

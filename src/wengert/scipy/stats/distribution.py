@@ -1,7 +1,7 @@
 """Distributions: what all of one variable have in common, with SciPy's names and signatures.
 
     Continuous    an entry states formulas of the standard form: `log_density(x, *shapes)` ...
-    Discrete      the same for whole numbers
+    (discrete.py  the same for whole numbers)
     Frozen        a distribution with its parameters
 
 An entry is a subclass whose formulas are written in NumPy's and SciPy's functions, so that they
@@ -348,74 +348,6 @@ def log1mexp(x: Any) -> Any:
     return chosen(
         near, np.log(-np.expm1(chosen(near, x, -1.0))), np.log1p(-np.exp(chosen(near, -1.0, x)))
     )
-
-
-class Discrete(Distribution):
-    """A distribution of whole numbers; an entry states what one of `Continuous` does.
-
-    There is no derivative by the point, which is whole; there are those by the parameters.
-    """
-
-    last = ("loc",)
-    ends = (0.0, np.inf)
-    inner = 1.0
-
-    def inside_of(self, *shapes: Any) -> Any:
-        """The lower end."""
-        low, high = self.support_of(*shapes)
-        return chosen(np.isfinite(low), low, high)
-
-    @np.errstate(all="ignore")
-    def logpmf(self, k: Any, *args: Any, **given: Any) -> Any:
-        """The logarithm of the probability of k; -inf where k is not whole."""
-        shapes, loc, _ = self.parsed(args, given)
-        z = values(real(k, "k")) - value_of(loc)
-        low, high = self.support_of(*shapes)
-        inside = np.logical_and(np.logical_and(z >= low, z <= high), z == np.floor(z))
-        inside = np.logical_and(inside, np.isfinite(z))
-        out = self.log_density(chosen(inside, z, self.inside_of(*shapes)), *shapes)
-        return self._finished(chosen(inside, out, -np.inf), z, shapes)
-
-    def pmf(self, k: Any, *args: Any, **given: Any) -> Any:
-        """The probability of k."""
-        return np.exp(self.logpmf(k, *args, **given))
-
-    def cdf(self, k: Any, *args: Any, **given: Any) -> Any:
-        """The probability of k or less."""
-        return self._part(k, args, given, "lower", "upper", 0.0, 1.0)
-
-    def sf(self, k: Any, *args: Any, **given: Any) -> Any:
-        """The probability of more than k."""
-        return self._part(k, args, given, "upper", "lower", 1.0, 0.0)
-
-    @np.errstate(all="ignore")
-    def logcdf(self, k: Any, *args: Any, **given: Any) -> Any:
-        """The logarithm of the probability of k or less."""
-        return np.log(self.cdf(k, *args, **given))
-
-    @np.errstate(all="ignore")
-    def logsf(self, k: Any, *args: Any, **given: Any) -> Any:
-        """The logarithm of the probability of more than k."""
-        return np.log(self.sf(k, *args, **given))
-
-    @np.errstate(all="ignore")
-    def _part(
-        self, k: Any, args: Any, given: Any, own: str, other: str, before: float, behind: float
-    ) -> Any:
-        shapes, loc, _ = self.parsed(args, given)
-        z = np.floor(values(real(k, "k")) - value_of(loc))
-        low, high = self.support_of(*shapes)
-        above, below = z >= low, z < high
-        inside = chosen(np.logical_and(above, below), z, self.inside_of(*shapes))
-        if hasattr(self, own):
-            out = getattr(self, own)(inside, *shapes)
-        else:
-            out = 1.0 - self.formula(other)(inside, *shapes)
-        out = chosen(above, chosen(below, out, behind), before)
-        return self._finished(out, z, shapes)
-
-    def _finished(self, out: Any, z: Any, shapes: list[Any]) -> Any:
-        return self._checked(chosen(np.isnan(z), np.nan, out), shapes, 1)
 
 
 def is_plain(*operands: Any) -> bool:

@@ -17,9 +17,10 @@ import numpy as np
 from scipy import special
 
 from ... import draws
-from ..special import erf, erfc, log_ndtr, ndtr, ndtri, xlogy
+from ..special import erf, erfc, hyperu, log_ndtr, ndtr, ndtri, xlogy
 from .distribution import Continuous, chosen
 from .gamma_family import Positive
+from .quantiles import Implicit
 from .real_line import EULER, HALF_LOG_2PI
 
 __all__ = "lognorm weibull_min weibull_max pareto rayleigh halfnorm halfcauchy invgauss".split()
@@ -275,7 +276,7 @@ class _HalfCauchy(Positive):
         return np.abs(draws.cauchy(key, shape))
 
 
-class _InvGauss(Positive):
+class _InvGauss(Positive, Implicit):
     """The inverse Gaussian distribution of mean `mu`."""
 
     at_low = False
@@ -312,6 +313,10 @@ class _InvGauss(Positive):
 
     def standard_var(self, mu: Any) -> Any:
         return mu**3
+
+    def standard_entropy(self, mu: Any) -> Any:
+        # exp(2 / mu) E1(2 / mu) is U(1, 1, 2 / mu), DLMF 13.6.6
+        return HALF_LOG_2PI + 0.5 + 1.5 * (np.log(mu) - hyperu(1.0, 1.0, 2.0 / mu))
 
 
 lognorm = _LogNorm("lognorm")

@@ -30,6 +30,7 @@ from ..special import (
     stdtrit,
 )
 from .distribution import Continuous, chosen, log1mexp
+from .quantiles import Implicit
 
 __all__ = "norm t cauchy laplace logistic gumbel_r gumbel_l skewnorm exponnorm".split()
 
@@ -284,7 +285,7 @@ class _GumbelL(_GumbelR):
         return -draws.gumbel(key, shape)
 
 
-class _SkewNorm(Continuous):
+class _SkewNorm(Implicit):
     """The skew-normal distribution of parameter `a`; of 0 the normal one."""
 
     def log_density(self, x: Any, a: Any) -> Any:
@@ -308,7 +309,7 @@ class _SkewNorm(Continuous):
         return (a * np.abs(u) + v) / np.hypot(1.0, a)
 
 
-class _ExponNorm(Continuous):
+class _ExponNorm(Implicit):
     """A normal number and `K` times an exponential one, added."""
 
     def valid(self, K: Any) -> Any:

@@ -20,6 +20,7 @@ import numpy as np
 import scipy  # scipy.stats is loaded when it is first used
 
 from ...core.handle import Handle, shape_of
+from ..dispatch import holds_tensors
 from ..special import entr, rel_entr
 
 __all__ = """
@@ -27,12 +28,12 @@ __all__ = """
 """.split()
 
 
-def _counterpart(ours: Callable[..., Any]) -> Callable[..., Any]:
+def counterpart(ours: Callable[..., Any]) -> Callable[..., Any]:
     """SciPy's function of the same name where no tensor is among the arguments."""
 
     @functools.wraps(ours)
     def public(*args: Any, **given: Any) -> Any:
-        if any(isinstance(x, Handle) for x in (*args, *given.values())):
+        if any(map(holds_tensors, (*args, *given.values()))):
             return ours(*args, **given)
         return getattr(scipy.stats, ours.__name__)(*args, **given)
 
@@ -46,19 +47,19 @@ def _mean(a: Any, axis: Any, weights: Any, keepdims: bool) -> Any:
     return np.sum(weights * a, axis=axis, keepdims=keepdims) / total
 
 
-@_counterpart
+@counterpart
 def gmean(a: Any, axis: Any = 0, *, weights: Any = None, keepdims: bool = False) -> Any:
     """The geometric mean: exp of the mean of logarithms."""
     return np.exp(_mean(np.log(a), axis, weights, keepdims))
 
 
-@_counterpart
+@counterpart
 def hmean(a: Any, axis: Any = 0, *, weights: Any = None, keepdims: bool = False) -> Any:
     """The harmonic mean: one divided by the mean of 1 / a."""
     return 1.0 / _mean(1.0 / a, axis, weights, keepdims)
 
 
-@_counterpart
+@counterpart
 def pmean(a: Any, p: Any, *, axis: Any = 0, weights: Any = None, keepdims: bool = False) -> Any:
     """The power mean, of which p = 1 is the mean and p = -1 the harmonic one."""
     if not isinstance(p, Handle) and p == 0:
@@ -71,7 +72,7 @@ def _central(a: Any, order: Any, axis: Any, keepdims: bool = False) -> Any:
     return np.mean(deviations**order, axis=axis, keepdims=keepdims)
 
 
-@_counterpart
+@counterpart
 def moment(
     a: Any, order: int = 1, axis: Any = 0, *, center: Any = None, keepdims: bool = False
 ) -> Any:
@@ -81,7 +82,7 @@ def moment(
     return np.mean((a - center) ** order, axis=axis, keepdims=keepdims)
 
 
-@_counterpart
+@counterpart
 def skew(a: Any, axis: Any = 0, bias: bool = True, *, keepdims: bool = False) -> Any:
     """The third moment in units of the deviation."""
     found = _central(a, 3, axis, keepdims) / _central(a, 2, axis, keepdims) ** 1.5
@@ -91,7 +92,7 @@ def skew(a: Any, axis: Any = 0, bias: bool = True, *, keepdims: bool = False) ->
     return found * np.sqrt(n * (n - 1.0)) / (n - 2.0)
 
 
-@_counterpart
+@counterpart
 def kurtosis(
     a: Any, axis: Any = 0, fisher: bool = True, bias: bool = True, *, keepdims: bool = False
 ) -> Any:
@@ -105,14 +106,14 @@ def kurtosis(
     return found - 3.0 if fisher else found
 
 
-@_counterpart
+@counterpart
 def variation(a: Any, axis: Any = 0, *, ddof: int = 0, keepdims: bool = False) -> Any:
     """The standard deviation divided by the mean."""
     spread = np.std(a, axis=axis, ddof=ddof, keepdims=keepdims)
     return spread / np.mean(a, axis=axis, keepdims=keepdims)
 
 
-@_counterpart
+@counterpart
 def sem(a: Any, axis: Any = 0, ddof: int = 1, *, keepdims: bool = False) -> Any:
     """The standard error of the mean."""
     axes = [axis] if axis is not None else range(len(shape_of(a)))
@@ -120,20 +121,20 @@ def sem(a: Any, axis: Any = 0, ddof: int = 1, *, keepdims: bool = False) -> Any:
     return np.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / np.sqrt(n)
 
 
-@_counterpart
+@counterpart
 def zscore(a: Any, axis: Any = 0, ddof: int = 0) -> Any:
     """Deviations from the mean in units of the standard deviation."""
     return zmap(a, a, axis=axis, ddof=ddof)
 
 
-@_counterpart
+@counterpart
 def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0) -> Any:
     """Deviations from the mean of another sample, in units of its standard deviation."""
     middle = np.mean(compare, axis=axis, keepdims=True)
     return (scores - middle) / np.std(compare, axis=axis, ddof=ddof, keepdims=True)
 
 
-@_counterpart
+@counterpart
 def boxcox_llf(lmb: Any, data: Any) -> Any:
     """The logarithm of the likelihood of Box and Cox's power `lmb`."""
     logs = np.log(data)
@@ -145,7 +146,7 @@ def boxcox_llf(lmb: Any, data: Any) -> Any:
     return (lmb - 1.0) * np.sum(logs, axis=0) - 0.5 * n * np.log(spread)
 
 
-@_counterpart
+@counterpart
 def entropy(pk: Any, qk: Any = None, base: Any = None, axis: Any = 0) -> Any:
     """The entropy of probabilities, or their divergence from others; both are scaled to 1."""
     p = pk / np.sum(pk, axis=axis, keepdims=True)

@@ -37,6 +37,9 @@ LOOKED_AT: dict[str, Callable[[Any], Any]] = {
     "basis": lambda made: made @ made.T.conj(),
     "upper": lambda made: np.triu(made[0]),
     "band": lambda made: made[1:],
+    "significance": lambda made: (made.statistic, made.pvalue),
+    "line": lambda made: (*made[:5], made.intercept_stderr),
+    "directions": lambda made: (made.mean_direction, made.mean_resultant_length),
     "eigenvectors": lambda made: (made[0], made[1] * np.sign(made[1][:1])),
 }
 

@@ -19,8 +19,38 @@ nbdtr 2, 5, V
 nbdtrc 2, 5, V
 nbdtri 2, 5, V
 comb V * 9, W * 3
+assoc_laguerre V, 2.5, 1.2
+chebyc 3
+chebys 3
+chebyt 3
+chebyu 3
+chndtr V, W, V + W
+chndtridf V, W * 0.3, V + W
+chndtrinc V + 3, W, V * 0.3
+chndtrix V, W, V + W
 diric V, 3
+eval_chebyc 2.5, V
+eval_chebys 2.5, V
+eval_sh_chebyt 2.5, V
+eval_sh_chebyu 2.5, V
+eval_sh_jacobi 2.5, 2.7, 1.4, V
+eval_sh_legendre 2.5, V
 expn I, V
+h1vp 1.5, V
+h2vp 1.5, V
+hermite 3
+hermitenorm 3
+ivp 1.5, V
+jvp 1.5, V
+kvp 1.5, V
+laguerre 3
+legendre 3
+legendre_p 3, V
+sh_chebyt 3
+sh_chebyu 3
+sh_legendre 3
+sph_harm_y 2, 1, V, W
+yvp 1.5, V
 factorial V * 5
 log_softmax V
 logsumexp V
@@ -204,6 +234,38 @@ invwishart.pdf P, 5.5, P @ P
 matrix_normal.logpdf X, Y
 matrix_normal.pdf X, Y
 moment V, 3
+pmean V, 2.5
+gstd V
+gzscore V
+iqr V
+median_abs_deviation np.append(V, 0.39)
+trim_mean V, 0.25
+tmean V, (0.2, 0.9)
+tvar V, (0.2, 0.9)
+tstd V, (0.2, 0.9)
+tsem V, (0.2, 0.9)
+tmin V, 0.2
+tmax V, 0.6
+circmean V
+circvar V
+circstd V
+directional_stats X
+kstat V, 3
+kstatvar V
+differential_entropy L
+boxcox V, 0.6
+yeojohnson V - 0.5, 0.6
+yeojohnson_llf 0.6, V - 0.5
+pearsonr V, W
+linregress V, W
+ttest_1samp V, 0.3
+ttest_rel V, W
+ttest_ind V, W
+f_oneway V, W
+power_divergence V * 9
+chisquare V * 9
+wasserstein_distance V, W
+energy_distance V, W, W, V
 multinomial.logpmf [1, 2, 1], 4, [0.2, 0.5, 0.3]
 multinomial.pmf [1, 2, 1], 4, [0.2, 0.5, 0.3]
 multivariate_normal.entropy V[:3], P
@@ -238,6 +300,9 @@ WAYS: dict[str, dict[str, str]] = {
         "eigh": "eigenvectors 0",
     },
     "scipy.stats": {
+        **dict.fromkeys("pearsonr ttest_1samp ttest_rel ttest_ind".split(), "significance"),
+        "linregress": "line",
+        "directional_stats": "directions",
         **dict.fromkeys("wishart.logpdf wishart.pdf".split(), "symmetric 0 2"),
         **dict.fromkeys("invwishart.logpdf invwishart.pdf".split(), "symmetric 0 2"),
         "multivariate_normal.entropy": "symmetric 1",
