@@ -39,7 +39,7 @@ def _input(lowering: Lowering, node: Node) -> Item:
         held = Item(Held("input"), (), shape[::-1], dtype, node)
         item = Item(View("transpose", lambda index: index[::-1]), (held,), shape, dtype, node)
     elif layout == "S":
-        number = len(lowering.held)
+        number = list(lowering.layouts).index(node)  # as in Program, whatever is lowered first
         names = stride_names(number, len(shape))
         held = Item(
             Held("input", strides=tuple(Dim({((n, 1),): 1}) for n in names)), (), shape, dtype, node
