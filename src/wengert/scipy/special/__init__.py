@@ -7,6 +7,9 @@
     spherical                spherical Bessel functions and harmonics, Ferrers' function
     incomplete_gamma, incomplete_beta    with their inverses; gamma_integrals, beta_integrals
     distributions, counting, student     distribution functions and their inverses
+    noncentral               the noncentral chi-square distribution and its inverses
+    bessel_derivatives       jvp, yvp, ivp, kvp, h1vp, h2vp
+    shifted_polynomials      orthogonal polynomials on other intervals; diric, legendre_p
     hypergeometric           0F1, 1F1, 2F1, U, Struve's; their parameters: hypergeometric_orders,
                              by series of decimals, and tricomi_integrals
     polynomials, zeta        orthogonal polynomials of any order; Riemann's and Hurwitz' zeta
@@ -21,8 +24,8 @@
     paths, von_mises         how random numbers move with a parameter of their distribution
 
 entries says how a function of scipy.special becomes an operation; family, how functions that it
-does not have do, as derivatives by an order or parameter.  quadrature and series are what these are
-computed with, witness what they are checked against.
+does not have do, as derivatives by an order or parameter.  quadrature, series and loops are what
+these are computed with, witness what they are checked against.
 
 `wengert.scipy.special.gammaln is scipy.special.gammaln`: the ufuncs are SciPy's own, which bring
 tensors to the operations here.  What is not a ufunc in SciPy is a function of ours, which calls
