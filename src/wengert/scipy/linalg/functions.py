@@ -21,7 +21,7 @@ import scipy.linalg
 from ...core.handle import value_of
 from ...errors import ArgumentError, at, user_line
 from ...ops import casts
-from ...ops.linalg import adjoint, matrices, solve
+from ...ops.linalg import adjoint, matrices, real_dtype, solve
 from ...ops.spectral import expm as exponential
 from ..dispatch import counterpart, floating
 from .entries import PREFIX, entry, of_its_dtype, over, real_or_complex, square
@@ -218,9 +218,9 @@ fractional_power = matrices(
 
 @fractional_power.compose
 def _(a, p):
-    return (
-        exponential(p[..., None, None] * logarithm(a)) if a.dtype.kind in "fc" else NotImplemented
-    )
+    if a.dtype.char not in "fdFD" or p.dtype != real_dtype(a):
+        return NotImplemented
+    return exponential(p[..., None, None] * logarithm(a))
 
 
 def _of_power(a: Any, p: Any, e: Any) -> Any:

@@ -17,6 +17,7 @@
     solving.py         linear systems, inverses, determinants
     factoring.py       Cholesky, QR, LU
     structured.py      systems with banded and positive definite matrices
+    levinson.py        equations with constant diagonals; orders of rows
     roots.py           square roots, logarithms and signs of matrices
     schur.py           Schur's forms, and how their unitary factors turn
     sylvester.py       equations with the unknown matrix between two others

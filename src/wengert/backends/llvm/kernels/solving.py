@@ -73,8 +73,8 @@ def gesv(call: Call, s: Section, a: Array, b: Array, pivots: Name, info: Name) -
     n, columns = b.shape
     near, size, width = distance(call, s, n), length(call, n), length(call, columns)
     if columns == 1:
-        given = (size, width, a.pointer, near, pivots, b.pointer, near, info)
-        fortran.run(call, s, "gesv", a.dtype, *given)
+        both = (a.pointer, near, pivots, b.pointer, near, info)
+        fortran.run(call, s, "gesv", a.dtype, size, width, *both)
         fail_if_refused(call, s, info)
         return
     fortran.run(call, s, "getrf", a.dtype, size, size, a.pointer, near, pivots, info)
@@ -161,15 +161,14 @@ class Inverse:
         dtype, n = right.dtype, right.shape[0]
         near, size = distance(call, s, n), length(call, n)
         for triangle, diagonal in (("U", "N"), ("L", "U")):
-            given = (triangle, diagonal, size, left.pointer, near, self.info)
-            fortran.run(call, s, "trtri", dtype, *given)
+            own = (size, left.pointer, near, self.info)
+            fortran.run(call, s, "trtri", dtype, triangle, diagonal, *own)
             fail_if_refused(call, s, self.info)
         clear(call, s, right.pointer, size_of(right), dtype)
         with s.loop("0", call.number(n)) as (t, j):
             count = times(t, plus(t, j, "1"), str(dtype.itemsize))
-            memory_copy(
-                call.module, t, *(place(call, t, m, ["0", j]) for m in (right, left)), count
-            )
+            to, of = (place(call, t, m, ["0", j]) for m in (right, left))
+            memory_copy(call.module, t, to, of, count)
         one_ = fortran.number(call, 1, dtype)
         given = (size, size, one_, left.pointer, near, right.pointer, near)
         fortran.run(call, s, "trmm", dtype, "R", "L", "N", "U", *given)

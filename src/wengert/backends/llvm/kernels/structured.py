@@ -1,7 +1,8 @@
 """Structured: linear systems whose matrix has a known form, by the routines of LAPACK for it.
 
-    linalg.banded_solve        gbsv
-    linalg.structured_solve    positive definite: potrf, potrs; pocon says how near to singular
+    linalg.banded_solve             gbsv
+    linalg.definite_banded_solve    pbsv
+    linalg.structured_solve         positive definite: potrf, potrs; pocon says how near to singular
 
 NaN and infinity, and what is singular or nearly so, make the step fail: the interpreter raises or
 warns as SciPy does.  Other forms are islands.
@@ -29,7 +30,7 @@ from .lapack import (
     memory,
     one,
 )
-from .loops import clear, copy, held, offset, place, read, write
+from .loops import clear, copy, held, offset, place, plus, read, write
 from .solving import one_norm
 
 
@@ -64,6 +65,30 @@ def banded_solve(call: Call) -> None:
         near = distance(call, s, n)
         given = (*sizes, matrix.pointer, high, pivots, right.pointer, near, info)
         fortran.run(call, s, "gbsv", dtype, *given)
+        fail_if_refused(call, s, info)
+        copy(call, s, one(call, s, x, at, 2), right)
+
+
+@kernel("linalg.definite_banded_solve", strided=True, serves=_is_served)
+def definite_banded_solve(call: Call) -> None:
+    """x with a @ x = b, a positive definite and one half of it in banded form."""
+    ab, b = call.operands
+    (x,) = call.results
+    high, n, columns, dtype = ab.shape[-2], x.shape[-2], x.shape[-1], x.dtype
+    fortran.check_lengths(call, *map(call.number, (high, n, columns)))
+    call.works(n * (high * high + columns * high))
+    matrix = by_columns(memory(call, n * high, dtype), high, n, dtype)
+    right = by_columns(memory(call, n * columns, dtype), n, columns, dtype)
+    info, which = fortran.whole_cell(call), "L" if call.params["lower"] else "U"
+    with batches(call, x, 2) as (s, at):
+        copy(call, s, matrix, one(call, s, ab, at, 2))
+        copy(call, s, right, one(call, s, b, at, 2))
+        fails_unless_finite(call, s, matrix)
+        fails_unless_finite(call, s, right)
+        width = ("int", plus(s, call.number(high), "-1"))
+        sizes = (length(call, n), width, length(call, columns))
+        given = (matrix.pointer, distance(call, s, high), right.pointer, distance(call, s, n))
+        fortran.run(call, s, "pbsv", dtype, which, *sizes, *given, info)
         fail_if_refused(call, s, info)
         copy(call, s, one(call, s, x, at, 2), right)
 

@@ -13,11 +13,13 @@ rounding       rounding to decimals; modf, frexp
 reductions     sums, extremes, norms, log-sum-exp
 softmax        softmax and its logarithm
 families       derivatives of special functions by orders and parameters
+determinants   of two rows, of three in single precision
 products       products that are loops: outer, dot of vectors, small matrices
 """
 
 from . import (
     choices,
+    determinants,
     elementwise,
     families,
     indexing,
@@ -33,6 +35,7 @@ from .registry import lowered
 
 __all__ = [
     "choices",
+    "determinants",
     "elementwise",
     "families",
     "indexing",

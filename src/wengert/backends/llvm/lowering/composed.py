@@ -27,6 +27,8 @@ class _Unserved(Exception):
 def composed(node: Node) -> Graph | None:
     """What a line computes as a list of its own; None if its operation does not say, for these.
 
+    None, too, where the list would give other shapes or dtypes than the operation.
+
     Parameters
     ----------
     node : Node
@@ -48,11 +50,8 @@ def composed(node: Node) -> Graph | None:
         return None
     body = _with_constants(inside.body, inside.captured)
     specs = node.spec if isinstance(node.spec, tuple) else (node.spec,)
-    found = tuple([n.spec for n in body.outputs])
-    assert [(s.shape, s.dtype) for s in found] == [(s.shape, s.dtype) for s in specs], (
-        f"{node.op.name} gives {specs}, but is made of what gives {found}"
-    )
-    return body
+    found = [(n.spec.shape, n.spec.dtype) for n in body.outputs]
+    return body if found == [(s.shape, s.dtype) for s in specs] else None
 
 
 def _with_constants(body: Body, captured: list[Any]) -> Graph:
