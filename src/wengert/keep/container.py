@@ -199,7 +199,7 @@ def _entry(name: str, entry: Any) -> tuple[np.dtype[Any], tuple[int, ...], int, 
         f"{what} has not dtype, shape and data_offsets",
     )
     code, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
-    need(type(code) is str and code in CODES, f"{what} has dtype {brief(code)}, unknown to NumPy")
+    need(type(code) is str and code in _READ, f"{what} has dtype {brief(code)}, unknown to NumPy")
     need(
         type(shape) is list
         and len(shape) <= _AXES

@@ -23,21 +23,21 @@ from .module import Module
 from .parameter import Parameter
 
 
-def _numbers(x: Any, count: Any, what: str, unit: str) -> Any:
+def _numbers(x: Any, count: Any, what: str, units: str) -> Any:
     """Whole numbers from 0 to below `count`; in a graph others are an error when it runs."""
     numbers = value_of(x) if is_traced(x) else np.asarray(value_of(x))
     if numbers.dtype.kind not in "iu":
         if numbers.dtype.kind == "f" and shape_of(numbers) == (0,):  # an empty list
             return numbers.astype(int)
         raise DtypeError(
-            f"{what} was given {numbers.dtype}, but {unit}s are named by whole numbers. Give "
+            f"{what} was given {numbers.dtype}, but {units} are named by whole numbers. Give "
             f"integers, x.astype(int){at(user_line())}."
         )
     if is_traced(numbers):
         return np.where(numbers < 0, count, numbers)
     if numbers.size and (numbers.min() < 0 or numbers.max() >= count):
         raise ArgumentError(
-            f"{what} was asked for {unit}s from {numbers.min()} to {numbers.max()}, but there are "
+            f"{what} was asked for {units} from {numbers.min()} to {numbers.max()}, but there are "
             f"{count}, numbered from 0. Renumber them{at(user_line())}."
         )
     return numbers
@@ -84,7 +84,7 @@ def embedding(x: Any, weight: Any, padding_idx: int | None = None) -> Any:
             f"embedding: the table has shape {spelled(shape)}, not (count, size){at(user_line())}."
         )
     count = shape[0]
-    numbers = _numbers(x, count, "embedding", "row")
+    numbers = _numbers(x, count, "embedding", "rows")
     read = indexing.read if is_traced(numbers) else operator.getitem
     rows = read(weight, numbers)
     if padding_idx is None:
@@ -121,7 +121,7 @@ def one_hot(x: Any, num_classes: int, dtype: Any = float) -> Any:
     array([[0., 0., 1.],
            [1., 0., 0.]])
     """
-    numbers = _numbers(x, num_classes, "one_hot", "class")
+    numbers = _numbers(x, num_classes, "one_hot", "classes")
     return (np.expand_dims(numbers, -1) == np.arange(num_classes)).astype(dtype)
 
 

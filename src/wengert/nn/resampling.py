@@ -107,7 +107,10 @@ def _sizes(space: tuple[Any, ...], size: Any, scale_factor: Any) -> list[int]:
         )
     sizes = [int(n * g) if size is None else int(g) for n, g in zip(space, given, strict=True)]
     if min(sizes) < 1:
-        raise ArgumentError(f"interpolate: to {sizes} points{at(user_line())}.")
+        raise ArgumentError(
+            f"interpolate: to {sizes} points along the axes of space, which have {space}. Give at "
+            f"least one{at(user_line())}."
+        )
     return sizes
 
 
