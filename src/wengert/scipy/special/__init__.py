@@ -11,7 +11,8 @@
     bessel_derivatives       jvp, yvp, ivp, kvp, h1vp, h2vp
     shifted_polynomials      orthogonal polynomials on other intervals; diric, legendre_p
     hypergeometric           0F1, 1F1, 2F1, U, Struve's; their parameters: hypergeometric_orders,
-                             by series of decimals, and tricomi_integrals
+                             by series of decimals (in native code of doubled numbers,
+                             doubled_series), and tricomi_integrals
     polynomials, zeta        orthogonal polynomials of any order; Riemann's and Hurwitz' zeta
     entropy                  xlogy, rel_entr, kl_div, huber ...; boxcox, the transforms
     error_functions          erf, erfcx, ndtr ... and Voigt's profile; their error_slopes

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __all__: list[str] = []
 
@@ -48,9 +48,12 @@ class Box:
     ----------
     size : int
         How many there are; the last is that of the highest powers.
+    number : callable
+        Makes a coefficient of a number: decimals, or what else has their operators.
     """
 
-    def __init__(self, orders: Sequence[int]) -> None:
+    def __init__(self, orders: Sequence[int], number: Callable[[Any], Any] = Decimal) -> None:
+        self.number = number
         self.powers = list(product(*[range(n + 1) for n in orders]))
         self.size = len(self.powers)
         place = {p: i for i, p in enumerate(self.powers)}
@@ -64,7 +67,7 @@ class Box:
 
     def one(self) -> Series:
         """The series that is 1."""
-        return [Decimal(1)] + [Decimal(0)] * (self.size - 1)
+        return [self.number(1)] + [self.number(0)] * (self.size - 1)
 
     def times(self, c: Series, by: Linear) -> Series:
         """A series times a linear term."""
@@ -90,7 +93,7 @@ class Box:
         """exp(rate * the sum of by * step)."""
         out = self.one()
         for i, p in enumerate(self.powers):
-            x = Decimal(1)
+            x = self.number(1)
             for d, q in enumerate(p):
                 for n in range(1, q + 1):
                     x = x * rate * by[d] / n
@@ -99,7 +102,7 @@ class Box:
 
     def product(self, c: Series, e: Series) -> Series:
         """The product of two series."""
-        out = [Decimal(0)] * self.size
+        out = [self.number(0)] * self.size
         place = {p: i for i, p in enumerate(self.powers)}
         for p, x in zip(self.powers, c, strict=True):
             for q, y in zip(self.powers, e, strict=True):

@@ -5,21 +5,26 @@
 
 Each is a series whose terms are rational in the parameters, summed in decimal numbers of as many
 digits as it takes (decimals), so that the result is right to rounding; a number costs about a
-millisecond.  By the argument m times, a function is (a)_m / (b)_m times itself with all parameters
-more by m (DLMF 13.3.16, 15.5.2).  2F1 is real for x < 1; beyond it is NaN.
+millisecond.  Native code sums it with 31 digits, and leaves what they are too few for to decimals
+(doubled_series).  By the argument m times, a function is (a)_m / (b)_m times itself with all
+parameters more by m (DLMF 13.3.16, 15.5.2).  2F1 is real for x < 1; beyond it is NaN.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from math import factorial, prod
 from typing import Any
 
 import numpy as np
 
+from . import doubled_series
 from .decimals import Box, Linear, Series, Sum, enough, gauss, hypergeometric
+from .doubled import Doubled
 from .family import family
+from .loops import is_element
 from .witness import Witness
 
 __all__: list[str] = []
@@ -28,32 +33,61 @@ Summed = Callable[[Box, Series, list[Linear], Decimal], Sum]
 
 
 def _each(
-    orders: Sequence[int], over: int, m: int, operands: Sequence[Any], summed: Summed, valid: Any
+    orders: Sequence[int],
+    over: int,
+    m: int,
+    operands: Sequence[Any],
+    summed: tuple[Summed, Any],
+    valid: Any,
 ) -> Any:
-    """The derivative for each element; `over` of the parameters stand above the line."""
+    """The derivative for each element; `over` of the parameters stand above the line.
+
+    It is summed by the first of `summed` in decimals, by the second in native code.
+    """
     size = float(prod(map(factorial, orders)))
-    out = np.full(len(operands[0]), np.nan)
+    out = np.full_like(operands[0], np.nan)
     count = len(operands) - 1
-    poles = np.any([(p <= 0) & (p == np.rint(p)) for p in operands[over:count]], axis=0)
-    finite = np.all(np.isfinite(operands), axis=0)
-    for i in np.nonzero(finite & ~poles & valid)[0]:
+    inside = valid
+    for k, p in enumerate(operands):
+        inside = np.isfinite(p) & inside
+        if over <= k < count:
+            inside = inside & ~((p <= 0) & (p == np.rint(p)))
+    if is_element(out):
+        chosen = [p[inside] for p in operands]
+        out[inside] = size * _of_element(orders, over, m, chosen, summed[1])
+        return out
+    for i in np.nonzero(inside)[0]:
         values = [float(p[i]) for p in operands]
 
         def compute(values: list[float] = values) -> Sum:
             box = Box(orders)
             x = +Decimal(values[-1])
-            parameters = [
-                Linear(Decimal(v), tuple(int(d == e) for e in range(count)))
-                for d, v in enumerate(values[:-1])
-            ]
-            start = box.one()
-            for d, p in enumerate(parameters):
-                for n in range(m):
-                    start = box.times(start, p.plus(n)) if d < over else box.over(start, p.plus(n))
-            return summed(box, start, [p.plus(m) for p in parameters], x)
+            start, parameters = _begun(box, over, m, map(Decimal, values[:-1]))
+            return summed[0](box, start, parameters, x)
 
         out[i] = float(enough(compute)) * size
     return out
+
+
+def _begun(box: Box, over: int, m: int, values: Iterable[Any]) -> tuple[Series, list[Linear]]:
+    """For m derivatives by the argument: their factor, a series, and the parameters, more by m."""
+    constants = list(values)
+    start, parameters = box.one(), []
+    for d, v in enumerate(constants):
+        p = Linear(v, tuple(int(d == e) for e in range(len(constants))))
+        for n in range(m):
+            start = box.times(start, p.plus(n)) if d < over else box.over(start, p.plus(n))
+        parameters.append(p.plus(m))
+    return start, parameters
+
+
+def _of_element(
+    orders: Sequence[int], over: int, m: int, operands: Sequence[Any], summed: Any
+) -> Any:
+    """The derivative in native code, but for the factorials of the orders."""
+    box = doubled_series.box_of(orders, operands[-1])
+    start, parameters = _begun(box, over, m, map(Doubled, operands[:-1]))
+    return summed(box, start, parameters, operands[-1])
 
 
 def _limit(box: Box, start: Series, p: list[Linear], x: Decimal) -> Sum:
@@ -96,33 +130,41 @@ def _struve(m: int) -> Summed:
     return summed
 
 
-@family(oracle=Witness("b x", "diff(lambda b, x: hyp0f1(b, x), (b, x), (k, m))"))
+@family(native=True, oracle=Witness("b x", "diff(lambda b, x: hyp0f1(b, x), (b, x), (k, m))"))
 def hyp0f1_orders(b: Any, x: Any, *, k: int, m: int) -> Any:
     """The derivative, k times by b and m times by x, of 0F1(; b; x)."""
-    return _each((k,), 0, m, (b, x), _limit, True)
-
-
-@family(oracle=Witness("a b x", "diff(lambda a, b, x: hyp1f1(a, b, x), (a, b, x), (j, k, m))"))
-def hyp1f1_orders(a: Any, b: Any, x: Any, *, j: int, k: int, m: int) -> Any:
-    """The derivative j, k, m times by a, b, x of 1F1(a; b; x)."""
-    return _each((j, k), 1, m, (a, b, x), _kummer, True)
+    return _each((k,), 0, m, (b, x), (_limit, doubled_series.limit), True)
 
 
 @family(
+    native=True,
+    oracle=Witness("a b x", "diff(lambda a, b, x: hyp1f1(a, b, x), (a, b, x), (j, k, m))"),
+)
+def hyp1f1_orders(a: Any, b: Any, x: Any, *, j: int, k: int, m: int) -> Any:
+    """The derivative j, k, m times by a, b, x of 1F1(a; b; x)."""
+    return _each((j, k), 1, m, (a, b, x), (_kummer, doubled_series.kummer), True)
+
+
+@family(
+    native=True,
     oracle=Witness(
         "a b c x", "diff(lambda a, b, c, x: hyp2f1(a, b, c, x), (a, b, c, x), (i, j, k, m))"
-    )
+    ),
 )
 def hyp2f1_orders(a: Any, b: Any, c: Any, x: Any, *, i: int, j: int, k: int, m: int) -> Any:
     """The derivative i, j, k, m times by a, b, c, x of 2F1(a, b; c; x)."""
     ends = _ends(a) & (i == 0) | _ends(b) & (j == 0)  # a polynomial in x
-    return _each((i, j, k), 2, m, (a, b, c, x), _gauss, (x < 1.0) | ends)
+    summed = _gauss, doubled_series.gauss
+    return _each((i, j, k), 2, m, (a, b, c, x), summed, (x < 1.0) | ends)
 
 
-@family(oracle=Witness("b x", "diff(lambda b, x: hyper([1], [1.5, b], x), (b, x), (k, m))"))
+@family(
+    native=True, oracle=Witness("b x", "diff(lambda b, x: hyper([1], [1.5, b], x), (b, x), (k, m))")
+)
 def struve_orders(b: Any, x: Any, *, k: int, m: int) -> Any:
     """The derivative k, m times by b, x of 1F2(1; 3/2, b; x), which makes Struve's functions."""
-    return _each((k,), 0, m, (b, x), _struve(m), True)
+    summed = _struve(m), functools.partial(doubled_series.struve, m=m)
+    return _each((k,), 0, m, (b, x), summed, True)
 
 
 hyp0f1_orders.partials(

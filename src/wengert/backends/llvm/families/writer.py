@@ -1,5 +1,6 @@
 """Writer: what elements are computed with.
 
+    fused        a product and a sum, rounded once
     called       a ufunc of NumPy's or SciPy's
     chosen       one of two by a condition
     branch       what happens only if a condition holds
@@ -98,6 +99,12 @@ class Writer:
         if found is None:
             return s.constant(1.0, x.dtype)
         return found if y > 0 else 1.0 / found
+
+    def fused(self, x: Any, y: Any, z: Any) -> Element:
+        """x * y + z, rounded once."""
+        given = x, y, z
+        scope = deepest(v.scope for v in given if isinstance(v, Element))
+        return self.wrapped(self.language.fma(*[_seen(v, scope) for v in given]), scope)
 
     def chosen(self, condition: Any, x: Any, y: Any) -> Element:
         """x where the condition holds, else y."""
