@@ -65,7 +65,7 @@ clean:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wengert needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	@echo "preparing .venv (once)"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,demo,show]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,demo,show,learn]'
 	@touch $@
 
 .venv-bench/ready: pyproject.toml

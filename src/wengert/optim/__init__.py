@@ -5,6 +5,7 @@ sgd.py         SGD: steepest descent, momentum, Nesterov
 adam.py        Adam, AdamW
 adaptive.py    Adagrad, RMSprop, Adadelta
 lion.py        Lion
+lbfgs.py       LBFGS, for losses that are the same at every call
 minima.py      minimize, least_squares: SciPy's methods, with exact compiled derivatives
 raveled.py     containers of arrays as vectors
 schedules.py   rates that change as training goes on

@@ -11,6 +11,7 @@ compiled function.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -86,28 +87,27 @@ def minimize(
     (True, np.float64(1.0))
     """
     shape = Raveled(x0, "minimize")
-    flat = shape.of_vectors(fun)
-    compiled: Any = jit if compile else lambda f: f
+    parts = _parts_of(fun, shape, compile)
     name = method.lower()
     known: dict[str, Any] = {}
     if name not in BY_VALUES:
-        slope = compiled(value_and_grad(flat))
+        slope = parts("slope")
         known = {"jac": True}
 
         def objective(v: Any, *args: Any) -> Any:
             value, bar = slope(v, *args)
             return float(_number(value)), np.asarray(value_of(bar))
     else:
-        plain = compiled(flat)
+        plain = parts("value")
 
         def objective(v: Any, *args: Any) -> Any:
             return float(_number(plain(v, *args)))
 
     if name in BY_PRODUCTS:
-        product = compiled(lambda v, p, *args: grad(lambda w: np.sum(grad(flat)(w, *args) * p))(v))
+        product = parts("product")
         known["hessp"] = lambda v, p, *args: np.asarray(value_of(product(v, p, *args)))
     elif name in BY_HESSIANS:
-        matrix = compiled(hessian(flat))
+        matrix = parts("matrix")
         known["hess"] = lambda v, *args: np.asarray(value_of(matrix(v, *args)))
     if bounds is not None:
         known["bounds"] = optimize.Bounds(*shape.bounds(bounds, "minimize"))
@@ -170,13 +170,8 @@ def least_squares(
     np.float64(3.0)
     """
     shape = Raveled(x0, "least_squares")
-
-    def flat(v: Any, *args: Any) -> Any:
-        leaves = tree.flatten(fun(shape.container(v), *args))[0]
-        return np.concatenate([np.ravel(leaf) for leaf in leaves])
-
-    compiled: Any = jit if compile else lambda f: f
-    values, matrix = compiled(flat), compiled(jacobian(flat))
+    parts = _parts_of(fun, shape, compile)
+    values, matrix = parts("residuals"), parts("jacobian")
     if bounds is not None:
         options["bounds"] = shape.bounds(bounds, "least_squares")
     found = optimize.least_squares(
@@ -191,6 +186,43 @@ def least_squares(
     found.grad = shape.container(found.grad)
     found.x = shape.container(found.x)
     return found
+
+
+# ---- programs ----------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=64)  # a function that is minimised again is not compiled again
+def _kept_parts(fun: Any, shape: Raveled, compile: bool) -> Callable[[str], Any]:
+    flat = shape.of_vectors(fun)
+
+    def residuals(v: Any, *args: Any) -> Any:
+        leaves = tree.flatten(flat(v, *args))[0]
+        return np.concatenate([np.ravel(leaf) for leaf in leaves])
+
+    def product(v: Any, p: Any, *args: Any) -> Any:
+        return grad(lambda w: np.sum(grad(flat)(w, *args) * p))(v)
+
+    makers: dict[str, Callable[[], Any]] = {
+        "value": lambda: flat,
+        "slope": lambda: value_and_grad(flat),
+        "product": lambda: product,
+        "matrix": lambda: hessian(flat),
+        "residuals": lambda: residuals,
+        "jacobian": lambda: jacobian(residuals),
+    }
+
+    @functools.cache
+    def part(name: str) -> Any:
+        return jit(makers[name]()) if compile else makers[name]()
+
+    return part
+
+
+def _parts_of(fun: Any, shape: Raveled, compile: bool) -> Callable[[str], Any]:
+    try:
+        return _kept_parts(fun, shape, compile)
+    except TypeError:  # a function that cannot be hashed
+        return _kept_parts.__wrapped__(fun, shape, compile)
 
 
 def _number(value: Any) -> Any:

@@ -66,6 +66,15 @@ class Raveled:
                 f"{what}: x0 contains no numbers. Pass what is to be found{at(user_line())}."
             )
 
+    def _key(self) -> Any:
+        return self.structure, tuple(self.shapes), tuple(self.dtypes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Raveled) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
     def vector(self, x: Any) -> Vector:
         """The numbers of a container of this shape, as float64."""
         return np.concatenate([np.ravel(value_of(a)).astype(float) for a in tree.flatten(x)[0]])
