@@ -42,7 +42,8 @@ class _Listed(Module):
         return item
 
     def _like(self, items: list[Any]) -> Any:
-        return type(self)(items)
+        make: Any = type(self)
+        return make(items)
 
     def named_items(self) -> Iterator[tuple[str, Any]]:
         """The items by number, ``0``, and whatever else is set."""

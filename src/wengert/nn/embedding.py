@@ -183,7 +183,8 @@ class Embedding(Module):
                 f"Embedding.from_pretrained: the table has shape {table.shape}, not (count, size)"
                 f"{at(user_line())}."
             )
-        made = cls(*table.shape, padding_idx=padding_idx, rng=0, dtype=table.dtype)
+        count, size = table.shape
+        made = cls(count, size, padding_idx, 0, table.dtype)
         made.weight = Parameter(table, requires_grad=not freeze)
         return made
 

@@ -67,7 +67,8 @@ def trunc_normal(
     flip = low > 0  # far above the mean the distribution is 1 to all digits; far below it is not 0
     if flip:
         low, high = -high, -low
-    share = np.random.default_rng(rng).uniform(*scipy.special.ndtr((low, high)), shape)
+    first, last = map(float, scipy.special.ndtr((low, high)))
+    share = np.random.default_rng(rng).uniform(first, last, shape)
     drawn = scipy.special.ndtri(share)
     return np.clip(mean + std * (-drawn if flip else drawn), a, b).astype(dtype)
 

@@ -151,7 +151,7 @@ def write(buffer: Any, value: Any, what: str = "a buffer") -> None:
         )
     with no_grad():
         value = value_of(value)
-        item = value if isinstance(value, Handle) else wrap(constant(np.array(value)))
+        item: Any = value if isinstance(value, Handle) else wrap(constant(np.array(value)))
         item = item if item.dtype == buffer.dtype else item.astype(buffer.dtype)
         rebind(buffer, item.node)
 
