@@ -31,6 +31,7 @@ class Convolution(Module):
 
     axes: int
     is_transposed = False
+    padding: Any
     output_padding: tuple[int, ...] = ()
 
     def start(

@@ -97,11 +97,12 @@ def padded(x: Array, padding: Pairs, value: Any = 0) -> Array:
     k = len(padding)
     lengths = [n + low + high for n, (low, high) in zip(x.shape[-k:], padding, strict=True)]
     out = np.full((*x.shape[:-k], *lengths), value, x.dtype)
-    inside = [
+    inside: Any = [
         slice(max(low, 0), n - max(high, 0))
         for n, (low, high) in zip(lengths, padding, strict=True)
     ]
-    out[(..., *inside)] = x[(..., *_kept(x.shape[-k:], padding))]
+    kept: Any = _kept(x.shape[-k:], padding)
+    out[(..., *inside)] = x[(..., *kept)]
     return out
 
 

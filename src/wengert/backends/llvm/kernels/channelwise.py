@@ -40,6 +40,10 @@ def _shared(call: Call, extent: Any, work: int, write: Callable[[Call, Name, Nam
     call.in_parts(extent, max(1, _PART // max(work, 1)), write)
 
 
+def _vectors(call: Call, form: Any) -> Vectors:
+    return Vectors(call, form.dtype, form.geometry.counts[-1])
+
+
 def _each_piece(
     call: Call, s: Section, form: Any, write: Callable[[Section, Name, Name, int], None]
 ) -> None:
@@ -47,7 +51,7 @@ def _each_piece(
     geometry = form.geometry
     part: Pass = geometry.pieces(0, geometry.counts[-1])
     sources, targets = table(call, part.sources), table(call, part.targets)
-    step, vectors = geometry.stride[-1], Vectors(call, form.dtype)
+    step, vectors = geometry.stride[-1], _vectors(call, form)
     with s.loop("0", str(len(part.sources))) as (t, r):
         source, target = entry(t, sources, r), entry(t, targets, r)
 
@@ -65,7 +69,7 @@ def _kernels(
     taps = prod(form.geometry.window)
     first = times(s, channel, str(form.outputs))
     start = offset(s, pointer, times(s, first, str(taps)), form.dtype)
-    vectors = Vectors(call, form.dtype)
+    vectors = _vectors(call, form)
     known = [
         vectors.spread(s, offset(s, start, str(k), form.dtype)) for k in range(taps * form.outputs)
     ]
@@ -77,7 +81,7 @@ def value(call: Call, form: Any) -> None:
 
     def part(inner: Call, start: Name, stop: Name) -> None:
         (x, w), (y,) = inner.operands, inner.results
-        s, dtype, vectors = inner.section, form.dtype, Vectors(inner, form.dtype)
+        s, dtype, vectors = inner.section, form.dtype, _vectors(inner, form)
         image = Image(inner, form.geometry, 1, dtype)
         image.prepare(s)
         step, taps = form.geometry.stride[-1], image.taps
@@ -108,7 +112,7 @@ def of_input(call: Call, form: Any) -> None:
 
     def part(inner: Call, start: Name, stop: Name) -> None:
         (y, w), (x,) = inner.operands, inner.results
-        s, dtype, vectors = inner.section, form.dtype, Vectors(inner, form.dtype)
+        s, dtype, vectors = inner.section, form.dtype, _vectors(inner, form)
         image = Image(inner, form.geometry, 1, dtype)
         step, taps = form.geometry.stride[-1], image.taps
         with s.loop(start, stop) as (t, q):
@@ -146,7 +150,7 @@ def of_weight(call: Call, form: Any) -> None:
 
     def part(inner: Call, start: Name, stop: Name) -> None:
         (x, y), (w,) = inner.operands, inner.results
-        s, dtype, vectors = inner.section, form.dtype, Vectors(inner, form.dtype)
+        s, dtype, vectors = inner.section, form.dtype, _vectors(inner, form)
         image = Image(inner, form.geometry, 1, dtype)
         image.prepare(s)
         step, taps = form.geometry.stride[-1], image.taps

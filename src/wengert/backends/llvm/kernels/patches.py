@@ -19,7 +19,7 @@ from math import prod
 from typing import NamedTuple
 
 from ..assembly import Name, Section
-from ..dtypes import Dtype, literal
+from ..dtypes import Dtype, in_memory, literal
 from .call import Call
 from .loops import clear, offset, plus, times
 from .spaced import STRIDES, Vectors
@@ -171,7 +171,6 @@ class Image:
 
     def __init__(self, call: Call, geometry: Geometry, channels: int, dtype: Dtype) -> None:
         self.call, self.geometry, self.channels, self.dtype = call, geometry, channels, dtype
-        self.vectors = Vectors(call, dtype)
         self.plane = prod(geometry.room)
         self.own = prod(geometry.lengths)
         self.taps = geometry.taps()
@@ -190,7 +189,7 @@ class Image:
         text = literal(value, self.dtype)
         with s.loop("0", str(self.size)) as (t, k):
             to = offset(t, self.memory, k, self.dtype)
-            t.write(f"store {self.vectors.scalar} {text}, ptr {to}")
+            t.write(f"store {in_memory(self.dtype)} {text}, ptr {to}")
 
     def fill(self, s: Section, value: float) -> None:
         """A number where the image is, and not around it."""
@@ -200,7 +199,7 @@ class Image:
         rows, text = table(self.call, there), literal(value, self.dtype)
         with s.loop("0", str(len(there))) as (t, r), t.loop("0", str(length)) as (u, k):
             to = offset(u, self.memory, plus(u, entry(u, rows, r), k), self.dtype)
-            u.write(f"store {self.vectors.scalar} {text}, ptr {to}")
+            u.write(f"store {in_memory(self.dtype)} {text}, ptr {to}")
 
     def _rows(self) -> tuple[list[int], list[int], int]:
         """Where rows begin, without and with padding, and their length; what is cut off is not."""
@@ -236,7 +235,7 @@ class Image:
         if not own or length <= 0:
             return
         one, two = table(self.call, own), table(self.call, there)
-        v, dtype = self.vectors, self.dtype
+        v, dtype = Vectors(self.call, self.dtype, length), self.dtype
         with s.loop("0", str(self.channels)) as (t, c):
             first = offset(t, outside, times(t, c, str(self.own)), dtype)
             second = offset(t, self.memory, times(t, c, str(self.plane)), dtype)
@@ -269,7 +268,8 @@ class Image:
 
     def write_out(self, s: Section, image: Name, part: Pass, first: Name, columns: Name) -> None:
         """Write the windows at the pieces from the first on as columns."""
-        v, step, dtype = self.vectors, self.geometry.stride[-1], self.dtype
+        v = Vectors(self.call, self.dtype, part.length)
+        step, dtype = self.geometry.stride[-1], self.dtype
         with self._each(s, image, part, first, columns) as (t, source, target):
             if step > STRIDES:
                 with t.loop("0", str(part.length)) as (u, k):
@@ -286,7 +286,8 @@ class Image:
 
     def add_up(self, s: Section, image: Name, part: Pass, first: Name, columns: Name) -> None:
         """Add columns where `write_out` would have found them."""
-        v, step, dtype = self.vectors, self.geometry.stride[-1], self.dtype
+        v = Vectors(self.call, self.dtype, part.length)
+        step, dtype = self.geometry.stride[-1], self.dtype
         with self._each(s, image, part, first, columns) as (t, source, target):
             if step > STRIDES:
                 with t.loop("0", str(part.length)) as (u, k):

@@ -56,10 +56,18 @@ class _Pooling:
 
     def __init__(self, call: Call, geometry: Geometry, dtype: Dtype) -> None:
         self.call, self.geometry, self.dtype = call, geometry, dtype
-        self.vectors = Vectors(call, dtype)
+        self.vectors = Vectors(call, dtype, geometry.counts[-1])
         self.own, self.places = prod(geometry.lengths), prod(geometry.counts)
         self.taps = geometry.taps()
         self.step = geometry.stride[-1]
+        self.width = geometry.window[-1]
+        # Windows that do not overlap along the last axis are read, and written, a row at a time.
+        self.by_rows = (
+            self.width <= self.step and geometry.dilation[-1] == 1 and len(self.taps) <= _UNROLLED
+        )
+        spans = [d * (k - 1) + 1 for k, d in zip(geometry.window, geometry.dilation, strict=True)]
+        self.apart = all(n <= s for n, s in zip(spans, geometry.stride, strict=True))
+        self._read: dict[Any, list[Name]] = {}
         bits = 8 * dtype.itemsize
         self.numbers = of_width(f"i{bits}", self.vectors.width)  # of the taps
         self.bits = of_width("i1", self.vectors.width)
@@ -93,10 +101,46 @@ class _Pooling:
         with s.loop(str(first), str(len(self.taps))) as (t, k):
             write(t, k, entry(t, taps, k))
 
-    def at(self, s: Section, image: Name, source: Name, tap: Name, count: int) -> Name:
+    def at(
+        self, s: Section, image: Name, source: Name, number: Name, tap: Name, count: int
+    ) -> Name:
         """An element of some windows side by side."""
-        place = offset(s, image, plus(s, source, tap), self.dtype)
-        return self.vectors.every(s, place, self.step, count)
+        if not self.by_rows:
+            place = offset(s, image, plus(s, source, tap), self.dtype)
+            return self.vectors.every(s, place, self.step, count)
+        row, j = divmod(int(number), self.width)
+        key = (s.rank, image, source, row, count)
+        if key not in self._read:
+            first = str(self.taps[row * self.width])
+            place = offset(s, image, plus(s, source, first), self.dtype)
+            self._read[key] = self.vectors.row(s, place, self.step, self.width, count)
+        return self._read[key][j]
+
+    def add(
+        self,
+        s: Section,
+        image: Name,
+        source: Name,
+        count: int,
+        value: Callable[[Section, Name], Name],
+    ) -> None:
+        """Add ``value(section, number)`` to each element of some windows side by side."""
+        waiting: list[Name] = []
+
+        def one(t: Section, number: Name, tap: Name) -> None:
+            new = value(t, number)
+            if not self.by_rows:
+                at = offset(t, image, plus(t, source, tap), self.dtype)
+                self.vectors.add_to_every(t, at, self.step, new, count)
+                return
+            waiting.append(new)
+            if len(waiting) == self.width:
+                first = str(self.taps[int(number) - self.width + 1])
+                at = offset(t, image, plus(t, source, first), self.dtype)
+                self.vectors.put_row(t, at, self.step, waiting, count, not self.apart)
+                waiting.clear()
+
+        self.over_taps(s, one)
 
     def load(self, s: Section, cell: Name, kind: str = "") -> Name:
         """What a cell has."""
@@ -142,19 +186,19 @@ class _Largest:
     def look(self, s: Section, image: Name, source: Name, count: int) -> Name:
         """The numbers of the elements."""
         work, kind = self.work, self.work.vectors.kind
-        s.write(f"store {kind} {work.at(s, image, source, '0', count)}, ptr {self.best}")
+        s.write(f"store {kind} {work.at(s, image, source, '0', '0', count)}, ptr {self.best}")
         s.write(f"store {work.numbers} zeroinitializer, ptr {self.which}")
         if self.inside is not None:
-            flag = work.at(s, self.inside.memory, source, "0", count)
+            flag = work.at(s, self.inside.memory, source, "0", "0", count)
             s.write(f"store {kind} {flag}, ptr {self.found}")
 
         def compare(t: Section, number: Name, tap: Name) -> None:
-            best, new = work.load(t, self.best), work.at(t, image, source, tap, count)
+            best, new = work.load(t, self.best), work.at(t, image, source, number, tap, count)
             larger = t.value(f"fcmp ugt {kind} {new}, {best}")
             sound = t.value(f"fcmp ord {kind} {best}, zeroinitializer")
             better = t.value(f"and {work.bits} {larger}, {sound}")
             if self.inside is not None:
-                flag = work.at(t, self.inside.memory, source, tap, count)
+                flag = work.at(t, self.inside.memory, source, number, tap, count)
                 found = work.load(t, self.found)
                 first = t.value(f"fcmp ogt {kind} {flag}, {found}")
                 better = t.value(f"or {work.bits} {better}, {first}")
@@ -221,7 +265,7 @@ def sum_pool(call: Call) -> None:
                 t.write(f"store {v.kind} zeroinitializer, ptr {total}")
 
                 def more(u: Section, number: Name, tap: Name) -> None:
-                    new = work.at(u, ready, source, tap, count)
+                    new = work.at(u, ready, source, number, tap, count)
                     sum_ = u.value(f"fadd {v.kind} {work.load(u, total)}, {new}")
                     u.write(f"store {v.kind} {sum_}, ptr {total}")
 
@@ -252,12 +296,7 @@ def sum_pool_adjoint(call: Call) -> None:
 
             def piece(t: Section, source: Name, place: Name, count: int) -> None:
                 one = v.load(t, offset(t, given, place, work.dtype), count)
-
-                def add(u: Section, number: Name, tap: Name) -> None:
-                    at = offset(u, ready, plus(u, source, tap), work.dtype)
-                    v.add_to_every(u, at, work.step, one, count)
-
-                work.over_taps(t, add)
+                work.add(t, ready, source, count, lambda section, number: one)
 
             work.each(s, piece)
             image.take(s, target)
@@ -283,11 +322,11 @@ def max_pool(call: Call) -> None:
             target = _line(s, y, q, work.places)
 
             def piece(t: Section, source: Name, place: Name, count: int) -> None:
-                first = work.at(t, ready, source, "0", count)
+                first = work.at(t, ready, source, "0", "0", count)
                 t.write(f"store {v.kind} {first}, ptr {best}")
 
                 def more(u: Section, number: Name, tap: Name) -> None:
-                    new, old = work.at(u, ready, source, tap, count), work.load(u, best)
+                    new, old = work.at(u, ready, source, number, tap, count), work.load(u, best)
                     found = u.value(f"call {v.kind} {larger}({v.kind} {old}, {v.kind} {new})")
                     u.write(f"store {v.kind} {found}, ptr {best}")
 
@@ -323,7 +362,7 @@ def max_pool_tangent(call: Call) -> None:
 
                 def choose(u: Section, number: Name, tap: Name) -> None:
                     same = f"icmp eq {work.numbers} {which}, {work.spread(u, number)}"
-                    new, old = work.at(u, values, source, tap, count), work.load(u, chosen)
+                    new, old = work.at(u, values, source, number, tap, count), work.load(u, chosen)
                     some = f"{work.bits} {u.value(same)}, {v.kind} {new}, {v.kind} {old}"
                     u.write(f"store {v.kind} {u.value(f'select {some}')}, ptr {chosen}")
 
@@ -359,14 +398,13 @@ def max_pool_adjoint(call: Call) -> None:
                 which = largest.look(t, ready, source, count)
                 one = v.load(t, offset(t, numbers, place, work.dtype), count)
 
-                def add(u: Section, number: Name, tap: Name) -> None:
+                def share(u: Section, number: Name) -> Name:
                     same = u.value(f"icmp eq {work.numbers} {which}, {work.spread(u, number)}")
                     zero = f"splat ({v.scalar} {nothing})"
                     some = f"{work.bits} {same}, {v.kind} {one}, {v.kind} {zero}"
-                    at = offset(u, into, plus(u, source, tap), work.dtype)
-                    v.add_to_every(u, at, work.step, u.value(f"select {some}"), count)
+                    return u.value(f"select {some}")
 
-                work.over_taps(t, add)
+                work.add(t, into, source, count, share)
 
             work.each(s, piece)
             sums.take(s, target)

@@ -16,6 +16,7 @@ from ..dtypes import Dtype, in_memory, of_width
 from .call import Call
 
 _UNROLLED = 8  # vectors of a row
+_LONG, _LEAST = 1 << 30, 16  # elements; bytes of a vector
 STRIDES = 4  # up to which elements are picked out of whole vectors
 
 
@@ -27,11 +28,15 @@ class Vectors:
     call : Call
     dtype : numpy.dtype
         float32 or float64.
+    length : int, optional
+        Of the rows; of short ones registers are used in part only.
     """
 
-    def __init__(self, call: Call, dtype: Dtype) -> None:
+    def __init__(self, call: Call, dtype: Dtype, length: int = _LONG) -> None:
         self.module, self.dtype = call.module, dtype
         self.width = engine.vector_bytes() // dtype.itemsize
+        while self.width >= 2 * length and self.width * dtype.itemsize > _LEAST:
+            self.width //= 2
         self.scalar = in_memory(dtype)
         self.kind = of_width(self.scalar, self.width)
         self._suffix = f"v{self.width}f{8 * dtype.itemsize}"
@@ -105,6 +110,43 @@ class Vectors:
         )
         total = s.value(f"fadd {wide} {self._read(s, pointer, mask)}, {spread}")
         self._write(s, pointer, total, mask)
+
+    def row(self, s: Section, pointer: Name, step: int, window: int, count: int) -> list[Name]:
+        """The first elements, the second ones ... of windows that do not overlap."""
+        if step == 1:
+            return [self.load(s, pointer, count)]
+        size = self.width * step
+        last = (count - 1) * step + window - 1
+        wide = of_width(self.scalar, size)
+        name = self._read(s, pointer, [k <= last for k in range(size)])
+        found = []
+        for j in range(window):
+            lanes = ", ".join(f"i32 {k * step + j}" for k in range(self.width))
+            kind = of_width("i32", self.width)
+            found.append(s.value(f"shufflevector {wide} {name}, {wide} poison, {kind} <{lanes}>"))
+        return found
+
+    def put_row(
+        self, s: Section, pointer: Name, step: int, values: Sequence[Name], count: int, add: bool
+    ) -> None:
+        """Write, or add, the first elements, the second ones ... of windows that do not overlap."""
+        size, width = self.width * step, self.width
+        kind = of_width("i32", size)
+        one, two = values[0], values[min(1, len(values) - 1)]
+        lanes = ", ".join(f"i32 {k // step + width * (k % step == 1)}" for k in range(size))
+        wide = of_width(self.scalar, size)
+        whole = s.value(f"shufflevector {self.kind} {one}, {self.kind} {two}, {kind} <{lanes}>")
+        for j, value in enumerate(values[2:], 2):
+            lanes = ", ".join(f"i32 {k // step}" for k in range(size))
+            more = s.value(
+                f"shufflevector {self.kind} {value}, {self.kind} poison, {kind} <{lanes}>"
+            )
+            lanes = ", ".join(f"i32 {k + size * (k % step == j)}" for k in range(size))
+            whole = s.value(f"shufflevector {wide} {whole}, {wide} {more}, {kind} <{lanes}>")
+        mask = [k % step < len(values) and k // step < count for k in range(size)]
+        if add:
+            whole = s.value(f"fadd {wide} {self._read(s, pointer, mask)}, {whole}")
+        self._write(s, pointer, whole, mask)
 
     def spread(self, s: Section, pointer: Name) -> Name:
         """One element in all lanes."""
