@@ -103,6 +103,10 @@ class Source:
 
 def size_of(batch: Any) -> int:
     """How many samples a batch has: the first length of its first array; 1 if it has none."""
+    for leaf in batch if type(batch) is tuple else flatten(batch)[0]:
+        if type(leaf) is np.ndarray and leaf.ndim:  # as a rule
+            return len(leaf)
+        break
     for leaf in flatten(batch)[0]:
         shape = shape_of(leaf) if isinstance(leaf, np.ndarray | np.generic | Handle) else ()
         if shape:

@@ -43,7 +43,9 @@ def measured(steps: Steps, source: Source, metrics: Mapping[str, Metric]) -> dic
 def figures_of(outcome: Any, batch: Any, metrics: Mapping[str, Metric]) -> dict[str, float]:
     """Loss, metrics and figures of one batch."""
     loss, prediction, figures = outcome
-    found = {"loss": number(loss), **{name: number(v) for name, v in figures.items()}}
+    found = {"loss": number(loss)}
+    if figures:
+        found |= {name: number(v) for name, v in figures.items()}
     if metrics:
         seen, target = plain(prediction), plain(split(batch)[1])
         found |= {name: float(metric(seen, target)) for name, metric in metrics.items()}

@@ -104,9 +104,10 @@ class Mean:
 
     def add(self, figures: Mapping[str, Any], weight: int) -> None:
         """Add figures of one batch."""
+        sums = self.sums
         for name, value in figures.items():
-            total, known = self.sums.get(name, (0.0, 0))
-            self.sums[name] = total + float(value) * weight, known + weight
+            total, known = sums.get(name, (0.0, 0))
+            sums[name] = total + value * weight, known + weight
 
     def result(self, prefix: str = "") -> dict[str, float]:
         """The means."""

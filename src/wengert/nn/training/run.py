@@ -174,13 +174,14 @@ class Run:
         if self._replay is not None and not np.isfinite(found["loss"]):
             raise self._culprit(found["loss"])
         self._mean.add(found, weight)
-        self._group.add(found, weight)
-        self._parts += 1
-        self._weight += weight
         if whole:
-            self._stepped()
-        elif self._parts == self.accumulate:
-            self._release()
+            self._stepped(found)
+        else:
+            self._group.add(found, weight)
+            self._parts += 1
+            self._weight += weight
+            if self._parts == self.accumulate:
+                self._release()
         if self._shows:
             self._samples += weight
             speed = f"{self._samples / max(self._progress.elapsed, 1e-9):.3g} samples/s"
@@ -191,23 +192,27 @@ class Run:
         if self._replay is not None:
             self._replay.before(False, self.steps.release, self._weight, True)
         self.steps.release(self._weight)
-        self._stepped()
-
-    def _stepped(self) -> None:
-        """What comes after a step."""
-        self.step += 1
-        self.figures = {**self._group.result(), "lr": self._rate()}
-        self.history.steps["loss"].append(self.figures["loss"])
-        self.history.steps["lr"].append(self.figures["lr"])
+        found = self._group.result()
         self._group, self._parts, self._weight = Mean(), 0, 0
-        self.call("on_step_end")
+        self._stepped(found)
+
+    def _stepped(self, found: dict[str, float]) -> None:
+        """What comes after a step: its figures are taken down, callbacks told."""
+        self.step += 1
+        rate = self._rate()
+        found["lr"] = rate
+        self.figures = found
+        self.history.steps["loss"].append(found["loss"])
+        self.history.steps["lr"].append(rate)
+        for callback in self.callbacks:
+            callback.on_step_end(self)
         if self._interrupts.asked:
             self.stop("interrupted")
         if self.checkpoint is not None and not self.stopped:
             self.checkpoint.after_step(self)
 
     def _rate(self) -> float:
-        return float(np.asarray(self.optimizer.lr))
+        return float(self.optimizer.lr)
 
     def _culprit(self, loss: float) -> NotFiniteError:
         """The error for a loss that is not finite."""
