@@ -82,6 +82,7 @@ def cross_entropy(
             f"cross_entropy: label_smoothing={label_smoothing} is no share from 0 to 1"
             f"{at(user_line())}."
         )
+    _check_axis(shape_of(logits), axis, "cross_entropy")
     return _of_classes(
         log_softmax(logits, axis),
         target,
@@ -130,13 +131,10 @@ def _of_classes(
     what: str,
 ) -> Any:
     shape = shape_of(logs)
-    if not -len(shape) <= axis < len(shape):
-        raise ShapeError(
-            f"{what}: logits of shape {spelled(shape)} have no axis {axis} of classes"
-            f"{at(user_line())}."
-        )
+    _check_axis(shape, axis, what)
     axis = axis % len(shape)
-    if weight is not None and shape_of(weight) != (shape[axis],):
+    given = (shape[axis],) if weight is None else shape_of(weight)
+    if len(given) != 1 or (given[0] != shape[axis] and not is_symbolic((*given, shape[axis]))):
         raise ShapeError(
             f"{what}: weights of shape {spelled(shape_of(weight))} for {shape[axis]} classes. Give "
             f"one for each{at(user_line())}."
@@ -159,6 +157,14 @@ def _of_classes(
         target = target * (1.0 - smoothing) + smoothing / shape[axis]
     share = target if weight is None else target * _along(weight, axis, len(shape))
     return reduced(-np.sum(_times(share, logs), axis=axis), reduction)
+
+
+def _check_axis(shape: tuple[Any, ...], axis: int, what: str) -> None:
+    if not -len(shape) <= axis < len(shape):
+        raise ShapeError(
+            f"{what}: logits of shape {spelled(shape)} have no axis {axis} of classes"
+            f"{at(user_line())}."
+        )
 
 
 def _named(
