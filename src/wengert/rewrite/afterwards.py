@@ -33,10 +33,18 @@ NAME = "summed after the loop"
 
 
 class Sum(NamedTuple):
-    """A carried total: its number, the product that is added, and views of it, innermost first."""
+    """A carried total.
+
+    number : which of the carried values it is
+    product : what is added
+    factors, words : of the product, without transposes, and the letters of their axes
+    views : transposes of the product, innermost first
+    """
 
     number: int
     product: Node
+    factors: tuple[Node, ...]
+    words: tuple[str, ...]
     views: tuple[Node, ...]
 
 
@@ -65,11 +73,11 @@ def _without_sums(node: Node, operands: tuple[Node, ...], need: Need) -> dict[in
         return None
     sums = [x for k in sorted(need.results) if k < first.carried and (x := _sum(first, k))]
     more = _to_be_stacked(first, sums)
-    sums = [x for x in sums if all(_is_there(first, a) or a in more for a in x.product.inputs)]
+    sums = [x for x in sums if all(_is_there(first, a) or a in more for a in x.factors)]
     if not sums:
         return None
     body, gone = first.body, {x.number for x in sums}
-    more = list(dict.fromkeys(a for x in sums for a in x.product.inputs if a in more))
+    more = list(dict.fromkeys(a for x in sums for a in x.factors if a in more))
     kept = [k for k in range(first.carried) if k not in gone]
     ys = [*body.outputs[first.carried :], *more]
     loop = Loop(like(node, operands, node.params))
@@ -85,7 +93,7 @@ def _without_sums(node: Node, operands: tuple[Node, ...], need: Need) -> dict[in
     stacks = dict(zip(body.inputs[first.fixed + first.carried :], loop.rows, strict=True))
     for x in sums:
         factors = []
-        for a in x.product.inputs:
+        for a in x.factors:
             if a not in stacks:
                 stacks[a] = part_of(line, len(kept) + ys.index(a))
             factors.append(stacks[a])
@@ -113,7 +121,22 @@ def _sum(loop: Loop, k: int) -> Sum | None:
         return None
     if added.spec.dtype != total.spec.dtype or out.spec != total.spec:
         return None
-    return Sum(k, added, tuple(views[::-1])) if _work(added) >= _WORTH else None
+    if _work(added) < _WORTH:
+        return None
+    bases = [_base(a, w) for a, w in zip(added.inputs, _letters(added)[:-1], strict=True)]
+    factors, words = zip(*bases, strict=True)
+    return Sum(k, added, factors, words, tuple(views[::-1]))
+
+
+def _base(x: Node, word: str) -> tuple[Node, str]:
+    """What a factor is a transpose of, and the letters of its axes."""
+    while x.op.name == "transpose":
+        axes = x.params.get("axes")
+        n = len(word)
+        order = range(n)[::-1] if axes is None else [k % n for k in axes]
+        word = "".join(c for _, c in sorted(zip(order, word, strict=True)))
+        (x,) = x.inputs
+    return x, word
 
 
 def _used_once(body: Body, lines: Sequence[Node]) -> bool:
@@ -153,7 +176,7 @@ def _to_be_stacked(loop: Loop, sums: Sequence[Sum]) -> list[Node]:
     room = sum(_bytes(x) for x in inputs[loop.fixed + loop.carried :])
     moving, found = _moving(loop), list[Node]()
     for x in sums:
-        missing = [a for a in x.product.inputs if not _is_there(loop, a) and a not in found]
+        missing = [a for a in x.factors if not _is_there(loop, a) and a not in found]
         if len(missing) == 1 and missing[0] in moving and _bytes(missing[0]) <= room:
             room -= _bytes(missing[0])
             found.append(missing[0])
@@ -177,7 +200,7 @@ def _bytes(x: Node) -> int:
 
 def _total(x: Sum, factors: Sequence[Node], start: Node, near: Node) -> Node:
     """The product of whole arrays, added to what the total began with."""
-    *words, result = _letters(x.product)
+    words, result = x.words, _letters(x.product)[-1]
     step = next(c for c in ascii_letters if c not in "".join((*words, result)))
     name = "strong_einsum" if x.product.op.name == "strong_einsum" else "einsum"
     letters = (*[step + w for w in words], result)
