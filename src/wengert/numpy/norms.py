@@ -180,4 +180,6 @@ def matrix_norm(
     summed, compared = (row, column) if abs(ord) == 1 else (column, row)
     sums = reductions.sum(absolute(x), axis=summed, keepdims=True)
     pick = reductions.max if ord > 0 else reductions.min
+    if ord > 0 and sums.shape[compared] == 0:
+        pick = reductions.sum  # of nothing: the norm is 0
     return unkept(pick(sums, axis=compared, keepdims=True), (row, column), keepdims)

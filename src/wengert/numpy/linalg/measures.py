@@ -104,7 +104,10 @@ def _matrix_norm(x: Any, ord: Any, axes: Any, keepdims: bool) -> Any:
     if pick is nuclear_norm:
         out = nuclear_norm(last)
     else:
-        out = pick(np.abs(spectral.svd(last)[1]), axis=-1)  # |.| for its derivative 0 at 0
+        values = np.abs(spectral.svd(last)[1])  # |.| for its derivative 0 at 0
+        if ord == 2 and values.shape[-1] == 0:
+            pick = np.sum  # of nothing: the norm is 0
+        out = pick(values, axis=-1)
     if keepdims:
         kept = tuple(1 if i in (row, column) else n for i, n in enumerate(x.shape))
         out = shapes.reshape(out, shape=kept)
@@ -152,9 +155,14 @@ def cond(x: Any, p: Ord = None) -> Any:
     Raises
     ------
     MatrixError
-        A matrix is singular, and p is neither None nor 2 nor -2.
+        A matrix is singular, and p is neither None nor 2 nor -2; or there are no elements.
     """
     x = as_array(x)
+    if 0 in x.shape[-2:]:
+        raise MatrixError(
+            f"cond of shape {x.shape}: matrices without elements have no condition number"
+            f"{at(user_line())}."
+        )
     if p is None or p in (2, -2):
         s = spectral.svd(x)[1]
         with np.errstate(all="ignore"):

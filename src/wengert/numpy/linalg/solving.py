@@ -191,7 +191,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     if axes is not None:
         kept = [i for i in range(a.ndim) if i not in axes]
         a = shapes.transpose(a, axes=(*kept, *axes))
-    shape = a.shape[b.ndim :]
+    shape = a.shape[-(a.ndim - b.ndim) :]  # as NumPy has it: all of them where b has as many
     n = prod(shape)
     if a.size != n * n or b.size != n:
         raise MatrixError(
