@@ -2,21 +2,26 @@
 
     samples    trapezoid, cumulative_trapezoid, simpson, cumulative_simpson, romb
     points     fixed_quad, newton_cotes
+    adaptive   quad, quad_vec, dblquad, tplquad
 
-All are differentiable by the samples, and by where they stand, `x` or `dx`; fixed_quad by its ends
-and by whatever its function depends on.  Adaptive integration and differential equations are not
-here.
+All are differentiable by the samples, and by where they stand, `x` or `dx`; integrals of functions
+by the ends and by whatever the function depends on.  Differential equations are not here.
 """
 
+from .adaptive import dblquad, quad, quad_vec, tplquad
 from .points import fixed_quad, newton_cotes
 from .samples import cumulative_simpson, cumulative_trapezoid, romb, simpson, trapezoid
 
 __all__ = [
     "cumulative_simpson",
     "cumulative_trapezoid",
+    "dblquad",
     "fixed_quad",
     "newton_cotes",
+    "quad",
+    "quad_vec",
     "romb",
     "simpson",
+    "tplquad",
     "trapezoid",
 ]

@@ -26,6 +26,7 @@ REASONS = {
     "random": "gives random numbers: wengert.random",
     "design": "depends on whole numbers and names alone, not on the values of arrays",
     "adaptive": "an adaptive method with a program: wengert differentiates the program itself",
+    "slow": "is here, and takes too long to be looked at in this way",
     "zeros": "finds places where a function is zero, as many as are asked for",
     "sequences": "older functions that give several orders at once: call the function of one order",
     "classes": "an object of SciPy's with a state: use the functions",
@@ -83,7 +84,8 @@ NOT_HERE: dict[str, list[tuple[str, str]]] = {
         ("test", "settings"),
     ],
     "scipy.integrate": [
-        ("quad.*|dblquad|tplquad|nquad|qmc_quad|cubature|tanhsinh|nsum|lebedev_rule", "adaptive"),
+        ("tplquad", "slow"),
+        ("nquad|qmc_quad|cubature|tanhsinh|nsum|lebedev_rule", "adaptive"),
         ("odeint|ode|complex_ode|solve_(ivp|bvp)|[A-Z].*", "adaptive"),
     ],
 }

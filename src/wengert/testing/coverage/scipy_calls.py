@@ -281,7 +281,10 @@ wishart.pdf P, 5.5, P @ P
 cumulative_simpson V
 cumulative_trapezoid V, x=S
 fixed_quad np.exp, V[0], W[1]
+dblquad np.multiply, V[0], W[1], 0.0, 1.0
 newton_cotes 3
+quad np.sin, V[0], W[1]
+quad_vec np.sin, V[0], W[1]
 romb np.append(V, 0.9)
 simpson V, x=S
 trapezoid V, x=S
