@@ -5,6 +5,7 @@ of two modes.
 """
 
 import re
+from functools import partial
 from math import log, pi
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert import nn
 from wengert.core.op import lookup
 from wengert.errors import (
     DerivativeError,
@@ -128,6 +130,15 @@ def test_2_5_the_number_beside_a_nan(f):
 @pytest.mark.parametrize("f", [np.maximum, np.minimum])
 def test_2_5_nan_as_a_result(f):
     assert slopes(f, 1.0, nan) == [0.5, 0.5]
+
+
+def test_2_6_pooling_gives_to_the_first():
+    x, v = np.array([[2.0, 2.0, 1.0, nan]]), np.array([[3.0, 5.0, 7.0, 9.0]])
+    f = partial(nn.functional.max_pool1d, kernel_size=2)
+    assert wg.grad(lambda x: f(x).sum())(x).tolist() == [[1, 0, 0, 1]]
+    assert wg.jvp(f, (x,), (v,))[1].tolist() == [[3, 9]] and np.isnan(f(x)[0, 1])
+    low = wg.grad(lambda x: f(x, padding=1).sum())(np.full((1, 2), -inf))
+    assert low.tolist() == [[1, 1]]
 
 
 # ---- 3 powers ----------------------------------------------------------------------------------

@@ -157,10 +157,13 @@ def _inputs(call: Call, start: Name, stop: Name, form: Form) -> None:
     s, dtype, passes = call.section, form.dtype, form.passes()
     image = Image(call, form.geometry, form.inputs, dtype)
     columns = _columns(call, form, passes)
+    turned = _turned(call, form, w.pointer)
     with s.loop(start, stop) as (t, q):
         target = offset(t, x.pointer, times(t, q, str(form.x_size)), dtype)
         source = offset(t, y.pointer, times(t, q, str(form.outputs * form.places)), dtype)
-        weights = _weights(t, form, w.pointer, q).transposed
+        group = t.value(f"srem i64 {q}, {form.groups}")
+        own = offset(t, turned, times(t, group, str(form.outputs * form.depth)), dtype)
+        weights = _rows(own, form.depth, form.outputs)
         image.prepare(t)
         if columns and not image.memory:
             clear(call, t, target, form.x_size, dtype)
@@ -263,6 +266,16 @@ def _weights(s: Section, form: Form, pointer: Name, q: Name) -> Matrix:
         group = s.value(f"srem i64 {q}, {form.groups}")
         pointer = offset(s, pointer, times(s, group, str(size)), form.dtype)
     return Matrix(pointer, Axis(form.outputs, form.depth), Axis(form.depth, 1))
+
+
+def _turned(call: Call, form: Form, pointer: Name) -> Name:
+    """The weights of each group with rows and columns exchanged: read in the order they lie in."""
+    rows, columns, dtype = form.outputs, form.depth, form.dtype
+    memory = call.scratch(form.groups * rows * columns * dtype.itemsize)
+    shape, size = (form.groups, columns, rows), rows * columns
+    to = Array(memory, shape, (size, rows, 1), dtype)
+    copy(call, call.section, to, Array(pointer, shape, (size, 1, columns), dtype))
+    return memory
 
 
 def _rows(pointer: Name, rows: int, columns: int) -> Matrix:
