@@ -1,6 +1,11 @@
-"""Layers of pooling: MaxPool, AvgPool, AdaptiveMaxPool and AdaptiveAvgPool over 1, 2 and 3 axes.
+"""Layers of pooling, over 1, 2 and 3 axes; they have no parameters.
 
-PyTorch's names and orders of arguments; they have no parameters.  What they compute is in pool.py.
+    MaxPool             the largest element of each window
+    AvgPool             the mean of each window
+    AdaptiveMaxPool     the same, of as many windows as are asked for
+    AdaptiveAvgPool
+
+PyTorch's names, orders of arguments and text.  What they compute is in pool.py.
 """
 
 from __future__ import annotations
