@@ -93,6 +93,28 @@ def test_several_batches_make_the_step_of_one_large_one(sizes):
     assert len(more.steps["loss"]) == 2  # what is left at the end of an epoch is a step, too
 
 
+@pytest.mark.parametrize("compile", [False, True])
+def test_an_optimiser_that_searches(compile):
+    model, twin = Plain(), Plain()
+    x, y = points()
+    y = np.where(np.arange(50) % 10, y, 1 - y)  # no line tells them apart
+    loss, options = nn.CrossEntropyLoss(), {"progress": False, "compile": compile, "epochs": 3}
+    history = nn.fit(model, [(x, y)], loss, optim.LBFGS(model.parameters()), **options)
+    optimizer = optim.LBFGS(twin.parameters())
+
+    def closure():
+        optimizer.zero_grad()
+        value = loss(twin(x), y)
+        value.backward()
+        return value
+
+    expected = [float(np.asarray(optimizer.step(closure).detach())) for _ in range(3)]
+    np.testing.assert_allclose(history.steps["loss"], expected, rtol=1e-6)
+    for more in ({"accumulate": 2}, {"clip_norm": 1.0}):
+        with pytest.raises(errors.ArgumentError, match="with LBFGS, which"):
+            nn.fit(model, [(x, y)], loss, optim.LBFGS(model.parameters()), **more)
+
+
 def test_float32_stays_float32():
     model = Plain("float32")
     x, y = points()

@@ -64,6 +64,7 @@ def fit(
         Of a prediction and a target, such as ``nn.CrossEntropyLoss()``.
     optimizer : Optimizer or callable, optional
         One of the model's parameters; or a function that makes one of them, such as ``optim.Adam``.
+        One that searches along lines (``optim.LBFGS``) sees the same batch several times.
         By default Adam with a rate of 0.001.
     epochs : int, default 1
         How often the data are gone through, those before a resumption included.
@@ -162,8 +163,14 @@ def fit(
     held_out = None
     if validation is not None:
         held_out = Source(validation, batch_size, False, 0, "validation data")
+    steps = Steps(target, made, compile, clip_norm, clip_value, averages)
+    if steps.searches and accumulate > 1:
+        raise ArgumentError(
+            f"fit(accumulate={accumulate}) with {type(made).__name__}, which needs the same batch "
+            f"several times. Give one large batch{at(user_line())}."
+        )
     run = Run(
-        Steps(target, made, compile, clip_norm, clip_value, averages),
+        steps,
         Source(data, batch_size, True, rng, "data"),
         operator.index(epochs),
         held_out,

@@ -8,6 +8,7 @@ detached     what a step gave, without history; plain, number: as plain values
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -97,6 +98,12 @@ class Steps:
         self.objective, self.optimizer, self.ema = objective, optimizer, ema
         self.clip_norm, self.clip_value = clip_norm, clip_value
         self.compiles = compiles
+        self.searches = "closure" in inspect.signature(optimizer.step).parameters
+        if self.searches and (clip_norm is not None or clip_value is not None):
+            raise ArgumentError(
+                f"fit(clip_norm, clip_value) with {type(optimizer).__name__}, which searches along "
+                f"a line and needs gradients as they are. Leave them out{at(user_line())}."
+            )
         known = {id(p): p for p in optimizer.parameters()}
         known |= {id(p): p for p in objective.model.parameters()}
         self._owners = list(known.values())
@@ -112,6 +119,8 @@ class Steps:
 
     def whole(self, batch: Batch) -> Outcome:
         """Value, gradient and update, uncompiled."""
+        if self.searches:
+            return self._searched(lambda: self.part(batch, np.float64(1.0)))
         self._forget()
         loss, prediction, figures = self.objective(batch)
         loss.backward()
@@ -134,8 +143,25 @@ class Steps:
         for p in self._owners:
             p.grad = None
 
+    def _searched(self, value: Callable[[], Outcome]) -> Outcome:
+        """A step of an optimiser that looks at several points, each a value and a gradient."""
+        seen: list[Outcome] = []
+
+        def closure() -> Any:
+            self._forget()
+            seen.append(value())
+            return seen[-1][0]
+
+        self.optimizer.step(closure)  # type: ignore[call-arg]
+        self._forget()
+        if self.ema is not None:
+            self.ema.update()
+        return seen[0]
+
     def step(self, batch: Batch) -> Outcome:
         """One step on one batch."""
+        if self.searches:
+            return self._searched(lambda: self.gather(batch, 1))
         return self._told(self._step, batch)
 
     # ---- several batches, one step ---------------------------------------------------------------
