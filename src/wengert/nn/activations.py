@@ -107,7 +107,7 @@ def log_softmax(x: Any, axis: int = -1) -> Any:
 
 def softmin(x: Any, axis: int = -1) -> Any:
     """The softmax of -x: the smallest element has the largest share."""
-    return shares.softmax(-np.asarray(x) if isinstance(x, list) else -x, axis=axis)
+    return shares.softmax(-_array(x), axis=axis)
 
 
 # ---- rectifiers --------------------------------------------------------------------------------
@@ -235,12 +235,19 @@ def celu(x: Any, alpha: float = 1.0) -> Any:
     """
     if alpha == 0:
         raise ArgumentError(f"celu: alpha is 0, and x is divided by it{at(user_line())}.")
+    x = _array(x)
     below = np.where(value_of(x) > 0, 0.0, x)
     return np.where(value_of(x) > 0, x, alpha * np.expm1(below * (1.0 / alpha)))
 
 
+def _array(x: Any) -> Any:
+    """What has a shape as it is, lists as arrays."""
+    return np.asarray(x) if isinstance(x, list | tuple) else x
+
+
 def _pieces(x: Any, low: float, high: float, below: Any, inside: Any, above: Any) -> Any:
     """`below` up to low, `above` from high, and between what `inside` makes of x; NaN stays."""
+    x = _array(x)
     v = value_of(x)
     outside = (v <= low) | (v >= high)
     middle = inside(np.where(outside, 0.0, x))
@@ -286,6 +293,7 @@ def hardswish(x: Any) -> Any:
 
 def threshold(x: Any, threshold: float, value: float) -> Any:
     """x where x > threshold, else `value`."""
+    x = _array(x)
     return np.where(value_of(x) <= threshold, value, x)
 
 
@@ -300,6 +308,7 @@ def _not_negative(number: float, what: str) -> None:
 def softshrink(x: Any, lambd: float = 0.5) -> Any:
     """x moved towards 0 by `lambd`, 0 where it would get there."""
     _not_negative(lambd, "softshrink")
+    x = _array(x)
     v = value_of(x)
     return np.where(np.abs(v) <= lambd, 0.0, np.where(v > 0, x - lambd, x + lambd))
 
@@ -395,6 +404,7 @@ def gelu(x: Any, approximate: str = "none") -> Any:
         )
     # (1 + tanh(u)) / 2 is sigmoid(2 u), which keeps its digits where tanh is close to -1; beyond
     # 50 it is 0 or 1 to all digits.
+    x = _array(x)
     near = np.clip(x, -50.0, 50.0)
     twice = near * (2.0 * sqrt(2.0 / pi)) * (1.0 + 0.044715 * near * near)
     return np.where(value_of(x) > 50.0, x, near * sigmoid(twice))

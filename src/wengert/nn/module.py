@@ -111,20 +111,20 @@ class Module(Belonging):
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
         """Itself and all modules in it, with dotted names, each once, outer ones first."""
-        yield from self._walk(prefix, set())
+        seen: set[int] = set()
+        stack: list[tuple[str, Module]] = [(prefix, self)]
+        while stack:  # no recursion, so no limit to its depth
+            name, module = stack.pop()
+            if id(module) not in seen:
+                seen.add(id(module))
+                yield name, module
+                inner = [(joined(name, part), child) for part, child in module.named_children()]
+                stack.extend(inner[::-1])
 
     def modules(self) -> Iterator[Module]:
         """Itself and all modules in it, each once, outer ones first."""
-        for _, module in self._walk("", set()):
+        for _, module in self.named_modules():
             yield module
-
-    def _walk(self, name: str, seen: set[int]) -> Iterator[tuple[str, Module]]:
-        if id(self) in seen:
-            return
-        seen.add(id(self))
-        yield name, self
-        for child_name, child in self.named_children():
-            yield from child._walk(joined(name, child_name), seen)
 
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
         """The parameters of this module and all modules in it, each once, with dotted names."""
@@ -211,17 +211,17 @@ class Module(Belonging):
         ...         nn.init.normal_(module.weight, std=0.01, rng=0)
         >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU()).apply(small)
         """
-        for module in [*self._inner_first(set())]:
+        seen: set[int] = set()
+        order, stack = [], [self]
+        while stack:
+            module = stack.pop()
+            if id(module) not in seen:
+                seen.add(id(module))
+                order.append(module)
+                stack.extend(module.children())
+        for module in order[::-1]:  # the mirror image of outer ones first, last ones first
             fn(module)
         return self
-
-    def _inner_first(self, seen: set[int]) -> Iterator[Module]:
-        if id(self) in seen:
-            return
-        seen.add(id(self))
-        for child in self.children():
-            yield from child._inner_first(seen)
-        yield self
 
     def to(self, dtype: Any) -> Module:
         """Let all floating parameters and buffers in it be of that dtype; return the module.
@@ -231,7 +231,10 @@ class Module(Belonging):
         DtypeError
             A dtype that is not floating.
         """
-        wanted = np.dtype(dtype)
+        try:
+            wanted = np.dtype(dtype)
+        except TypeError as error:
+            raise DtypeError(f"to({dtype!r}): {error}{at(user_line())}.") from error
         if wanted.kind != "f":
             raise DtypeError(
                 f"{type(self).__name__}.to({wanted}): parameters are floating. Give a floating "

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..core.dims import spelled
 from ..core.handle import Handle, dtype_of, shape_of, value_of
-from ..errors import ArgumentError, ShapeError, at, user_line
+from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
 from ..kinds.reduction import count_along
 from .parameter import write
 
@@ -30,6 +30,11 @@ __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "normalize
 
 def _in_single(compute: Callable[[Any], Any], x: Any) -> Any:
     """What is computed of x, for half precision in single."""
+    if dtype_of(x).kind == "c":
+        raise DtypeError(
+            f"normalisation of {dtype_of(x)}: the variance of complex numbers is not their mean "
+            f"square. Normalise real and imaginary parts{at(user_line())}."
+        )
     if dtype_of(x) != np.float16:
         return compute(x)
     return compute(x.astype(np.float32)).astype(np.float16)

@@ -62,7 +62,7 @@ def load(module: Any, state: Mapping[str, Any], strict: bool) -> Loaded:
             f"{what}: missing {missing or 'nothing'}, unknown {unknown or 'nothing'}. Load the "
             f"state of a model of the same structure, or pass strict=False{at(user_line())}."
         )
-    values = {n: np.asarray(value_of(state[n])) for n in mine if n in state}
+    values = {n: _array(state[n], n, what) for n in mine if n in state}
     for name, value in values.items():
         have = mine[name]
         if value.shape != have.shape:
@@ -78,6 +78,13 @@ def load(module: Any, state: Mapping[str, Any], strict: bool) -> Loaded:
     for name, value in values.items():
         mine[name].data = value
     return Loaded(missing, unknown)
+
+
+def _array(value: Any, name: str, what: str) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(value_of(value))
+    except ValueError as error:
+        raise ShapeError(f"{what}: {name} is no array: {error}{at(user_line())}.") from error
 
 
 # ---- a model as a function of its state ----------------------------------------------------------
