@@ -195,12 +195,8 @@ def convolution_weight(x, y, *, kernel, stride, padding, dilation, groups):
     for part in _blocks(n, x.shape[1] * prod(kernel) * prod(counts) * x.itemsize):
         columns = _columns(padded(x[part], frame.padding), frame, groups)
         rows = y[part].reshape(-1, groups, outputs // groups, prod(counts))
-        if len(rows) * prod(counts) > 4 * prod(counts):  # one long product, not many short ones
-            left = rows.transpose(1, 2, 0, 3).reshape(groups, outputs // groups, -1)
-            right = columns.transpose(1, 0, 3, 2).reshape(groups, left.shape[2], -1)
-            total += np.matmul(left, right)
-        else:
-            total += np.matmul(rows, columns.swapaxes(2, 3)).sum(axis=0)
+        for one, other in zip(rows, columns, strict=True):
+            total += np.matmul(one, other.swapaxes(1, 2))
     return w
 
 

@@ -102,12 +102,16 @@ def _largest(x: Array, frame: Frame) -> tuple[Array, Array]:
     counts = counts_of(x.shape[-k:], frame, "input")
     x = padded(x, frame.padding, _lowest(x.dtype))
     best = x[frame.part((0,) * k, counts)].copy()
-    which = np.zeros(best.shape, np.int64)
-    for number, tap in enumerate(frame.taps()):
+    taps = frame.taps()
+    which = np.zeros(best.shape, np.min_scalar_type(len(taps)))
+    some_nan = x.size and x.dtype.kind == "f" and np.isnan(np.max(x))
+    for number, tap in enumerate(taps[1:], 1):
         new = x[frame.part(tap, counts)]
-        better = (new > best) | ((new != new) & (best == best))
-        best = np.where(better, new, best)
-        which = np.where(better, number, which)
+        better = new > best
+        if some_nan:
+            better |= np.isnan(new) & ~np.isnan(best)
+        np.maximum(best, new, out=best)
+        np.maximum(which, better * which.dtype.type(number), out=which)  # the numbers rise
     return best, which
 
 
@@ -135,7 +139,7 @@ def _inside(x: Array, frame: Frame) -> Array:
     k = len(frame.window)
     counts = best.shape[-k:]
     inside = padded(np.ones(x.shape[-k:], bool), frame.padding, False)
-    first = np.full(counts, -1)
+    first = np.zeros(counts, which.dtype)
     for number, tap in reversed(list(enumerate(frame.taps()))):
         first = np.where(inside[frame.part(tap, counts)], number, first)
     return np.where(best == _lowest(x.dtype), first, which)
@@ -207,12 +211,14 @@ def _tangent_plainly(v, x, *, window, stride, padding, dilation):
 @linear(oracle=_tangent_plainly)
 def max_pool_tangent(v, x, *, window, stride, padding, dilation):
     """The elements of v that stand where those of x are the largest of their windows."""
-    v, k = np.asarray(v), len(window)
-    positions = _positions(np.asarray(x), _framed(window, stride, padding, dilation))
-    lead, places = v.shape[: v.ndim - k], positions.shape[v.ndim - k :]
-    lines = v.reshape(*lead, prod(v.shape[v.ndim - k :]))
-    found = np.take_along_axis(lines, positions.reshape(*lead, prod(places)), axis=-1)
-    return found.reshape(positions.shape)
+    v, x = np.asarray(v), np.asarray(x)
+    frame = _framed(window, stride, padding, dilation)
+    which, v = _inside(x, frame), padded(v, frame.padding)
+    counts = which.shape[x.ndim - len(window) :]
+    out = np.zeros(which.shape, v.dtype)
+    for number, tap in enumerate(frame.taps()):
+        out = np.where(which == number, v[frame.part(tap, counts)], out)
+    return out
 
 
 def _adjoint_plainly(t, x, *, window, stride, padding, dilation):
@@ -228,17 +234,15 @@ def _adjoint_plainly(t, x, *, window, stride, padding, dilation):
 @linear(oracle=_adjoint_plainly)
 def max_pool_adjoint(t, x, *, window, stride, padding, dilation):
     """Each element of t is added where x is the largest of its window."""
-    t, x, k = np.asarray(t), np.asarray(x), len(window)
-    positions = _positions(x, _framed(window, stride, padding, dilation))
-    size, count = prod(x.shape[x.ndim - k :]), prod(x.shape[: x.ndim - k])
-    places = prod(positions.shape[x.ndim - k :])
-    lines = positions.reshape(count, places) + size * np.arange(count)[:, None]
-    if t.dtype.kind != "f":
-        out = np.zeros(x.size, t.dtype)
-        np.add.at(out, lines.ravel(), t.ravel())
-    else:
-        out = np.bincount(lines.ravel(), t.ravel(), x.size).astype(t.dtype)
-    return out.reshape(x.shape)
+    t, x = np.asarray(t), np.asarray(x)
+    frame = _framed(window, stride, padding, dilation)
+    which, lead = _inside(x, frame), x.ndim - len(window)
+    numbers = {tap: number for number, tap in enumerate(frame.taps())}
+
+    def share(tap: tuple[int, ...]) -> Array:
+        return np.where(which == numbers[tap], t, np.zeros((), t.dtype))
+
+    return added_windows(share, x.shape[lead:], frame, x.shape[:lead], t.dtype)
 
 
 @max_pool_tangent.transpose
