@@ -128,3 +128,46 @@ def test_complex_cosines_are_orthogonal_as_scipys_are():
         f = lambda z: wg.scipy.fft.dct(z, 2, orthogonalize=ends)  # noqa: B023, E731
         np.testing.assert_allclose(f(wg.tensor(z)).numpy(), f(z), rtol=1e-13)
         check_grads(f, (z,), order=1)
+
+
+@pytest.mark.parametrize("complex_", [False, True])
+def test_a_determinant_and_its_gradient_share_a_factorization(complex_):
+    rng = np.random.default_rng(2)
+    a = rng.normal(size=(2, 9, 9)) + (1j * rng.normal(size=(2, 9, 9)) if complex_ else 0.0)
+    for f in (
+        lambda a: np.sum(np.linalg.slogdet(a)[1]),
+        lambda a: np.sum(np.abs(np.linalg.det(a)) ** 2),
+        lambda a: np.linalg.slogdet(a[0])[1] + np.sum(np.real(np.linalg.inv(a[0]))),
+    ):
+        both = wg.value_and_grad(f)
+        value, slope = wg.jit(both, islands="forbid")(a)
+        want, wanted = both(a)
+        np.testing.assert_allclose(value, want, rtol=1e-12)
+        np.testing.assert_allclose(slope, wanted, rtol=1e-9, atol=1e-11 * np.abs(wanted).max())
+
+
+def test_singular_matrices_in_a_shared_step_are_refused_as_by_themselves():
+    f = wg.jit(lambda a: (np.linalg.slogdet(a)[1], np.linalg.inv(a)))
+    with pytest.raises(MatrixError, match="ingular"):
+        f(np.ones((9, 9)))
+
+
+def test_determinants_of_two_rows_at_the_ends_of_the_numbers():
+    det = wg.jit(np.linalg.det)
+    for rows, want in (
+        ([[1e200, 1e200], [1e200, 1e200]], 0.0),
+        ([[1e200, 1e-200], [3e200, 1e-200]], -2.0),
+        ([[1e155, 1e155], [1e155, 1e155 * (1 + 2**-40)]], 1e155 * (1e155 * (1 + 2**-40) - 1e155)),
+    ):
+        many = np.broadcast_to(np.array(rows), (9, 2, 2)).copy()
+        np.testing.assert_allclose(det(many), want, rtol=1e-13)
+    single = np.array([[1e30, 1e30], [1e30, 2e30]], np.float32)
+    assert np.isinf(det(single))
+
+
+@pytest.mark.parametrize("order", [1, 2, np.inf])
+def test_norms_of_empty_matrices_are_zero(order):
+    for shape in ((0, 0), (0, 3), (3, 0)):
+        f = lambda x: np.linalg.norm(x, order)  # noqa: E731
+        assert f(wg.tensor(np.zeros(shape))).numpy() == 0.0
+        assert wg.grad(f)(np.zeros(shape)).shape == shape

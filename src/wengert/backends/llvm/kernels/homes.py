@@ -31,7 +31,8 @@ HOMES: dict[str, str] = {
         "schur": "linalg.schur_form linalg.schur_rotation",
         "searching": "searchsorted digitize histogram_counts",
         "sequences": "cumsum cumprod running recurrence",
-        "solving": "solve inv det slogdet det_derivative solve_triangular",
+        "solving": "solve inv det slogdet det_derivative solve_triangular inverse_slogdet "
+        "cofactors_det",
         "sorting": "argsort lexsort",
         "spectra": "eigh eig svd pinv matrix_rank",
         "structured": "linalg.banded_solve linalg.structured_solve linalg.definite_banded_solve",

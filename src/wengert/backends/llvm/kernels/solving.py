@@ -233,6 +233,15 @@ class _Determinant:
         total = read(language, s, self.log, size.dtype)
         write(s, self.log, total + language.unary("log", size))
 
+    def give(self, s: Section, sign: Name, log: Name, of_sign: Dtype, of_log: Dtype) -> None:
+        """Write sign and logarithm to addresses."""
+        language = self.call.language
+        for target, to, cell, of in (
+            (sign, of_sign, self.sign, self.dtype),
+            (log, of_log, self.log, F64),
+        ):
+            write(s, target, language.cast(read(language, s, cell, of), to))
+
     def value(self, s: Section) -> Any:
         """sign * exp(log)."""
         language = self.call.language
@@ -298,10 +307,22 @@ def slogdet(call: Call) -> None:
     found = _Determinant(call, a.shape[-1], working(sign.dtype))
     with batches(call, sign, 0) as (s, at):
         found.write(s, one(call, s, a, at, 2))
-        language = call.language
-        for target, cell, dtype in ((sign, found.sign, found.dtype), (log, found.log, F64)):
-            value = language.cast(read(language, s, cell, dtype), target.dtype)
-            write(s, place(call, s, target, at), value)
+        found.give(s, place(call, s, sign, at), place(call, s, log, at), sign.dtype, log.dtype)
+
+
+@kernel("inverse_slogdet", strided=True)
+def inverse_slogdet(call: Call) -> None:
+    """The inverse, and sign and logarithm of the determinant, from one factorization."""
+    (a,), (x, sign, log) = call.operands, call.results
+    inverse = Inverse(call, x.shape[-1], working(x.dtype))
+    found = _Determinant(call, x.shape[-1], working(x.dtype), inverse)
+    with batches(call, x, 2) as (s, at):
+        inverse.factor(s, one(call, s, a, at, 2))
+        fail_if_refused(call, s, inverse.info)
+        found.read(s)
+        inverse.invert(s)
+        copy(call, s, one(call, s, x, at, 2), inverse.right)
+        found.give(s, place(call, s, sign, at), place(call, s, log, at), sign.dtype, log.dtype)
 
 
 @kernel("det_derivative", strided=True, serves=lambda node: len(node.inputs) == 1)
@@ -310,7 +331,17 @@ def det_derivative(call: Call) -> None:
     if small.is_small(call):
         determinants.det_derivative(call)
         return
-    (a,), (x,) = call.operands, call.results
+    _cofactors(call, None)
+
+
+@kernel("cofactors_det", strided=True)
+def cofactors_det(call: Call) -> None:
+    """The cofactors, and the determinants, from one factorization."""
+    _cofactors(call, call.results[1])
+
+
+def _cofactors(call: Call, value: Array | None) -> None:
+    a, x = call.operands[0], call.results[0]
     n, dtype = x.shape[-1], working(x.dtype)
     inverse = Inverse(call, n, dtype)
     found = _Determinant(call, n, dtype, inverse)
@@ -324,19 +355,17 @@ def det_derivative(call: Call) -> None:
         inverse.invert(s)
         copy(call, s, inverse.left, given)
         condition = one_norm(call, s, inverse.left) * one_norm(call, s, inverse.right)
-        count = call.language.converted("sitofp", _whole_lane(call, s, n), real)
-        sound = call.language.binary("less", condition * count, call.language.constant(limit, real))
+        rows = s.value(f"sitofp i64 {call.number(n)} to {in_register(real)}")
+        scaled = condition * Lane(call.language, s, rows, real, 1)
+        sound = call.language.binary("less", scaled, call.language.constant(limit, real))
         call.fail_if(s.value(f"xor i1 {sound.name}, true"), 1, s)
         scale = found.value(s)
+        if value is not None:
+            write(s, place(call, s, value, at), call.language.cast(scale, value.dtype))
         target, source = one(call, s, x, at, 2), inverse.right
         with nest(s, [call.number(n)] * 2) as (t, (i, j)):
             term = _product(moved(t, scale), element(call, t, source, j, i))
             write(t, place(call, t, target, [i, j]), call.language.cast(term, x.dtype))
-
-
-def _whole_lane(call: Call, s: Section, n: Length) -> Lane:
-    name = s.value(f"add i64 {call.number(n)}, 0")
-    return Lane(call.language, s, name, np.dtype(np.int64), 1)
 
 
 def one_norm(call: Call, s: Section, matrix: Array) -> Any:

@@ -14,6 +14,7 @@ reductions     sums, extremes, norms, log-sum-exp
 softmax        softmax and its logarithm
 families       derivatives of special functions by orders and parameters
 determinants   of two rows, of three in single precision
+inverses       with the determinant of the same matrix, one factorization
 products       products that are loops: outer, dot of vectors, small matrices
 """
 
@@ -23,6 +24,7 @@ from . import (
     elementwise,
     families,
     indexing,
+    inverses,
     leaves,
     products,
     reductions,
@@ -39,6 +41,7 @@ __all__ = [
     "elementwise",
     "families",
     "indexing",
+    "inverses",
     "leaves",
     "lowered",
     "products",

@@ -19,7 +19,8 @@ from ....core.node import Node
 from ..dtypes import F32, F64
 from ..forms import Affine
 from ..items import Held, Item, Map, View
-from .registry import lowers
+from .inverses import joined
+from .registry import Lowering, lowers
 
 _DOWN, _UP = 2.0**-600, 2.0**600
 
@@ -52,13 +53,13 @@ def _of_three(s: Any, *xs: Any) -> Any:
 
 
 @lowers("det")
-def _det(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _det(lowering: Lowering, node: Node, operands: Sequence[Item]) -> Any:
     if node.inputs[0].spec.dtype == F32 and node.inputs[0].spec.shape[-2:] == (3, 3):
         (x,) = operands
         elements = [_element(x, i, j, node) for i in range(3) for j in range(3)]
         return Item(Map("det", _of_three, 14), elements, node.spec.shape, F32, node)
     if not _has_two_rows(node):
-        return NotImplemented
+        return joined(lowering, node, operands)
     (x,) = operands
     shape, dtype = node.spec.shape, node.spec.dtype
     elements = [_element(x, i, j, node) for i in (0, 1) for j in (0, 1)]
@@ -75,9 +76,9 @@ _SIGNS = np.array([[1.0, -1.0], [-1.0, 1.0]])
 
 
 @lowers("det_derivative")
-def _cofactors(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _cofactors(lowering: Lowering, node: Node, operands: Sequence[Item]) -> Any:
     if not _has_two_rows(node) or len(operands) != 1:
-        return NotImplemented
+        return joined(lowering, node, operands)
     (x,) = operands
 
     def across(index: Any) -> Any:
