@@ -338,8 +338,8 @@ def quad_vec(
     >>> import numpy as np, wengert as wg
     >>> from wengert.scipy.integrate import quad_vec
     >>> powers = lambda s: quad_vec(lambda x: x ** np.arange(3.0) * s, 0.0, 1.0)[0]
-    >>> wg.jacobian(powers)(2.0).round(10)
-    array([1.        , 0.5       , 0.3333333333])
+    >>> wg.jacobian(powers)(2.0).round(6)
+    array([1.      , 0.5     , 0.333333])
     """
     given = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit, "points": points}
     found = _integrated(f, a, b, args, "quad_vec", given)

@@ -4,6 +4,8 @@
     piecewise    PPoly
     cubic        CubicSpline, CubicHermiteSpline, PchipInterpolator, Akima1DInterpolator
     bsplines     BSpline, make_interp_spline
+    fitpack      splrep, splev, splint ...; InterpolatedUnivariateSpline, RectBivariateSpline
+    through_points    BarycentricInterpolator, KroghInterpolator, pchip_interpolate
     grids        RegularGridInterpolator, interpn
     radial       RBFInterpolator
     banded       the system of equations of a spline
@@ -15,21 +17,49 @@ and by the points of evaluation; where pieces meet, docs/conventions.md says whi
 
 from .bsplines import BSpline, make_interp_spline
 from .cubic import Akima1DInterpolator, CubicHermiteSpline, CubicSpline, PchipInterpolator
+from .fitpack import (
+    InterpolatedUnivariateSpline,
+    RectBivariateSpline,
+    splantider,
+    splder,
+    splev,
+    splint,
+    splrep,
+)
 from .grids import RegularGridInterpolator, interpn
 from .lines import interp1d
 from .piecewise import PPoly
 from .radial import RBFInterpolator
+from .through_points import (
+    BarycentricInterpolator,
+    KroghInterpolator,
+    barycentric_interpolate,
+    krogh_interpolate,
+    pchip_interpolate,
+)
 
 __all__ = [
     "Akima1DInterpolator",
     "BSpline",
+    "BarycentricInterpolator",
     "CubicHermiteSpline",
     "CubicSpline",
+    "InterpolatedUnivariateSpline",
+    "KroghInterpolator",
     "PPoly",
     "PchipInterpolator",
     "RBFInterpolator",
+    "RectBivariateSpline",
     "RegularGridInterpolator",
+    "barycentric_interpolate",
     "interp1d",
     "interpn",
+    "krogh_interpolate",
     "make_interp_spline",
+    "pchip_interpolate",
+    "splantider",
+    "splder",
+    "splev",
+    "splint",
+    "splrep",
 ]

@@ -26,7 +26,7 @@ REASONS = {
     "random": "gives random numbers: wengert.random",
     "design": "depends on whole numbers and names alone, not on the values of arrays",
     "adaptive": "an adaptive method with a program: wengert differentiates the program itself",
-    "slow": "is here, and takes too long to be looked at in this way",
+    "slow": "is here; takes too long, or pairs of points, and is tested in another way",
     "zeros": "finds places where a function is zero, as many as are asked for",
     "sequences": "older functions that give several orders at once: call the function of one order",
     "classes": "an object of SciPy's with a state: use the functions",
@@ -80,6 +80,7 @@ NOT_HERE: dict[str, list[tuple[str, str]]] = {
         (".*test.*|.*_power|.*corr.*|.*_ratio|.*interval.*", "tests"),
     ],
     "scipy.interpolate": [
+        ("RectBivariateSpline", "slow"),
         ("(sp|bi)(l|s).*|insert|pade|lagrange|approximate_taylor_polynomial", "not yet"),
         ("test", "settings"),
     ],

@@ -217,6 +217,17 @@ CubicHermiteSpline S, V, W, W
 CubicSpline S, V, W
 PPoly A, S, W
 PchipInterpolator S, V, W
+BarycentricInterpolator S, V, W
+KroghInterpolator S, V, W
+InterpolatedUnivariateSpline S, V, W
+barycentric_interpolate S, V, W
+krogh_interpolate S, V, W
+pchip_interpolate S, V, W
+splantider (np.array([0] * 4 + [1] * 4), np.concatenate([V, np.zeros(4)]), 3)
+splder (np.array([0] * 4 + [1] * 4), np.concatenate([V, np.zeros(4)]), 3)
+splev W, (np.array([0] * 4 + [1] * 4), np.concatenate([V, np.zeros(4)]), 3)
+splint V[0], W[1], (np.array([0] * 4 + [1] * 4), np.concatenate([V, np.zeros(4)]), 3)
+splrep S, V
 RBFInterpolator X.T, V[:3], Y.T
 RegularGridInterpolator (np.array([0.0, 1.0]), np.array([0.0, 0.5, 1.0])), X, Y.T
 interp1d S, V, W

@@ -1,0 +1,330 @@
+"""Interpolating splines by FITPACK's names: tuples of knots, coefficients and degree, and surfaces.
+
+    splrep splev splint splder splantider    with s=0; the tuple is what SciPy's functions take too
+    InterpolatedUnivariateSpline             the spline through points
+    RectBivariateSpline                      the surface through points of a grid, with s=0
+
+A spline through all points is the same whoever computes it, so these are make_interp_spline's; a
+smoothing one, whose knots are searched for, is not here.  P. Dierckx, Curve and Surface Fitting
+with Splines (1993).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.handle import shape_of, value_of
+from ...errors import ArgumentError, at, user_line
+from ...numpy.dispatch import as_array
+from ...ops.choice import where as choose
+from .bsplines import BSpline, make_interp_spline
+
+__all__ = [
+    "InterpolatedUnivariateSpline",
+    "RectBivariateSpline",
+    "splantider",
+    "splder",
+    "splev",
+    "splint",
+    "splrep",
+]
+
+
+def _tuple(spline: BSpline, last: bool = False) -> tuple[Any, Any, int]:
+    """Knots, coefficients with FITPACK's zeros (or the last one) behind them, and degree."""
+    t, c, k = spline.tck
+    missing = shape_of(t)[0] - shape_of(c)[0]
+    behind = c[-1:] * np.ones(missing) if last else np.zeros(missing)
+    return t, np.concatenate([c, behind]), k
+
+
+def _spline(tck: Any) -> BSpline:
+    t, c, k = as_array(tck[0]), tck[1], tck[2]
+    return BSpline(t, as_array(c)[: shape_of(t)[0] - k - 1], k)
+
+
+def splrep(x: Any, y: Any, w: Any = None, k: int = 3, s: Any = None, **others: Any) -> Any:
+    """The spline through points as a tuple, as ``scipy.interpolate.splrep`` with s=0.
+
+    Parameters
+    ----------
+    x : array or Tensor of shape (n,)
+        Rising.
+    y : array or Tensor of shape (n,)
+    w
+        Without meaning where all points are met.
+    k : int, default 3
+    s : 0 or None
+    **others
+        Of SciPy's: refused.
+
+    Returns
+    -------
+    tuple
+        Knots, coefficients and degree.
+
+    Raises
+    ------
+    ArgumentError
+        Smoothing, or an option of SciPy's.
+
+    Notes
+    -----
+    Differentiable by `x` and `y`.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.scipy.interpolate import splev, splrep
+    >>> x = np.arange(5.0)
+    >>> float(wg.grad(lambda t: splev(t, splrep(x, x**2)))(1.5).round(12))
+    3.0
+    """
+    if s not in (None, 0) or (s is None and w is not None) or any(others.values()):
+        raise ArgumentError(
+            f"splrep with s={s!r}, {sorted(others) or 'no other options'}: it is the spline "
+            f"through all points, s=0. Smoothing ones have knots that are searched for"
+            f"{at(user_line())}."
+        )
+    return _tuple(make_interp_spline(x, y, k))
+
+
+def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
+    """A spline at points, as ``scipy.interpolate.splev``.
+
+    Parameters
+    ----------
+    x : array or Tensor
+    tck : tuple
+        Knots, coefficients and degree.
+    der : int
+        The order of derivative that is evaluated.
+    ext : int
+        Beyond the ends: 0 it goes on, 1 it is 0, 3 it stays.
+
+    Returns
+    -------
+    array or Tensor
+
+    Raises
+    ------
+    ArgumentError
+        ext is another.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.scipy.interpolate import splev, splrep
+    >>> float(splev(1.5, splrep(np.arange(5.0), np.arange(5.0) ** 2), der=1).round(12))
+    3.0
+    """
+    if ext not in (0, 1, 3):
+        raise ArgumentError(
+            f"splev with ext={ext!r}: it is 0, 1 or 3, whose meaning does not depend on the "
+            f"points{at(user_line())}."
+        )
+    x, (t, _, k) = as_array(x), tck
+    low, high = value_of(t)[k], value_of(t)[-k - 1]
+    inside = np.logical_and(value_of(x) >= low, value_of(x) <= high)
+    if ext == 3:
+        x = np.clip(x, low, high)
+    found = _spline(tck)(x, nu=der)
+    return choose(inside, found, 0.0) if ext == 1 else found
+
+
+def splint(a: Any, b: Any, tck: Any) -> Any:
+    """The integral of a spline, as ``scipy.interpolate.splint``.
+
+    Parameters
+    ----------
+    a, b : float or Tensor
+        The ends; beyond those of the spline it is 0.
+    tck : tuple
+
+    Returns
+    -------
+    float or Tensor
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.scipy.interpolate import splint, splrep
+    >>> tck = splrep(np.arange(5.0), np.arange(5.0) ** 2)
+    >>> float(wg.grad(lambda b: splint(0.0, b, tck))(1.5).round(12))
+    2.25
+    """
+    t, _, k = tck
+    low, high = value_of(t)[k], value_of(t)[-k - 1]
+    return _spline(tck).integrate(np.clip(a, low, high), np.clip(b, low, high))
+
+
+def splder(tck: Any, n: int = 1) -> Any:
+    """The derivative of a spline as a tuple, as ``scipy.interpolate.splder``.
+
+    Parameters
+    ----------
+    tck : tuple
+    n : int
+
+    Returns
+    -------
+    tuple
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.scipy.interpolate import splder, splev, splrep
+    >>> tck = splrep(np.arange(5.0), np.arange(5.0) ** 2)
+    >>> float(splev(1.5, splder(tck)).round(12))
+    3.0
+    """
+    return _tuple(_spline(tck).derivative(n))
+
+
+def splantider(tck: Any, n: int = 1) -> Any:
+    """The integral from the first end on as a tuple, as ``scipy.interpolate.splantider``.
+
+    Parameters
+    ----------
+    tck : tuple
+    n : int
+
+    Returns
+    -------
+    tuple
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.scipy.interpolate import splantider, splev, splrep
+    >>> tck = splrep(np.arange(5.0), np.arange(5.0) ** 2)
+    >>> float(splev(3.0, splantider(tck)).round(12))
+    9.0
+    """
+    return _tuple(_spline(tck).antiderivative(n), last=True)
+
+
+class InterpolatedUnivariateSpline:
+    """The spline through points, as ``scipy.interpolate.InterpolatedUnivariateSpline``.
+
+    Parameters
+    ----------
+    x, y : array or Tensor of shape (n,)
+        `x` rising.
+    w
+        Without meaning where all points are met.
+    bbox : sequence
+        (None, None).
+    k : int, default 3
+    ext : int
+        As of `splev`.
+
+    Notes
+    -----
+    Differentiable by `x`, `y` and the points of evaluation.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.scipy.interpolate import InterpolatedUnivariateSpline
+    >>> spline = InterpolatedUnivariateSpline(np.arange(5.0), np.arange(5.0) ** 3)
+    >>> float(wg.grad(spline)(2.0).round(10))
+    12.0
+    """
+
+    def __init__(
+        self, x: Any, y: Any, w: Any = None, bbox: Any = (None, None), k: int = 3, ext: int = 0
+    ) -> None:
+        if any(end is not None for end in bbox):
+            raise ArgumentError(
+                f"InterpolatedUnivariateSpline with bbox={bbox!r}: the ends are the first and the "
+                f"last place{at(user_line())}."
+            )
+        self._tck, self._ext = splrep(x, y, k=k), ext
+
+    def __call__(self, x: Any, nu: int = 0, ext: int | None = None) -> Any:
+        """The spline, or a derivative, at points."""
+        return splev(x, self._tck, nu, self._ext if ext is None else ext)
+
+    def integral(self, a: Any, b: Any) -> Any:
+        """The integral from a to b."""
+        return splint(a, b, self._tck)
+
+
+class RectBivariateSpline:
+    """The surface through points of a grid, as ``scipy.interpolate.RectBivariateSpline``.
+
+    Parameters
+    ----------
+    x, y : array or Tensor of shape (m,) and (n,)
+        Rising.
+    z : array or Tensor of shape (m, n)
+    bbox : sequence
+        Four times None.
+    kx, ky : int, default 3
+    s : 0
+
+    Raises
+    ------
+    ArgumentError
+        Smoothing, or ends of one's own.
+
+    Notes
+    -----
+    Differentiable by `x`, `y`, `z` and the points of evaluation; beyond the ends the surface is
+    that of the nearest point, as FITPACK has it.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.scipy.interpolate import RectBivariateSpline
+    >>> x = np.arange(5.0)
+    >>> surface = RectBivariateSpline(x, x, x[:, None] ** 2 * x)
+    >>> float(wg.grad(lambda p: surface.ev(p, 3.0))(2.0).round(10))
+    12.0
+    """
+
+    def __init__(
+        self,
+        x: Any,
+        y: Any,
+        z: Any,
+        bbox: Any = (None,) * 4,
+        kx: int = 3,
+        ky: int = 3,
+        s: float = 0,
+    ) -> None:
+        if s != 0 or any(end is not None for end in bbox):
+            raise ArgumentError(
+                f"RectBivariateSpline with s={s!r} and bbox={bbox!r}: it is the surface through "
+                f"all points, s=0, and ends where they do{at(user_line())}."
+            )
+        self._x, self._y = as_array(x), as_array(y)
+        self._across = make_interp_spline(self._x, as_array(z), kx)
+        along = make_interp_spline(self._y, np.swapaxes(self._across.c, 0, 1), ky)
+        self._t, self._c, self._k = along.t, along.c, ky  # c: (n, m), both of splines
+
+    def __call__(self, x: Any, y: Any, dx: int = 0, dy: int = 0, grid: bool = True) -> Any:
+        """The surface, or a derivative: of a grid (p, q), else at pairs of points."""
+        x, y = as_array(x), as_array(y)
+        if not grid:
+            return self.ev(x, y, dx, dy)
+        x, y = np.reshape(x, (-1,)), np.reshape(y, (-1,))
+        first, second = self._bases(x, y, dx, dy)
+        return first @ np.swapaxes(self._c, 0, 1) @ np.swapaxes(second, 0, 1)
+
+    def ev(self, xi: Any, yi: Any, dx: int = 0, dy: int = 0) -> Any:
+        """The surface, or a derivative, at pairs of points."""
+        xi, yi = as_array(xi), as_array(yi)
+        first, second = self._bases(xi, yi, dx, dy)
+        return np.sum((first @ np.swapaxes(self._c, 0, 1)) * second, axis=-1)
+
+    def _bases(self, x: Any, y: Any, dx: int, dy: int) -> tuple[Any, Any]:
+        """How much each coefficient counts at points, of both directions."""
+        x = np.clip(x, value_of(self._x)[0], value_of(self._x)[-1])
+        y = np.clip(y, value_of(self._y)[0], value_of(self._y)[-1])
+        many, few = shape_of(self._c)
+        first = BSpline(self._across.t, np.eye(few), self._across.k)(x, nu=dx)
+        return first, BSpline(self._t, np.eye(many), self._k)(y, nu=dy)
