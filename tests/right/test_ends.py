@@ -6,6 +6,7 @@ Closed forms: d log1p = 1/(1+x), d expm1 = e^x, d tanh = sech^2, d arctanh = 1/(
 
 import numpy as np
 import pytest
+import scipy.special
 
 import wengert as wg
 
@@ -59,6 +60,59 @@ CASES = {
     "square of large numbers": case(summed(np.square), [1e200], gradient=[2e200], dtypes=DOUBLE),
     "reciprocal": case(summed(np.reciprocal), [inf, -2.0], gradient=[0, -0.25]),
 }
+
+
+FLAT = {  # functions that are flat, or straight, at infinity: slopes there, the second all zero
+    "arctan": (np.arctan, [-inf, inf], 0.0),
+    "arctan2": (lambda x: np.arctan2(x, 1.0), [-inf, inf], 0.0),
+    "arctan2 by x": (lambda x: np.arctan2(1.0, x), [-inf, inf], 0.0),
+    "arcsinh": (np.arcsinh, [-inf, inf], 0.0),
+    "arccosh": (np.arccosh, [inf], 0.0),
+    "tanh": (np.tanh, [-inf, inf], 0.0),
+    "sigmoid": (SIGMOID, [-inf, inf], 0.0),
+    "softplus": (wg.nn.functional.softplus, [-inf, inf], [0.0, 1.0]),
+    "logaddexp": (lambda x: np.logaddexp(x, 0.0), [-inf, inf], [0.0, 1.0]),
+    "hypot": (lambda x: np.hypot(x, 1.0), [-inf, inf], [-1.0, 1.0]),
+    "abs": (np.abs, [-inf, inf], [-1.0, 1.0]),
+    "erf": (scipy.special.erf, [-inf, inf], 0.0),
+    "erfc": (scipy.special.erfc, [-inf, inf], 0.0),
+    "ndtr": (scipy.special.ndtr, [-inf, inf], 0.0),
+    "log_ndtr": (scipy.special.log_ndtr, [inf], 0.0),
+    "exp": (np.exp, [-inf], 0.0),
+    "expm1": (np.expm1, [-inf], 0.0),
+    "log": (np.log, [inf], 0.0),
+    "log1p": (np.log1p, [inf], 0.0),
+    "sqrt": (np.sqrt, [inf], 0.0),
+    "cbrt": (np.cbrt, [-inf, inf], 0.0),
+    "reciprocal": (np.reciprocal, [-inf, inf], 0.0),
+    "power": (lambda x: x**-2.0, [-inf, inf], 0.0),
+}
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_infinity(name):
+    """Slopes and second derivatives are their limits, in all mixtures of modes, in graphs too."""
+    f, x, slope = FLAT[name]
+    x = np.array(x)
+
+    def forward(f):
+        return lambda x: wg.jvp(f, (x,), (np.ones(x.shape),))[1]
+
+    def reverse(f):
+        return wg.grad(lambda x: np.sum(f(x)))
+
+    def all_of_them(x):
+        modes = (forward, reverse)
+        first, second = [a(f) for a in modes], [a(b(f)) for a in modes for b in modes]
+        return tuple([d(x) for d in first]), tuple([d(x) for d in second])
+
+    with np.errstate(all="ignore"):
+        for run in (all_of_them, wg.trace(all_of_them)(x), wg.jit(all_of_them)):
+            slopes, bends = run(x)
+            for found in slopes:
+                np.testing.assert_allclose(found, np.full(x.shape, slope), rtol=1e-12)
+            for found in bends:
+                np.testing.assert_array_equal(found, np.zeros(x.shape))
 
 
 @pytest.mark.parametrize("name", CASES)

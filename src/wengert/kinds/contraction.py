@@ -89,7 +89,6 @@ class Contraction(Operation):
         if t.dtype.kind == "c":
             inputs = [np.conjugate(x) for x in inputs]
         wanted = sweep.wanted
-        strong = sweep.strong(node)
         bars: list[Any] = []
         for i, a in enumerate(node.args):
             letters, lengths, shape, run = routes[i]
@@ -102,7 +101,7 @@ class Contraction(Operation):
             else:
                 bar = run(t, *others)
             if sweep.guarded:
-                bar = strong_contract(bar, *_strong_first(t, i, inputs, strong, letters))
+                bar = _strongly(bar, t, i, node, inputs, letters, sweep)
             if lengths is not None:
                 bar = bar.reshape(lengths)
             if shape is not None:
@@ -113,7 +112,6 @@ class Contraction(Operation):
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
         """One term for each operand that has a tangent."""
         total = None
-        strong = sweep.strong(node)
         for i, dot in enumerate(dots):
             if dot is None:
                 continue
@@ -122,26 +120,31 @@ class Contraction(Operation):
             if sweep.guarded:
                 letters = self.letters(*[len(shape_of(x)) for x in inputs], **node.params)
                 path = (letters[i], *letters[:i], *letters[i + 1 :])
-                term = strong_contract(term, *_strong_first(dot, i, inputs, strong, path))
+                term = _strongly(term, dot, i, node, inputs, path, sweep)
             total = term if total is None else total + term
         return total
 
 
-def _strong_first(
-    t: Any, i: int, inputs: Sequence[Any], strong: Sequence[int], letters: Letters
-) -> tuple[Any, Sequence[Any], Letters]:
-    """The operands of a contraction of `t` with all but the i-th, a strong zero's first.
+def _strongly(
+    bar: Any, t: Any, i: int, node: Node, inputs: Sequence[Any], letters: Letters, sweep: Sweep
+) -> Any:
+    """`bar`, the contraction of `t` with all operands but the i-th, where zeros are strong.
 
-    That is `t`, or a (co)tangent of a derivative before this one, whose own zeros count then.
+    Those of `t`, and those of operands that are (co)tangents of a derivative before this one.
     """
     others = [*inputs[:i], *inputs[i + 1 :]]
-    for j in strong:
-        if j != i:
-            k = j - (j > i)
-            first, *words, result = letters
-            letters = (words[k], first, *words[:k], *words[k + 1 :], result)
-            return others[k], [t, *others[:k], *others[k + 1 :]], letters
-    return t, others, letters
+    also = [j - (j > i) for j in sweep.strong(node) if j != i]
+    if not also or not is_traced(bar):
+        return strong_contract(bar, t, others, letters, also)
+    k = also[0]
+    first, *words, result = letters
+    swapped = (words[k], first, *words[:k], *words[k + 1 :], result)
+    found = strong_contract(bar, others[k], [t, *others[:k], *others[k + 1 :]], swapped)
+    masked = sweep.masked or ()
+    if node not in masked and node.args[i] not in masked:
+        return found
+    by_t = strong_contract(bar, t, others, letters)
+    return lookup("where")(np.isnan(value_of(by_t)), found, by_t)
 
 
 class Route(NamedTuple):
@@ -182,19 +185,29 @@ def route(letters: Letters, shapes: tuple[Shape, ...], i: int) -> Route:
     )
 
 
-def strong_contract(bar: Any, t: Any, others: Sequence[Any], letters: Letters) -> Any:
-    """`bar` without what came of 0 * inf or 0 * nan, where the 0 stands in `t`."""
+def strong_contract(
+    bar: Any, t: Any, others: Sequence[Any], letters: Letters, also: Sequence[int] = ()
+) -> Any:
+    """`bar` without what came of 0 * inf or 0 * nan, where the 0 stands in `t`.
+
+    Where values are known, zeros of the operands `also` count in the same way.
+    """
     if is_traced(bar):
         return lookup("strong_einsum")(t, *others, letters=letters)
-    finite = [np.isfinite(value_of(x)) for x in others]
+    finite = [np.isfinite(value_of(x)) for x in (t, *others)]
+    if not also:
+        finite[0] = np.ones(np.shape(finite[0]), bool)  # an infinite cotangent stays
     if all(f.all() for f in finite):
         return bar
     where: Any = lookup("where")
-    safe = [x if f.all() else where(f, x, 0.0) for x, f in zip(others, finite, strict=True)]
-    clean = lookup("einsum")(t, *safe, letters=letters)
-    live = np.asarray(value_of(t) != 0, float)
-    every = contract(live, *[np.ones(np.shape(f)) for f in finite], letters=letters)
-    sound = contract(live, *[np.asarray(f, float) for f in finite], letters=letters)
+    pairs = zip((t, *others), finite, strict=True)
+    safe = [x if f.all() else where(f, x, 0.0) for x, f in pairs]
+    clean = lookup("einsum")(*safe, letters=letters)
+    live = [np.ones(np.shape(f)) for f in finite]
+    for k in (0, *[k + 1 for k in also]):
+        live[k] = np.asarray(value_of((t, *others)[k]) != 0, float)
+    every = contract(*live, letters=letters)
+    sound = contract(*[x * f for x, f in zip(live, finite, strict=True)], letters=letters)
     return where(every == sound, clean, bar)
 
 

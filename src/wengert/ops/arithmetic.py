@@ -216,7 +216,8 @@ def cbrt(s, x):
     return s.cbrt(x)
 
 
-cbrt.partials(lambda t, out, x: t / (3.0 * out * out))
+# Divided twice, so that the second derivative at infinity is 0 and not 0 * inf.
+cbrt.partials(lambda t, out, x: t / out / (3.0 * out))
 
 
 # ---- powers: DLMF 4.2(iv) ----------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import possibly, value_of
+from ..core.handle import Handle, dtype_of, possibly, value_of
 from ..core.op import lookup
 from ..kinds.elementwise import UNIT, elementwise
 
@@ -85,7 +85,31 @@ def arctan(s, x):
     return s.arctan(x)
 
 
-arctan.partials(lambda t, out, x: t / (1.0 + x * x))
+@elementwise(oracle="1 / (1 + x * x)")
+def lorentzian(s, x):
+    """1 / (1 + x*x), the derivative of arctan; flat at infinity, to every order."""
+    far = s.less(1e4, s.abs(x))  # where x * x could overflow: 1 / x**2 - 1 / x**4 + O(1 / x**6)
+    near = s.where(far, 0.0, x)
+    quotient = 1.0 / s.where(far, x, 1.0 + near * near)
+    square = quotient * quotient
+    return s.where(far, square * (1.0 - square), quotient)
+
+
+def _lorentzian_by_x(t: Any, out: Any, x: Any) -> Any:
+    inside = lookup("where")(np.isinf(value_of(x)), 0.0, x)
+    return -2.0 * t * ((inside * out) * out)
+
+
+lorentzian.partials(_lorentzian_by_x)
+
+
+def _arctan_by_x(t: Any, out: Any, x: Any) -> Any:
+    if isinstance(x, Handle) and dtype_of(x).kind != "c":
+        return t * lorentzian(x)
+    return t / (1.0 + x * x)
+
+
+arctan.partials(_arctan_by_x)
 
 
 # ---- the plane ---------------------------------------------------------------------------------
@@ -102,6 +126,17 @@ def hypot(s, x, y):
     return s.where(s.logical_or(s.isinf(x), s.isinf(y)), inf, length)
 
 
+def _along(x: Any, y: Any, length: Any) -> Any:
+    """x / length, 0 at the origin, and the sign of x where x alone is infinite."""
+    far = np.isinf(value_of(length))
+    if not possibly(far):
+        return _over(x, length)
+    where = lookup("where")
+    alone = np.logical_and(np.isinf(value_of(x)), np.isfinite(value_of(y)))
+    cosine = _over(where(alone, 0.0, x), where(alone, 1.0, length))
+    return where(alone, np.sign(value_of(x)), cosine)
+
+
 def _over(t: Any, length: Any) -> Any:
     """t / length, and 0 at the origin."""
     origin = np.equal(value_of(length), 0)
@@ -111,7 +146,9 @@ def _over(t: Any, length: Any) -> Any:
     return where(origin, 0.0, t / where(origin, 1.0, length))
 
 
-hypot.partials(lambda t, out, x, y: t * _over(x, out), lambda t, out, x, y: t * _over(y, out))
+hypot.partials(
+    lambda t, out, x, y: t * _along(x, y, out), lambda t, out, x, y: t * _along(y, x, out)
+)
 
 
 @elementwise(ufunc=np.arctan2, oracle="atan2(y, x)")
@@ -126,12 +163,12 @@ def arctan2(s, y, x):
 
 def _by_y(t: Any, out: Any, y: Any, x: Any) -> Any:
     length = hypot(x, y)
-    return _over(t, length) * _over(x, length)
+    return _over(t, length) * _along(x, y, length)
 
 
 def _by_x(t: Any, out: Any, y: Any, x: Any) -> Any:
     length = hypot(x, y)
-    return -_over(t, length) * _over(y, length)
+    return -_over(t, length) * _along(y, x, length)
 
 
 arctan2.partials(_by_y, _by_x)

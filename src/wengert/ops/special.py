@@ -18,6 +18,10 @@ from __future__ import annotations
 from math import pi, sqrt
 from typing import Any
 
+import numpy as np
+
+from ..core.handle import value_of
+from ..core.op import lookup
 from ..kinds.elementwise import elementwise
 
 _SMALL = (
@@ -110,7 +114,13 @@ def bell(s, x):
     return _bell(s, a)
 
 
-bell.partials(lambda t, out, x: -2.0 * t * (x * out))
+def _bell_by_x(t: Any, out: Any, x: Any) -> Any:
+    # Where it is zero so are all its derivatives; inf * 0 is not.
+    inside = lookup("where")(np.abs(value_of(x)) > 40.0, 0.0, x)
+    return -2.0 * t * (inside * out)
+
+
+bell.partials(_bell_by_x)
 
 
 def _slope(t: Any, x: Any) -> Any:
