@@ -244,6 +244,15 @@ CHOICES = (
         example=(_X, _Y),
     ),
     Rule(
+        "c & False",
+        lambda c: np.bitwise_and(c, False),
+        lambda c: False,
+        exact=True,
+        kinds="b",
+        dtypes={"c": bool},
+        example=(_C,),
+    ),
+    Rule(
         "where(c, x, x)",
         lambda c, x: np.where(c, x, x),
         lambda c, x: x,
