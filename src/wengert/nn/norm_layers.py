@@ -142,6 +142,12 @@ class BatchNorm1d(_BatchNorm):
     ShapeError
         The input has another shape, or in training only one value for each channel.
 
+    Notes
+    -----
+    Each call in training moves the running statistics; under `wengert.checkpoint`, which eagerly
+    calls again for a derivative, that is twice, as in PyTorch. In `wengert.vmap` and in loops use
+    `stateful_call`.
+
     Examples
     --------
     >>> import numpy as np

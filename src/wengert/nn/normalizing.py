@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dims import spelled
-from ..core.handle import Handle, dtype_of, shape_of, value_of
+from ..core.handle import Handle, dtype_of, is_traced, shape_of, value_of
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
 from ..kinds.reduction import count_along
 from .parameter import write
@@ -42,9 +42,19 @@ def _in_single(compute: Callable[[Any], Any], x: Any) -> Any:
 
 def _centred(x: Any, axis: tuple[int, ...]) -> tuple[Any, Any, Any]:
     """The mean, what is left without it, and the sum of its squares."""
-    mean = np.mean(x, axis=axis, keepdims=True)
+    mean = _added(np.mean, x, axis)
     rest = x - mean
-    return mean, rest, np.sum(np.square(rest), axis=axis, keepdims=True)
+    return mean, rest, _added(np.sum, np.square(rest), axis)
+
+
+def _added(combine: Any, x: Any, axis: tuple[int, ...]) -> Any:
+    """A mean or sum over axes: of float32 in float64, as NumPy adds rows up one after the other.
+
+    Native code adds many partial sums, and needs no help.
+    """
+    if dtype_of(x) != np.float32 or is_traced(x):
+        return combine(x, axis=axis, keepdims=True)
+    return combine(x, axis=axis, keepdims=True, dtype=np.float64).astype(np.float32)
 
 
 def _standard(x: Any, axis: tuple[int, ...], eps: float) -> Any:
