@@ -108,6 +108,28 @@ def test_precision_is_kept(rng):
     assert F.adaptive_avg_pool1d(x, 3).dtype == np.float32
 
 
+def test_operands_may_differ_in_precision(rng):
+    x, w = rng.normal(size=(2, 3, 6, 6)).astype("f"), rng.normal(size=(4, 3, 3, 3))
+    f = wg.grad(lambda x, w: np.sum(F.conv2d(x, w) ** 2), (0, 1))
+    eager, native = f(x, w), wg.jit(f, islands="forbid")(x, w)
+    assert [g.dtype for g in eager] == [g.dtype for g in native] == [np.float32, np.float64]
+    for one, other in zip(eager, native, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+    assert F.conv1d([[[1.0, 2.0, 4.0]]], [[[-1.0, 1.0]]]).tolist() == [[[1.0, 2.0]]]
+
+
+@pytest.mark.parametrize("what", [np.zeros((0, 2, 6, 6)), np.zeros((2, 0, 6, 6))])
+def test_nothing_gives_nothing(what):
+    w = np.ones((3, what.shape[1], 3, 3))
+
+    def f(x, w):
+        return np.sum(F.avg_pool2d(F.max_pool2d(F.conv2d(x, w), 2), 2))
+
+    for g, x in zip(wg.grad(f, (0, 1))(what, w), (what, w), strict=True):
+        assert g.shape == x.shape and not g.any()
+    assert wg.jit(f)(what, w) == 0.0
+
+
 def test_complex_numbers(rng):
     x, w = rng.normal(size=(2, 1, 2, 5)) + 1j * rng.normal(size=(2, 1, 2, 5))
     y = F.conv1d(x, w[:, :, :3])

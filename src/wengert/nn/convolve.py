@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from ..core.dims import spelled
-from ..core.handle import shape_of
+from ..core.handle import dtype_of, shape_of
 from ..errors import ArgumentError, ShapeError, at, user_line
 from ..ops.convolution import convolution, convolution_input
-from .window_options import AXES, Option, pads, per_axis, with_samples
+from .window_options import AXES, Option, array_of, pads, per_axis, with_samples
 
 
 def convolve(
@@ -33,7 +33,7 @@ def convolve(
     who: str,
 ) -> Any:
     """The cross-correlation over `axes` axes; `who` is named where something does not fit."""
-    x, alone = with_samples(x, axes, who)
+    (x, alone), weight = with_samples(x, axes, who), array_of(weight)
     lengths = shape_of(x)[2:]
     kernel = _kernel(weight, axes, who)
     _check_groups(groups, shape_of(weight)[0], who)
@@ -43,6 +43,7 @@ def convolve(
     dilations = per_axis(dilation, axes, "dilation")
     pairs = pads(padding, kernel, strides, dilations)
     _check_room(lengths, pairs, kernel, dilations, who)
+    x, weight = _alike(x, weight)
     y = convolution(
         x, weight, stride=strides, padding=pairs, dilation=dilations, groups=int(groups)
     )
@@ -63,7 +64,7 @@ def transposed(
     who: str,
 ) -> Any:
     """The transpose of `convolve` by its input, over `axes` axes."""
-    x, alone = with_samples(x, axes, who)
+    (x, alone), weight = with_samples(x, axes, who), array_of(weight)
     kernel = _kernel(weight, axes, who)
     inputs = shape_of(weight)[0]
     _check_groups(groups, inputs, who)
@@ -87,6 +88,7 @@ def transposed(
             f"{who} was given shape {spelled(shape_of(x))}: with padding {pad} nothing is left of "
             f"its result, {spelled(tuple(size))}. Choose less padding{at(user_line())}."
         )
+    x, weight = _alike(x, weight)
     y = convolution_input(
         x,
         weight,
@@ -98,6 +100,15 @@ def transposed(
     )
     y = _biased(y, bias, axes)
     return y[0] if alone else y
+
+
+def _alike(x: Any, weight: Any) -> tuple[Any, Any]:
+    """Both in the dtype of the result, for which there is native code."""
+    one, two = dtype_of(x), dtype_of(weight)
+    if one == two:
+        return x, weight
+    both = np.result_type(one, two)
+    return (x if one == both else x.astype(both)), (weight if two == both else weight.astype(both))
 
 
 def _kernel(weight: Any, axes: int, who: str) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ A number stands for all spatial axes, a tuple has one for each.  Padding may als
 
     per_axis      an option as a tuple with a number for each axis
     pads          padding as pairs, before and behind
+    array_of      nested lists as an array
     with_samples  an input with an axis of samples, and whether it had one
     Option        what such an argument may be
 """
@@ -81,6 +82,11 @@ def pads(
     return tuple([(t // 2, t - t // 2) for t in totals])
 
 
+def array_of(x: Any) -> Any:
+    """Nested lists as an array; anything else as it is."""
+    return np.asarray(x) if isinstance(x, list | tuple) else x
+
+
 def with_samples(x: Any, axes: int, who: str) -> tuple[Any, bool]:
     """`x` as (samples, channels, *axes), and whether the samples' axis had to be added.
 
@@ -89,6 +95,7 @@ def with_samples(x: Any, axes: int, who: str) -> tuple[Any, bool]:
     ShapeError
         It has neither as many axes, nor one less.
     """
+    x = array_of(x)
     shape = shape_of(x)
     if len(shape) == axes + 2:
         return x, False
