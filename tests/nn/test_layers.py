@@ -113,6 +113,13 @@ def test_resampling_to_order_two_and_in_graphs(rng):
     )
 
 
+def test_pixels_are_shuffled_there_and_back(rng):
+    x = rng.normal(size=(2, 8, 3, 2))
+    y = nn.PixelShuffle(2)(x)
+    assert y.shape == (2, 2, 6, 4) and y[1, 1, 3, 2] == x[1, 4 + 2, 1, 1]
+    np.testing.assert_array_equal(nn.PixelUnshuffle(2)(y), x)
+
+
 def test_cosine_and_distance_layers(rng):
     x, y = rng.normal(size=(2, 3, 4))
     cosine = np.sum(x * y, axis=1) / np.linalg.norm(x, axis=1) / np.linalg.norm(y, axis=1)

@@ -97,6 +97,8 @@ from .layers import (
     Flatten,
     Identity,
     Linear,
+    PixelShuffle,
+    PixelUnshuffle,
     Unflatten,
     Upsample,
 )
@@ -308,6 +310,8 @@ __all__ = [
     "Identity",
     "Unflatten",
     "Upsample",
+    "PixelShuffle",
+    "PixelUnshuffle",
     "Embedding",
 ]
 

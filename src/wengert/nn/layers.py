@@ -2,7 +2,7 @@
 
     with parameters     Linear Bilinear
     of shapes           Flatten Unflatten Identity
-    of sizes            Upsample
+    of sizes            Upsample PixelShuffle PixelUnshuffle
 
 What they compute is in functional.py and resampling.py.  Others stand beside: activation_layers.py,
 norm_layers.py, dropouts.py, embedding.py, loss_layers.py, containers.py.
@@ -283,3 +283,43 @@ class Upsample(Module):
         """Sizes and mode."""
         sizes = f"size={self.size}" if self.size else f"scale_factor={self.scale_factor}"
         return f"{sizes}, mode={self.mode!r}"
+
+
+class PixelShuffle(Module):
+    """`functional.pixel_shuffle` as a module: channels laid out as points.
+
+    Parameters
+    ----------
+    upscale_factor : int
+    """
+
+    def __init__(self, upscale_factor: int) -> None:
+        self.upscale_factor = upscale_factor
+
+    def forward(self, x: Any) -> Any:
+        """(..., c r r, h, w) as (..., c, h r, w r)."""
+        return F.pixel_shuffle(x, self.upscale_factor)
+
+    def extra_repr(self) -> str:
+        """The factor."""
+        return f"upscale_factor={self.upscale_factor}"
+
+
+class PixelUnshuffle(Module):
+    """`functional.pixel_unshuffle` as a module: the way back from `PixelShuffle`.
+
+    Parameters
+    ----------
+    downscale_factor : int
+    """
+
+    def __init__(self, downscale_factor: int) -> None:
+        self.downscale_factor = downscale_factor
+
+    def forward(self, x: Any) -> Any:
+        """(..., c, h r, w r) as (..., c r r, h, w)."""
+        return F.pixel_unshuffle(x, self.downscale_factor)
+
+    def extra_repr(self) -> str:
+        """The factor."""
+        return f"downscale_factor={self.downscale_factor}"
