@@ -17,32 +17,35 @@ from numpy.linalg import LinAlgError
 from .linalg import matrices
 
 
-@matrices("Look at the operands of the operation that this is part of", oracle=lambda x, holds: x)
-def accepted(x, holds):
-    """x, where all of `holds` is true."""
+@matrices(
+    "Look at the operands of the operation that this is part of",
+    oracle=lambda x, holds, why="": x,
+)
+def accepted(x, holds, *, why="a condition does not hold"):
+    """x, where all of `holds` is true; else an error that says why not."""
     if not np.all(holds):
-        raise LinAlgError("a condition does not hold")
+        raise LinAlgError(why)
     return np.array(x)
 
 
 @accepted.spec
-def _spec(x: Any, holds: Any) -> Any:
+def _spec(x: Any, holds: Any, **_: Any) -> Any:
     return x
 
 
 @accepted.define_vjp
-def _vjp(t, out, x, holds):
+def _vjp(t, out, x, holds, *, why=""):
     return t, None
 
 
 @accepted.define_jvp
-def _jvp(dots, out, x, holds):
+def _jvp(dots, out, x, holds, *, why=""):
     return dots[0]
 
 
 @accepted.batch
 def _rows(args, batched, size, **params):
-    return accepted(*args) if batched[0] else NotImplemented
+    return accepted(*args, **params) if batched[0] else NotImplemented
 
 
 @accepted.examples

@@ -21,6 +21,7 @@ import scipy.linalg
 from ...core.handle import Handle, is_traced, value_of
 from ...errors import ArgumentError, ShapeError, at, user_line
 from ...ops import casts
+from ...ops.accepting import accepted
 from ...ops.choice import where
 from ...ops.linalg import adjoint
 from ...ops.spectral import expm as exponential
@@ -52,8 +53,8 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     Returns
     -------
     Tensor of shape (..., n, n)
-        Real where A is and the imaginary parts vanish but for rounding, as SciPy has it; in a
-        graph, which does not know values, complex.
+        Real where A is and the imaginary parts vanish but for rounding, as SciPy has it; a graph,
+        which does not know values, takes it to be real, and refuses to run where it is not.
 
     Raises
     ------
@@ -110,14 +111,16 @@ def _with_diagonal(f: Any, line: Any, p: int) -> Any:
 
 
 def _real_if_close(x: Any, a: Any) -> Any:
-    if a.dtype.kind == "c" or is_traced(x):
+    if a.dtype.kind == "c":
         return x
-    value = x
-    while isinstance(value, Handle):
-        value = value_of(value)
-    size = 1e6 if value.dtype == np.complex128 else 1e3
-    limit = size * np.finfo(value.dtype).eps
-    return x.real if np.allclose(value.imag, 0.0, atol=limit) else x
+    size = 1e6 if x.dtype == np.complex128 else 1e3
+    near = np.abs(np.imag(value_of(x))) <= size * np.finfo(x.dtype).eps
+    if is_traced(x):
+        why = "the function of a real matrix is complex; make the matrix complex first"
+        return accepted(np.real(x), near, why=why)
+    while isinstance(near, Handle):
+        near = value_of(near)
+    return np.real(x) if np.all(near) else x
 
 
 @counterpart(scipy.linalg.expm_cond)
