@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -305,3 +306,51 @@ def test_a_program_that_is_killed_leaves_the_checkpoint_before(tmp_path):
 def test_a_program_that_is_killed_three_hundred_times(tmp_path):
     last, unfinished = kill_while_saving(tmp_path, 300)
     assert last > 100 and unfinished > 50  # many were in the middle of a file
+
+
+def trainer(*arguments):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    program = str(Path(__file__).with_name("training_program.py"))
+    return subprocess.Popen(
+        [sys.executable, program, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.slow
+def test_a_training_that_is_killed_again_and_again_ends_as_if_it_had_not_been(tmp_path):
+    whole, _ = trainer(tmp_path / "whole").communicate(timeout=200)
+    rng, kills = np.random.default_rng(0), 0
+    while True:
+        with trainer(tmp_path / "parts") as running:
+            begun = running.stdout.readline()
+            if begun.startswith("begun"):
+                time.sleep(rng.uniform(0.0, 0.4))
+                running.kill()
+                kills += 1
+            rest, said = running.stdout.read(), running.stderr.read()
+            running.wait(timeout=60)
+            if running.returncode == 0:
+                break
+            assert running.returncode == -signal.SIGKILL, said
+    parts = begun + rest
+    assert kills >= 3 and "stopped done 12" in parts
+    assert parts.splitlines()[-1] == whole.splitlines()[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [0, 2])
+def test_ctrl_c_in_a_program_with_processes(tmp_path, workers):
+    with trainer(tmp_path, workers) as running:
+        running.stdout.readline()
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to all of them
+        out, said = running.stdout.read(), running.stderr.read()
+        assert running.wait(timeout=60) == 0, said
+    assert "stopped interrupted" in out and "Traceback" not in said
+    again, _ = trainer(tmp_path, workers).communicate(timeout=200)
+    whole, _ = trainer(tmp_path / "whole").communicate(timeout=200)
+    assert again.splitlines()[-1] == whole.splitlines()[-1]

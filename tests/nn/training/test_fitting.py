@@ -408,6 +408,22 @@ def test_lines_of_progress(monkeypatch):
     assert "accuracy 0." in lines[0] and "samples/s" in lines[0] and "s left" in lines[0]
 
 
+class Unsized:
+    """Batches, and nobody knows how many."""
+
+    def __iter__(self):
+        yield points(8)
+        yield points(8, 1)
+
+
+def test_progress_where_the_length_is_not_known(monkeypatch):
+    out = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", out)
+    training(Net(), 3, data=Unsized(), progress=True)
+    lines = out.getvalue().splitlines()
+    assert [line.split()[1] for line in lines] == ["1/3", "2/3", "3/3"]
+
+
 def refusals():
     x, y = points()
     other, model = Plain(), Plain()

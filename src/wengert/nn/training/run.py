@@ -104,7 +104,9 @@ class Run:
 
     def train(self) -> History:
         """All epochs that are still to come."""
-        left = (self.epochs - self._over) * len(self.source) - self.source.done
+        length = len(self.source)
+        self._counts = int(length > 0)  # where it is not known, epochs are counted
+        left = (self.epochs - self._over) * (length or 1) - self.source.done * self._counts
         self._progress = Progress(max(1, left), "training")
         with self._interrupts, self._progress if self._shows else nullcontext():
             try:
@@ -153,6 +155,9 @@ class Run:
         self.history.add(figures)
         self.source.end()
         self._over, self._mean = self.epoch, Mean()
+        if self._shows and not self._counts:
+            told = {n: v for n, v in figures.items() if n not in ("epoch", "seconds")}
+            self._progress.update(1, **told)
         self.call("on_epoch_end")
         if self._interrupts.asked:
             self.stop("interrupted")
@@ -185,7 +190,7 @@ class Run:
         if self._shows:
             self._samples += weight
             speed = f"{self._samples / max(self._progress.elapsed, 1e-9):.3g} samples/s"
-            self._progress.update(1, **self._mean.result(), lr=self._rate(), at=speed)
+            self._progress.update(self._counts, **self._mean.result(), lr=self._rate(), at=speed)
 
     def _release(self) -> None:
         """A step by what has been gathered."""
