@@ -1,0 +1,94 @@
+"""Config: what a training is described by, read from TOML and checked entry by entry.
+
+    seed = 0
+
+    [data]
+    source = "digits.npz"              # or "digits", "iris", ...; a .csv; folders: see described.py
+    inputs = "x"                       # names in the file
+    target = "y"
+    held_out = 0.2
+
+    [[model]]
+    layer = "Linear"                   # a module of wengert.nn; other entries are its arguments
+    in_features = 64
+    out_features = 10
+
+    [loss]
+    name = "CrossEntropyLoss"
+
+    [optimizer]
+    name = "Adam"
+    lr = 0.001
+
+    [fit]
+    epochs = 20
+
+An entry that is unknown is an error, with what may stand there.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import ArgumentError, FileError
+
+SECTIONS = ("seed", "data", "model", "loss", "optimizer", "fit")
+
+
+def read(path: Path, changes: Iterable[str]) -> dict[str, Any]:
+    """The entries of a file, with changes from the command line.
+
+    Raises
+    ------
+    FileError
+        No such file, or not TOML.
+    ArgumentError
+        An unknown section, or a change that is not ``key=value``.
+    """
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileError(f"{path} does not exist. Name a file of TOML.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FileError(f"{path} is not TOML: {error}.") from error
+    for change in changes:
+        _change(found, change)
+    only(found, SECTIONS, str(path))
+    for name in ("data", "model"):
+        if name not in found:
+            raise ArgumentError(f"{path} has no [{name}]. Describe it.")
+    return found
+
+
+def only(entries: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+    """Refuse entries that nobody reads."""
+    names = sorted(known)
+    for name in entries:
+        if name not in names:
+            close = difflib.get_close_matches(name, names, 1)
+            hint = f"Did you mean {close[0]!r}?" if close else f"There are {', '.join(names)}."
+            raise ArgumentError(f"{where}: nothing is called {name!r}. {hint}")
+
+
+def _change(entries: Any, change: str) -> None:
+    key, equals, text = change.partition("=")
+    if not equals or not key:
+        raise ArgumentError(f"--set {change}: write it as key=value, fit.epochs=3 for example.")
+    *path, last = key.split(".")
+    for name in path:
+        inner: Any = (
+            entries[int(name)] if isinstance(entries, list) else entries.setdefault(name, {})
+        )
+        if not isinstance(inner, dict | list):
+            raise ArgumentError(f"--set {change}: {name} is {inner!r}, which has no entries.")
+        entries = inner
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        value = {"true": True, "false": False}.get(text, text)
+    entries[last] = value

@@ -1,0 +1,59 @@
+"""Demo: two spirals, told apart by a small network; the graph, its picture and the weights.
+
+What a training looks like, in a few seconds and without anything beside wengert.  With the epochs
+that it has by default it has to learn, or it fails.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import wengert as wg
+
+from .. import nn, optim, show
+from ..core.recording import no_grad
+from ..errors import ArgumentError
+
+POINTS = 400
+
+
+def run(options: Any) -> bool:
+    """Train and write; False if it did not learn."""
+    if options.epochs < 1:
+        raise ArgumentError(f"--epochs {options.epochs}: at least 1.")
+    rng = np.random.default_rng(options.seed)
+    points, label = spirals(rng)
+    model = nn.Sequential(
+        nn.Linear(2, 32, rng=rng), nn.Tanh(), nn.Linear(32, 32, rng=rng), nn.Tanh(),
+        nn.Linear(32, 2, rng=rng),
+    )  # fmt: skip
+    history = nn.fit(
+        model, (points, label), nn.CrossEntropyLoss(), optim.Adam(model.parameters(), lr=0.01),
+        epochs=options.epochs, metrics="accuracy", batch_size=50, rng=rng,
+    )  # fmt: skip
+    with no_grad():
+        right = float(np.mean(model(points).numpy().argmax(axis=1) == label))
+    options.out.mkdir(parents=True, exist_ok=True)
+    loss: Any = nn.CrossEntropyLoss()(model(points[:4]), label[:4])
+    names: Any = model
+    nn.save_safetensors(model, options.out / "weights.safetensors")
+    show.to_svg(loss, options.out / "graph.svg", names=names)
+    show.explore(loss, options.out / "graph.html", names=names)
+    wg.save(wg.trace(model)(points[:1]), options.out / "model.wengert")
+    print(show.table(loss, names=names, values=False))
+    print(f"loss of the last epoch  {history['loss'][-1]:.4f}")
+    print(f"told apart              {100 * right:.1f} % of {len(label)} points")
+    for name in ("weights.safetensors", "model.wengert", "graph.svg", "graph.html"):
+        print(f"wrote                   {options.out / name}")
+    return right > 0.9 or options.epochs < 60
+
+
+def spirals(rng: np.random.Generator) -> tuple[Any, Any]:
+    """Points on two spirals of one turn, and on which."""
+    label = np.arange(POINTS) % 2
+    turn = rng.uniform(0.25, 1.0, POINTS)
+    angle = 2 * np.pi * turn + np.pi * label
+    circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return turn[:, None] * circle + 0.01 * rng.normal(size=(POINTS, 2)), label
