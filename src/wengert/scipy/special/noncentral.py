@@ -24,17 +24,21 @@ from ...kinds.elementwise import POSITIVE
 from .entries import function
 from .family import family
 from .incomplete_gamma import gamma_density, gammainc_order
+from .loops import is_element, refuse, repeat
 from .witness import Witness
 
 __all__ = "chndtr chndtrix chndtridf chndtrinc".split()
 
 _FROM_NOUGHT = 4000.0  # of smaller c all terms are added up, so that tails keep their digits
+_TERMS = 200_000
 _SOME = (0.6, 3.0)
 _MIDDLE = (0.15, 0.85)
 
 
 def _summed(term: Any, a: Any, x: Any, scale: Any) -> Any:
     """The sum over j of Poisson's weights times `term(a + j, x)`."""
+    if is_element(x):
+        return _summed_natively(term, a, x, scale)
     out = np.full(len(a), np.nan)
     for i, size in enumerate(scale):
         if not (size >= 0 and a[i] > 0 and x[i] >= 0 and np.isfinite(a[i] + size)):
@@ -48,12 +52,31 @@ def _summed(term: Any, a: Any, x: Any, scale: Any) -> Any:
     return out
 
 
+def _summed_natively(term: Any, a: Any, x: Any, scale: Any) -> Any:
+    """The same for the elements of native code, one term after the other."""
+    out = np.full_like(x, np.nan)
+    inside = (scale >= 0) & (a > 0) & (x >= 0) & np.isfinite(a + scale)
+    a, x, size = a[inside], x[inside], scale[inside]
+    spread = 12.0 * np.sqrt(size) + 50.0
+    first = np.where(size < _FROM_NOUGHT, 0.0, np.floor(size - 4.0 * spread))
+    refuse(size + spread - first > _TERMS, lambda: "a noncentrality of too many terms")
+
+    def step(_: Any, j: Any, total: Any) -> Any:
+        weight = np.exp(special.xlogy(j, size) - size - special.gammaln(j + 1.0))
+        return j + 1.0, total + np.where(weight == 0.0, 0.0, weight * term(a + j, x))
+
+    start = first, np.zeros_like(x)
+    out[inside] = repeat(step, start, _TERMS, lambda j, _: j < size + spread)[1]
+    return out
+
+
 @family(
+    native=True,
     oracle=Witness(
         "a x c",
         "diff(lambda a: nsum(lambda j: exp(-c) * c**j / factorial(j) * "
         "gammainc(a + j, 0, x, regularized=True), [0, 60]), a, n)",
-    )
+    ),
 )
 def noncentral_gamma(a: Any, x: Any, c: Any, *, n: int) -> Any:
     """The derivative of order n by a of the sum of Poisson's weights of c times P(a + j, x)."""
@@ -63,11 +86,12 @@ def noncentral_gamma(a: Any, x: Any, c: Any, *, n: int) -> Any:
 
 
 @family(
+    native=True,
     oracle=Witness(
         "a x c",
         "nsum(lambda j: exp(-c) * c**j / factorial(j) * "
         "gammainc(a + j, x, inf, regularized=True), [0, 60])",
-    )
+    ),
 )
 def noncentral_gammac(a: Any, x: Any, c: Any) -> Any:
     """The sum of Poisson's weights of c times Q(a + j, x)."""
@@ -75,11 +99,12 @@ def noncentral_gammac(a: Any, x: Any, c: Any) -> Any:
 
 
 @family(
+    native=True,
     oracle=Witness(
         "a x c",
         "diff(lambda a, x: nsum(lambda j: exp(-c) * c**j / factorial(j) * "
         "x**(a + j - 1) * exp(-x) / gamma(a + j), [0, 60]), (a, x), (n, m))",
-    )
+    ),
 )
 def noncentral_density(a: Any, x: Any, c: Any, *, n: int, m: int) -> Any:
     """The derivative, n times by a and m times by x, of the slope of noncentral_gamma by x."""
