@@ -91,7 +91,6 @@ from .dropouts import (
 from .embedding import (
     Embedding,
 )
-from .exchange import load_safetensors, save_safetensors
 from .layers import (
     Bilinear,
     Flatten,
@@ -167,7 +166,6 @@ from .positions import (
 )
 from .recurrent import GRU, LSTM, RNN
 from .state import functional_call, stateful_call
-from .summaries import summary
 from .transformer import (
     Transformer,
     TransformerDecoder,
@@ -177,6 +175,8 @@ from .transformer import (
 from .transformer_layers import TransformerDecoderLayer, TransformerEncoderLayer
 
 if TYPE_CHECKING:
+    from .exchange import load_safetensors, save_safetensors
+    from .summaries import summary
     from .training import evaluate, fit
 
 __all__ = [
@@ -315,9 +315,17 @@ __all__ = [
     "Embedding",
 ]
 
+_LATE = {
+    "save_safetensors": ".exchange",
+    "load_safetensors": ".exchange",
+    "summary": ".summaries",
+}
+
 
 def __getattr__(name: str) -> Any:
     if name in ("evaluate", "fit", "training"):
         training = import_module(".training", __name__)
         return training if name == "training" else getattr(training, name)
+    if name in _LATE:
+        return getattr(import_module(_LATE[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
