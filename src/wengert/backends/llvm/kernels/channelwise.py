@@ -21,7 +21,7 @@ from .loops import clear, offset, plus, times
 from .patches import Image, Pass, entry, table
 from .spaced import STRIDES, Vectors
 
-_KERNELS, _TAPS = 4, 64  # of one channel; elements of one, which are unrolled
+_KERNELS, _TAPS = 4, 64  # of one channel; elements of all of them, which are unrolled
 _PART = 1_000_000  # operations worth a thread
 
 
@@ -31,7 +31,7 @@ def serves(form: Any) -> bool:
         form.inputs == 1
         and form.outputs <= _KERNELS
         and (form.groups > 1 or form.outputs == 1)
-        and prod(form.geometry.window) <= _TAPS
+        and form.outputs * prod(form.geometry.window) <= _TAPS
         and form.geometry.stride[-1] <= STRIDES
     )
 
@@ -59,7 +59,8 @@ def _each_piece(
             at = plus(u, source, times(u, k, str(step)))
             write(u, at, plus(u, target, k), count)
 
-        vectors.along(t, part.length, one)
+        weight = form.outputs * prod(geometry.window)
+        vectors.along(t, part.length, one, weight)
 
 
 def _kernels(

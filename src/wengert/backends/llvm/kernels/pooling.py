@@ -87,7 +87,7 @@ class _Pooling:
                 at = plus(u, source, times(u, k, str(self.step)))
                 write(u, at, plus(u, target, k), count)
 
-            self.vectors.along(t, part.length, one)
+            self.vectors.along(t, part.length, one, min(len(self.taps), _UNROLLED))
 
     def over_taps(
         self, s: Section, write: Callable[[Section, Name, Name], None], first: int = 0

@@ -15,7 +15,7 @@ from ..assembly import Name, Section
 from ..dtypes import Dtype, in_memory, of_width
 from .call import Call
 
-_UNROLLED = 8  # vectors of a row
+_UNROLLED, _TEXT = 8, 40  # vectors of a row; instructions for all of them
 _LONG, _LEAST = 1 << 30, 16  # elements; bytes of a vector
 STRIDES = 4  # up to which elements are picked out of whole vectors
 
@@ -172,10 +172,15 @@ class Vectors:
             f"call reassoc {self.scalar} {callee}({self.scalar} 0.0, {self.kind} {value})"
         )
 
-    def along(self, s: Section, length: int, write: Callable[[Section, Name, int], None]) -> None:
-        """Write ``write(section, first, count)`` for each vector of a row."""
+    def along(
+        self, s: Section, length: int, write: Callable[[Section, Name, int], None], weight: int = 1
+    ) -> None:
+        """Write ``write(section, first, count)`` for each vector of a row.
+
+        `weight` says how much text that is: of much there is one copy, in a loop.
+        """
         whole, rest = divmod(length, self.width)
-        if whole <= _UNROLLED:
+        if whole <= 1 or (whole <= _UNROLLED and whole * weight <= _TEXT):
             for first in range(0, length, self.width):
                 write(s, str(first), min(self.width, length - first))
             return
