@@ -414,6 +414,7 @@ def test_sequences_of_unlike_lengths_are_filled_up():
 @pytest.mark.parametrize(
     ("act", "error", "message"),
     [
+        (lambda: DataLoader(iter([1])), errors.StructureError, "of a list_iterator"),
         (lambda: DataLoader([1], workers=-1), errors.ArgumentError, "workers=-1"),
         (lambda: DataLoader([1], prefetch=-1), errors.ArgumentError, "prefetch=-1"),
         (lambda: DataLoader([1], rng="x"), errors.ArgumentError, "rng='x'"),

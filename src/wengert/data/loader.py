@@ -68,6 +68,8 @@ class DataLoader:
     ArgumentError
         A batch size below one, a negative number of workers or batches ahead, or a sampler beside
         ``shuffle=True``.
+    StructureError
+        Something without a length, or without items by number.
 
     Notes
     -----
@@ -119,6 +121,11 @@ class DataLoader:
                 f"{at(user_line())}."
             )
         self.dataset = as_dataset(dataset)
+        if not hasattr(self.dataset, "__getitem__") or not hasattr(self.dataset, "__len__"):
+            raise StructureError(
+                f"DataLoader of a {type(self.dataset).__name__}: a dataset has a length and items "
+                f"by number. Make a list of what comes one by one{at(user_line())}."
+            )
         self.batch_size = int(batch_size)
         self.shuffle = bool(shuffle)
         self.rng = as_generator(rng)

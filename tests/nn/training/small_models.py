@@ -22,6 +22,7 @@ class Net(nn.Module):
         self.first = nn.Linear(4, 8, rng=rng, dtype=dtype)
         self.last = nn.Linear(8, 2, rng=rng, dtype=dtype)
         self.drop = nn.Dropout(0.25, wg.random.Stream(seed))
+        self.unused = nn.Linear(2, 2, rng=rng, dtype=dtype)  # it never has a gradient
 
     def forward(self, x):
         return self.last(self.drop(np.tanh(self.first(x))))

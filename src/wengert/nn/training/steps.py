@@ -186,6 +186,7 @@ class Steps:
         key = tuple(map(id, having))
 
         def update(gradients: list[Any], share: Any) -> None:
+            self._forget()  # so that a graph knows which parameters have none
             for p, g in zip(having, gradients, strict=True):
                 p.grad = g * share.astype(g.real.dtype)
             self._apply()
