@@ -171,3 +171,18 @@ def test_norms_of_empty_matrices_are_zero(order):
         f = lambda x: np.linalg.norm(x, order)  # noqa: E731
         assert f(wg.tensor(np.zeros(shape))).numpy() == 0.0
         assert wg.grad(f)(np.zeros(shape)).shape == shape
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda a: np.sum(np.linalg.svd(a)[1] ** 3),
+        lambda a: np.sum(la.lu(a)[2] ** 2),
+        lambda a: np.sum(la.schur(a)[0] ** 2 * np.arange(4.0).reshape(2, 2)),
+    ],
+    ids=["svd", "lu", "schur"],
+)
+def test_compiled_hessians_of_factorizations(fun):
+    a = np.array([[1.0, 2.0], [-0.5, 1.3]])
+    want = wg.hessian(fun)(a)
+    np.testing.assert_allclose(wg.jit(wg.hessian(fun))(a), want, rtol=1e-9, atol=1e-12)

@@ -28,7 +28,7 @@ from ..core.op import lookup
 from ..core.params import sizes_of
 from ..core.recording import is_recording, no_grad, session, switches
 from ..core.spec import Spec, unweakened
-from ..core.tracing import derivation
+from ..core.tracing import derivation, part_of
 from ..errors import RuleError, ShapeError, TraceError, at
 from .tape import VARIABLE
 
@@ -154,8 +154,10 @@ class Lines:
         op: Any = node.op
         pairs = [self._pair(a) for a in node.args]
         if op is PART:
-            value, batched = pairs[0]
-            return value[node.params["index"]], batched
+            (value, batched), index = pairs[0], node.params["index"]
+            if isinstance(value, Handle):  # a line of several results that was there before
+                return wrap(part_of(value.node, index)), batched
+            return value[index], batched
         if op is VARIABLE:
             return pairs[0]
         args = [p[0] for p in pairs]

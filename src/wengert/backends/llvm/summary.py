@@ -16,6 +16,7 @@ from ...ops.costs import flops_of
 from .forms import Length, size_of
 from .items import Held, Item, Map, Reduce
 from .kernels import is_served
+from .lowering.registry import line_of
 from .plan import Plan, owner_of
 from .walks import Walk, role_of, roots_of, space_of
 
@@ -152,9 +153,10 @@ def _names(plan: Plan) -> dict[Item, str]:
     names: dict[Item, str] = {}
     lines = {node: k for k, node in enumerate(plan.graph.nodes)}
     for item in plan.reachable:
-        if item.node is not None and item.node in lines:
-            line = f"%{lines[item.node]}"
-            names[item] = f"{item.node.name} {line}" if item.node.name else line
+        node = None if item.node is None else line_of(item.node)
+        if node is not None and node in lines:
+            line = f"%{lines[node]}"
+            names[item] = f"{node.name} {line}" if node.name else line
     return names
 
 
@@ -238,7 +240,7 @@ def _step(program: Program, step: Item, names: dict[Item, str]) -> Stage:
         f"{node.op.name}",
         (),
         reads,
-        (f"%{program.graph.index(getattr(node, 'last', node))} {shown(node.spec)}",),
+        (f"%{program.graph.index(getattr(node, 'last', line_of(node)))} {shown(node.spec)}",),
         flops_of(node, operands, node.spec),
         moved,
         node.op.name,

@@ -16,7 +16,7 @@ from ....kinds.opaque import Opaque
 from ..items import Item
 from ..kernels import is_served
 from ..kernels.small import ROWS
-from .registry import Lowering, lowers, step
+from .registry import Lowering, lowers, note_line, step
 
 
 def _never(*args: Any) -> Any:
@@ -48,6 +48,7 @@ def joined(lowering: Lowering, node: Node, operands: Sequence[Item]) -> Any:
         op = _TOGETHER[frozenset((matrix.op.name, number.op.name))]
         extra = {**(node.extra or {}), "spec": (matrix.spec, *several)}
         both = Node(op, node.inputs, {}, None, extra)
+        note_line(both, node)
         assert is_served(both)
         parts = lowering.rules[key] = step(both, operands)
     if node is matrix:

@@ -116,14 +116,15 @@ class Lowering:
         if node.op.composition is not None and not is_served(node):
             inside = composed(node)
             if inside is not None:
-                return self._made_of(inside, operands)
+                return self._made_of(inside, node, operands)
         return step(node, operands)
 
-    def _made_of(self, inside: Graph, operands: Sequence[Item]) -> Any:
+    def _made_of(self, inside: Graph, line: Node, operands: Sequence[Item]) -> Any:
         """The results of a list whose inputs are operands, line by line."""
         self.items.update(zip(inside.inputs, operands, strict=True))
         for node in inside.nodes:
             if node not in self.items:
+                note_line(node, line)
                 self.items[node] = self._lowered(node)
         results = tuple([settled(self.items[n]) for n in inside.outputs])
         return results[0] if len(results) == 1 else results
@@ -137,6 +138,21 @@ class Lowering:
             if not found:
                 return False
         return True
+
+
+_LINE = "line"  # under which a node that a line is made of notes it
+
+
+def note_line(node: Node, line: Node) -> None:
+    """Say which line of the graph a node is part of that does not stand in it."""
+    if not isinstance(node.op, Leaf):
+        node.extra = {**(node.extra or {}), _LINE: line_of(line)}
+
+
+def line_of(node: Node) -> Node:
+    """The line of the graph that a node is, or is part of."""
+    found: Node = (node.extra or {}).get(_LINE, node)
+    return found
 
 
 def specs_of(node: Node) -> tuple[Any, ...]:
