@@ -85,6 +85,20 @@ def test_1_2_the_left_side():
     assert slopes(lambda x: lookup("elu")(x, 0.7), 0.0) == 0.7
 
 
+def test_1_3_the_outer_piece():
+    f = nn.functional
+    for bent, ends in (
+        (f.relu6, (0, 6)),
+        (f.hardtanh, (-1, 1)),
+        (f.hardsigmoid, (-3, 3)),
+        (f.softshrink, (-0.5, 0.5)),
+        (f.hardshrink, (-0.5, 0.5)),
+    ):
+        assert [slopes(bent, end) for end in ends] == [0, 0]
+    assert slopes(f.hardswish, -3.0) == 0 and slopes(f.hardswish, 3.0) == 1
+    assert slopes(lambda x: f.hinge_loss(x, np.ones(())), 1.0) == 0
+
+
 # ---- 2 ties ------------------------------------------------------------------------------------
 
 
