@@ -18,6 +18,7 @@ from ..core.rebuild import rebuilt
 from ..core.spec import Spec
 from ..core.tracing import part_of, placeholder
 from .loop import LOOPS, NOTED, Loop, Rewiring
+from .trimming import used
 from .walk import Applied
 
 _PRODUCTS = ("einsum", "strong_einsum", "matmul", "dot")
@@ -30,11 +31,12 @@ def laid_out(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
     """A graph whose loops are given matrices as products read them, and what was done."""
     if not any(n.op.name in LOOPS for n in graph.nodes):
         return graph, []
+    needs = used(graph)  # without those that somebody takes whole
     new, applied = Rewiring(), []
     for node in graph.nodes:
         new.follow(node)
         now = new.place.get(node, node)
-        if node.op.name not in LOOPS or (made := _turned(now)) is None:
+        if node not in needs or node.op.name not in LOOPS or (made := _turned(now)) is None:
             continue
         new.replace(node, {k: part_of(made, k) for k in range(len(now.spec))})
         applied.append(Applied(NAME, node, made))
