@@ -141,6 +141,8 @@ def _strongly(
     swapped = (words[k], first, *words[:k], *words[k + 1 :], result)
     found = strong_contract(bar, others[k], [t, *others[:k], *others[k + 1 :]], swapped)
     masked = sweep.masked or ()
+    if len(others) == 1:  # which is infinite only where a derivative that is taken is
+        return found
     if node not in masked and node.args[i] not in masked:
         return found
     by_t = strong_contract(bar, t, others, letters)
