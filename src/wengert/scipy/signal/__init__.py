@@ -6,7 +6,10 @@
     smoothing      detrend, savgol_filter, hilbert, hilbert2
     resampling     resample, resample_poly, upfirdn, decimate
     spectra        csd, welch, periodogram, coherence, stft, spectrogram
-    responses      freqz, sosfreqz
+    responses      freqz, sosfreqz; other_responses: freqs, freqz_zpk, freqz_sos, group_delay
+    designs        butter, cheby1, cheby2 by their frequencies, and what moves prototypes
+    waveforms      chirp, sawtooth, square, gausspulse; vectorstrength
+    local          medfilt, medfilt2d, wiener
     windows        a module of its own, as in SciPy
 
 Filters differentiate by their coefficients, signals and states, in O(n) both ways.
@@ -14,15 +17,33 @@ Filters differentiate by their coefficients, signals and states, in O(n) both wa
 
 from . import windows
 from .convolution import convolve, convolve2d, correlate, correlate2d, fftconvolve, oaconvolve
+from .designs import (
+    bilinear_zpk,
+    butter,
+    cheby1,
+    cheby2,
+    lp2bp_zpk,
+    lp2bs_zpk,
+    lp2hp_zpk,
+    lp2lp_zpk,
+)
+from .local import medfilt, medfilt2d, wiener
+from .other_responses import freqs, freqz_sos, freqz_zpk, group_delay
 from .recursive import deconvolve, lfilter, lfilter_zi, lfiltic
 from .resampling import decimate, resample, resample_poly, upfirdn
 from .responses import freqz, sosfreqz
 from .sections import filtfilt, sosfilt, sosfilt_zi, sosfiltfilt
 from .smoothing import detrend, hilbert, hilbert2, savgol_filter
 from .spectra import coherence, csd, periodogram, spectrogram, stft, welch
+from .waveforms import chirp, gausspulse, sawtooth, square, vectorstrength
 from .windows import get_window
 
 __all__ = [
+    "bilinear_zpk",
+    "butter",
+    "cheby1",
+    "cheby2",
+    "chirp",
     "coherence",
     "convolve",
     "convolve2d",
@@ -34,25 +55,40 @@ __all__ = [
     "detrend",
     "fftconvolve",
     "filtfilt",
+    "freqs",
     "freqz",
+    "freqz_sos",
+    "freqz_zpk",
+    "gausspulse",
     "get_window",
+    "group_delay",
     "hilbert",
     "hilbert2",
     "lfilter",
     "lfilter_zi",
     "lfiltic",
+    "lp2bp_zpk",
+    "lp2bs_zpk",
+    "lp2hp_zpk",
+    "lp2lp_zpk",
+    "medfilt",
+    "medfilt2d",
     "oaconvolve",
     "periodogram",
     "resample",
     "resample_poly",
     "savgol_filter",
+    "sawtooth",
     "sosfilt",
     "sosfilt_zi",
     "sosfiltfilt",
     "sosfreqz",
     "spectrogram",
+    "square",
     "stft",
     "upfirdn",
+    "vectorstrength",
     "welch",
+    "wiener",
     "windows",
 ]

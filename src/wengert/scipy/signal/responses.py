@@ -22,7 +22,7 @@ from .recursive import coefficients_of
 __all__ = ["freqz", "sosfreqz"]
 
 
-def _angles(worN: Any, whole: bool, fs: Any, include_nyquist: bool) -> Any:
+def angles(worN: Any, whole: bool, fs: Any, include_nyquist: bool) -> Any:
     """Frequencies as angles from 0 to pi, or all around."""
     worN = 512 if worN is None else worN
     if np.ndim(value_of(worN)) == 0 and not is_traced(worN):
@@ -89,7 +89,7 @@ def freqz(
     b, a = coefficients_of("freqz", b, a)
     b, a = floating(b), as_array(a)
     a = a if a.dtype.kind in "fc" else casts.astype(a, b.dtype)
-    w = _in_precision_of(_angles(worN, whole, fs, include_nyquist), b, a)
+    w = _in_precision_of(angles(worN, whole, fs, include_nyquist), b, a)
     h = _response(b, a, w)
     return w * (fs / (2.0 * np.pi)), h
 
@@ -102,7 +102,7 @@ def sosfreqz(sos: Any, worN: Any = 512, whole: bool = False, fs: Any = 2 * np.pi
         raise ShapeError(
             f"sosfreqz with sections of shape {sos.shape}: give an array (n, 6){at(user_line())}."
         )
-    w = _angles(worN, whole, fs, False)
+    w = angles(worN, whole, fs, False)
     h: Any = spread(np.ones((), complex), w.shape)
     for k in range(sos.shape[0]):
         h = h * _response(sos[k, :3], sos[k, 3:], w)

@@ -26,7 +26,7 @@ REASONS = {
     "random": "gives random numbers: wengert.random",
     "design": "depends on whole numbers and names alone, not on the values of arrays",
     "adaptive": "an adaptive method with a program: wengert differentiates the program itself",
-    "slow": "is here; takes too long, or pairs of points, and is tested in another way",
+    "slow": "is here; takes too long or odd arguments for this page, and is tested in another way",
     "zeros": "finds places where a function is zero, as many as are asked for",
     "sequences": "older functions that give several orders at once: call the function of one order",
     "classes": "an object of SciPy's with a state: use the functions",
@@ -66,7 +66,9 @@ NOT_HERE: dict[str, list[tuple[str, str]]] = {
     ],
     "scipy.fft": [("(get|set)_.*|register_backend|skip_backend|set_.*|.*fast_len", "settings")],
     "scipy.signal": [
-        ("butter|buttord|bessel|bilinear.*|cheb.*|ellip.*|iir.*|firls|remez|kaiser.*", "design"),
+        ("bilinear_zpk", "slow"),
+        ("butter|cheby[12]|lp2.._zpk", "not yet"),
+        ("buttord|bessel|bilinear.*|cheb.*|ellip.*|iir.*|firls|remez|kaiser.*", "design"),
         ("(zpk|tf|ss|sos|lp).*2.*|normalize|sweep_poly|residuez?|invresz?|unique_roots", "design"),
         ("gammatone|minimum_phase|band_stop_obj|cascade|daub|morlet.*", "design"),
         ("find_peaks.*|peak_.*|argrel.*|medfilt2?d?|order_filter|max_len_seq", "not yet"),
@@ -80,7 +82,7 @@ NOT_HERE: dict[str, list[tuple[str, str]]] = {
         (".*test.*|.*_power|.*corr.*|.*_ratio|.*interval.*", "tests"),
     ],
     "scipy.interpolate": [
-        ("RectBivariateSpline", "slow"),
+        ("RectBivariateSpline|splder|splantider", "slow"),
         ("(sp|bi)(l|s).*|insert|pade|lagrange|approximate_taylor_polynomial", "not yet"),
         ("test", "settings"),
     ],

@@ -180,7 +180,25 @@ ifht V, 0.1, 0.5
 fhtoffset 0.1, 0.5
 """,
     "signal": """
-butter 2, 0.3
+butter 2, V[0]
+cheby1 3, 0.5, V[0]
+cheby2 3, 20.0, V[:2], "bandpass"
+lp2lp_zpk V, W, V[1], W[1]
+lp2hp_zpk V, W, V[1], W[1]
+lp2bp_zpk V[:2], W * (1 + 1j), V[1], W[1], V[2]
+lp2bs_zpk V[:2] * (1 + 1j), W * (1 + 1j), V[1], W[1], V[2]
+bilinear_zpk -V[:2], -W, V[1], W[1] * 9
+chirp V, W[0], 1.3, W[1], "logarithmic"
+sawtooth V, 0.7
+square V, 0.3
+gausspulse V, 0.8
+vectorstrength V, W[0]
+freqs V, W, L
+freqz_zpk V, W, V[1], L
+freqz_sos [[0.3, 0.2, 0.1, 1.0, -0.4, 0.2]], L
+wiener L, 3
+medfilt2d X, 3
+group_delay (V, W), S
 convolve2d X, Y
 correlate2d X, Y
 deconvolve V, W[:2]
@@ -223,8 +241,6 @@ InterpolatedUnivariateSpline S, V, W
 barycentric_interpolate S, V, W
 krogh_interpolate S, V, W
 pchip_interpolate S, V, W
-splantider (np.array([0] * 4 + [1] * 4), np.concatenate([V, np.zeros(4)]), 3)
-splder (np.array([0] * 4 + [1] * 4), np.concatenate([V, np.zeros(4)]), 3)
 splev W, (np.array([0] * 4 + [1] * 4), np.concatenate([V, np.zeros(4)]), 3)
 splint V[0], W[1], (np.array([0] * 4 + [1] * 4), np.concatenate([V, np.zeros(4)]), 3)
 splrep S, V

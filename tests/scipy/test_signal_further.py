@@ -1,0 +1,144 @@
+"""Waveforms, local filters, designs by frequencies, other responses, against SciPy's."""
+
+import numpy as np
+import pytest
+from scipy import signal as theirs
+
+import wengert as wg
+from wengert.scipy import signal as ours
+
+RNG = np.random.default_rng(4)
+T = np.array([0.11, 0.37, 0.62, 0.93])
+X = RNG.uniform(size=9)
+M = RNG.uniform(size=(5, 4))
+
+
+def agreed(f, g, *args, order=1):
+    got, want = wg.vjp(f, *args)[0], g(*args)
+    for a, b in zip(got, want, strict=True) if isinstance(want, tuple) else [(got, want)]:
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+    wg.check_grads(f, args, order=order)
+
+
+@pytest.mark.parametrize("method", ["linear", "quadratic", "logarithmic", "hyperbolic"])
+def test_chirps(method):
+    args = (T, np.float64(0.7), np.float64(1.3), np.float64(1.9), np.float64(20.0))
+    for vertex in (True, False) if method == "quadratic" else (True,):
+        agreed(
+            lambda t, a, b, c, d, v=vertex: ours.chirp(t, a, b, c, method, d, v),
+            lambda t, a, b, c, d, v=vertex: theirs.chirp(t, a, b, c, method, d, v),
+            *args,
+        )
+
+
+def test_waves():
+    agreed(lambda t: ours.sawtooth(9 * t, 0.6), lambda t: theirs.sawtooth(9 * t, 0.6), T)
+    agreed(ours.sawtooth, theirs.sawtooth, -7.0 * T, np.float64(0.35))
+    for width in (0.0, 1.0):
+        slope = wg.vjp(lambda t, w=width: ours.sawtooth(t, w), 5 * T)[0]
+        np.testing.assert_allclose(slope, theirs.sawtooth(5 * T, width), rtol=1e-12)
+    got = wg.vjp(lambda t: ours.square(t, 0.3), 9 * T)[0]
+    np.testing.assert_array_equal(got, theirs.square(9 * T, 0.3))
+    agreed(
+        lambda t, f, w: ours.gausspulse(t, f, w, retquad=True, retenv=True),
+        lambda t, f, w: theirs.gausspulse(t, f, w, retquad=True, retenv=True),
+        T,
+        np.float64(1.7),
+        np.float64(0.6),
+    )
+    agreed(ours.vectorstrength, theirs.vectorstrength, X, np.float64(0.3))
+    agreed(ours.vectorstrength, theirs.vectorstrength, X, np.array([0.3, 0.45]))
+
+
+def test_neighbours():
+    agreed(lambda x: ours.medfilt(x, 5), lambda x: theirs.medfilt(x, 5), X)
+    agreed(lambda x: ours.medfilt2d(x, (3, 1)), lambda x: theirs.medfilt2d(x, (3, 1)), M)
+    agreed(lambda x: ours.wiener(x, 3), lambda x: theirs.wiener(x, 3), X)
+    agreed(
+        lambda x, n: ours.wiener(x, (3, 3), n),
+        lambda x, n: theirs.wiener(x, (3, 3), n),
+        M,
+        np.float64(0.05),
+    )
+    with pytest.raises(wg.errors.ArgumentError, match="odd"):
+        ours.medfilt(wg.tensor(X), 4)
+
+
+@pytest.mark.parametrize("kind", ["lowpass", "highpass", "bandpass", "bandstop"])
+def test_designs(kind):
+    """Coefficients by the cutoff and the rate, digital and analog, and through a filter."""
+    Wn = np.array([0.2, 0.45]) if kind.startswith("band") else np.float64(0.3)
+    for name, given in (("butter", (3,)), ("cheby1", (2, 0.7)), ("cheby2", (3, 25.0))):
+        mine, law = getattr(ours, name), getattr(theirs, name)
+        for analog in (False, True):
+            agreed(
+                lambda w, m=mine, a=analog, g=given: m(*g, w, kind, a),
+                lambda w, m=law, a=analog, g=given: m(*g, w, kind, a),
+                Wn,
+            )
+    agreed(
+        lambda w, fs: ours.butter(2, w, kind, fs=fs if fs.ndim else fs[()]),
+        lambda w, fs: theirs.butter(2, w, kind, fs=float(fs)),
+        Wn * 10.0,
+        np.float64(27.0),
+    )
+    signal = RNG.normal(size=40)
+
+    def energy(w):
+        return np.sum(ours.lfilter(*ours.butter(2, w, kind), signal) ** 2)
+
+    wg.check_grads(energy, (Wn,), order=1)
+    np.testing.assert_allclose(wg.jit(wg.grad(energy))(Wn), wg.grad(energy)(Wn), rtol=1e-10)
+
+
+def test_designs_that_are_refused():
+    w = wg.tensor(0.3)
+    for call in (
+        lambda: ours.butter(2, w, output="sos"),
+        lambda: ours.butter(2, w, "bandpass"),
+        lambda: ours.lp2lp_zpk(wg.tensor(X), T, 1.0),
+    ):
+        with pytest.raises(wg.errors.ArgumentError):
+            call()
+
+
+def test_poles_and_zeros():
+    z, p = np.array([-0.3 + 0.1j, -0.3 - 0.1j]), np.array([-0.5, -0.4 + 1j, -0.4 - 1j])
+    for name, given in (
+        ("lp2lp_zpk", (0.7,)),
+        ("lp2hp_zpk", (0.7,)),
+        ("lp2bp_zpk", (0.7, 0.3)),
+        ("lp2bs_zpk", (0.7, 0.3)),
+        ("bilinear_zpk", (2.5,)),
+    ):
+        mine, law = getattr(ours, name), getattr(theirs, name)
+        args = (z, p, np.float64(1.3), *map(np.float64, given))
+        got, want = wg.vjp(mine, *args)[0], law(*args)
+        for a, b in zip(got, want, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12)
+        free = args[2:] if name != "bilinear_zpk" else args[2:3]  # SciPy wants fs a float
+        wg.check_grads(lambda *a, m=mine, g=args: m(z, p, *a, *g[2 + len(a) :]), free, order=1)
+
+
+def test_responses():
+    b, a, w = np.array([0.4, 0.3]), np.array([1.0, -0.5, 0.2]), np.linspace(0.1, 3.0, 5)
+    agreed(ours.freqs, theirs.freqs, b, a, w)
+    agreed(
+        lambda b, a, w: ours.group_delay((b, a), w)[1],
+        lambda b, a, w: theirs.group_delay((b, a), w)[1],
+        b,
+        a,
+        w,
+    )
+    z, p = np.array([0.3 + 0.1j]), np.array([0.2 - 0.4j, 0.5 + 0j])
+    agreed(ours.freqz_zpk, theirs.freqz_zpk, z, p, np.float64(0.7), w)
+    sos = np.array([[0.4, 0.3, 0.1, 1.0, -0.5, 0.2]])
+    agreed(
+        lambda b, a, w: ours.freqz_sos(np.concatenate([b, np.ones((1, 1)), a], axis=1), w),
+        lambda b, a, w: theirs.freqz_sos(np.concatenate([b, np.ones((1, 1)), a], axis=1), w),
+        sos[:, :3],
+        sos[:, 4:],
+        w,
+    )
+    with pytest.raises(wg.errors.ArgumentError, match="array"):
+        ours.freqs(wg.tensor(b), a)
