@@ -3,6 +3,7 @@
 # when pyproject.toml changes.
 #
 #   make demo      train on scikit-learn's digits and show the graph (examples/digits.py)
+#   make examples  run every example in full
 #   make test      lint, layers, types, tests and documentation: what CI runs
 #   make test-all  the same, with the slow tests
 #   make bench     measure beside the peers (downloads PyTorch and JAX into .venv-bench)
@@ -21,10 +22,13 @@ test test-all: export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := test
 .NOTPARALLEL:
-.PHONY: demo test test-all bench docs lint format layers types clean
+.PHONY: demo examples test test-all bench docs lint format layers types clean
 
 demo: .venv/ready
 	@$(BIN)/python examples/digits.py
+
+examples: .venv/ready
+	@for script in examples/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 test: lint layers types
 	@$(BIN)/python -m pytest $(PARALLEL)

@@ -81,6 +81,24 @@ def test_too_low_an_accuracy_is_a_failure(tmp_path):
         read_digits(tmp_path, "--epochs", "1", "--at-least", "1.0")
 
 
+def read_98(*arguments):
+    pytest.importorskip("sklearn", reason=NEEDS)
+    text, _ = run("digits_98.py", *arguments)
+    return [
+        figure(text, rf"{name} .* (\S+) % held out") for name in ("perceptron", "convolutional")
+    ]
+
+
+def test_digits_98_in_small():
+    assert min(read_98("--epochs", "1", "--at-least", "0.2")) > 20
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_digits_98_in_full():
+    assert min(read_98()) >= 98.5
+
+
 def test_lifetimes_agree_with_print():
     text, _ = run("lifetimes.py")
     assert figure(text, r"largest deviation from print: (\S+) of the last digit") < 0.51
