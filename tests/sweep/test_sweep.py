@@ -23,6 +23,8 @@ FACTS = json.loads((Path(__file__).parents[2] / "docs" / "coverage.json").read_t
 NOT_SAID = {
     ("scipy.integrate", "simpson"): ("equal",),  # all places are the same
     ("scipy.special", "hyp2f1"): ("zeros",),  # c = 0, where it is not defined
+    ("scipy.stats", "burr12.entropy"): ("small",),  # SciPy's integral misses what there is
+    ("scipy.stats", "kappa3.logpdf"): ("small",),  # SciPy's loses its digits
     ("scipy.stats", "chi.ppf"): ("small",),  # the quantile is below the smallest number
     ("scipy.stats", "lognorm.std"): ("small",),  # SciPy's loses its digits
     ("scipy.stats", "vonmises.isf"): ("moved",),  # SciPy's has nine digits in the tails
@@ -33,7 +35,7 @@ NOT_SAID = {
         for name in "hankel1 hankel1e hankel2 hankel2e".split()
     },
 }
-SAMPLE = 50  # each so many-th is swept whenever the tests run
+SAMPLE = 85  # each so many-th is swept whenever the tests run
 
 
 def claimed():

@@ -224,7 +224,11 @@ class _Kappa3(Positive):
         return a > 0
 
     def log_density(self, x: Any, a: Any) -> Any:
-        return np.log(a) - (a + 1.0) / a * np.logaddexp(np.log(a), a * np.log(x))
+        positive = x > 0
+        point = chosen(positive, x, 1.0)
+        inside = np.log(a) + (a + 1.0) * (self.log_lower(point, a) - np.log(point))
+        start = np.log(a) - (a + 1.0) / a * np.logaddexp(np.log(a), a * np.log(x))
+        return chosen(positive, inside, start)
 
     def log_lower(self, x: Any, a: Any) -> Any:
         return -_above_one(np.log(a) - a * np.log(x)) / a
