@@ -68,7 +68,7 @@ class Stream:
 
     def __init__(self, seed: Any, name: str = "random") -> None:
         self.state = variable(np.array([*key_of(seed), 0], np.uint64), name)
-        self._drawn = 0  # eagerly
+        self._drawn = variable(np.array(0, np.uint64), f"{name}, drawn")
         self._lock = lock()
 
     def uniform(
@@ -151,12 +151,9 @@ class Stream:
         False
         """
         if session() is not None:
-            found = keys.fold(self.state[:2], self.state[2] + np.uint64(self._drawn))
-            self.state += _STEP
-            return found
-        with self._lock:
-            number = self._drawn
-            self._drawn += 1
+            here = self._moved()
+            return keys.fold(here[:2], here[2])
+        number = self._next()
         state = np.asarray(value_of(self.state))
         return keys.fold(state[:2], state[2] + np.uint64(number))
 
@@ -171,18 +168,29 @@ class Stream:
         >>> f() == f()
         np.False_
         """
-        return {self.state: self.state + _STEP * np.uint64(max(1, self._drawn))}
+        return {self.state: self.state + _STEP * np.uint64(max(1, self._count()))}
 
     def _draw(self, op: Any, shape: Any, dtype: np.dtype[Any], **options: Any) -> Any:
         lengths = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
-        if session() is not None:  # the position is moved by the graph
-            out = op(self.state, number=self._drawn, shape=lengths, dtype=dtype, **options)
-            self.state += _STEP
-            return out
+        if session() is not None:
+            return op(self._moved(), number=0, shape=lengths, dtype=dtype, **options)
+        return op(self.state, number=self._next(), shape=lengths, dtype=dtype, **options)
+
+    def _moved(self) -> Any:
+        """Where a graph draws next; it moves the position on, and reads how far others have."""
+        here = self.state + _STEP * self._drawn
+        self.state += _STEP
+        return here
+
+    def _next(self) -> int:
+        """The number of the next eager drawing, counted."""
         with self._lock:
-            number = self._drawn
-            self._drawn += 1
-        return op(self.state, number=number, shape=lengths, dtype=dtype, **options)
+            number = self._count()
+            self._drawn.data = np.array(number + 1, np.uint64)
+        return number
+
+    def _count(self) -> int:
+        return int(value_of(self._drawn))
 
     def state_dict(self) -> dict[str, Any]:
         """Where it stands: its key, and how many numbers were drawn, eagerly and by graphs.
@@ -196,13 +204,13 @@ class Stream:
         >>> bool(stream.normal() == twin.normal())
         True
         """
-        return {"state": np.array(value_of(self.state)), "drawn": self._drawn}
+        return {"state": np.array(value_of(self.state)), "drawn": self._count()}
 
     def load_state_dict(self, state: Any) -> None:
         """Stand where another stream stood."""
         with self._lock:
             self.state.data = np.asarray(state["state"], np.uint64)
-            self._drawn = int(state["drawn"])
+            self._drawn.data = np.array(int(state["drawn"]), np.uint64)
 
     def __repr__(self) -> str:
         return f"<stream of random numbers {self.state.node.name}>"
@@ -212,8 +220,9 @@ class Stream:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        if not is_variable(self.state.node):  # pickled
-            self.state = variable(np.array(self.state), "random")
+        for name, held in (("state", self.state), ("_drawn", self._drawn)):
+            if not is_variable(held.node):  # pickled
+                setattr(self, name, variable(np.array(held), "random"))
         self._lock = lock()
 
 
