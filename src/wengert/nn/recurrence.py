@@ -63,7 +63,7 @@ def swept(
     into, weight, bias_ih, bias_hh, projection = weights
     step = step_of(kind)
     if kind != "gru" and bias_ih is not None:
-        # Where biases only add up, in the loop: there it costs nothing, and outside a pass over all.
+        # Where biases only add up they go into the loop: outside, that is a pass over all.
         bias_ih, bias_hh = None, bias_ih + bias_hh
 
     def advance(before: State, row: Any) -> tuple[State, Any]:
