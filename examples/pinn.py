@@ -1,0 +1,141 @@
+"""A network that is the solution of an equation: Burgers' equation, steep front and all.
+
+    u_t + u u_x = nu u_xx,    u(0, x) = -sin(pi x),    u(t, -1) = u(t, 1) = 0,    nu = 0.01 / pi
+
+No value of the solution is given to the network.  It is a function of (t, x) that has the initial
+and the boundary values by construction, and its loss is what the equation leaves over at chosen
+points.  The derivatives u_t, u_x, u_xx of the network by its inputs are taken in forward mode, the
+gradient of the loss by the weights in reverse mode across them; both are compiled together, and
+L-BFGS (SciPy's) does the rest.
+
+The exact solution is Cole's and Hopf's: a quotient of two integrals, done by Gauss and Hermite
+(J. D. Cole, Quarterly of Applied Mathematics 9, 1951; M. Raissi, P. Perdikaris and G. E. Karniadakis,
+Journal of Computational Physics 378, 2019, made the problem a test of such networks).
+
+    python examples/pinn.py --steps 3000 --seed 0 --out out
+
+Written into the folder `out`: pinn.png, the solution and the network at four times, and its error.
+It ends with an error if the network is further from the exact solution than 1 %, relatively, in the
+root of the mean of squares over all times.
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+
+import wengert as wg
+from wengert import nn, optim
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+
+VISCOSITY = 0.01 / np.pi
+
+
+def exact(t, x, nodes=100):
+    """Cole's and Hopf's solution for t > 0."""
+    z, weight = np.polynomial.hermite.hermgauss(nodes)
+    y = x[..., None] - np.sqrt(4 * VISCOSITY * t[..., None]) * z
+    density = weight * np.exp(-np.cos(np.pi * y) / (2 * np.pi * VISCOSITY))
+    return -np.sum(np.sin(np.pi * y) * density, -1) / np.sum(density, -1)
+
+
+class Solution(nn.Module):
+    """Initial and boundary values are those of the problem whatever the weights are."""
+
+    def __init__(self, width, rng):
+        sizes = [2, width, width, width, 1]
+        self.layers = [nn.Linear(a, b, rng=rng) for a, b in zip(sizes, sizes[1:], strict=False)]
+
+    def forward(self, t, x):
+        """u at each of the points; t and x have one axis."""
+        y = np.stack([2 * t - 1, x], axis=-1)
+        for layer in self.layers[:-1]:
+            y = np.tanh(layer(y))
+        free = self.layers[-1](y)[:, 0]
+        return -np.sin(np.pi * x) * (1 - t) + t * (1 - x * x) * free
+
+
+def left_over(u, t, x):
+    """What the equation leaves over of a function u of (t, x)."""
+    one = np.ones_like(t)
+
+    def along_x(x):
+        return wg.jvp(lambda x: u(t, x), (x,), (one,))
+
+    _, u_t = wg.jvp(lambda t: u(t, x), (t,), (one,))
+    (value, u_x), (_, u_xx) = wg.jvp(along_x, (x,), (one,))
+    return u_t + value * u_x - VISCOSITY * u_xx
+
+
+def solve(model, points, steps):
+    """L-BFGS on all points at once; SciPy's report."""
+    t, x = points
+
+    def loss(weights):
+        rest = left_over(lambda t, x: nn.functional_call(model, weights, t, x), t, x)
+        return np.mean(np.square(rest))
+
+    limits = {"maxiter": steps, "maxfun": 2 * steps, "maxcor": 50, "ftol": 0, "gtol": 1e-9}
+    found = optim.minimize(loss, model.state_dict(), options=limits)
+    model.load_state_dict(found.x)
+    return found
+
+
+def picture(model, path):
+    x = np.linspace(-1, 1, 401)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+    for t in (0.1, 0.3, 0.6, 1.0):
+        time_ = np.full_like(x, t)
+        with wg.no_grad():
+            u = model(time_, x).numpy()
+        (line,) = left.plot(x, exact(time_, x), linewidth=4, alpha=0.3)
+        left.plot(x, u, color=line.get_color(), linewidth=1.2, label=f"t = {t}")
+        right.semilogy(x, np.abs(u - exact(time_, x)) + 1e-9, color=line.get_color())
+    left.set(xlabel="x", ylabel="u", title="the network (thin) and the exact solution (broad)")
+    left.legend()
+    right.set(xlabel="x", title="how far the network is off")
+    figure.savefig(path, dpi=120)
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--steps", type=int, default=5000)
+    options.add_argument("--points", type=int, default=3000)
+    options.add_argument("--width", type=int, default=24)
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--at-most", type=float, default=0.01, help="relative error allowed")
+    options.add_argument("--out", type=Path, default=Path("out"))
+    given = options.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+
+    rng = np.random.default_rng(given.seed)
+    model = Solution(given.width, rng)
+    points = rng.uniform([[0.0], [-1.0]], [[1.0], [1.0]], (2, given.points))
+    points[1, ::3] *= 0.1  # a third of them about the front
+    begin = time.perf_counter()
+    found = solve(model, points, given.steps)
+    took = time.perf_counter() - begin
+
+    t, x = (a.ravel() for a in np.meshgrid(np.linspace(0.02, 1, 50), np.linspace(-1, 1, 201)))
+    with wg.no_grad():
+        off = model(t, x).numpy() - exact(t, x)
+    relative = np.sqrt(np.mean(off**2) / np.mean(exact(t, x) ** 2))
+    count = sum(p.size for p in model.parameters())
+    print(f"Burgers' equation, viscosity 0.01/pi: {count} weights, {given.points} points")
+    print(f"  {found.nit} steps of L-BFGS, {found.nfev} gradients, {took:.0f} s")
+    print(f"  mean square left over   {found.fun:.2e}")
+    print(f"  relative error          {relative:.2e}")
+    print(f"  largest error           {np.abs(off).max():.2e}")
+    picture(model, given.out / "pinn.png")
+    print(f"wrote {given.out / 'pinn.png'}")
+    if relative > given.at_most:
+        sys.exit(f"the network is further off than {given.at_most:g}")
+
+
+if __name__ == "__main__":
+    main()
