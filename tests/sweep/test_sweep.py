@@ -29,11 +29,6 @@ NOT_SAID = {
     ("scipy.stats", "lognorm.std"): ("small",),  # SciPy's loses its digits
     ("scipy.stats", "vonmises.isf"): ("moved",),  # SciPy's has nine digits in the tails
     ("scipy.special", "stdtridf"): ("moved", "small"),  # SciPy's fails there, with a number
-    # By the order at a negative argument: not written (docs/design/0011-mathematics.md).
-    **{
-        ("scipy.special", name): ("negative",)
-        for name in "hankel1 hankel1e hankel2 hankel2e".split()
-    },
 }
 SAMPLE = 85  # each so many-th is swept whenever the tests run
 

@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.handle import dtype_of
+from ...core.handle import dtype_of, possibly, value_of
 from ...errors import NotDifferentiableError, at, user_line
 from ...kinds.elementwise import POSITIVE
+from ...ops.choice import where
 from .bessel_orders import ive_order, jv_order, kve_order, yv_order
 from .entries import function
 from .witness import Witness
@@ -66,12 +67,32 @@ def _falling(f: Any) -> Any:
 
 jv.partials(lambda t, out, v, x: t * jv_order(v, x, n=1), _falling(jv))
 yv.partials(lambda t, out, v, x: t * yv_order(v, x, n=1), _falling(yv))
-hankel1.partials(
-    lambda t, out, v, x: t * (jv_order(v, x, n=1) + 1j * yv_order(v, x, n=1)), _falling(hankel1)
-)
-hankel2.partials(
-    lambda t, out, v, x: t * (jv_order(v, x, n=1) - 1j * yv_order(v, x, n=1)), _falling(hankel2)
-)
+
+
+def _by_order(which: int, v: Any, x: Any) -> Any:
+    """The derivative of Hankel's function by its order, at a real argument.
+
+    Behind the cut, where SciPy is above it, by continuation (DLMF 10.11.3 with m = 1): H1(-x) is
+    minus exp(-i pi v) H2(x), and H2(-x) is exp(i pi v) H1(x) + 2 cos(pi v) H2(x).
+    """
+    real = dtype_of(x).kind != "c"
+    y = np.abs(x) if real else x
+    regular, singular = jv_order(v, y, n=1), 1j * yv_order(v, y, n=1)
+    first, second = regular + singular, regular - singular
+    straight = first if which == 1 else second
+    if not real or not possibly(value_of(x) < 0):
+        return straight
+    turn = np.exp(1j * np.pi * v)
+    if which == 1:
+        behind = (1j * np.pi * hankel2(v, y) - second) / turn
+    else:
+        behind = turn * (1j * np.pi * hankel1(v, y) + first) + 2 * np.cos(np.pi * v) * second
+        behind = behind - 2 * np.pi * np.sin(np.pi * v) * hankel2(v, y)
+    return where(x < 0, behind, straight)
+
+
+hankel1.partials(lambda t, out, v, x: t * _by_order(1, v, x), _falling(hankel1))
+hankel2.partials(lambda t, out, v, x: t * _by_order(2, v, x), _falling(hankel2))
 
 hankel1e = _entry(
     "hankel1e",
@@ -84,11 +105,11 @@ hankel2e = _entry(
     "exp(j * x) * (besselj(v, x) - j * bessely(v, x))",
 )
 hankel1e.partials(
-    lambda t, out, v, x: t * np.exp(-1j * x) * (jv_order(v, x, n=1) + 1j * yv_order(v, x, n=1)),
+    lambda t, out, v, x: t * np.exp(-1j * x) * _by_order(1, v, x),
     lambda t, out, v, x: t * (0.5 * (hankel1e(v - 1, x) - hankel1e(v + 1, x)) - 1j * out),
 )
 hankel2e.partials(
-    lambda t, out, v, x: t * np.exp(1j * x) * (jv_order(v, x, n=1) - 1j * yv_order(v, x, n=1)),
+    lambda t, out, v, x: t * np.exp(1j * x) * _by_order(2, v, x),
     lambda t, out, v, x: t * (0.5 * (hankel2e(v - 1, x) - hankel2e(v + 1, x)) + 1j * out),
 )
 

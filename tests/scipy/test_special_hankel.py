@@ -1,0 +1,32 @@
+"""Hankel's functions by their order behind the cut, where SciPy's arguments lie above it."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import wengert as wg
+
+SCALES = {
+    "hankel1": lambda z: 1,
+    "hankel2": lambda z: 1,
+    "hankel1e": lambda z: mp.exp(-1j * z),
+    "hankel2e": lambda z: mp.exp(1j * z),
+}
+
+
+@pytest.mark.parametrize("name", SCALES)
+@pytest.mark.parametrize(("v", "x"), [(0.3, -1.7), (-1.2, -0.6), (2.0, -3.0)])
+def test_derivatives_by_the_order_at_negative_arguments(name, v, x):
+    f, exact = getattr(wg.scipy.special, name), getattr(mp, name[:7])
+
+    def slope(v):
+        return wg.jvp(lambda v: f(v, x), (v,), (1.0,))[1]
+
+    with mp.workdps(30):
+        wants = [
+            complex(SCALES[name](x) * mp.diff(lambda u: exact(u, mp.mpc(x, 0)), v, n))
+            for n in (1, 2)
+        ]
+    for run in (slope, wg.jit(slope)):
+        np.testing.assert_allclose(complex(run(v)), wants[0], rtol=2e-14)
+    np.testing.assert_allclose(complex(wg.jvp(slope, (v,), (1.0,))[1]), wants[1], rtol=2e-14)
