@@ -41,7 +41,7 @@ from .tensor import Tensor, tensor
 # Imported at first use.
 SUBMODULES = [
     *"axes backends cache compat compiling control data debug errors extend graphs keep".split(),
-    *"memory nn optim random rewrite scipy show testing".split(),
+    *"memory nn onnx optim random rewrite scipy show testing".split(),
 ]
 # Operations that are registered at first use.
 FAMILIES += ["wengert.scipy.families", "wengert.ops.convolution", "wengert.ops.pooling"]
