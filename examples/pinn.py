@@ -9,8 +9,9 @@ gradient of the loss by the weights in reverse mode across them; both are compil
 L-BFGS (SciPy's) does the rest.
 
 The exact solution is Cole's and Hopf's: a quotient of two integrals, done by Gauss and Hermite
-(J. D. Cole, Quarterly of Applied Mathematics 9, 1951; M. Raissi, P. Perdikaris and G. E. Karniadakis,
-Journal of Computational Physics 378, 2019, made the problem a test of such networks).
+(J. D. Cole, Quarterly of Applied Mathematics 9, 1951; M. Raissi, P. Perdikaris and
+G. E. Karniadakis, Journal of Computational Physics 378, 2019, made this problem the
+usual test of such networks).
 
     python examples/pinn.py --steps 3000 --seed 0 --out out
 
@@ -20,18 +21,16 @@ root of the mean of squares over all times.
 """
 
 import argparse
+import itertools
 import sys
 import time
 from pathlib import Path
 
-import matplotlib
 import numpy as np
+from matplotlib.figure import Figure
 
 import wengert as wg
 from wengert import nn, optim
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
 
 VISCOSITY = 0.01 / np.pi
 
@@ -49,7 +48,7 @@ class Solution(nn.Module):
 
     def __init__(self, width, rng):
         sizes = [2, width, width, width, 1]
-        self.layers = [nn.Linear(a, b, rng=rng) for a, b in zip(sizes, sizes[1:], strict=False)]
+        self.layers = [nn.Linear(a, b, rng=rng) for a, b in itertools.pairwise(sizes)]
 
     def forward(self, t, x):
         """u at each of the points; t and x have one axis."""
@@ -88,7 +87,8 @@ def solve(model, points, steps):
 
 def picture(model, path):
     x = np.linspace(-1, 1, 401)
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+    figure = Figure(figsize=(11, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
     for t in (0.1, 0.3, 0.6, 1.0):
         time_ = np.full_like(x, t)
         with wg.no_grad():
