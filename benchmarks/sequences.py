@@ -1,4 +1,4 @@
-"""Sequence models: training steps of an LSTM and of a small GPT beside JAX and PyTorch.
+"""Sequence models: value and gradient of an LSTM beside JAX and PyTorch; steps are in learning.py.
 
     python benchmarks/sequences.py                 measure on one thread, print, write
                                                    results/sequences.json
@@ -21,7 +21,7 @@ from _harness import machine_line
 from _suite import Suite
 
 PAGE = "benchmarks-sequences.md"  # under docs
-WORKLOADS = ("lstm", "gpt")
+WORKLOADS = ("lstm",)
 
 
 def render(results: dict[str, Any]) -> str:

@@ -1,75 +1,52 @@
-"""A training step of a small GPT: forward, cross-entropy, gradient, AdamW.
+"""A small GPT: two layers, norms first, gelu; forward and cross-entropy.
 
-Compared are the losses of the first steps, so that forward, gradient and step are checked.  PyTorch
-has its fused attention and its fused AdamW, eager and compiled; JAX is written by hand.
+wengert is written with its modules; PyTorch has its fused attention and norms, JAX is by hand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from native import libraries
-from native.case import Call, Case, generator
+from native.case import generator
 
-TITLE = "Small GPT"
-TEXT = (
-    "Two layers of 128 numbers and 4 heads, norms first, gelu; T = 64, batch 8, 64 characters, "
-    "float32. *wengert* is `nn.TransformerEncoder` and `optim.AdamW` in one `wg.jit`; *torch* and "
-    "*torch.compile* have `scaled_dot_product_attention` and the fused AdamW."
-)
-PEERS = ("JAX", "torch", "torch.compile")
-TARGET = "not slower than the best"
-CHARACTERS, WIDTH, HEADS, LAYERS, RATE, DECAY = 64, 128, 4, 2, 1e-3, 0.01
-
-
-def cases(quick: bool) -> Iterator[Case]:
-    """One size."""
-    batch, length = (2, 8) if quick else (8, 64)
-    text = generator(61).integers(0, CHARACTERS, size=(batch, length + 1))
-    now, after = text[:, :-1].copy(), text[:, 1:].copy()
-    found = {
-        "wengert": lambda: wengert(now, after),
-        "JAX": lambda: jax(now, after),
-        "torch": lambda: torch(now, after, False),
-        "torch.compile": lambda: torch(now, after, True),
-    }
-    yield Case(f"training step, T = {length}, batch {batch}", found, "float32", within=5e-3)
-
-
-def stepping(run: Any, arguments: tuple[Any, ...], ready: Any = None) -> Call:
-    """A step that is timed; its numbers are the losses of it and of three more."""
-
-    def numbers(loss: Any) -> Any:
-        return [float(loss), *[float(run(*arguments)) for _ in range(3)]]
-
-    return Call(run, arguments, ready, numbers)
+TITLE = "GPT of 2 layers of 128, T = 64, batch 8"
+CHARACTERS, WIDTH, HEADS, LAYERS, LENGTH = 64, 128, 4, 2, 64
+_LAYER = {
+    "self_attn.in_proj_weight": (3 * WIDTH, WIDTH),
+    "self_attn.in_proj_bias": (3 * WIDTH,),
+    "self_attn.out_proj.weight": (WIDTH, WIDTH),
+    "self_attn.out_proj.bias": (WIDTH,),
+    "linear1.weight": (4 * WIDTH, WIDTH),
+    "linear1.bias": (4 * WIDTH,),
+    "linear2.weight": (WIDTH, 4 * WIDTH),
+    "linear2.bias": (WIDTH,),
+    "norm1.weight": (WIDTH,),
+    "norm1.bias": (WIDTH,),
+    "norm2.weight": (WIDTH,),
+    "norm2.bias": (WIDTH,),
+}
+SHAPES: dict[str, tuple[int, ...]] = {
+    "embedding.weight": (CHARACTERS, WIDTH),
+    "positions.weight": (LENGTH, WIDTH),
+    **{f"layers.{k}.{name}": shape for k in range(LAYERS) for name, shape in _LAYER.items()},
+    "norm.weight": (WIDTH,),
+    "norm.bias": (WIDTH,),
+    "head.weight": (CHARACTERS, WIDTH),
+    "head.bias": (CHARACTERS,),
+}
 
 
-def wengert(now: Any, after: Any) -> Call:
-    """Modules and the optimiser in one compiled function."""
-    import wengert as wg
-    from wengert import nn, optim
-
-    model = Model(now.shape[1])
-    optimizer = optim.AdamW(model.parameters(), lr=RATE, weight_decay=DECAY)
-
-    @wg.jit
-    def step(now: Any, after: Any) -> Any:
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(model(now), after)
-        loss.backward()
-        optimizer.step()
-        return loss.detach()
-
-    return stepping(step, (now, after))
+def data(quick: bool) -> tuple[Any, ...]:
+    """Characters, and those that follow them."""
+    text = generator(61).integers(0, CHARACTERS, size=(2 if quick else 8, LENGTH + 1))
+    return text[:, :-1].copy(), text[:, 1:].copy()
 
 
-def Model(length: int) -> Any:
-    """The model, of wengert."""
+def wengert() -> Any:
+    """Modules."""
     from wengert import nn
 
     rng, f32 = generator(62), "float32"
@@ -77,7 +54,7 @@ def Model(length: int) -> Any:
     class GPT(nn.Module):
         def __init__(self) -> None:
             self.embedding = nn.Embedding(CHARACTERS, WIDTH, rng=rng, dtype=f32)
-            self.positions = nn.LearnedPositions(length, WIDTH, True, rng, f32)
+            self.positions = nn.LearnedPositions(LENGTH, WIDTH, True, rng, f32)
             self.layers = [
                 nn.TransformerEncoderLayer(
                     WIDTH, HEADS, 4 * WIDTH, 0.0, "gelu", batch_first=True, norm_first=True,
@@ -94,7 +71,7 @@ def Model(length: int) -> Any:
                 x = layer(x, is_causal=True)
             return self.head(self.norm(x))
 
-    return GPT()
+    return GPT(), lambda model, now, after: nn.functional.cross_entropy(model(now), after)
 
 
 def forward(xp: Any, p: Any, text: Any, attend: Any, norm: Any, gelu: Any) -> Any:
@@ -115,11 +92,9 @@ def forward(xp: Any, p: Any, text: Any, attend: Any, norm: Any, gelu: Any) -> An
     return linear(norm(x, "norm."), "head.")
 
 
-def jax(now: Any, after: Any) -> Call:
-    """By hand, with AdamW as a map over all parameters."""
-    j = libraries.jax()
+def jax(j: Any) -> Any:
+    """All by hand."""
     xp = j.numpy
-    start = j.tree.map(xp.asarray, Model(now.shape[1]).state_dict())
 
     def loss(p: Any, now: Any, after: Any) -> Any:
         def norm(x: Any, name: str) -> Any:
@@ -137,37 +112,13 @@ def jax(now: Any, after: Any) -> Call:
         z = j.nn.log_softmax(z)
         return -xp.take_along_axis(z, after[..., None], axis=-1).mean()
 
-    def step(state: Any, now: Any, after: Any) -> Any:
-        p, m, v, t = state
-        value, g = j.value_and_grad(loss)(p, now, after)
-        t = t + 1.0
-        m = j.tree.map(lambda m, g: 0.9 * m + 0.1 * g, m, g)
-        v = j.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, v, g)
-
-        def moved(p: Any, m: Any, v: Any) -> Any:
-            size = xp.sqrt(v / (1 - 0.999**t)) + 1e-8
-            return p * (1 - RATE * DECAY) - RATE * (m / (1 - 0.9**t)) / size
-
-        return value, (j.tree.map(moved, p, m, v), m, v, t)
-
-    compiled = j.jit(step, donate_argnums=0)
-    zeros = [j.tree.map(xp.zeros_like, start) for _ in range(2)]
-    kept = [(start, *zeros, xp.float32(0.0))]
-
-    def run(now: Any, after: Any) -> Any:
-        value, kept[0] = compiled(kept[0], now, after)
-        return value
-
-    return stepping(run, (xp.asarray(now), xp.asarray(after)), j.block_until_ready)
+    return loss
 
 
-def torch(now: Any, after: Any, compiled: bool) -> Call:
-    """PyTorch's own attention, norms and optimiser."""
-    t = libraries.torch()
+def torch(t: Any, state: Any) -> Any:
+    """PyTorch's own attention and norms."""
     F = t.nn.functional
-    state = Model(now.shape[1]).state_dict()
     p = {name: t.nn.Parameter(t.from_numpy(np.array(x))) for name, x in state.items()}
-    optimizer = t.optim.AdamW(p.values(), lr=RATE, weight_decay=DECAY, fused=True)
 
     def norm(x: Any, name: str) -> Any:
         return F.layer_norm(x, (WIDTH,), p[f"{name}weight"], p[f"{name}bias"])
@@ -180,13 +131,4 @@ def torch(now: Any, after: Any, compiled: bool) -> Call:
         z = forward(t, p, now, attend, norm, F.gelu)
         return F.cross_entropy(z.reshape(-1, CHARACTERS), after.reshape(-1))
 
-    call = t.compile(loss, dynamic=False) if compiled else loss
-
-    def run(now: Any, after: Any) -> Any:
-        optimizer.zero_grad()
-        value = call(now, after)
-        value.backward()
-        optimizer.step()
-        return value.detach()
-
-    return stepping(run, (t.from_numpy(now), t.from_numpy(after)))
+    return list(p.values()), loss

@@ -1,5 +1,4 @@
 """The workloads of benchmarks/sequences.py; what they are made of is in benchmarks/native.
 
 lstm     value and gradient of a model of characters, of one layer of long short-term memory
-gpt      a training step of a small GPT
 """

@@ -13,6 +13,7 @@ import functools
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from struct import unpack_from
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -75,12 +76,38 @@ def vector_bytes() -> int:
     return 32 if has("avx2") else 16
 
 
+# Sections of one object file refer to each other by distances of 32 bits.  LLVM's own manager of
+# memory asks for them one by one, and in a process with much in its memory gets them too far apart,
+# which ends the process; llvmlite's other one asks for all at once.  But it is not told of the
+# addresses of functions outside, 8 bytes for each, that LLVM puts behind the data.  So every module
+# has a number that has to begin a page: what is left of that page and of the next is for them.
+_ROOM = """@room = internal global i64 0, align 4096
+@llvm.used = appending global [1 x ptr] [ptr @room], section "llvm.metadata"
+"""
+_PLACES = 1000  # in this room
+_SYMBOLS = 2  # the type of the section of an ELF file that lists them
+
+
 @functools.cache
 def heading() -> str:
     """The lines that a module begins with."""
     with _LOCK:
         made = machine()
-        return f'target triple = "{made.triple}"\ntarget datalayout = "{made.target_data}"'
+        return f'target triple = "{made.triple}"\ntarget datalayout = "{made.target_data}"\n{_ROOM}'
+
+
+def _fits(image: bytes) -> bool:
+    """Whether there is room for the addresses of all that an object file calls outside."""
+    if not image.startswith(b"\x7fELF\x02\x01"):  # of 64 bits
+        return False
+    (start,) = unpack_from("<Q", image, 0x28)
+    size, count = unpack_from("<HH", image, 0x3A)
+    for header in range(start, start + size * count, size):
+        if unpack_from("<I", image, header + 4) == (_SYMBOLS,):
+            at, length = unpack_from("<QQ", image, header + 0x18)
+            sections = [unpack_from("<H", image, k + 6)[0] for k in range(at, at + length, 24)]
+            return sections.count(0) < _PLACES  # without a section: defined elsewhere
+    return True
 
 
 def optimised(text: str) -> Any:
@@ -141,8 +168,10 @@ class Code:
             for name, address in symbols.items():
                 llvm.add_symbol(name, address)
             empty = llvm.parse_assembly(heading())
-            self._engine = llvm.create_mcjit_compiler(empty, _new_machine(0))
-            for one in (image,) if isinstance(image, bytes) else image:
+            images = (image,) if isinstance(image, bytes) else image
+            at_once = True if all(map(_fits, images)) else None  # None: as is usual here
+            self._engine = llvm.create_mcjit_compiler(empty, _new_machine(0), use_lmm=at_once)
+            for one in images:
                 self._engine.add_object_file(llvm.ObjectFileRef.from_data(one))
             self._engine.finalize_object()
 
