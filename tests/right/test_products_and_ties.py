@@ -104,3 +104,26 @@ def test_sorting_and_its_kin_choose_each_element_once(name, x):
 def test_modes_choose_the_same_elements(x):
     f = lambda x: np.sort(x) @ np.array([1.0, 2.0, 4.0])  # noqa: E731
     everywhere(f, x, gradient=wg.grad(f)(np.array(x)), hessian=np.zeros((3, 3)))
+
+
+@pytest.mark.parametrize("product", [np.prod, np.cumprod])
+@pytest.mark.parametrize("way", [lambda f: f, wg.jit], ids=["eager", "native"])
+def test_infinite_factors_of_a_branch_not_taken(product, way):
+    x = np.array([0.0, 2.0, 3.0])
+    count = np.size(product(x))
+
+    def f(x):
+        return np.sum(np.where(x[0] > 0, product(1 / x), x[1] ** 2))
+
+    with np.errstate(all="ignore"):
+        want = np.array([0.0, 4.0 * count, 0.0])
+        np.testing.assert_array_equal(way(wg.grad(f))(x), want)
+        curved = np.diag([0.0, 2.0 * count, 0.0])
+        for hessian in (wg.hessian(f), wg.jacfwd(wg.grad(f)), wg.jacrev(wg.grad(f))):
+            np.testing.assert_array_equal(way(hessian)(x), curved)
+
+
+def test_infinite_factors_of_rows_not_used():
+    x = np.array([[np.inf, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    slope = wg.grad(lambda x: np.sum(np.cumprod(x, axis=1)[1]))(x)
+    np.testing.assert_allclose(slope, [[0, 0, 0], [1 + 5 + 30, 4 + 24, 20]])

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dims import Dim
-from ..core.handle import shape_of, value_of
+from ..core.handle import possibly, shape_of, value_of
 from ..kinds.batching import along
 from ..kinds.linear import linear
 from ..kinds.opaque import opaque
@@ -199,7 +199,14 @@ def _first(x: Any, axis: int) -> Any:
 def _cumprod_vjp(t, out, x, *, axis):
     # x_bar_j = (prod of x before j) (sum over i >= j of t_i prod of x between j and i)
     after = recurrence(_conj(shift(x, axis=axis, by=-1)), t, axis=axis, reverse=True)
-    return (_conj(_before(out, axis)) * after,)
+    bar = _conj(_before(out, axis)) * after
+    if not possibly(np.logical_not(np.isfinite(value_of(out)))):
+        return (bar,)
+    # A row that nothing depends on has no derivative, whatever its products are.
+    unused = np.logical_and(
+        np.all(value_of(t) == 0, axis=axis, keepdims=True), np.isnan(value_of(bar))
+    )
+    return (where(unused, 0.0, bar),)
 
 
 @cumprod.define_jvp
