@@ -8,8 +8,8 @@ numbers are normal, and given them each count is beta-binomial with parameters f
 
 (D. P. Kingma and M. Welling, "Auto-encoding variational Bayes", 2014).  The bound on held-out
 scans, and the closer one from many draws (Y. Burda, R. Grosse and R. Salakhutdinov, 2016), in nats,
-are compared with two models whose probabilities are exact: every dot by itself, its histogram, and a
-mixture of ten such models, one for each digit.
+are compared with two models whose probabilities are exact: every dot by itself, its histogram, and
+a mixture of ten such models, one for each digit.
 
     python examples/vae.py --epochs 150 --seed 0 --out out
 
