@@ -19,7 +19,7 @@ from typing import Any
 TITLE = "From import to the end of the first step"
 TEXT = (
     "A fresh process: imports, the model, its compilation, one step. *cold*: nothing was compiled "
-    "before; *warm*: another process that finds what one has kept on disk (uncompiled, PyTorch keeps "
+    "before; *warm*: another process that finds what one has kept on disk (PyTorch alone keeps "
     "nothing, so it is the same)."
 )
 PEERS = ("torch", "torch.compile", "JAX")

@@ -1,4 +1,4 @@
-"""Leaves that NumPy lacks: erf, erfc, gamma, gammaln, softplus; against mpmath at 60 digits."""
+"""Leaves NumPy lacks: erf, erfc, gelu, gamma, gammaln, softplus; against mpmath to 60 digits."""
 
 from __future__ import annotations
 
@@ -47,6 +47,19 @@ def test_bodies_of_error_functions(name, dtype):
     body = getattr(special, name).body
     error, where = worst(name, body, name, getattr(scipy.special, name), x)
     assert error < 4.0, (error, where)
+
+
+@QUIET
+@BOTH
+def test_gelu(dtype):
+    x = around_zero(dtype, 9.0)
+    error, where = worst("gelu", leaf_body("gelu"), lambda x: x * MP.ncdf(x), gelu_far_out, x)
+    assert error < 6.0, (error, where)
+
+
+def gelu_far_out(x):
+    """Zeros, infinities, NaN."""
+    return np.where(x < 0, -0.0, x)
 
 
 def test_error_functions_are_odd_and_meet():
@@ -164,7 +177,9 @@ def test_sums_of_exponentials_as_numpy(name, dtype):
 
 @QUIET
 @pytest.mark.parametrize("width", [1, 2, 4, 16])
-@pytest.mark.parametrize("name", ["erf", "erfc", "gamma", "gammaln", "softplus", "log_sigmoid"])
+@pytest.mark.parametrize(
+    "name", ["erf", "erfc", "gelu", "gamma", "gammaln", "softplus", "log_sigmoid"]
+)
 def test_every_width_gives_the_same_bits(name, width):
     x = np.concatenate([np.linspace(-30, 30, 400), hard_points(float, 200)])
     x = x[np.abs(x) < 1e4]

@@ -6,7 +6,7 @@
     circular, inverse_circular      sin, cos, tan; arcsin, arccos, arctan, arctan2
     hyperbolic, inverse_hyperbolic  sinh, cosh, tanh; arcsinh, arccosh, arctanh
     numbers        fmod, remainder, floor_divide, nextafter, spacing, ldexp, sign, hypot
-    erf, gamma     erf, erfc; gamma, gammaln
+    erf, gamma     erf, erfc, gelu; gamma, gammaln
     smooth         softplus, log_sigmoid
     whole          gcd and powers of whole numbers
     repeat         a loop inside a leaf
@@ -45,7 +45,7 @@ _HOMES: dict[str, str] = {
     name: home
     for home, names in {
         "circular": "sin cos tan",
-        "erf": "erf bell erfc",
+        "erf": "erf bell erfc gelu",
         "exponential": "exp exp2 expm1",
         "gamma": "gamma gammaln",
         "hyperbolic": "tanh sech_squared sinh cosh",

@@ -4,6 +4,7 @@
             beyond       1 - exp(-x*x) T(|x|) with the sign of x, T of degree 21
     erfc    |x| < 1/2    1 - x P(x*x)
             beyond       exp(-x*x) F(t) / (|x| + c), t = (|x| - c) / (|x| + c)
+    gelu    x erfc(-x / sqrt(2)) / 2, of the same, with exp(-x*x / 2) of x itself
 
 1 - erf has to be right absolutely, so T = exp(x*x) erfc(x) is fitted with the weight exp(-x*x), and
 a polynomial without a division does.  erfc has to be right relatively down to where it underflows,
@@ -184,3 +185,24 @@ def erfc(s: Any, x: Any) -> Any:
     tail = s.exp(-square) * scaled
     far = s.where(s.less(x, 0.0), 2.0 - tail, tail)
     return s.where(s.less(a, 0.5), near, far)
+
+
+@leaf("gelu")
+def gelu(s: Any, x: Any) -> Any:
+    """x Phi(x), Phi the distribution function of Gauss, with all digits of its lower tail."""
+    size, root = x.dtype.itemsize, sqrt(0.5)
+    limit, centre = _END[size] / root, _CENTRE[size]
+    inner = x * root
+    near = s.fma(inner, horner(s, inner * inner, _SMALL), inner)
+    near = x * s.fma(near, 0.5, 0.5)
+    a = s.abs(x)
+    a = s.where(s.less(limit, a), limit, a)  # beyond, the tail is 0
+    square = a * a
+    inverse = 1.0 / s.fma(a, root, centre)
+    scaled = horner(s, s.fma(inverse, -2.0 * centre, 1.0), _RATIO) * inverse
+    scaled = scaled * (0.5 * a)
+    # What rounding took off x*x.  The exponential comes last: it may underflow before the product.
+    scaled = s.fma(s.fma(a, a, -square) * -0.5, scaled, scaled)
+    tail = s.exp(square * -0.5) * scaled
+    far = s.where(s.less(x, 0.0), -tail, x - tail)
+    return s.where(s.less(a, root), near, far)

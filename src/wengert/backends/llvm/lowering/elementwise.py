@@ -32,8 +32,8 @@ else:
 _HEAVY = frozenset(
     """exp exp2 expm1 log log2 log10 log1p sin cos tan cot arcsin arccos arctan arctan2 sinh cosh
     tanh sech_squared coth arcsinh arccosh arctanh sigmoid softplus log_sigmoid logaddexp
-    logaddexp2 power float_power cbrt erf erfc bell elu sinc hypot fmod remainder floor_divide gcd
-    lcm""".split()
+    logaddexp2 power float_power cbrt erf erfc bell gelu elu sinc hypot fmod remainder floor_divide
+    gcd lcm""".split()
 )
 _PYTHON = {"f": float, "c": complex, "i": int, "u": int, "b": bool}
 
