@@ -161,8 +161,12 @@ def _model(graph: Lines, opset: int, inputs: Any, outputs: Any) -> Any:
         writer.nodes.append(made)
         tails.append(described(name, node.spec, outside))
     kept = _used(writer.nodes, outside.initialisers)
-    tensors = [onnx().numpy_helper.from_array(a, n) for n, a in kept.items()]
-    body = helper.make_graph(writer.nodes, graph.name or "graph", heads, tails, tensors)
+    tensors = [(onnx().numpy_helper.from_array(a, n), n) for n, a in kept.items()]
+    numbers = set(outside.constants.values())
+    # Constants are nodes, so that the initialisers of the file are its parameters.
+    first = [helper.make_node("Constant", [], [n], value=t) for t, n in tensors if n in numbers]
+    nodes, tensors = [*first, *writer.nodes], [t for t, n in tensors if n not in numbers]
+    body = helper.make_graph(nodes, graph.name or "graph", heads, tails, tensors)
     return helper.make_model(
         body,
         producer_name="wengert",

@@ -1,6 +1,7 @@
 """Values: what a file says of inputs and results: name, dtype, and lengths, named ones too.
 
-A length without a number is written as text, so that axes of one length have one name.
+A length without a number is written as text, so that axes of one length have one name, and a
+reader can tell what fits together.
 """
 
 from __future__ import annotations
