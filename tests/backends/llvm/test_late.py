@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from wengert.backends.llvm import kernels, leaves
-from wengert.backends.llvm.kernels import call
+from wengert.backends.llvm.kernels import call, homes
 
 
 def entered_by(package, registry, home_of):
@@ -20,7 +20,7 @@ def entered_by(package, registry, home_of):
 
 
 def test_every_kernel_is_found():
-    assert entered_by(kernels, call.KERNELS, lambda k: k.write) == call._HOMES
+    assert entered_by(kernels, call.KERNELS, lambda k: k.write) == homes.HOMES
 
 
 def test_every_leaf_is_found():
