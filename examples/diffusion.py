@@ -156,6 +156,7 @@ def main():
     options.add_argument("--samples", type=int, default=2_000)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--at-least", type=float, default=0.95, help="share read as asked for")
+    options.add_argument("--at-most", type=float, default=1.0, help="share of chance's distance")
     options.add_argument("--out", type=Path, default=Path("out"))
     given = options.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
@@ -196,7 +197,7 @@ def main():
     print(f"wrote {given.out / 'diffusion.png'}")
     right, distance = found["diffusion"]
     simplest = min(found["normal distributions"][1], found["dots one by one"][1])
-    if right < given.at_least or distance > simplest:
+    if right < given.at_least or distance > given.at_most * simplest:
         sys.exit("the samples are not what they should be")
 
 
