@@ -20,7 +20,15 @@ from typing import Any
 import numpy as np
 
 from ..core.handle import owners_of
-from ..errors import ArgumentError, BackendError, FileError, WengertError, at, user_line
+from ..errors import (
+    ArgumentError,
+    BackendError,
+    FileError,
+    TraceError,
+    WengertError,
+    at,
+    user_line,
+)
 from ..graphs import Graph, spec, trace, variable
 from .library import dtype_of, onnx
 from .reading import Reading, imported, reader_of, settled
@@ -28,8 +36,12 @@ from .reading import Reading, imported, reader_of, settled
 __all__ = ["imported", "load", "parameters"]
 
 _OLDEST, _NEWEST = 13, 28
-# Operators whose later versions only take more dtypes, and from where on.
-_SAME_FROM = {"If": 1, "Loop": 1, "Scan": 9}
+# Operators whose earlier versions are read too, and from where on: they only take fewer dtypes,
+# or have as an attribute what is an input since.
+_SAME_FROM = {
+    **dict.fromkeys(("If", "Loop", "Identity", "Constant", "Not"), 1),
+    **{"Scan": 9, "Add": 7, "Sub": 7, "Mul": 7, "Div": 7, "Squeeze": 11, "Unsqueeze": 11},
+}
 
 
 def load(file: Any, *, given: Mapping[str, Any] | None = None, constants: bool = False) -> Graph:
@@ -69,7 +81,17 @@ def load(file: Any, *, given: Mapping[str, Any] | None = None, constants: bool =
     >>> graph = wg.onnx.load("model.onnx")  # doctest: +SKIP
     >>> graph(x)                            # doctest: +SKIP
     """
-    model = _model_of(file)
+    try:
+        return _loaded(_model_of(file), given, constants)
+    except (OSError, WengertError):
+        raise
+    except Exception as error:  # names and numbers of a damaged file can be anything
+        raise FileError(
+            f"onnx.load: {_shown(file)} is damaged: {_first_line(error)}{at(user_line())}."
+        ) from error
+
+
+def _loaded(model: Any, given: Mapping[str, Any] | None, constants: bool) -> Graph:
     opset = _opset_of(model)
     held = {name: np.asarray(value) for name, value in (given or {}).items()}
     known = {t.name: _array(t) for t in model.graph.initializer}
@@ -162,7 +184,7 @@ class Reader:
             inputs = [x if k in entry.static else settled(x) for k, x in enumerate(inputs)]
         try:
             out = entry.function(n, *inputs)
-        except WengertError:
+        except (BackendError, FileError, TraceError):
             raise
         except Exception as error:
             raise FileError(

@@ -14,10 +14,18 @@ from ...core.handle import Handle
 from ...core.op import lookup
 from ...numpy import arange
 from ...ops.indices import split_index
-from .nodes import Reading
+from .nodes import Reading, settled
 from .registry import imports
 
 _JOIN = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+def _at(x: Any, index: tuple[Any, ...]) -> Any:
+    """x[index], also of an array that is known at positions that are not."""
+    template, operands = split_index(index)
+    if isinstance(x, Handle) or not any(isinstance(a, Handle) for a in operands):
+        return x[index]
+    return lookup("getitem")(settled(x), *operands, index=template)
 
 
 @imports("Gather", lengths=True)
@@ -32,12 +40,12 @@ def _gather(n: Reading, x: Any, positions: Any) -> Any:
             whole[()] = out
             return whole
         return out
-    return x[index]
+    return _at(x, index)
 
 
 @imports("GatherElements")
 def _gather_elements(n: Reading, x: Any, positions: Any) -> Any:
-    return x[_places(positions, n.get("axis", 0) % len(x.shape))]
+    return _at(x, _places(positions, n.get("axis", 0) % len(x.shape)))
 
 
 def _places(positions: Any, axis: int) -> tuple[Any, ...]:
@@ -56,7 +64,7 @@ def _places(positions: Any, axis: int) -> tuple[Any, ...]:
 
 @imports("GatherND")
 def _gather_nd(n: Reading, x: Any, positions: Any) -> Any:
-    return x[_points(positions, n.get("batch_dims", 0))]
+    return _at(x, _points(positions, n.get("batch_dims", 0)))
 
 
 def _points(positions: Any, batch: int = 0) -> tuple[Any, ...]:

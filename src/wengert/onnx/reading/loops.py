@@ -57,7 +57,7 @@ class _Ends(Exception):
     """The body itself says when the loop ends."""
 
 
-@imports("Loop", static=(0,))
+@imports("Loop", static=(0, 1))
 def _loop(n: Reading, steps: Any, going: Any, *given: Any) -> Any:
     body = n.get("body")
     carried = len(given)

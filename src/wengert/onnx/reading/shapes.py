@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...core.dims import Dim
-from ...core.op import lookup
+from ...numpy import full
 from .nodes import Reading, listed
 from .registry import imports
 
@@ -101,7 +101,7 @@ def _expand(n: Reading, x: Any, shape: Any) -> Any:
     wanted = [1] * (len(have) - len(wanted)) + wanted
     final = tuple(h if type(m) is int and m == 1 else m for h, m in zip(have, wanted, strict=True))
     if isinstance(x, np.ndarray) and any(isinstance(m, Dim) for m in final):
-        return lookup("broadcast_to")(x, shape=final)
+        return full(final, np.zeros((), x.dtype), x.dtype) + x
     return np.broadcast_to(x, final)
 
 

@@ -36,16 +36,19 @@ _UNARY = {
     "arccosh": "Acosh",
     "arctanh": "Atanh",
     "sigmoid": "Sigmoid",
-    "softplus": "Softplus",
-    "softsign": "Softsign",
-    "erf": "Erf",
-    "special.erf": "Erf",
     "relu": "Relu",
     "floor": "Floor",
     "ceil": "Ceil",
     "rint": "Round",
     "sign": "Sign",
     "positive": "Identity",
+}
+# Of these onnxruntime has no kernels for float64, or kernels with digits of float32.
+_SINGLE = {
+    "softplus": "Softplus",
+    "softsign": "Softsign",
+    "erf": "Erf",
+    "gelu": "Gelu",
     "mish": "Mish",
 }
 _BINARY = {
@@ -90,6 +93,14 @@ def _python_number(node: Node) -> Any:
 def _unary(w: Writer, node: Node, x: str) -> Any:
     (x,) = cast_all(w, node, [x], node.spec.dtype)
     return w.op(_UNARY[node.op.name], x)
+
+
+@exports(*_SINGLE)
+def _single(w: Writer, node: Node, x: str) -> Any:
+    dtype = node.spec.dtype
+    if dtype.itemsize == 8:
+        return by_body(w, node, [x])
+    return w.op(_SINGLE[node.op.name], w.cast(x, node.inputs[0].spec.dtype, dtype))
 
 
 @exports(*_BINARY)
@@ -147,17 +158,6 @@ def _square(w: Writer, node: Node, x: str) -> Any:
     return w.op("Mul", x, x)
 
 
-@exports("gelu")
-def _gelu(w: Writer, node: Node, x: str) -> Any:
-    dtype = node.spec.dtype
-    if dtype.itemsize < 8:
-        return w.op("Gelu", x)
-    # onnxruntime computes Gelu of float64 with constants of float32.
-    scaled = w.op("Div", x, w.constant(2.0**0.5, dtype))
-    twice = w.op("Add", w.op("Erf", scaled), w.constant(1, dtype))
-    return w.op("Mul", w.op("Mul", x, w.constant(0.5, dtype)), twice)
-
-
 @exports("silu")
 def _silu(w: Writer, node: Node, x: str) -> Any:
     return w.op("Mul", x, w.op("Sigmoid", x))
@@ -173,13 +173,12 @@ def _clip(w: Writer, node: Node, *names: str) -> Any:
 
 @exports("leaky_relu", "elu")
 def _sloped(w: Writer, node: Node, x: str, slope: str) -> Any:
-    value = node.inputs[1].value
-    if np.ndim(value) == 0 and value is not None and node.spec.dtype == node.inputs[0].spec.dtype:
-        # An attribute of ONNX is a number of 32 bits.
-        exact = float(np.float32(value)) == float(value) or node.spec.dtype == np.float32
-        if exact and node.inputs[1].is_leaf and not node.inputs[1].extra:
-            kind = "LeakyRelu" if node.op.name == "leaky_relu" else "Elu"
-            return w.op(kind, x, alpha=float(value))
+    number = node.inputs[1]
+    fixed = number.is_leaf and not number.extra and np.ndim(number.value) == 0
+    # An attribute of ONNX is a number of 32 bits, and onnxruntime has no kernels of 64.
+    if fixed and node.spec.dtype.itemsize < 8 and node.spec.dtype == node.inputs[0].spec.dtype:
+        kind = "LeakyRelu" if node.op.name == "leaky_relu" else "Elu"
+        return w.op(kind, x, alpha=float(number.value))
     return by_body(w, node, [x, slope])
 
 

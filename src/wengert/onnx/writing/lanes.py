@@ -262,16 +262,21 @@ class Lanes:
         return self.power(_as(self.writer, 2.0, x.dtype), x)
 
     def expm1(self, x: Lane) -> Lane:
-        """e**x - 1 = 2 e**(x/2) sinh(x/2); at -200 it is -1 already, and sinh is no infinity."""
-        half = 0.5 * self.max(x, -200.0 if x.dtype.itemsize == 8 else -100.0)
-        near = 2.0 * self.exp(half) * self.sinh(half)
-        return self.where(self.less(x, 1.0), near, self.exp(x) - 1.0)
+        """e**x - 1 by Kahan's (u - 1) x / log(u) with u = e**x: the errors of u cancel."""
+        u = self.exp(x)
+        less = u - 1.0
+        plain = self.logical_or(self.less(u, 0.25), self.less(4.0, u))
+        safe = self.where(self.logical_or(plain, self.equal(u, 1.0)), 2.0, u)
+        near = self.where(self.equal(u, 1.0), x, less * x / self.log(safe))
+        return self.where(plain, less, self.where(self.isnan(x), x, near))
 
     def log1p(self, x: Lane) -> Lane:
-        """log(1 + x), near 0 by 2 artanh(x / (2 + x)), DLMF 4.37.24."""
-        near = self.less(self.abs(x), 0.5)
-        small = self.where(near, x, 0.0)
-        return self.where(near, 2.0 * self.arctanh(small / (2.0 + small)), self.log(1.0 + x))
+        """log(1 + x) by Kahan's log(u) x / (u - 1) with u = 1 + x: the errors of u cancel."""
+        u = 1.0 + x
+        far = self.less(1.0, self.abs(x))
+        safe = self.where(self.logical_or(far, self.equal(u, 1.0)), 2.0, u)
+        near = self.where(self.equal(u, 1.0), x, self.log(u) * x / (safe - 1.0))
+        return self.where(far, self.log(u), near)
 
     def log2(self, x: Lane) -> Lane:
         """log(x) / log(2)."""
