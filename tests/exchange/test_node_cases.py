@@ -91,4 +91,5 @@ def test_every_operator():
         for c, ok in zip(cases, passed, strict=True)
         if ok and len(c.model.graph.node) == 1
     }
-    assert set(imported()) - seen == set()
+    # Of Loop all cases need a shape that a step computes; test_import.py has loops.
+    assert set(imported()) - seen == {"Loop"}
