@@ -22,7 +22,7 @@ def run(script, *arguments):
     """What a program prints; it may not fail or warn."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "MPLBACKEND": "Agg"}
     command = [sys.executable, "-W", "error", str(ROOT / "examples" / script), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout, done.stderr
 
@@ -149,3 +149,82 @@ def test_swing_up_is_optimal():
     assert figure(text, r"controls off by (\S+) after one step") < 1e-9
     assert figure(text, r"slope of the Lagrangian (\S+)") < 1e-7
     assert 0.0 < figure(text, r"Pontryagin's conditions: effort \S+, (\S+) % less") < 0.25
+
+
+def tiny(script, out, *arguments):
+    """What a model prints; its picture is there."""
+    pytest.importorskip("sklearn", reason=NEEDS)
+    pytest.importorskip("matplotlib", reason=NEEDS)
+    text, _ = run(script, "--out", str(out), *arguments)
+    assert (out / script).with_suffix(".png").stat().st_size > 5_000
+    return text
+
+
+def test_a_network_follows_burgers_equation(tmp_path):
+    text = tiny("pinn.py", tmp_path, "--steps", "30", "--points", "100", "--at-most", "0.5")
+    assert figure(text, r"relative error +(\S+)") < 0.5
+
+
+@pytest.mark.slow
+def test_letters_in_small(tmp_path):
+    text = tiny("char_model.py", tmp_path, "--steps", "40", "--margin", "-9")
+    words = "-grams  LSTM  GPT  together".split("  ")
+    counted, lstm, gpt, together = (figure(text, rf"{word} +(\S+)") for word in words)
+    assert 2.0 < counted < 3.0 and max(lstm, gpt, together) < 4.0
+
+
+@pytest.mark.slow
+def test_diffusion_in_small(tmp_path):
+    text = tiny("diffusion.py", tmp_path, "--steps", "2000", "--samples", "500", "--at-most", "4")
+    assert figure(text, r"diffusion +(\S+) %") > 90
+
+
+@pytest.mark.slow
+def test_sunspots_in_small(tmp_path):
+    text = tiny("gaussian_process.py", tmp_path, "--steps", "8")
+    best, line = (figure(text, rf"{name} +(\S+)") for name in ("cycles", "line across the gap"))
+    assert best > line + 0.3
+
+
+@pytest.mark.slow
+def test_an_auto_encoder_in_small(tmp_path):
+    text = tiny("vae.py", tmp_path, "--epochs", "30", "--draws", "20")
+    bound = figure(text, r"auto-encoder, at least +(\S+)")
+    assert figure(text, r"mixture of ten such +(\S+)") < bound < figure(text, r"draws.* (-\S+)")
+
+
+@pytest.mark.slow
+def test_a_law_of_motion_in_small(tmp_path):
+    text = tiny("neural_ode.py", tmp_path, "--steps", "100", "--width", "16", "--at-most", "0.5")
+    assert figure(text, r"learnt law +(\S+) %") < figure(text, r"linear law +(\S+) %")
+
+
+@pytest.mark.slow
+def test_factorization_in_small(tmp_path):
+    small = ("--steps", "40", "--scans", "400", "--at-most", "0.9")
+    assert figure(tiny("factorization.py", tmp_path, *small), r"that is (\S+) of") < 0.9
+
+
+@pytest.mark.slow
+def test_tables_in_small(tmp_path):
+    text = tiny("tabular.py", tmp_path, "--tables", "wines", "--folds", "3")
+    assert figure(text, r"wines +(\S+)") > 0.95
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "script",
+    [
+        "char_model.py",
+        "pinn.py",
+        "gaussian_process.py",
+        "vae.py",
+        "diffusion.py",
+        "neural_ode.py",
+        "factorization.py",
+        "tabular.py",
+    ],
+)
+def test_models_in_full(script, tmp_path):
+    tiny(script, tmp_path)
