@@ -12,7 +12,7 @@ the digit asked for, and how far its 64 inner numbers are distributed from those
 (Frechet's distance of normal distributions; M. Heusel and others, 2017).  Beside them: the
 scans learnt from, a normal distribution fitted to each digit, and dots drawn one by one.
 
-    python examples/diffusion.py --steps 8000 --seed 0 --out out
+    python examples/diffusion.py --steps 6000 --seed 0 --out out
 
 Written into the folder `out`: diffusion.png.  It ends with an error unless the distance is below
 those of both kinds of chance and at least 95 % are read as what they should be.
@@ -152,7 +152,7 @@ def picture(path, samples, digits):
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--steps", type=int, default=8_000)
+    options.add_argument("--steps", type=int, default=6_000)
     options.add_argument("--samples", type=int, default=2_000)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--at-least", type=float, default=0.95, help="share read as asked for")
