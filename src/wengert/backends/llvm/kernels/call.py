@@ -299,16 +299,19 @@ class Call:
         frame = self.function.slot(f"[{len(kinds) + 1} x i64]", 8)
         for k, (kind, name) in enumerate([("i64", "0"), *kinds]):
             s.write(f"store {kind} {name}, ptr {_word(s, frame, k)}")
-        threads = str(self._steps.threads or "")
-        if not threads:
-            ask = self._of_runtime("wengert_get_threads", "i64", [])
-            threads = s.value(f"call i64 {ask}()")
+        threads = self.threads(s)
         run = self._of_runtime("wengert_parallel", "void", ["ptr", "ptr", *["i64"] * 4])
         span = f"i64 0, i64 {self.number(extent)}, i64 {grain}, i64 {threads}"
         s.write(f"call void {run}(ptr @{title}.team, ptr {frame}, {span})")
         status = s.value(f"load i64, ptr {frame}")
         if part.fails:
             self.fail_if(s.value(f"icmp ne i64 {status}, 0"), 1, s)
+
+    def threads(self, s: Section) -> Name:
+        """How many threads a step may use."""
+        if self._steps.threads:
+            return str(self._steps.threads)
+        return s.value(f"call i64 {self._of_runtime('wengert_get_threads', 'i64', [])}()")
 
     def works(self, flops: Length) -> None:
         """Say that a call of BLAS or LAPACK does about so many operations.

@@ -130,14 +130,15 @@ def multiply(
         a, b, c = _in_numpy_order(a, b, c)
         if not tiles.serves(a, b, c, dtype):
             _general(call, s, a, b, c, dtype, alpha, beta)
-        elif _is_known(a, c):
+        elif _is_small(a, c):
             tiles.multiply(call, s, a, b, c, dtype, alpha, beta, before)
         else:
-            work = call.number(2 * c.rows.length * c.columns.length * a.columns.length)
-            few = s.value(f"icmp slt i64 {work}, {WORTH}")
-            with s.when(few) as t:
+            small = s.value(f"icmp slt i64 {call.number(_work(a, c))}, {WORTH}")
+            alone = s.value(f"icmp eq i64 {call.threads(s)}, 1")
+            here = s.value(f"or i1 {small}, {alone}")
+            with s.when(here) as t:
                 tiles.multiply(call, t, a, b, c, dtype, alpha, beta)
-            with s.when(s.value(f"xor i1 {few}, true")) as t:
+            with s.when(s.value(f"xor i1 {here}, true")) as t:
                 _general(call, t, a, b, c, dtype, alpha, beta)
 
 
@@ -148,12 +149,18 @@ def is_by_blas(a: Matrix, b: Matrix, c: Matrix, dtype: Dtype) -> bool:
     if c.columns.length == 1 or c.rows.length == 1:
         return not vectors.serves(a if c.columns.length == 1 else b, dtype)
     a, b, c = _in_numpy_order(a, b, c)
-    return not (tiles.serves(a, b, c, dtype) and _is_known(a, c))
+    return not (tiles.serves(a, b, c, dtype) and _is_small(a, c))
 
 
-def _is_known(a: Matrix, c: Matrix) -> bool:
-    """Whether all lengths are known; if not, the run decides: BLAS has threads for large ones."""
-    return all(type(n) is int for n in (*(x.length for x in c[1:]), a.columns.length))
+def _is_small(a: Matrix, c: Matrix) -> bool:
+    """Whether one thread is enough; else the run decides: BLAS has several for large products."""
+    work = _work(a, c)
+    return isinstance(work, int) and work < WORTH
+
+
+def _work(a: Matrix, c: Matrix) -> Length:
+    """Floating-point operations of a product."""
+    return 2 * c.rows.length * c.columns.length * a.columns.length
 
 
 def _in_numpy_order(a: Matrix, b: Matrix, c: Matrix) -> tuple[Matrix, Matrix, Matrix]:

@@ -1,6 +1,6 @@
 """Tiles: products of matrices of which one has few columns, in registers.
 
-    serves     whether a product is better done here than by BLAS
+    serves     whether a product on one thread is better done here than by BLAS
     multiply   c = alpha * a @ b + beta * c
 
 A tile of the result, some rows by two vectors, is summed in registers; for each step of the sum two
@@ -21,7 +21,6 @@ from ....core.dims import Length
 from .. import engine
 from ..assembly import Function, Name, Section
 from ..dtypes import F32, F64, Dtype, in_memory, literal, of_width
-from ..runtime.blas_threads import WORTH
 from .call import Array, Call
 from .loops import copy, kind_of, minus, offset, plus, smaller, times
 
@@ -54,7 +53,7 @@ class _Tile(NamedTuple):
 
 
 def serves(a: Any, b: Any, c: Any, dtype: Dtype) -> bool:
-    """Whether c = a @ b is better done here; c has to have its columns side by side."""
+    """Whether one thread does c = a @ b better here; c has to have its columns side by side."""
     m, n, k = c.rows.length, c.columns.length, a.columns.length
     strides = (a.rows.stride, a.columns.stride, b.rows.stride, b.columns.stride, c.rows.stride)
     if (
@@ -67,8 +66,6 @@ def serves(a: Any, b: Any, c: Any, dtype: Dtype) -> bool:
     if type(n) is not int or not all(type(x) is int for x in strides):
         return False
     size = n * dtype.itemsize
-    if type(m) is int and type(k) is int and 2 * m * n * k >= WORTH:
-        return False
     if type(k) is int and k * size <= _NEAR:
         return True
     return type(m) is int and m * size <= _NEAR // 4 and b.columns.stride == 1
