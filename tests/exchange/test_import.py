@@ -7,7 +7,7 @@ import wengert as wg
 from wengert import nn
 from wengert.errors import ArgumentError, BackendError, FileError, WengertError
 
-from .running import agree, draw, exported, flat, onnx
+from .running import agree, draw, exported, flat, onnx, run
 from .test_export import FAST, MODELS, elementary, indexed, loops, reduced, shaped
 
 S = wg.spec
@@ -62,6 +62,40 @@ def test_derivatives_of_a_file(model):
     np.testing.assert_allclose(
         *flat((wg.jit(slope)(x), wg.grad(lambda x: np.sum(model(x)[:, 0]))(x))), rtol=1e-12
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind, gates", [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+def test_recurrent_operators(kind, gates):
+    rng, helper = np.random.default_rng(0), onnx.helper
+    weights = [rng.normal(size=(2, gates * 3, n)) for n in (2, 3)]
+    weights.append(rng.normal(size=(2, 2 * gates * 3)))
+
+    def file(dtype):
+        code = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        options = {"hidden_size": 3, "direction": "bidirectional"}
+        tensors = [
+            onnx.numpy_helper.from_array(a.astype(dtype), n)
+            for a, n in zip(weights, "WRB", strict=True)
+        ]
+        graph = helper.make_graph(
+            [helper.make_node(kind, ["X", "W", "R", "B"], ["Y"], **options)],
+            "recurrent",
+            [helper.make_tensor_value_info("X", code, ["t", "n", 2])],
+            [helper.make_tensor_value_info("Y", code, ["t", 2, "n", 3])],
+            tensors,
+        )
+        opset = [helper.make_opsetid("", 21)]
+        return helper.make_model(graph, opset_imports=opset, ir_version=10).SerializeToString()
+
+    graph = wg.onnx.load(file(np.float64), constants=True)
+    single = wg.onnx.load(file(np.float32), constants=True)
+    for length in (1, 4):
+        x = rng.normal(size=(length, 2, 2))
+        (wanted,) = run(file(np.float32), x.astype(np.float32))
+        np.testing.assert_allclose(graph(x), wanted, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(single(x.astype(np.float32)), wanted, rtol=1e-5, atol=1e-6)
+    wg.check_grads(lambda x: np.sum(graph(x) ** 2), (x,))
 
 
 def test_parameters_can_be_changed(model):

@@ -40,7 +40,16 @@ _OLDEST, _NEWEST = 13, 28
 # or have as an attribute what is an input since.
 _SAME_FROM = {
     **dict.fromkeys(("If", "Loop", "Identity", "Constant", "Not"), 1),
-    **{"Scan": 9, "Add": 7, "Sub": 7, "Mul": 7, "Div": 7, "Squeeze": 11, "Unsqueeze": 11, "Slice": 10},
+    **{
+        "Scan": 9,
+        "Add": 7,
+        "Sub": 7,
+        "Mul": 7,
+        "Div": 7,
+        "Squeeze": 11,
+        "Unsqueeze": 11,
+        "Slice": 10,
+    },
 }
 
 

@@ -9,6 +9,7 @@ creation.py     constants, and arrays made of lengths
 indexing.py     gathers and scatters
 products.py     matrices and contractions
 windows.py      convolution and pooling
+recurrent.py    RNN, GRU and LSTM
 loops.py        If, Loop and Scan, by their bodies
 normalising.py  by statistics of a batch, a group, a layer
 """
@@ -20,6 +21,7 @@ from . import (
     loops,
     normalising,
     products,
+    recurrent,
     reductions,
     shapes,
     windows,
@@ -37,6 +39,7 @@ __all__ = [
     "normalising",
     "products",
     "reader_of",
+    "recurrent",
     "reductions",
     "settled",
     "shapes",

@@ -126,3 +126,16 @@ def _lp(n: Reading, x: Any) -> Any:
     else:
         size = lookup("norm2")(x, axis=axis, keepdims=True)
     return np.where(np.equal(size, 0), 0, x / np.where(np.equal(size, 0), 1, size)).astype(x.dtype)
+
+
+@imports("TopK", static=(1,))
+def _largest(n: Reading, x: Any, count: Any) -> Any:
+    """Of equal elements the first comes first, and what is not asked to be in order is, too."""
+    axis, k = n.get("axis", -1) % len(x.shape), n.whole(count, "number of elements")[0]
+    if n.get("largest", 1):
+        key = -x if x.dtype.kind == "f" else np.invert(x)
+    else:
+        key = x
+    order = np.argsort(key, axis=axis, kind="stable")
+    order = order[(slice(None),) * axis + (slice(0, k),)]
+    return np.take_along_axis(x, order, axis), order
