@@ -154,6 +154,15 @@ def test_gradient_graphs():
         agree(run(data, x, i), [graph(x, i)], np.float64)
 
 
+def test_sizes_are_found_from_lengths():
+    data = exported(lambda x: x[: x.shape[0] // 3] + x.shape[0], S(("6*n + 3",)))
+    for size in (9, 15):
+        x = np.arange(size * 1.0)
+        agree(run(data, x), [x[: size // 3] + size], np.float64)
+    with pytest.raises(wg.errors.BackendError, match=r"the size . is not the length"):
+        exported(lambda x: x * x.shape[0], S(("n*m",)))
+
+
 def test_names_and_versions():
     for opset in (21, 22, 23, 24):
         data = exported(

@@ -193,10 +193,13 @@ def _names(wanted: Any, own: Sequence[str | None], word: str, outside: Outside) 
 
 def _note_size(length: Any, name: str, axis: int, outside: Outside) -> None:
     """That the length of an axis is a size that others are computed from."""
-    if isinstance(length, Dim) and len(length.names) == 1:
-        (size,) = length.names
-        if str(length) == size:
-            outside.sizes.setdefault(size, (name, axis))
+    if not isinstance(length, Dim) or len(length.names) != 1:
+        return
+    (size,) = length.names
+    terms = dict(length.terms)
+    offset, factor = terms.pop((), 0), terms.pop(((size, 1),), 0)
+    if factor and not terms and (factor == 1 or size not in outside.sizes):
+        outside.sizes.setdefault(size, (name, axis, factor, offset))
 
 
 def _value_of(node: Node) -> Any:

@@ -36,7 +36,8 @@ class Outside:
         self.names: set[str] = set()
         self.initialisers: dict[str, Any] = {}  # name -> array
         self.constants: dict[Any, str] = {}
-        self.sizes: dict[str, tuple[str, int]] = {}  # of a name: the input and its axis
+        # Of a name: the input and the axis whose length is factor * size + offset.
+        self.sizes: dict[str, tuple[str, int, int, int]] = {}
         self.lengths: dict[Any, str] = {}
 
     def fresh(self, wish: str) -> str:
@@ -160,8 +161,12 @@ class Writer:
                 f"file could not find it. Give an input an axis of length {name!r}"
                 f"{at(user_line())}."
             )
-        source, axis = self.outside.sizes[name]
+        source, axis, factor, offset = self.outside.sizes[name]
         whole = self.op("Shape", source, start=axis, end=axis + 1)
+        if offset:
+            whole = self.op("Sub", whole, self.ints([offset]))
+        if factor != 1:
+            whole = self.op("Div", whole, self.ints([factor]))
         return str(whole)
 
     # ---- lines ---------------------------------------------------------------------------------
