@@ -46,6 +46,7 @@ def pushforward(
     closed: bool = False,
     masked: bool = False,
     told: set[Node] | None = None,
+    level: int | None = None,
 ) -> list[Any]:
     """Tangents of the outputs, given tangents of some inputs.
 
@@ -78,7 +79,7 @@ def pushforward(
     recorded = tape.foreign if record is None else record
     recorded = recorded or any(isinstance(t, Handle) for t in tangents.values())
     if tape.traced or any(map(is_traced, tangents.values())):
-        return _traced_sweep(tape, tangents, outputs, closed, masked, told)
+        return _traced_sweep(tape, tangents, outputs, closed, masked, told, level)
     checks = checking.here() if switches.count else None
     if checks is not None:
         with checking.unseen():
@@ -129,12 +130,14 @@ def _traced_sweep(
     closed: bool,
     masked: bool,
     told: set[Node] | None,
+    level: int | None,
 ) -> list[Any]:
     """The sweep as lines of a graph; see `reverse.written_out`."""
     plan = Traced(tape, Sweep(tape.wanted, True), tangents)
     if masked:
         plan.masked.update(tangents)
-    level = 1 + max((n.level for n in outputs), default=0)
+    if level is None:
+        level = 1 + max((n.level for n in outputs), default=0)
     with derivation(level) as stem, np.errstate(all="ignore"):
         dots = _sweep(tape, tangents, plan.open, outputs, plan, stem, closed)
     if told is not None:

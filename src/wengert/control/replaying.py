@@ -142,8 +142,14 @@ class Replay(Control):
         live = [n for n in outs if type(n) is Node]
         tape = tape_between(live, set(known), ends=True)
         told: set[Node] = set()
-        more = {"masked": sweep.guarded, "told": told}
-        found = iter(pushforward(live, known, sweep.recorded, tape, **more))
+        found = iter(
+            pushforward(
+                *(live, known, sweep.recorded, tape),
+                masked=sweep.guarded,
+                told=told,
+                level=deriving_level(),
+            )
+        )
         if told:
             sweep.mask([node])
         return [next(found) if type(n) is Node else None for n in outs]

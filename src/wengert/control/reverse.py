@@ -25,7 +25,7 @@ from ..core.handle import Handle, wrap
 from ..core.node import Node, constant
 from ..core.op import lookup
 from ..core.recording import enable_grad, tracing
-from ..core.tracing import placeholder
+from ..core.tracing import deriving_level, placeholder
 from .closing import hoisted
 from .dependence import Dependence
 from .inplace import added_in_place
@@ -242,7 +242,10 @@ class _Loop:
     def hoisted(self) -> list[Any]:
         """What the way back takes beside the consts, computed from them."""
         before = self.made.before
-        return [] if before is None else written_again(before, self.inputs[: self.fixed])
+        if before is None:
+            return []
+        # Inside, the level counts what the body was derived from; here it is one sweep's.
+        return written_again(before, self.inputs[: self.fixed], highest=deriving_level())
 
     def starts(self) -> list[Any]:
         """The cotangents that are carried, and sums, before the first step backwards."""

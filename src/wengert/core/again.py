@@ -28,7 +28,12 @@ from .tracing import derivation, placeholder, record, scope_here, size_value
 Instead = Callable[[Node, Sequence[Any], dict[str, Any]], Any]
 
 
-def written_again(graph: Graph, values: Sequence[Any], instead: Instead | None = None) -> list[Any]:
+def written_again(
+    graph: Graph,
+    values: Sequence[Any],
+    instead: Instead | None = None,
+    highest: int | None = None,
+) -> list[Any]:
     """The lines written down again with tensors in the place of the inputs.
 
     Parameters
@@ -38,6 +43,8 @@ def written_again(graph: Graph, values: Sequence[Any], instead: Instead | None =
         For each input a tensor, an array or a number.
     instead : callable, optional
         ``instead(node, args, params)`` gives what a line is to give, or None.
+    highest : int, optional
+        The level of no line is above it; by default all keep theirs.
 
     Returns
     -------
@@ -62,7 +69,7 @@ def written_again(graph: Graph, values: Sequence[Any], instead: Instead | None =
                 continue
             stem.enter(node)
             stem.put_inside(*outer)
-            stem.level = node.level
+            stem.level = node.level if highest is None else min(node.level, highest)
             if not known and is_open(node.params.get("length")):
                 for name in node.params["length"].names:  # another loop ends when it likes
                     sizes.setdefault(name, open_length())
