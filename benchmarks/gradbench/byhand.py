@@ -69,11 +69,12 @@ def task(
     """The task of ``function`` of benchmarks/c/gradbench/<source>.c.
 
     Inputs are made float64 arrays unless they are arrays of integers (int64 then); outputs are
-    shapes of float64 arrays, and ``answer`` gets the list of them, filled.
+    shapes of float64 arrays, or arrays of another dtype, and ``answer`` gets the list of them,
+    filled.
     """
     library = compiled.library(f"gradbench/{source}", flags=compiled.FLAGS if fast else STRICT)
     given = [np.ascontiguousarray(a, _dtype(a)) for a in inputs]
-    made = [np.zeros(shape) for shape in outputs]
+    made = [a if isinstance(a, np.ndarray) else np.zeros(a) for a in outputs]
     held = [np.array(sizes, np.int64), *given, *made]
     pointers = (ctypes.c_void_p * len(held))(*(a.ctypes.data for a in held))
     called = library[function]
