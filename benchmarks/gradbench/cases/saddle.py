@@ -1,0 +1,29 @@
+"""saddle: the one input that GradBench sends, for the four pairs of modes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from gradbench import byhand
+from gradbench.task import Task
+
+TITLE = "saddle: gradient descent within gradient descent"
+TEXT = (
+    "The saddle point of |p|^2 - |q|^2: descent along p differentiates the descent along q; *rf* "
+    "differentiates the outer function in reverse, the inner one forwards. *C* is forward mode by "
+    "hand, whatever the modes."
+)
+DERIVATIVES = ("rr", "ff", "fr", "rf")
+EXPECTED = [8.246324826140356e-06] * 4  # GradBench's answer
+
+
+def inputs(quick: bool) -> Iterator[tuple[str, Any]]:
+    """Where all descents begin."""
+    yield "start = (1, 1)", {"start": [1.0, 1.0]}
+
+
+def contestants(function: str, given: dict[str, Any]) -> dict[str, Callable[[], Task]]:
+    """C."""
+    return byhand.both("descent", "saddle_point", (), [given["start"]], [4],
+                       lambda out: out[0].tolist())  # fmt: skip
