@@ -9,6 +9,7 @@ choices        concatenate, stack, roll: which operand, by the index
 indexing       x[index] and x[index] = v; slices are views and choices, index arrays gathers
 writes         many writes into one array, which is made once
 onehot         what is picked from each row, or put into one place of each row
+guards         strong zeros of a sweep: one comparison where that is enough
 rounding       rounding to decimals; modf, frexp
 reductions     sums, extremes, norms, log-sum-exp
 softmax        softmax and its logarithm
@@ -23,6 +24,7 @@ from . import (
     determinants,
     elementwise,
     families,
+    guards,
     indexing,
     inverses,
     leaves,
@@ -40,6 +42,7 @@ __all__ = [
     "determinants",
     "elementwise",
     "families",
+    "guards",
     "indexing",
     "inverses",
     "leaves",
