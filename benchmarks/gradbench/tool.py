@@ -1,4 +1,4 @@
-"""The adapter: answers GradBench's messages, one JSON object a line, over standard input and output.
+"""The adapter: answers GradBench's messages, one JSON object a line, over standard streams.
 
     PYTHONPATH=src:benchmarks python -m gradbench.tool
 
