@@ -10,6 +10,7 @@ llvm/            "llvm": native code; imported at first use, as LLVM is large
 checked.py       the interpreter looking for NaN, while `wengert.debug(nan=True)` holds
 liveness.py      when each value is needed for the last time, and what that saves
 profiling.py     how long each line takes, seen by a clock
+timing.py        where time and memory went, as plain data; linewise.py: of the interpreter
 reporting.py     operations, bytes and peak memory, counted without running
 transformed.py   the transformers of style 004 as backends
 """

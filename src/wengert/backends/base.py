@@ -14,7 +14,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.body import bodies_of
 from ..core.given import graph as check_graph
@@ -23,6 +23,9 @@ from ..core.graph import Graph
 from ..core.node import Leaf
 from ..core.op import Op
 from ..errors import ArgumentError, BackendError, RegistryError, at, user_line
+
+if TYPE_CHECKING:
+    from .timing import Timing
 
 Run = Callable[[Sequence[Any]], list[Any]]
 GROUP = "wengert.backends"
@@ -79,6 +82,35 @@ class Backend(ABC):
             Takes a list: values of ``graph.inputs``, then of ``graph.variables``. Returns a list:
             values of ``graph.outputs``, then of ``graph.updates``.
         """
+
+    def timed(
+        self,
+        graph: Graph,
+        values: Sequence[Any],
+        sizes: Mapping[str, int],
+        repeats: int | None = None,
+    ) -> Timing:
+        """Where the time of a run goes, for `wengert.profile`; nothing is written to variables.
+
+        Parameters
+        ----------
+        graph : Graph
+        values : sequence
+            Of inputs, then of variables, as they are to be fed.
+        sizes : mapping
+            For every named size its number.
+        repeats : int, optional
+            How often to run; by default as often as makes sense.
+
+        Raises
+        ------
+        BackendError
+            It cannot tell; backends that can override this method.
+        """
+        raise BackendError(
+            f"the backend {self.name!r} has no clock to look into a run with. Profile with another "
+            f"backend ('llvm', 'interpret'){at(user_line())}."
+        )
 
     def check(self, graph: Graph) -> None:
         """Refuse a graph with an operation that this backend lacks, in bodies of loops too.

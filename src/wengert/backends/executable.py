@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from .checked import run_checked
 from .feeding import fitted
 from .owned import own
 from .updates import exclusively, locks_of, values_of, write
+
+if TYPE_CHECKING:
+    from .timing import Timing
 
 _PROGRAMS = 64  # compiled for that many sets of sizes, the oldest forgotten first
 
@@ -86,6 +89,20 @@ class Executable:
         count = len(self.graph.outputs)
         write(self._written, found[count:])
         return found[:count]
+
+    def timed(self, values: Sequence[Any], repeats: int | None = None) -> Timing:
+        """Where the time of a run goes; updates are computed, and not written.
+
+        Raises
+        ------
+        ShapeError, DtypeError
+            As for a call.
+        BackendError
+            The backend cannot tell.
+        """
+        fed = [fitted(v, s, name) for v, (s, name) in zip(values, self._inputs, strict=True)]
+        sizes = self._sizes(fed) if self._symbolic else {}
+        return self.backend.timed(self.graph, [*fed, *values_of(self.owners)], sizes, repeats)
 
     def __deepcopy__(self, memo: Any) -> Executable:
         return Executable(self.graph, self.backend)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from ..core.apply import PART
 from ..core.body import Body, located
 from ..core.dims import is_open
 from ..core.graph import Graph
+from ..core.late import Late
 from ..core.node import Leaf, Node, is_variable
 from ..core.op import Op
 from ..core.params import substituted
@@ -47,6 +48,12 @@ from ..ops.costs import bytes_of
 from .base import Backend, Run, register_backend
 from .liveness import last_uses, specs_at, writes_anywhere
 from .reuse import LIMIT, into_free_memory, set_aside
+
+if TYPE_CHECKING:
+    from . import linewise
+    from .timing import Timing
+else:
+    linewise = Late(f"{__package__}.linewise")
 
 Step = tuple[Callable[..., Any], Any, int, int]
 # What stands in the place of the second operand, where there is none.
@@ -87,6 +94,16 @@ class Interpreter(Backend):
     def compile_body(self, body: Body, sizes: Mapping[str, int]) -> Run:
         """Steps of what a loop or choice does, to walk along while its line runs."""
         return Program(self, body, sizes).walk
+
+    def timed(
+        self,
+        graph: Graph,
+        values: Sequence[Any],
+        sizes: Mapping[str, int],
+        repeats: int | None = None,
+    ) -> Timing:
+        """Where the time of a run goes, line by line."""
+        return linewise.timed(self, graph, values, sizes, repeats)
 
 
 class Program:

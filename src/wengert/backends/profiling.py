@@ -4,6 +4,7 @@ The interpreter's own steps run, with a clock around each; so what is measured i
 that is used again included.  A clock costs about 0.1 microseconds a step.
 
     profile         run a graph, and say where the time went
+    Clocked         the interpreter that does it
     Profile         what was seen: lines, the user's lines, a timeline for a trace viewer
 """
 
@@ -19,6 +20,7 @@ from typing import Any
 
 from ..core.body import Body, bodies_of
 from ..core.graph import Graph
+from ..core.op import Op
 from ..core.places import short
 from ..errors import ArgumentError, at, user_line
 from .base import Run
@@ -171,13 +173,24 @@ def _seconds_of(body: Body, clocked: Mapping[Body, Mapping[int, float]]) -> Mapp
     return {}
 
 
-class _Clocked(Interpreter):
-    """The interpreter with a clock around each step."""
+class Clocked(Interpreter):
+    """The interpreter with a clock around each step.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    of : Interpreter, optional
+        Another backend that goes line by line, whose functions run.
+    """
+
+    def __init__(self, of: Interpreter | None = None) -> None:
+        self._of = of
         self.events: list[Event] = []
         self.inside: dict[Body, dict[int, float]] = {}
         self.is_last = False
+
+    def implementation(self, op: Op) -> Callable[..., Any] | None:
+        """What runs an operation."""
+        return super().implementation(op) if self._of is None else self._of.implementation(op)
 
     def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:
         """The interpreter's steps, each of which notes how long it took."""
@@ -242,7 +255,7 @@ def profile(graph: Graph, values: Sequence[Any], repeat: int = 5) -> Profile:
     """
     if not isinstance(repeat, int) or repeat < 1:
         raise ArgumentError(f"repeat={repeat!r}: run at least once{at(user_line())}.")
-    clock = _Clocked()
+    clock = Clocked()
     executable = Executable(graph, clock)
     runs = []
     for k in range(repeat):

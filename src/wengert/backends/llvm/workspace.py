@@ -20,7 +20,7 @@ _LINE = 64  # bytes of a line of the cache
 
 def arranged(plan: Plan, items: Sequence[Item]) -> tuple[list[Length], Length]:
     """For each item where it lies in the memory that is shared, and how much that is."""
-    last = _last_uses(plan)
+    last = last_uses(plan)
     free: list[tuple[Length, Length]] = []  # size and offset of places that are free again
     dying: list[tuple[int, int, Length, Length]] = []
     offsets: dict[Item, Length] = {}
@@ -46,7 +46,7 @@ def ends_with(plan: Plan, step: Item, item: Item) -> bool:
     if not isinstance(item.rule, Part) or item in plan.outputs:
         return False
     readers = [x for x in step.operands if owner_of(x) is item]
-    return len(readers) == 1 and _last_uses(plan).get(item) == plan.position_of(step)
+    return len(readers) == 1 and last_uses(plan).get(item) == plan.position_of(step)
 
 
 def _serves(place: Length, size: Length) -> bool:
@@ -60,7 +60,7 @@ def _rounded(size: Length) -> Length:
     return -(-size // _LINE) * _LINE if type(size) is int else size + _LINE
 
 
-def _last_uses(plan: Plan) -> dict[Item, int]:
+def last_uses(plan: Plan) -> dict[Item, int]:
     """The stage after which an item is no longer needed."""
     last: dict[Item, int] = {}
     for k, stage in enumerate(plan.stages):

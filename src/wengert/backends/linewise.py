@@ -1,0 +1,131 @@
+"""Linewise: where the time of a run goes, where lines run one after the other.
+
+The interpreter with a clock around each line (profiling.py), told as a `Timing`.  Nothing has to be
+shared out here: a step is a line of the graph, and belongs to one of the user's.
+
+    timed    the runs, and what they say
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ..core.body import bodies_of
+from ..core.dims import valued
+from ..core.graph import Graph
+from ..core.node import Node
+from ..core.spec import at_sizes, shown
+from ..ops.costs import flops_of, shares_memory
+from .interpret import Interpreter
+from .liveness import in_place, known_bytes, live_bytes, specs_at
+from .profiling import Clocked, LineTime, Profile
+from .timing import Kept, Part, Step, Timing
+
+_SECONDS = 0.3  # what it may take, where nobody says how often it is to run
+_FEWEST, _MOST = 2, 100
+
+
+def timed(
+    backend: Interpreter,
+    graph: Graph,
+    values: Sequence[Any],
+    sizes: Mapping[str, int],
+    repeats: int | None,
+) -> Timing:
+    """Where the time of a run goes; see `Backend.timed`."""
+    plain = backend.compile(graph, sizes)
+    started = perf_counter()
+    plain(values)
+    spent = perf_counter() - started
+    count = repeats or int(min(_MOST, max(_FEWEST, _SECONDS / 2 / max(spent, 1e-9))))
+    whole = min(_seconds(plain, values) for _ in range(count))
+    clock = Clocked(backend)
+    run = clock.compile(graph, sizes)
+    seen: list[tuple[float, Any]] = []
+    for k in range(count):
+        clock.events.clear()
+        clock.is_last = k == count - 1  # the bodies of loops have clocks in the last run only
+        seconds = _seconds(run, values)
+        if count == 1 or not (clock.is_last and any(map(bodies_of, graph.nodes))):
+            seen.append((seconds, list(clock.events)))
+    seconds, events = min(seen, key=lambda one: one[0])
+    profile = Profile(graph, [events])
+    profile.look_inside(graph, clock.inside)
+    specs = specs_at(graph, sizes)
+    live = live_bytes(graph, specs, in_place(graph, specs))
+    outputs = sum(known_bytes(specs[graph.index(n)]) for n in graph.outputs)
+    told = _Told(graph, specs, live, sizes)
+    steps = tuple(told.step(line, profile.inside.get(line.index, ())) for line in profile.lines)
+    peak = max(live, default=0)
+    return Timing(
+        backend=backend.name,
+        seconds=max(seconds, sum(step.seconds for step in steps)),
+        plain=whole,
+        runs=count,
+        steps=steps,
+        workspace=max(0, peak - outputs),
+        peak=peak,
+        inputs=sum(np.asarray(v).nbytes for v in values),
+        outputs=outputs,
+        sizes=dict(sizes),
+    )
+
+
+def _seconds(run: Any, values: Sequence[Any]) -> float:
+    started = perf_counter()
+    run(values)
+    return perf_counter() - started
+
+
+class _Told:
+    """Lines as steps."""
+
+    def __init__(
+        self, graph: Graph, specs: Sequence[Any], live: Sequence[int], sizes: Mapping[str, int]
+    ) -> None:
+        self._graph, self._specs, self._live, self._sizes = graph, specs, live, sizes
+        self._results = set(graph.outputs)
+
+    def step(self, line: LineTime, inside: Sequence[LineTime]) -> Step:
+        """A line, with the lines of its bodies."""
+        i, node = line.index, self._graph.nodes[line.index]
+        spec = self._specs[i]
+        own = shares_memory(node)
+        read = sum(known_bytes(self._specs[k]) for k in dict.fromkeys(self._graph.operands(i)))
+        written = known_bytes(spec)
+        kept = Kept(f"{node.op.name} {shown(spec)}", written, line.where, True)
+        return Step(
+            kind=_kind(node),
+            title=f"{node.op.name} {shown(spec)}",
+            operations=(node.op.name,),
+            calls=1.0,
+            seconds=line.seconds,
+            flops=self._flops(node, spec),
+            read=0 if own else read,
+            written=0 if own else written,
+            held=self._live[i],
+            parts=(Part(line.where, node.level, 1.0),),
+            kept=(kept,) if node in self._results else (),
+            inside=tuple(map(_inner, inside)),
+        )
+
+    def _flops(self, node: Node, spec: Any) -> float | None:
+        operands = [at_sizes(a.spec, self._sizes) for a in node.inputs]
+        found = valued(flops_of(node, operands, spec), self._sizes)
+        return None if found is None else float(found)
+
+
+def _inner(line: LineTime) -> Step:
+    """A line of a body; how often it ran is not known."""
+    title, parts = f"{line.name} {shown(line.spec)}", (Part(line.where, 0, 1.0),)
+    return Step("line", title, (line.name,), 1.0, line.seconds, None, 0, 0, 0, parts)
+
+
+def _kind(node: Node) -> str:
+    if not bodies_of(node):
+        return "line"
+    return "choice" if "branches" in node.params else "loop"

@@ -1,0 +1,179 @@
+"""Timing: where the time and the memory of a run went, as a backend tells it.
+
+    Part      the share of a step that belongs to one of the user's lines
+    Kept      an array that a step leaves in memory
+    Step      what runs one after the other: a nest, a call, an island, a loop, a choice, a line
+    Timing    the steps of a graph, with the figures of the whole
+    averaged  the runs that nobody disturbed
+
+Plain data, which can be pickled: a backend makes it (`Backend.timed`), and who shows it
+(compiling/measured.py) knows of no backend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Part:
+    """The share of a step that belongs to one of the user's lines.
+
+    Attributes
+    ----------
+    where : str
+        ``file.py:12, in f``; empty where it is not known.
+    level : int
+        0 of the function itself, k of a k-th derivative.
+    share : float
+        Of the time of the step; all of a step make 1.
+    """
+
+    where: str
+    level: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An array that a step leaves in memory: a result, or what later steps read.
+
+    Attributes
+    ----------
+    what : str
+        The operation that makes it, and its spec.
+    bytes : int
+    where : str
+        The user's line.
+    is_result : bool
+        Whether it is a result of the function.
+    """
+
+    what: str
+    bytes: int
+    where: str
+    is_result: bool
+
+
+@dataclass(frozen=True)
+class Step:
+    """What runs one after the other.
+
+    Attributes
+    ----------
+    kind : str
+        ``nest`` (a loop over arrays of our own), ``straight`` (a few numbers in registers),
+        ``call`` (a kernel or a library), ``island`` (in Python), ``loop``, ``choice``; of the
+        interpreter ``line``.
+    title : str
+        What it walks over, or the operation.
+    operations : tuple of str
+        The operations that share it.
+    calls : float
+        How often it ran in one call of the function.
+    seconds : float
+        In one call of the function, all its runs together.
+    flops : float or None
+        Floating-point operations of all its runs, estimated; None if they cannot be known.
+    read, written : int
+        Bytes, of all its runs.
+    held : int
+        Bytes of intermediate values in memory while it runs.
+    parts : tuple of Part
+        The user's lines that it is made of.
+    kept : tuple of Kept
+    inside : tuple of Step
+        Of a loop or a choice the steps of its bodies.
+    body : str
+        Of a step inside the name of the body that it is in.
+    """
+
+    kind: str
+    title: str
+    operations: tuple[str, ...]
+    calls: float
+    seconds: float
+    flops: float | None
+    read: int
+    written: int
+    held: int
+    parts: tuple[Part, ...]
+    kept: tuple[Kept, ...] = ()
+    inside: tuple[Step, ...] = ()
+    body: str = ""
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether its time was shared out among several lines by the work that they are."""
+        return len({part.where for part in self.parts}) > 1
+
+    @property
+    def own(self) -> float:
+        """Seconds that no step inside took."""
+        return max(0.0, self.seconds - sum(step.seconds for step in self.inside))
+
+    def walk(self, depth: int = 0) -> Iterator[tuple[int, Step]]:
+        """Itself and all steps inside, each with how deep it stands."""
+        yield depth, self
+        for step in self.inside:
+            yield from step.walk(depth + 1)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The steps of a graph, with the figures of the whole.
+
+    Attributes
+    ----------
+    backend : str
+    seconds : float
+        Of one call: its steps, and what is around them.
+    plain : float or None
+        Of one call without clocks inside; None if that is the same.
+    runs : int
+        How many runs were looked at.
+    steps : tuple of Step
+    workspace : int
+        Bytes of the memory for intermediate values.
+    peak : int
+        The most bytes of intermediate values and results held at a time.
+    inputs, outputs : int
+        Bytes given and returned.
+    threads : int
+        How many it may use.
+    """
+
+    backend: str
+    seconds: float
+    plain: float | None
+    runs: int
+    steps: tuple[Step, ...]
+    workspace: int
+    peak: int
+    inputs: int
+    outputs: int
+    threads: int = 1
+    sizes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def around(self) -> float:
+        """Seconds of a call that belong to no step: arguments, results, the call itself."""
+        return max(0.0, self.seconds - sum(step.seconds for step in self.steps))
+
+    def walk(self) -> Iterator[tuple[int, Step]]:
+        """All steps, those of loops and choices behind them, each with how deep it stands."""
+        for step in self.steps:
+            yield from step.walk()
+
+
+def averaged(runs: Sequence[tuple[float, Any]]) -> tuple[float, Any]:
+    """The mean of the faster half of some runs: seconds, and an array of what was counted.
+
+    Runs that somebody disturbed are among the slower ones; and all that is taken from the same
+    runs adds up.
+    """
+    chosen = sorted(runs, key=lambda run: run[0])[: (len(runs) + 1) // 2]
+    count = len(chosen)
+    return sum(s for s, _ in chosen) / count, sum(counted for _, counted in chosen) / count
