@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define B 64
+#define TINY 1e-200 // weights below are zero: products of subnormal numbers are slow
 
 typedef struct {
     int64_t d, k, n, m, packed;
@@ -112,6 +113,16 @@ void objective(void **a) {
     free(p.diagonals);
 }
 
+// A sum in lanes: the order in which a strict compiler may use vectors.
+static double dot(const double *restrict a, const double *restrict b) {
+    double lanes[8] = {0};
+    for (int64_t i = 0; i < B; i += 8)
+        for (int64_t lane = 0; lane < 8; lane++)
+            lanes[lane] += a[i + lane] * b[i + lane];
+    return ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) +
+           ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
+}
+
 // Gradients of one component from y, which becomes weight * y: by mu Q^T y, by Q -y (x - mu)^T.
 static void backward(const Problem *p, int64_t c, const double *restrict weight,
                      const double *restrict centred, double *restrict y, double *restrict mu_bar,
@@ -131,13 +142,9 @@ static void backward(const Problem *p, int64_t c, const double *restrict weight,
         q_bar[i] -= diagonal * product;
         for (int64_t j = i + 1; j < d; j++) {
             const double l = *lower++;
-            double sum[8] = {0};
-            for (int64_t b = 0; b < B; b += 8)
-                for (int64_t v = 0; v < 8; v++) {
-                    sum[v] += y[j * B + b + v] * centred[i * B + b + v];
-                    back[b + v] += l * y[j * B + b + v];
-                }
-            *l_bar++ -= sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7];
+            for (int64_t b = 0; b < B; b++)
+                back[b] += l * y[j * B + b];
+            *l_bar++ -= dot(y + j * B, centred + i * B);
         }
         for (int64_t b = 0; b < B; b++)
             mean += back[b];
@@ -166,7 +173,7 @@ void jacobian(void **a) {
         for (int64_t c = 0; c < k; c++) {
             double *restrict term = p.terms + c * B, weights = 0;
             for (int64_t b = 0; b < B; b++)
-                weights += term[b] *= sum[b];
+                weights += term[b] = term[b] * sum[b] < TINY ? 0 : term[b] * sum[b];
             alpha_bar[c] += weights;
             for (int64_t i = 0; i < d; i++)
                 q_bar[c * d + i] += weights;

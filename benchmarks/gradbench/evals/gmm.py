@@ -1,8 +1,7 @@
 """gmm: the log posterior of a mixture of Gaussians with a Wishart prior on its precisions.
 
 A precision is Q^T Q with a lower triangular Q, whose diagonal is exp(q) and whose columns below it
-are filled with l.  With beta_ik = alpha_k + sum_j q_kj - |Q_k (x_i - mu_k)|**2 / 2 the log posterior
-is
+are filled with l.  With beta_ik = alpha_k + sum_j q_kj - |Q_k (x_i - mu_k)|**2 / 2 the posterior is
 
     sum_i logsumexp(beta_i) - N (logsumexp(alpha) + D log(2 pi) / 2)
     + K (nu D log(gamma / sqrt 2) - log Gamma_D(nu / 2))

@@ -50,7 +50,7 @@ def split_index(index: Any) -> tuple[Any, tuple[Any, ...]]:
     for part in parts:
         if isinstance(part, slice):
             part = slice(*(_plain_int(b) for b in (part.start, part.stop, part.step)))
-        elif isinstance(part, Handle | list | np.ndarray | bool | np.bool_):
+        elif isinstance(part, Handle | list | tuple | range | np.ndarray | bool | np.bool_):
             template.append(Hole(len(operands)))
             operands.append(_whole(part))
             continue
@@ -78,7 +78,7 @@ def _plain_int(bound: Any) -> Any:
 
 def _whole(part: Any) -> Any:
     """An array of an index, if it has positions or truth values; True is one without axes."""
-    if isinstance(part, list):
+    if isinstance(part, list | tuple):
         part = stacked(part)
     if not isinstance(part, Handle):
         part = np.asarray(part)
