@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gradbench import byhand, peers
+from gradbench import byhand
 from gradbench.evals import ht
 from gradbench.task import Task, listed
 
@@ -81,13 +81,12 @@ def inputs(quick: bool) -> Iterator[tuple[str, Any]]:
 
 
 def contestants(function: str, given: dict[str, Any]) -> dict[str, Callable[[], Task]]:
-    """C and PyTorch."""
-    theta, us, (points, corners), model, parents, mirrored = ht.arrays(given)
-    n, places = len(points), us is not None
-    sizes = n, len(model[2]), places, mirrored
-    inputs = theta, np.array(parents), *model, corners, points, us if places else np.zeros(0)
+    """C."""
+    theta, us, points, corners, *model = ht.arrays(given)
+    n, places, about = len(points), corners.ndim == 2, given["data"]["model"]
+    sizes = n, len(model[2]), places, about["is_mirrored"]
+    inputs = theta, np.array(about["parents"]), *model, corners, points, us
     if function == "objective":
         return byhand.both("ht", "objective", sizes, inputs, [3 * n], lambda out: listed(out[0]))
     outputs = (28 if places else 26, 3 * n), 3 * n
-    return byhand.both("ht", "jacobian", sizes, inputs, outputs,
-                       lambda out: ht.answer_jacobian(out[0]))  # fmt: skip
+    return byhand.both("ht", "jacobian", sizes, inputs, outputs, lambda out: listed(out[0].T))

@@ -2,12 +2,19 @@
 
 A pose has 26 parameters: a rotation, a translation, and four angles of each finger.  A point
 belongs to a vertex ("simple"), or to a place in a triangle with two coordinates of its own
-("complicated").  The Jacobian by the pose is dense, and pushed forward along unit vectors; that by
-the places is sparse, as a point depends on its own place only: two directions give all of it.
+("complicated").  The Jacobian is sparse in two ways, and directions are chosen accordingly:
+
+bones     depend on the angles of their own finger: four directions, for all fingers at once
+places    a point depends on its own place: two directions, for all points at once
+
+Between them, vertices are linear in the matrices of the bones, and points in the vertices: what
+moves the ones moves the others by the same function.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +24,7 @@ from gradbench.task import Task, listed
 
 SMALL = 1e-4  # a rotation by less is none
 ARRAYS = ("base_relatives", "inverse_base_absolutes", "base_positions", "weights")
+FINGERS = slice(1, 21)  # of the bones: five times four, the last three of which are turned
 
 
 def rotation(r: Any) -> Any:
@@ -47,81 +55,96 @@ def posed(fingers: Any, parents: Any, relatives: Any, inverses: Any) -> Any:
     return (np.stack(absolute) @ inverses)[:, :3]
 
 
-def differences(pose: Any, us: Any, seen: Any, model: Any, parents: Any, mirrored: bool) -> Any:
-    """Points less where they should be: (points, 3).
-
-    ``seen``: the points, and for each the vertex or the corners of the triangle it belongs to;
-    ``us``: its coordinates there, or None.
-    """
-    (turn, shift, fingers), (points, corners) = pose, seen
-    relatives, inverses, base, weights = model
-    bones = posed(fingers.reshape(5, 4), parents, relatives, inverses)
-    weighted = (weights.T[:, None] * base.T).reshape(-1, len(base))
-    at = bones.transpose(1, 0, 2).reshape(3, -1) @ weighted
-    if mirrored:
-        at = at * np.array([[-1.0], [1.0], [1.0]])
-    at = (rotation(turn) @ at + shift[:, None]).T[corners]
-    if us is not None:
-        u, v = us[:, :1], us[:, 1:]
-        at = u * at[:, 0] + v * at[:, 1] + (1.0 - u - v) * at[:, 2]
-    return points - at
+def skinned(bones: Any, base: Any, weights: Any) -> Any:
+    """Where vertices are: the mean, by their weights, of where the bones take them."""
+    mean = (weights @ bones.reshape(-1, 12)).reshape(-1, 3, 4)
+    return np.sum(mean * base[:, None], axis=2)
 
 
-def parts(theta: Any) -> tuple[Any, Any, Any]:
-    """Rotation, translation, fingers."""
-    return theta[:3], theta[3:6], theta[6:]
+def pushed(f: Callable[[Any], Any], x: Any, directions: Any) -> Any:
+    """The derivative of f at x along each direction."""
+    return wg.vmap(lambda d: wg.jvp(f, (x,), (d,))[1])(directions)
 
 
-def objective(theta: Any, us: Any, *others: Any) -> Any:
+def placed(at: Any, us: Any, corners: Any) -> Any:
+    """Where the points should be: at a vertex, or within a triangle."""
+    if corners.ndim == 1:
+        return at[corners]
+    first, second = us.T.reshape(2, -1, *[1] * (at.ndim - 1))
+    a, b, c = (at[corners[:, k]] for k in range(3))
+    return first * a + second * b + (1.0 - first - second) * c
+
+
+def objective(parents: Any, mirror: Any, theta: Any, us: Any, points: Any, corners: Any,
+              relatives: Any, inverses: Any, base: Any, weights: Any) -> Any:  # fmt: skip
     """All differences, one after the other."""
-    return differences(parts(theta), us, *others).reshape(-1)
+    bones = mirror * posed(theta[6:].reshape(5, 4), parents, relatives, inverses)
+    at = skinned(bones, base, weights) @ rotation(theta[:3]).T + theta[3:6]
+    return (points - placed(at, us, corners)).reshape(-1)
 
 
-def jacobian(theta: Any, us: Any, *others: Any) -> Any:
-    """A row for each parameter: places first (two for all of them), then the pose."""
+def jacobian(parents: Any, mirror: Any, theta: Any, us: Any, points: Any, corners: Any,
+             relatives: Any, inverses: Any, base: Any, weights: Any) -> Any:  # fmt: skip
+    """A row for each difference: by the place (two columns for all of them), then by the pose."""
 
-    def pushed(f: Any, x: Any, directions: Any) -> Any:
-        return wg.vmap(lambda d: wg.jvp(f, (x,), (d,))[1])(directions)
+    def bones_of(angles: Any) -> Any:
+        return mirror * posed(angles, parents, relatives, inverses)
 
-    pose, rows = parts(theta), []
-    if us is not None:
+    turn, angles = theta[:3], theta[6:].reshape(5, 4)
+    each = np.broadcast_to(np.eye(4)[:, None], (4, 5, 4))
+    bones, by_angle = bones_of(angles), pushed(bones_of, angles, each)
+    matrix, by_turn = rotation(turn), wg.jacfwd(rotation)(turn)
+    local = skinned(bones, base, weights)
+
+    def vertex(row: Any) -> Any:
+        """By the angles: (3, 20)."""
+        weight, x = row
+        return ((weight @ moving).reshape(5, 3, 4, 4) @ x).transpose(1, 0, 2).reshape(3, 20)
+
+    moving = (matrix @ by_angle)[:, FINGERS].reshape(4, 5, 4, 3, 4)[:, :, 1:]
+    moving = moving.transpose(1, 2, 3, 0, 4).reshape(5, 3, 48)
+    of_fingers = weights[:, FINGERS].reshape(-1, 5, 1, 4)[..., 1:]
+    slopes = np.concatenate([
+        np.einsum("imk,vm->vik", by_turn, local),
+        np.broadcast_to(np.eye(3), (len(base), 3, 3)),
+        wg.map(vertex, (of_fingers, base)),
+    ], axis=2)  # fmt: skip
+    rows = -placed(slopes, us, corners)
+    if corners.ndim == 2:
+        at = local @ matrix.T
         each = np.broadcast_to(np.eye(2)[:, None], (2, *us.shape))
-        rows.append(pushed(lambda us: differences(pose, us, *others), us, each))
-    for k, part in enumerate(pose):
-        moved = lambda x, k=k: differences((*pose[:k], x, *pose[k + 1 :]), us, *others)  # noqa: E731
-        rows.append(pushed(moved, part, np.eye(len(part))))
-    return np.concatenate(rows).reshape(-1, 3 * len(others[0][0]))
+        by_place = pushed(lambda us: -placed(at, us, corners), us, each)
+        rows = np.concatenate([by_place.transpose(1, 2, 0), rows], axis=2)
+    return rows.reshape(points.size, -1)
 
 
 def arrays(given: dict[str, Any]) -> tuple[Any, ...]:
-    """The arguments of both functions."""
-    data, us = given["data"], given["us"]
-    model = data["model"]
-    corners = np.array(data["correspondences"])
-    if us:
+    """Pose, places (none if they are vertices), points, what they belong to, and the model."""
+    data, places = given["data"], given["us"]
+    model, corners = data["model"], np.array(given["data"]["correspondences"])
+    if places:
         corners = np.array(model["triangles"])[corners]
-    return (
-        np.array(given["theta"], float),
-        np.array(us, float) if us else None,
-        (np.array(data["points"], float), corners),
-        tuple(np.array(model[name], float) for name in ARRAYS),
-        tuple(model["parents"]),
-        bool(model["is_mirrored"]),
-    )
+    us = np.array(places, float).reshape(-1, 2)
+    own = (np.array(model[name], float) for name in ARRAYS)
+    return np.array(given["theta"], float), us, np.array(data["points"], float), corners, *own
 
 
-def answer_jacobian(result: Any) -> list[Any]:
-    """A row for each difference."""
-    return listed(result.T)
+@cache
+def compiled(function: Any, parents: tuple[int, ...], mirrored: bool) -> Any:
+    """A program for a tree of bones."""
+    mirror = np.array([[-1.0 if mirrored else 1.0], [1.0], [1.0]])
+    return wg.jit(lambda *arrays: function(parents, mirror, *arrays))
 
 
-def task(function: Any, answer: Any) -> Any:
-    """Make a task of an input; the tree of bones is a part of the program."""
-    compiled = wg.jit(function, static_argnums=(4, 5))
-    return lambda given: Task(compiled, arrays(given), answer)
+def task(function: Any) -> Any:
+    """Make a task of an input."""
+
+    def made(given: dict[str, Any]) -> Task:
+        model = given["data"]["model"]
+        program = compiled(function, tuple(model["parents"]), bool(model["is_mirrored"]))
+        return Task(program, arrays(given), listed)
+
+    return made
 
 
-FUNCTIONS = {
-    "objective": task(objective, listed),
-    "jacobian": task(jacobian, answer_jacobian),
-}
+FUNCTIONS = {"objective": task(objective), "jacobian": task(jacobian)}
