@@ -166,6 +166,10 @@ CASES = {
         lambda x: np.clip(np.sqrt(x), 1.0, 3.0),
         {0.0: zero, 4.0: mp.sqrt, 16.0: zero},
     ),
+    "root of a maximum": (
+        lambda x: np.where(x > 0, np.sqrt(np.maximum(x, 0)) * x, 0.0 * x),
+        {0.0: zero, 2.0: lambda t: t**1.5},
+    ),
     "relu": (lambda x: np.sqrt(wg.nn.functional.relu(x)), {-1.0: zero, 4.0: mp.sqrt}),
     "abs": (
         lambda x: np.where(x != 0, np.sqrt(np.abs(x)), 0.0),
@@ -283,3 +287,28 @@ def test_every_mixture_alone(name):
                 require(name, way, derivative(f, way)(x))
             require(name, way, wg.trace(derivative(f, way))(x)(x), "interpreted")
             require(name, way, wg.jit(derivative(f, way))(x), "native")
+
+
+def simplified(f, way, x):
+    """The same, every derivative simplified before the next is taken of it."""
+    graph = wg.trace(f)(x).simplify()
+    for mode in reversed(way):
+        graph = wg.trace(MODES[mode](graph))(x).simplify()
+    return graph
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_simplified_in_between(name):
+    f, x = CASES[name][0], at(name)
+    with np.errstate(all="ignore"):
+        for way in ("FR", "RRR"):
+            require(name, way, simplified(f, way, x)(x), "simplified")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_every_mixture_simplified_in_between(name):
+    f, x = CASES[name][0], at(name)
+    with np.errstate(all="ignore"):
+        for way in mixtures(1, 2, 3):
+            require(name, way, simplified(f, way, x)(x), "simplified")

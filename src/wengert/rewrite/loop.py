@@ -93,7 +93,11 @@ class Loop:
 def like(node: Node, args: tuple[Node, ...], params: dict[str, Any]) -> Node:
     """A line of the same operation with other operands and parameters."""
     spec, _ = infer(node.op, tuple([a.spec for a in args]), params)  # type: ignore[arg-type]
-    return type(node)(node.op, args, params, None, {**(node.extra or {}), "spec": spec})
+    extra = {**(node.extra or {}), "spec": spec}
+    if "linear" in extra:  # of other operands, so in other places
+        linear = {node.args[k] for k in extra["linear"]}
+        extra["linear"] = tuple([k for k, a in enumerate(args) if a in linear])
+    return type(node)(node.op, args, params, None, extra)
 
 
 class Rewiring:

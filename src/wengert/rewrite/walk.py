@@ -20,7 +20,7 @@ from ..core.equality import is_stopped, key_of_value
 from ..core.graph import AnyGraph, Graph
 from ..core.handle import Handle
 from ..core.node import CONSTANT, NO_PARAMS, Constant, Discrete, Leaf, Node, constant, next_serial
-from ..core.op import Op, lookup
+from ..core.op import Op, linear_in, lookup
 from ..core.params import frozen, sizes_of
 from ..core.rebuild import with_args
 from ..core.spec import Spec
@@ -71,21 +71,29 @@ class Walk:
         self._chain: list[str] = []  # of the rules at work
         self._full = lookup("full")
         self._final: set[Node] = set()
+        self._linear: set[Node] = set()  # (co)tangents, and what is made of them
 
     def run(self, graph: AnyGraph) -> AnyGraph:
         """The graph in its simplest form; itself if nothing changes."""
-        place, reordered = self._place, False
+        place, final, reordered = self._place, self._final, False
+        linear = _linear_lines(graph)
         for node in graph.nodes:
             op, args = node.op, node.args
             if isinstance(op, Leaf):
                 place[node] = self._leaf(node)
+                if node in linear:
+                    self._linear.add(place[node])
                 continue
             new = tuple([place[a] for a in args])
             if op.effect:  # in their order, so all after one that has been written anew
                 reordered = reordered or new != args
-                place[node] = _moved(node, new) if reordered else node
-                continue
-            place[node] = self.simplest(node if new == args else _moved(node, new))
+                made = _moved(node, new) if reordered else node
+            else:
+                made = self.simplest(node if new == args else _moved(node, new))
+            place[node] = made
+            final.add(made)
+            if node in linear:
+                self._linear.add(made)
         changed = {old: new for old, new in place.items() if old is not new}
         return graph.with_lines(changed) if changed else graph
 
@@ -304,8 +312,13 @@ class Walk:
             extra["requires"] = [*extra.get("requires", ()), *needs.needs]
         if needs.probed:
             extra["probed"] = True
+        linear = linear_in(like) and [k for k, a in enumerate(args) if a in self._linear]
+        if linear and not op.discrete:
+            extra["linear"] = tuple(linear)
         made = self.simplest(cls(op, args, params or NO_PARAMS, None, extra))
         self._final.add(made)
+        if "linear" in extra:
+            self._linear.add(made)
         return made
 
     def _operand(self, x: Any) -> Node:
@@ -321,6 +334,12 @@ class Walk:
         args = [self.built(a, found, like) for a in tree.args]
         params = {k: _slotted(v, found) for k, v in tree.params.items()}
         return self.line(tree.op, args, params, like)
+
+
+def _linear_lines(graph: AnyGraph) -> set[Node]:
+    """The lines of derivatives that note in which operands they are linear, and these operands."""
+    found = {n for n in graph.nodes if n.extra is not None and "linear" in n.extra}
+    return found.union(*[[n.args[k] for k in linear_in(n)] for n in found])
 
 
 def _slotted(value: Any, found: Found) -> Any:
