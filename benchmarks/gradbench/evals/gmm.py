@@ -35,15 +35,18 @@ def log_posterior(d: int, k: int, n: int, m: int, gamma: float) -> Any:
     fixed = k * (nu * d * np.log(gamma / np.sqrt(2.0)) - multigammaln(0.5 * nu, d))
     fixed -= 0.5 * n * d * np.log(2.0 * np.pi)
 
-    def f(parameters: dict[str, Any], x: Any) -> Any:
-        alpha, mu, q, below = (parameters[name] for name in PARAMETERS)
-        factors = np.zeros((k, d, d), like=mu)
-        factors[:, range(d), range(d)] = np.exp(q)
-        factors[:, rows, columns] = below
-        whitened = (x - mu[:, None]) @ np.swapaxes(factors, 1, 2)
-        beta = (alpha + q.sum(1))[:, None] - 0.5 * np.sum(whitened**2, axis=2)
-        likelihood = np.sum(logsumexp(beta, 0)) - n * logsumexp(alpha, 0)
-        return fixed + likelihood - 0.5 * gamma**2 * np.sum(factors**2) + m * np.sum(q)
+    def f(alpha: Any, mu: Any, q: Any, below: Any, x: Any) -> Any:
+        def component(parameters: Any) -> Any:
+            alpha, mu, q, below = parameters
+            factor = np.zeros((d, d), like=mu)
+            factor[range(d), range(d)] = np.exp(q)
+            factor[rows, columns] = below
+            whitened = (x - mu) @ factor.T
+            beta = alpha + np.sum(q) - 0.5 * np.sum(whitened**2, axis=1)
+            return beta, m * np.sum(q) - 0.5 * gamma**2 * np.sum(factor**2)
+
+        beta, prior = wg.map(component, (alpha, mu, q, below))
+        return fixed + np.sum(logsumexp(beta, 0)) - n * logsumexp(alpha, 0) + np.sum(prior)
 
     return f
 
@@ -53,15 +56,20 @@ def task(transform: Any, answer: Any) -> Any:
 
     def make(given: dict[str, Any]) -> Task:
         f = log_posterior(*(given[name] for name in ("d", "k", "n", "m", "gamma")))
-        parameters = {name: np.array(given[name]) for name in PARAMETERS}
-        return Task(wg.jit(transform(f)), (parameters, np.array(given["x"])), answer)
+        arrays = (np.array(given[name]) for name in (*PARAMETERS, "x"))
+        return Task(wg.jit(transform(f)), tuple(arrays), answer)
 
     return make
 
 
-def lists(gradient: dict[str, Any]) -> dict[str, Any]:
-    """Return the gradient by every parameter as JSON."""
-    return {name: gradient[name].tolist() for name in PARAMETERS}
+def gradient(f: Any) -> Any:
+    """Return the gradient by all parameters."""
+    return wg.grad(f, argnums=(0, 1, 2, 3))
 
 
-FUNCTIONS = {"objective": task(lambda f: f, number), "jacobian": task(wg.grad, lists)}
+def lists(bars: Any) -> dict[str, Any]:
+    """Return the gradient as JSON."""
+    return {name: bar.tolist() for name, bar in zip(PARAMETERS, bars, strict=True)}
+
+
+FUNCTIONS = {"objective": task(lambda f: f, number), "jacobian": task(gradient, lists)}
