@@ -10,7 +10,7 @@ jit                                            functions, compiled
 trace, input, variable, spec, dim              graphs from functions, and by hand
 Graph, computation, gradients                  what is built, run and derived
 scope, policy, after, assume                   names for its lines, rules, order, known facts
-explain, why                                   what runs where; why a gradient is what it is
+explain, why, profile                          what runs where, and how long; why a gradient is so
 save, load                                     graphs, parameters and arrays in files
 named                                          arrays whose axes have names
 numpy, scipy, nn, optim, data, extend, testing  submodules: operations, models, your own operations,
@@ -48,7 +48,7 @@ FAMILIES += ["wengert.scipy.families", "wengert.ops.convolution", "wengert.ops.p
 ELSEWHERE = {
     "after": "ops.effects",
     "assume": "rewrite",
-    "jit": "compiling",
+    **dict.fromkeys("jit profile".split(), "compiling"),
     "primitive": "extend",
     "named": "axes",
     "check_grads": "testing",
@@ -98,6 +98,7 @@ __all__ = [
     "numpy",
     "ops",
     "policy",
+    "profile",
     "save",
     "scan",
     "scope",

@@ -19,11 +19,11 @@ from ..core.dims import valued
 from ..core.graph import Graph
 from ..core.node import Node
 from ..core.spec import at_sizes, shown
-from ..ops.costs import flops_of, shares_memory
+from ..ops.costs import flops_of, shares_memory, steps_of
 from .interpret import Interpreter
 from .liveness import in_place, known_bytes, live_bytes, specs_at
 from .profiling import Clocked, LineTime, Profile
-from .timing import Kept, Part, Step, Timing
+from .timing import Kept, Part, Step, Timing, whole
 
 _SECONDS = 0.3  # what it may take, where nobody says how often it is to run
 _FEWEST, _MOST = 2, 100
@@ -37,23 +37,21 @@ def timed(
     repeats: int | None,
 ) -> Timing:
     """Where the time of a run goes; see `Backend.timed`."""
-    plain = backend.compile(graph, sizes)
-    started = perf_counter()
-    plain(values)
-    spent = perf_counter() - started
+    plain, clock = backend.compile(graph, sizes), Clocked(backend)
+    clocked = clock.compile(graph, sizes)
+    spent = _seconds(plain, values)
     count = repeats or int(min(_MOST, max(_FEWEST, _SECONDS / 2 / max(spent, 1e-9))))
-    whole = min(_seconds(plain, values) for _ in range(count))
-    clock = Clocked(backend)
-    run = clock.compile(graph, sizes)
     seen: list[tuple[float, Any]] = []
-    for k in range(count):
+    least = float("inf")
+    for _ in range(count):
+        least = min(least, _seconds(plain, values))
         clock.events.clear()
-        clock.is_last = k == count - 1  # the bodies of loops have clocks in the last run only
-        seconds = _seconds(run, values)
-        if count == 1 or not (clock.is_last and any(map(bodies_of, graph.nodes))):
-            seen.append((seconds, list(clock.events)))
-    seconds, events = min(seen, key=lambda one: one[0])
-    profile = Profile(graph, [events])
+        seen.append((_seconds(clocked, values), list(clock.events)))
+    if any(map(bodies_of, graph.nodes)):
+        clock.is_last = True  # a run with clocks in the bodies of loops too, for shares only
+        clocked(values)
+    seconds = min(spent for spent, _ in seen)
+    profile = Profile(graph, [events for _, events in seen])
     profile.look_inside(graph, clock.inside)
     specs = specs_at(graph, sizes)
     live = live_bytes(graph, specs, in_place(graph, specs))
@@ -63,8 +61,8 @@ def timed(
     peak = max(live, default=0)
     return Timing(
         backend=backend.name,
-        seconds=max(seconds, sum(step.seconds for step in steps)),
-        plain=whole,
+        seconds=whole(steps, least, seconds),
+        plain=least,
         runs=count,
         steps=steps,
         workspace=max(0, peak - outputs),
@@ -100,7 +98,7 @@ class _Told:
         kept = Kept(f"{node.op.name} {shown(spec)}", written, line.where, True)
         return Step(
             kind=_kind(node),
-            title=f"{node.op.name} {shown(spec)}",
+            title=self._title(node, spec),
             operations=(node.op.name,),
             calls=1.0,
             seconds=line.seconds,
@@ -113,6 +111,12 @@ class _Told:
             inside=tuple(map(_inner, inside)),
         )
 
+    def _title(self, node: Node, spec: Any) -> str:
+        steps = steps_of(node) if bodies_of(node) else None
+        if steps is None:
+            return f"{node.op.name} {shown(spec)}"
+        return f"{node.op.name} of {valued(steps, self._sizes):,} steps"
+
     def _flops(self, node: Node, spec: Any) -> float | None:
         operands = [at_sizes(a.spec, self._sizes) for a in node.inputs]
         found = valued(flops_of(node, operands, spec), self._sizes)
@@ -121,7 +125,7 @@ class _Told:
 
 def _inner(line: LineTime) -> Step:
     """A line of a body; how often it ran is not known."""
-    title, parts = f"{line.name} {shown(line.spec)}", (Part(line.where, 0, 1.0),)
+    title, parts = f"{line.name} {shown(line.spec)}", (Part(line.where, line.level, 1.0),)
     return Step("line", title, (line.name,), 1.0, line.seconds, None, 0, 0, 0, parts)
 
 

@@ -20,8 +20,10 @@ from typing import Any
 
 from ..core.body import Body, bodies_of
 from ..core.graph import Graph
+from ..core.node import Node
 from ..core.op import Op
 from ..core.places import short
+from ..core.units import duration
 from ..errors import ArgumentError, at, user_line
 from .base import Run
 from .executable import Executable
@@ -43,6 +45,8 @@ class LineTime:
         For one run: the least of all runs.
     where : str
         The user's file and line.
+    level : int
+        0 of the function itself, k of a k-th derivative.
     """
 
     index: int
@@ -50,6 +54,7 @@ class LineTime:
     spec: Any
     seconds: float
     where: str
+    level: int = 0
 
 
 class Profile:
@@ -79,10 +84,7 @@ class Profile:
                 total[line] = total.get(line, 0.0) + seconds
             least = {line: min(s, least.get(line, s)) for line, s in total.items()}
         nodes = graph.nodes
-        self.lines = tuple(
-            LineTime(i, nodes[i].op.name, nodes[i].spec, seconds, nodes[i].where or "")
-            for i, seconds in sorted(least.items())
-        )
+        self.lines = tuple(_line(i, nodes[i], seconds) for i, seconds in sorted(least.items()))
 
     def look_inside(self, graph: Graph, clocked: Mapping[Body, Mapping[int, float]]) -> None:
         """Share the time of loops and choices out among the lines of their bodies.
@@ -101,9 +103,7 @@ class Profile:
                 for i, seconds in sorted(found.items())
             ]
             if shares:
-                self.inside[line.index] = tuple(
-                    LineTime(i, n.op.name, n.spec, share, n.where or "") for n, i, share in shares
-                )
+                self.inside[line.index] = tuple(_line(i, n, share) for n, i, share in shares)
 
     @property
     def seconds(self) -> float:
@@ -145,11 +145,11 @@ class Profile:
         return target
 
     def __repr__(self) -> str:
-        return f"<Profile of {self.name}: {len(self.lines)} lines, {_duration(self.seconds)}>"
+        return f"<Profile of {self.name}: {len(self.lines)} lines, {duration(self.seconds)}>"
 
     def __str__(self) -> str:
         runs = "1 run" if self.runs == 1 else f"the least of {self.runs} runs"
-        rows = [f"{self.name}: {_duration(self.seconds)} in {len(self.lines)} lines, {runs}"]
+        rows = [f"{self.name}: {duration(self.seconds)} in {len(self.lines)} lines, {runs}"]
         sources = [(short(where) or "?", s) for where, s in self.sources.items()]
         rows += ["your lines", *self._rows([(name, "", s) for name, s in sources[:SHOWN]])]
         slowest = [(f"%{x.index} {x.name}", str(x.spec), x.seconds) for x in self.slowest[:SHOWN]]
@@ -159,9 +159,13 @@ class Profile:
         whole = self.seconds or 1.0
         widths = [max((len(c[k]) for c in cells), default=0) for k in (0, 1)]  # type: ignore[arg-type]
         return [
-            f"  {a.ljust(widths[0])}  {b.ljust(widths[1])}  {_duration(s):>8}  {s / whole:4.0%}"
+            f"  {a.ljust(widths[0])}  {b.ljust(widths[1])}  {duration(s):>8}  {s / whole:4.0%}"
             for a, b, s in cells
         ]
+
+
+def _line(index: int, node: Node, seconds: float) -> LineTime:
+    return LineTime(index, node.op.name, node.spec, seconds, node.where or "", node.level)
 
 
 def _seconds_of(body: Body, clocked: Mapping[Body, Mapping[int, float]]) -> Mapping[int, float]:
@@ -266,10 +270,3 @@ def profile(graph: Graph, values: Sequence[Any], repeat: int = 5) -> Profile:
     made = Profile(graph, runs)
     made.look_inside(graph, clock.inside)
     return made
-
-
-def _duration(seconds: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds * 1e9:.0f} ns"

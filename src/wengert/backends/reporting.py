@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import log10
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from ..core.graph import Graph
 from ..core.node import Leaf, is_variable
 from ..core.places import short
 from ..core.spec import lengths_of, shown
+from ..core.units import count, memory
 from ..errors import ArgumentError, ShapeError, at, user_line
 from ..ops.costs import bytes_of, flops_of, flops_of_body, shares_memory, steps_of
 from .liveness import in_place, known_bytes, live_bytes, specs_at
@@ -64,11 +64,11 @@ class LoopCost:
         steps = "as many steps as values decide" if self.steps is None else f"{self.steps} steps"
         stacked = ""
         if self.stacked:
-            whole = "" if self.steps is None else f", {_memory(self.stacked * self.steps)} in all"
-            stacked = f", {_memory(self.stacked)} stacked by each step{whole}"
+            whole = "" if self.steps is None else f", {memory(self.stacked * self.steps)} in all"
+            stacked = f", {memory(self.stacked)} stacked by each step{whole}"
         return (
-            f"{steps} of {self.operations} operations, {_count(self.flops)} floating-point each; "
-            f"{_memory(self.carried)} carried, {_memory(self.taken)} taken along{stacked}"
+            f"{steps} of {self.operations} operations, {count(self.flops)} floating-point each; "
+            f"{memory(self.carried)} carried, {memory(self.taken)} taken along{stacked}"
         )
 
 
@@ -144,7 +144,7 @@ class Report:
     peak_line: LineCost | None
 
     def __repr__(self) -> str:
-        return f"<Report of {self.name}: {len(self.lines)} operations, peak {_memory(self.peak)}>"
+        return f"<Report of {self.name}: {len(self.lines)} operations, peak {memory(self.peak)}>"
 
     @property
     def operations(self) -> Counter[str]:
@@ -188,16 +188,16 @@ class Report:
             f"{self.name}: {len(self.lines)} operations{f' at {sizes}' if sizes else ''}",
             f"operations   {_counted(self.operations)}",
             f"kinds        {_counted(self.kinds)}",
-            f"arithmetic   {_count(self.flops)} floating-point operations{unknown}",
-            f"traffic      {_memory(self.read)} read, {_memory(self.written)} written",
-            f"given        {_memory(self.inputs)} of inputs, {_memory(self.variables)} of "
-            f"variables, {_memory(self.constants)} of constants",
-            f"returned     {_memory(self.outputs)}",
+            f"arithmetic   {count(self.flops)} floating-point operations{unknown}",
+            f"traffic      {memory(self.read)} read, {memory(self.written)} written",
+            f"given        {memory(self.inputs)} of inputs, {memory(self.variables)} of "
+            f"variables, {memory(self.constants)} of constants",
+            f"returned     {memory(self.outputs)}",
         ]
         if self.peak_line is not None:
             place = f"at %{self.peak_line.index} {self.peak_line.name}{_at(self.peak_line)}"
             rows.append(
-                f"peak         {_memory(self.peak)} held {place}; {_memory(self.peak_in_place)} if "
+                f"peak         {memory(self.peak)} held {place}; {memory(self.peak_in_place)} if "
                 "written in place"
             )
         return "\n".join(rows + self._loops() + self._table())
@@ -211,7 +211,7 @@ class Report:
         if not found:
             return []
         cells = [
-            (f"%{c.index} {c.name}", shown(c.spec), _memory(c.written), short(c.where), _into(c))
+            (f"%{c.index} {c.name}", shown(c.spec), memory(c.written), short(c.where), _into(c))
             for c in found
         ]
         widths = [max(len(row[k]) for row in cells) for k in range(4)]
@@ -229,17 +229,6 @@ def _counted(counts: Counter[str]) -> str:
 
 def _at(line: LineCost) -> str:
     return f" ({short(line.where)})" if line.where else ""
-
-
-def _memory(n: float) -> str:
-    return _count(n, ("bytes", "kB", "MB", "GB", "TB"))
-
-
-def _count(n: float, units: Sequence[str] = ("", "thousand", "million", "billion")) -> str:
-    """A number in the unit in which it has one to three digits before the point."""
-    k = 0 if n < 1000 else min(int(log10(n) / 3 + 1e-9), len(units) - 1)
-    number = f"{n:.0f}" if k == 0 else f"{n / 1000**k:.3g}"
-    return f"{number} {units[k]}".strip()
 
 
 def report(graph: Graph, sizes: Mapping[str, int] | None = None, **more: int) -> Report:

@@ -4,7 +4,8 @@
     Kept      an array that a step leaves in memory
     Step      what runs one after the other: a nest, a call, an island, a loop, a choice, a line
     Timing    the steps of a graph, with the figures of the whole
-    averaged  the runs that nobody disturbed
+    undisturbed   of several runs what it would be if nobody else used the machine
+    whole         what a call takes, by its steps and by runs with clocks and without
 
 Plain data, which can be pickled: a backend makes it (`Backend.timed`), and who shows it
 (compiling/measured.py) knows of no backend.
@@ -15,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -168,12 +171,14 @@ class Timing:
             yield from step.walk()
 
 
-def averaged(runs: Sequence[tuple[float, Any]]) -> tuple[float, Any]:
-    """The mean of the faster half of some runs: seconds, and an array of what was counted.
+def undisturbed(found: Sequence[Any]) -> Any:
+    """Of figures of several runs the lower quartile, each by itself.
 
-    Runs that somebody disturbed are among the slower ones; and all that is taken from the same
-    runs adds up.
+    Others use the machine too: they make some of the figures of most runs larger, and none smaller.
     """
-    chosen = sorted(runs, key=lambda run: run[0])[: (len(runs) + 1) // 2]
-    count = len(chosen)
-    return sum(s for s, _ in chosen) / count, sum(counted for _, counted in chosen) / count
+    return np.quantile(np.asarray(found), 0.25, axis=0)
+
+
+def whole(steps: Sequence[Step], plain: float, clocked: float) -> float:
+    """Seconds of a call: those without clocks, if its steps and the clocked call allow for it."""
+    return max(sum(step.seconds for step in steps), min(plain, clocked))

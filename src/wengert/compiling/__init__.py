@@ -8,10 +8,21 @@ native.py      a run by the native entry of a backend
 operation.py   a compiled graph as one line of a tape, with compiled derivatives
 drawing.py     random numbers that a trace would keep for ever
 lowered.py     what can be looked at: graph, loops, instructions
+profiling.py   where time and memory of a compiled function go; measured.py what was found out,
+               telling.py as text, picture, page
 settings.py    which backend compiles, and how many programs are kept
 """
 
+from typing import TYPE_CHECKING
+
+from ..core.late import late_names
 from .function import Info, Jitted, jit
 from .lowered import Lowered
 
-__all__ = ["Info", "Jitted", "Lowered", "jit"]
+if TYPE_CHECKING:
+    from .measured import Profile
+    from .profiling import profile
+
+__all__ = ["Info", "Jitted", "Lowered", "Profile", "jit", "profile"]
+
+__getattr__ = late_names(__name__, {"Profile": ".measured", "profile": ".profiling"})

@@ -235,8 +235,21 @@ class Jitted:
             )
         return make(compiled.graph, **options)
 
+    def program(self, /, *args: Any, **kwargs: Any) -> tuple[Compiled, Call]:
+        """The program that serves a call, compiled if there is none, and the call taken apart."""
+        call = self._layout.call(args, kwargs)
+        if call.traced or noting() is not None:
+            raise TraceError(
+                f"{self.__name__} is asked for its program while a graph is built, where nothing "
+                f"runs. Ask outside, with arrays{at(user_line())}."
+            )
+        return self._able(call), call
+
     def _ahead(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Compiled:
-        compiled = self._compiled(self._layout.call(args, kwargs, specs=True))
+        return self._able(self._layout.call(args, kwargs, specs=True))
+
+    def _able(self, call: Call) -> Compiled:
+        compiled = self._compiled(call)
         if compiled.is_inline:
             raise TraceError(
                 f"{self.__name__} uses an input of a graph that is built by hand, and cannot be "

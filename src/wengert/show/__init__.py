@@ -14,6 +14,7 @@ grouping.py    how lines fold into boxes: gradient levels, scopes, blocks (block
 pagedata.py    what the page is told; values.py statistics, sources.py the user's lines,
                history.py what a step of a rewrite has changed
 page/          the page itself: HTML, CSS and scripts, in the order in explorer.py
+flames.py      where the time of a run went, as a picture
 training.py    pictures of a training with matplotlib (imported on its own); curves.py its curves
 """
 

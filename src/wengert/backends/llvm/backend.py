@@ -34,8 +34,11 @@ from .runtime.objects import kept_object_of
 from .runtime.pool import handler
 
 if TYPE_CHECKING:
+    from ..timing import Timing
+    from . import measuring
     from .entry import pointers
 else:
+    measuring = Late(f"{__package__}.measuring")
     pointers = Late(f"{__package__}.entry.pointers")
 
 _KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
@@ -199,11 +202,24 @@ class Native(Backend):
         symbol = "nested" if nested else "entry"
 
         def make(layouts: str = "", miss: Callable[..., Any] = otherwise) -> Any:
-            return _entry(self.compiled(graph, layouts), miss, otherwise, gate, symbol)
+            return entry_of(self.compiled(graph, layouts), miss, otherwise, gate, symbol)
 
         specs = [n.spec for n in (*graph.inputs, *graph.variables)]
         made: Callable[..., Any] = make(miss=ByLayout(specs, make, otherwise))
         return made
+
+    def timed(
+        self,
+        graph: Graph,
+        values: Sequence[Any],
+        sizes: Mapping[str, int],
+        repeats: int | None = None,
+    ) -> Timing:
+        """Where the time of a run goes: nests, calls, islands, and the steps of loops."""
+        found = measuring.timed(self, graph, values, sizes, repeats)
+        if found is None:  # the run came to no end: the interpreter says why
+            return backend("interpret").timed(graph, values, sizes, repeats)
+        return found
 
     def address(self, graph: Graph, signature: str = "numbers") -> Any:
         """A C function pointer; see `entry.pointers`."""
@@ -211,13 +227,14 @@ class Native(Backend):
         return pointers.pointer(compiled.program, compiled.code, signature)
 
 
-def _entry(
+def entry_of(
     compiled: Compiled,
     miss: Callable[..., Any],
     otherwise: Callable[..., Any],
-    gate: Any,
-    symbol: str,
+    gate: Any = None,
+    symbol: str = "entry",
 ) -> Callable[..., Any]:
+    """The entry of a program in memory; see `Native.entry`."""
     program = compiled.program
 
     def failed(*args: Any) -> Any:

@@ -22,7 +22,7 @@ from ...core.locks import lock
 from ...core.spec import shown
 from ...errors import BackendError, at, user_line
 from ...ops.costs import bytes_of
-from ..timing import Part, Step, Timing, averaged
+from ..timing import Part, Step, Timing, undisturbed, whole
 from .backend import Compiled, Native, entry_of
 from .clock import COST, FIRST, PEAK, READ, TABLE, is_available
 from .clocked import Clocked, ClockedBody, Place
@@ -40,13 +40,13 @@ from .workspace import last_uses
 _SECONDS = 0.15  # what measuring one program may take, where nobody says how often it is to run
 _FEWEST, _MOST = 3, 1000
 _LONG_ENOUGH = 0.005  # seconds in which the speed of the clock is found
-_TRIES = 20000  # readings by which its cost is
+_BATCHES, _TRIES = 20, 500  # readings by which its cost is
 _MISSED = object()
 _REAL = np.dtype(np.float64)
 
 
 class _Reading(NamedTuple):
-    """What the clocks of a program said, in the mean of some runs.
+    """What the clocks of a program said, of several runs as `undisturbed` says.
 
     seconds : of a call.
     cells : for each cell seconds, and how often; what the clock itself took is in them.
@@ -80,22 +80,37 @@ class Measured:
         self.table = np.frombuffer(words.from_address(place), np.int64)  # type: ignore[call-overload]
         self._lock = lock()
 
-    def read(self, values: Sequence[Any], sizes: Mapping[str, int], repeats: int | None) -> Any:
-        """Run it, and read the clocks."""
+    def read(
+        self,
+        values: Sequence[Any],
+        sizes: Mapping[str, int],
+        repeats: int | None,
+        beside: Compiled | None = None,
+    ) -> tuple[_Reading, float]:
+        """Run it, and read the clocks; seconds of another program that runs in turn with it."""
         with self._lock:
             began, ticks = time.perf_counter(), self._tick()
-            runs = _runs(_runner(self.compiled, values, sizes), repeats, self.table)
+            both = [self.compiled] if beside is None else [self.compiled, beside]
+            runs = _runs([_runner(x, values, sizes) for x in both], repeats, self.table)
             if time.perf_counter() - began < _LONG_ENOUGH:
                 time.sleep(_LONG_ENOUGH)
             ticks = self._tick() - ticks
             second = (time.perf_counter() - began) / max(ticks, 1)  # of a tick
-            self.table[:] = 0
-            outer = self._cost(_TRIES) * second / _TRIES
-            inner = self.table[FIRST] * second / _TRIES
-            self.table[:] = 0
-        seconds, found = averaged(runs)
+            outer, inner = (ticks * second for ticks in self._cost_of_cell())
+        found = undisturbed([counted for _, counted in runs[0]])
         cells = found[FIRST:].reshape(-1, 2) * [second, 1.0]
-        return _Reading(seconds, cells, found[PEAK], inner, outer, (len(runs) + 1) // 2)
+        seconds, plain = (float(undisturbed([s for s, _ in of])) for of in (runs[0], runs[-1]))
+        return _Reading(seconds, cells, found[PEAK], inner, outer, len(runs[0])), plain
+
+    def _cost_of_cell(self) -> tuple[float, float]:
+        """Ticks that a cell takes, and that it adds to what it measures; when nobody disturbs."""
+        around, within = [], []
+        for _ in range(_BATCHES):
+            self.table[:] = 0
+            around.append(self._cost(_TRIES) / _TRIES)
+            within.append(self.table[FIRST] / _TRIES)
+        self.table[:] = 0
+        return min(around), float(min(within))
 
 
 _known: weakref.WeakKeyDictionary[Graph, dict[Any, Measured]] = weakref.WeakKeyDictionary()
@@ -135,13 +150,12 @@ def timed(
     layouts = layouts if set(layouts) - {"C"} else ""
     try:
         own = native.compiled(graph, layouts)
-        plain, _ = averaged(_runs(_runner(own, values, sizes), repeats))
         flat = _measured(native, graph, layouts, False)
-        reading = flat.read(values, sizes, repeats)
+        reading, plain = flat.read(values, sizes, repeats, own)
         within = deep = None
         if flat.program.has_bodies:
             within = _measured(native, graph, layouts, True)
-            deep = within.read(values, sizes, repeats)
+            deep, _ = within.read(values, sizes, repeats)
     except _Failed:
         return None
     told = _Told(sizes, reading, deep)
@@ -154,7 +168,7 @@ def timed(
     seconds = reading.seconds - reading.outer * len(flat.program.places)
     return Timing(
         backend=native.name,
-        seconds=max(seconds, sum(step.seconds for step in steps)),
+        seconds=whole(steps, plain, seconds),
         plain=plain,
         runs=reading.runs,
         steps=steps,
@@ -200,21 +214,21 @@ def _runner(
 
 
 def _runs(
-    run: Callable[[], object], repeats: int | None, table: Any = None
-) -> list[tuple[float, Any]]:
-    """Run so often: for each run its seconds, and what it has counted."""
-    found: list[tuple[float, Any]] = []
-    count = _MOST if repeats is None else repeats
-    run()  # caches and recycled memory are as they are in the middle of a program
+    programs: Sequence[Callable[[], object]], repeats: int | None, table: Any
+) -> list[list[tuple[float, Any]]]:
+    """Run some programs in turn: for each run of each its seconds, and what was counted."""
+    found: list[list[tuple[float, Any]]] = [[] for _ in programs]
+    for run in programs:
+        run()  # caches and recycled memory are as they are in the middle of a program
     began = time.perf_counter()
-    while len(found) < count:
-        if table is not None:
+    for k in range(_MOST if repeats is None else repeats):
+        for run, runs in zip(programs, found, strict=True):
             table[:] = 0
-        start = time.perf_counter()
-        run()
-        end = time.perf_counter()
-        found.append((end - start, 0.0 if table is None else table.astype(_REAL)))
-        if repeats is None and len(found) >= _FEWEST and end - began > _SECONDS:
+            start = time.perf_counter()
+            run()
+            end = time.perf_counter()
+            runs.append((end - start, table.astype(_REAL)))
+        if repeats is None and k + 1 >= _FEWEST and end - began > _SECONDS * len(programs):
             break
     return found
 
@@ -266,7 +280,7 @@ class _Told:
             results = set() if body is None else set(plan.outputs)
             own = [x for x in plan.stored if plan.stages[plan.position_of(x)] is stage]
             made.keep([x for x in own if x not in results])
-        kind, title = _words(place)
+        kind, title = _words(place, self._steps(place) / calls if calls else 0.0)
         inside = self._inside(place, seconds, held)
         return Step(
             kind=kind,
@@ -289,8 +303,8 @@ class _Told:
 
         What no clock was put around - bodies in registers - has what the others leave.
         """
-        whole = self._spent(place)
-        scale = seconds / whole if whole > 0.0 else 0.0
+        known = self._spent(place)
+        scale = seconds / known if known > 0.0 else 0.0
         found = [
             (body, p, self._deep.cells[body.times if p.cell is None else p.cell][1])
             for body in place.bodies
@@ -307,6 +321,15 @@ class _Told:
             for (body, p, calls), s, w in zip(found, spent, weights, strict=True)
             if calls
         )
+
+    def _steps(self, place: Place) -> float:
+        """How often a loop has gone round."""
+        if not place.bodies:
+            return 0.0
+        # Of a while loop the second body is the condition, of a replay the last is the way back.
+        loop: Any = place.stages[0]
+        is_replay = loop.node.op.name == "replay"
+        return float(self._deep.cells[place.bodies[-1 if is_replay else 0].times][1])
 
     def _work(self, body: ClockedBody, place: Place) -> float:
         return 1.0 + sum(made_of(body.plan, place.stages, self._sizes, body.choices).work.values())
@@ -343,7 +366,7 @@ def _read_inside(place: Place, cells: Any) -> float:
     return sum((cells[p.cell][1] if p.cell else 0.0) + _read_inside(p, cells) for p in inner)
 
 
-def _words(place: Place) -> tuple[str, str]:
+def _words(place: Place, steps: float) -> tuple[str, str]:
     """What kind of a step it is, and what it is called."""
     if len(place.stages) > 1 or place.cell is None:
         return "straight", "in registers"
@@ -356,10 +379,11 @@ def _words(place: Place) -> tuple[str, str]:
             over = f"over the rows of [{rows}], {len(stage.sweeps)} passes each"
         return ("nest", f"{over} ({place.function})") if place.function else ("straight", over)
     node = stage.node
-    title = f"{node.op.name} {shown(node.spec)}"
-    if node.op.kind == "control":
-        return ("choice" if "branches" in node.params else "loop"), title
-    return ("call" if is_served(node) else "island"), title
+    if node.op.kind != "control":
+        return ("call" if is_served(node) else "island"), f"{node.op.name} {shown(node.spec)}"
+    if "branches" in node.params:
+        return "choice", node.op.name
+    return "loop", f"{node.op.name} of {steps:,.6g} steps"
 
 
 def _flops(made: Made, calls: float, inside: Sequence[Step]) -> float | None:
