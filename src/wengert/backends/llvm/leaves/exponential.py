@@ -76,6 +76,17 @@ def clipped(s: Any, x: Any, low: float, high: float) -> Any:
     return s.where(s.less(x, low), low, x)
 
 
+def without_lost(s: Any, x: Any, low: float, high: float) -> tuple[Any, Any]:
+    """x at most `high`, with 0 for what is below `low`; and which was.
+
+    The exponential of those is zero, and is chosen to be: arithmetic that underflows takes a
+    processor hundreds of cycles, and masks of -1e9 or -inf are common.
+    """
+    lost = s.less(x, low)
+    x = s.where(s.less(high, x), high, x)
+    return s.where(lost, 0.0, x), lost
+
+
 def times_power(s: Any, y: Any, n: Any, bits: Any) -> Any:
     """y * 2**n, for the whole number of `rounded` and its bits."""
     found = s.times_power(y, n)
@@ -103,19 +114,21 @@ def power_of_two(s: Any, r: Any) -> Any:
 @leaf("exp")
 def exp(s: Any, x: Any) -> Any:
     """e**x."""
-    x = clipped(s, x, *((-746.0, 710.0) if x.dtype.itemsize == 8 else (-104.0, 89.0)))
+    ends = (-746.0, 710.0) if x.dtype.itemsize == 8 else (-104.0, 89.0)
+    x, lost = without_lost(s, x, *ends)
     n, bits = rounded(s, x, 1.0 / math.log(2.0))
     r, rest = _less_multiples(s, x, n)
     y = 1.0 + (r + s.fma(r * r, polynomial(s, r, _EXP), rest))
-    return times_power(s, y, n, bits)
+    return s.where(lost, 0.0, times_power(s, y, n, bits))
 
 
 @leaf("exp2")
 def exp2(s: Any, x: Any) -> Any:
     """2**x."""
-    x = clipped(s, x, *((-1076.0, 1025.0) if x.dtype.itemsize == 8 else (-151.0, 129.0)))
+    ends = (-1076.0, 1025.0) if x.dtype.itemsize == 8 else (-151.0, 129.0)
+    x, lost = without_lost(s, x, *ends)
     n, bits = rounded(s, x, 1.0)
-    return times_power(s, power_of_two(s, x - n), n, bits)
+    return s.where(lost, 0.0, times_power(s, power_of_two(s, x - n), n, bits))
 
 
 @leaf("expm1")

@@ -110,13 +110,14 @@ def tanh(s: Language, x: Lane) -> Any:
 def _decaying(s: Language, a: Lane) -> Any:
     """exp(-2 a) for a >= 0, gradually to zero; NaN stays."""
     size = a.dtype.itemsize
-    a = s.where(s.less(_ZERO[size], a), _ZERO[size], a)
+    lost = s.less(_ZERO[size], a)  # chosen to be zero: what underflows takes hundreds of cycles
+    a = s.where(lost, 0.0, a)
     n, bits = rounded(s, a, -2.0 * _OVER_LOG_2[size])
     first, second = _LOG_2[size]
     r = s.fma(n, second * 0.5, s.fma(n, first * 0.5, a))
     whole = (1.0, 1.0, *_EXPONENTIAL[size])
     near = horner(s, r, [c * (-2.0) ** k for k, c in enumerate(whole)])
-    return times_power(s, near, n, bits)
+    return s.where(lost, 0.0, times_power(s, near, n, bits))
 
 
 @leaf("sinh")
