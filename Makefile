@@ -7,6 +7,8 @@
 #   make test      lint, layers, types, tests and documentation: what CI runs
 #   make test-all  the same, with the slow tests
 #   make bench     measure beside the peers (downloads PyTorch and JAX into .venv-bench)
+#   make guard     hot paths against what they cost when it was last written down (a minute);
+#                  `make guard-update` writes down what they cost now
 #   make docs      write the generated pages, then run every code block and docstring example
 #   make lint      ruff alone; `make format` repairs what it can
 #   make clean     remove the environments and every cache
@@ -22,7 +24,7 @@ test test-all: export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := test
 .NOTPARALLEL:
-.PHONY: demo examples test test-all bench docs lint format layers types clean
+.PHONY: demo examples test test-all bench guard guard-update docs lint format layers types clean
 
 demo: .venv/ready
 	@$(BIN)/python examples/digits.py
@@ -57,6 +59,12 @@ docs: .venv/ready
 
 bench: .venv-bench/ready
 	@for script in benchmarks/[a-z]*.py; do $(BENCH)/python $$script || exit 1; done
+
+guard: .venv/ready
+	@$(BIN)/python benchmarks/guard.py --instructions
+
+guard-update: .venv/ready
+	@$(BIN)/python benchmarks/guard.py --instructions --update
 
 clean:
 	rm -rf .venv .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache

@@ -69,7 +69,7 @@ def machine(packages: Sequence[str]) -> dict[str, Any]:
             versions[package] = None
     return {
         "date": date.today().isoformat(),
-        "cpu": _processor(),
+        "cpu": processor(),
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
@@ -77,7 +77,8 @@ def machine(packages: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _processor() -> str:
+def processor() -> str:
+    """The model of the processor."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):

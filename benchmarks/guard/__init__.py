@@ -1,0 +1,10 @@
+"""The guard: what thirty hot paths cost, against what they cost when it was last written down.
+
+paths.py        the paths: each makes a function to be called many times
+machine.py      machine instructions of a path, counted by valgrind
+bytecodes.py    instructions of Python's own machine, counted by a trace function
+ratios.py       processor time of a path over that of plain Python or NumPy in the same process
+stored.py       the file of stored figures, and what deviates from it
+
+The command is benchmarks/guard.py; the figures are in tests/guard/stored.json.
+"""
