@@ -89,6 +89,7 @@ class Backend(ABC):
         values: Sequence[Any],
         sizes: Mapping[str, int],
         repeats: int | None = None,
+        call: Callable[[], object] | None = None,
     ) -> Timing:
         """Where the time of a run goes, for `wengert.profile`; nothing is written to variables.
 
@@ -101,6 +102,8 @@ class Backend(ABC):
             For every named size its number.
         repeats : int, optional
             How often to run; by default as often as makes sense.
+        call : callable, optional
+            What a user calls: to be run as often, in turn, for the time that it takes.
 
         Raises
         ------

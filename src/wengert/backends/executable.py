@@ -7,7 +7,7 @@ updates of variables, all or none (updates.py).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +90,12 @@ class Executable:
         write(self._written, found[count:])
         return found[:count]
 
-    def timed(self, values: Sequence[Any], repeats: int | None = None) -> Timing:
+    def timed(
+        self,
+        values: Sequence[Any],
+        repeats: int | None = None,
+        call: Callable[[], object] | None = None,
+    ) -> Timing:
         """Where the time of a run goes; updates are computed, and not written.
 
         Raises
@@ -102,7 +107,8 @@ class Executable:
         """
         fed = [fitted(v, s, name) for v, (s, name) in zip(values, self._inputs, strict=True)]
         sizes = self._sizes(fed) if self._symbolic else {}
-        return self.backend.timed(self.graph, [*fed, *values_of(self.owners)], sizes, repeats)
+        fed += values_of(self.owners)
+        return self.backend.timed(self.graph, fed, sizes, repeats, call)
 
     def __deepcopy__(self, memo: Any) -> Executable:
         return Executable(self.graph, self.backend)

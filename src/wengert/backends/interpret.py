@@ -101,9 +101,10 @@ class Interpreter(Backend):
         values: Sequence[Any],
         sizes: Mapping[str, int],
         repeats: int | None = None,
+        call: Callable[[], object] | None = None,
     ) -> Timing:
         """Where the time of a run goes, line by line."""
-        return linewise.timed(self, graph, values, sizes, repeats)
+        return linewise.timed(self, graph, values, sizes, repeats, call)
 
 
 class Program:

@@ -8,8 +8,8 @@ shared out here: a step is a line of the graph, and belongs to one of the user's
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from time import perf_counter
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,9 @@ from ..ops.costs import flops_of, shares_memory, steps_of
 from .interpret import Interpreter
 from .liveness import in_place, known_bytes, live_bytes, specs_at
 from .profiling import Clocked, LineTime, Profile
-from .timing import Kept, Part, Step, Timing, whole
+from .timing import Kept, Part, Step, Timing, in_turn, undisturbed, whole
 
-_SECONDS = 0.3  # what it may take, where nobody says how often it is to run
-_FEWEST, _MOST = 2, 100
+_MOST = 100  # runs, where nobody says how many
 
 
 def timed(
@@ -35,23 +34,21 @@ def timed(
     values: Sequence[Any],
     sizes: Mapping[str, int],
     repeats: int | None,
+    call: Callable[[], object] | None,
 ) -> Timing:
     """Where the time of a run goes; see `Backend.timed`."""
     plain, clock = backend.compile(graph, sizes), Clocked(backend)
     clocked = clock.compile(graph, sizes)
-    spent = _seconds(plain, values)
-    count = repeats or int(min(_MOST, max(_FEWEST, _SECONDS / 2 / max(spent, 1e-9))))
-    seen: list[tuple[float, Any]] = []
-    least = float("inf")
-    for _ in range(count):
-        least = min(least, _seconds(plain, values))
-        clock.events.clear()
-        seen.append((_seconds(clocked, values), list(clock.events)))
+    runs = [functools.partial(run, values) for run in (clocked, plain)]
+    seconds, seen = [], []
+    for one in in_turn(runs if call is None else [*runs, call], repeats, clock.events.clear, _MOST):
+        seconds.append(one)
+        seen.append(list(clock.events))
     if any(map(bodies_of, graph.nodes)):
         clock.is_last = True  # a run with clocks in the bodies of loops too, for shares only
         clocked(values)
-    seconds = min(spent for spent, _ in seen)
-    profile = Profile(graph, [events for _, events in seen])
+    with_clocks, without, *called = undisturbed(seconds).tolist()
+    profile = Profile(graph, seen)
     profile.look_inside(graph, clock.inside)
     specs = specs_at(graph, sizes)
     live = live_bytes(graph, specs, in_place(graph, specs))
@@ -61,9 +58,9 @@ def timed(
     peak = max(live, default=0)
     return Timing(
         backend=backend.name,
-        seconds=whole(steps, least, seconds),
-        plain=least,
-        runs=count,
+        seconds=whole(steps, without, with_clocks, called[0] if called else None),
+        plain=(called or [without])[0],
+        runs=len(seen),
         steps=steps,
         workspace=max(0, peak - outputs),
         peak=peak,
@@ -71,12 +68,6 @@ def timed(
         outputs=outputs,
         sizes=dict(sizes),
     )
-
-
-def _seconds(run: Any, values: Sequence[Any]) -> float:
-    started = perf_counter()
-    run(values)
-    return perf_counter() - started
 
 
 class _Told:

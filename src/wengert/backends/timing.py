@@ -4,6 +4,7 @@
     Kept      an array that a step leaves in memory
     Step      what runs one after the other: a nest, a call, an island, a loop, a choice, a line
     Timing    the steps of a graph, with the figures of the whole
+    in_turn       runs again and again, and how long each took
     undisturbed   of several runs what it would be if nobody else used the machine
     whole         what a call takes, by its steps and by runs with clocks and without
 
@@ -13,11 +14,16 @@ Plain data, which can be pickled: a backend makes it (`Backend.timed`), and who 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 import numpy as np
+
+_SECONDS = 0.1  # what looking at one function may take, where nobody says how often it is to run
+_FEWEST, _QUICK = 3, 1e-3
 
 
 @dataclass(frozen=True)
@@ -133,8 +139,8 @@ class Timing:
     backend : str
     seconds : float
         Of one call: its steps, and what is around them.
-    plain : float or None
-        Of one call without clocks inside; None if that is the same.
+    plain : float
+        Of one call without clocks inside.
     runs : int
         How many runs were looked at.
     steps : tuple of Step
@@ -150,7 +156,7 @@ class Timing:
 
     backend: str
     seconds: float
-    plain: float | None
+    plain: float
     runs: int
     steps: tuple[Step, ...]
     workspace: int
@@ -171,6 +177,63 @@ class Timing:
             yield from step.walk()
 
 
+def in_turn(
+    runs: Sequence[Callable[[], object]],
+    repeats: int | None,
+    begin: Callable[[], object] | None = None,
+    most: int = 1000,
+) -> Iterator[list[float]]:
+    """Run some functions in turn, again and again: seconds of each, without those of looking.
+
+    Parameters
+    ----------
+    runs : sequence of callable
+    repeats : int or None
+        How often; by default as often as fits into a tenth of a second for each, at least 3 times,
+        and at most `most` times.
+    begin : callable, optional
+        Called before each round.
+    """
+    looking = _looking()
+    for run in runs:
+        _warm(run)
+    began = perf_counter()
+    for k in range(most if repeats is None else repeats):
+        if repeats is None and k >= _FEWEST and perf_counter() - began > _SECONDS * len(runs):
+            return
+        if begin is not None:
+            begin()
+        found = []
+        for run in runs:
+            start = perf_counter()
+            run()
+            found.append(max(0.0, perf_counter() - start - looking))
+        yield found
+
+
+def _warm(run: Callable[[], object]) -> None:
+    """Run once, so that memory is recycled; what is quick more often: some programs come late."""
+    start = perf_counter()
+    run()
+    for _ in range(3 if perf_counter() - start < _QUICK else 0):
+        run()
+
+
+@functools.cache
+def _looking() -> float:
+    """Seconds that it takes to look at the clock and to call a function."""
+
+    def nothing() -> None:
+        pass
+
+    found = []
+    for _ in range(400):
+        start = perf_counter()
+        nothing()
+        found.append(perf_counter() - start)
+    return float(undisturbed(found))
+
+
 def undisturbed(found: Sequence[Any]) -> Any:
     """Of figures of several runs the lower quartile, each by itself.
 
@@ -179,6 +242,16 @@ def undisturbed(found: Sequence[Any]) -> Any:
     return np.quantile(np.asarray(found), 0.25, axis=0)
 
 
-def whole(steps: Sequence[Step], plain: float, clocked: float) -> float:
-    """Seconds of a call: those without clocks, if its steps and the clocked call allow for it."""
-    return max(sum(step.seconds for step in steps), min(plain, clocked))
+def whole(steps: Sequence[Step], plain: float, clocked: float, called: float | None) -> float:
+    """Seconds of a call.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+    plain, clocked : float
+        Seconds of a run without clocks and with them.
+    called : float or None
+        Of what the user calls, with all that is around the run.
+    """
+    around = 0.0 if called is None else called - plain
+    return max(sum(step.seconds for step in steps), min(plain, clocked) + around)

@@ -163,7 +163,7 @@ class Profile:
         return self.timing.seconds
 
     @property
-    def plain(self) -> float | None:
+    def plain(self) -> float:
         """Seconds of one call of the program that has no clocks inside."""
         return self.timing.plain
 

@@ -92,9 +92,8 @@ def _head(profile: Profile) -> list[str]:
     steps = "1 step" if count == 1 else f"{count} steps"
     sizes = "".join(f", {name} = {n}" for name, n in sorted(timing.sizes.items()))
     threads = "1 thread" if timing.threads == 1 else f"up to {timing.threads} threads"
-    plain = timing.plain or profile.seconds
-    differs = abs(plain - profile.seconds) > 0.02 * profile.seconds
-    apart = f" ({duration(plain)} without clocks)" if differs else ""
+    differs = abs(timing.plain - profile.seconds) > 0.02 * profile.seconds
+    apart = f" ({duration(timing.plain)} without clocks)" if differs else ""
     return [
         f"{profile.name}: {duration(profile.seconds)} a call{apart} in {steps}, "
         f"{timing.backend}, {threads}{sizes}",

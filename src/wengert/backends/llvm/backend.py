@@ -214,11 +214,12 @@ class Native(Backend):
         values: Sequence[Any],
         sizes: Mapping[str, int],
         repeats: int | None = None,
+        call: Callable[[], object] | None = None,
     ) -> Timing:
         """Where the time of a run goes: nests, calls, islands, and the steps of loops."""
-        found = measuring.timed(self, graph, values, sizes, repeats)
+        found = measuring.timed(self, graph, values, sizes, repeats, call)
         if found is None:  # the run came to no end: the interpreter says why
-            return backend("interpret").timed(graph, values, sizes, repeats)
+            return backend("interpret").timed(graph, values, sizes, repeats, call)
         return found
 
     def address(self, graph: Graph, signature: str = "numbers") -> Any:

@@ -22,7 +22,7 @@ from ...core.locks import lock
 from ...core.spec import shown
 from ...errors import BackendError, at, user_line
 from ...ops.costs import bytes_of
-from ..timing import Part, Step, Timing, undisturbed, whole
+from ..timing import Part, Step, Timing, in_turn, undisturbed, whole
 from .backend import Compiled, Native, entry_of
 from .clock import COST, FIRST, PEAK, READ, TABLE, is_available
 from .clocked import Clocked, ClockedBody, Place
@@ -37,8 +37,7 @@ from .shares import Made, made_of, number_of
 from .walks import Walk
 from .workspace import last_uses
 
-_SECONDS = 0.15  # what measuring one program may take, where nobody says how often it is to run
-_FEWEST, _MOST = 3, 1000
+_MOST, _WORDS = 1000, 4_000_000  # runs, and words noted of them, where nobody says how many
 _LONG_ENOUGH = 0.005  # seconds in which the speed of the clock is found
 _BATCHES, _TRIES = 20, 500  # readings by which its cost is
 _MISSED = object()
@@ -85,31 +84,38 @@ class Measured:
         values: Sequence[Any],
         sizes: Mapping[str, int],
         repeats: int | None,
-        beside: Compiled | None = None,
-    ) -> tuple[_Reading, float]:
-        """Run it, and read the clocks; seconds of another program that runs in turn with it."""
+        others: Sequence[Callable[[], object]] = (),
+    ) -> tuple[_Reading, list[float]]:
+        """Run it in turn with others, and read the clocks; and the seconds that the others take."""
         with self._lock:
             began, ticks = time.perf_counter(), self._tick()
-            both = [self.compiled] if beside is None else [self.compiled, beside]
-            runs = _runs([_runner(x, values, sizes) for x in both], repeats, self.table)
+            runs = [_runner(self.compiled, values, sizes), *others]
+            most = min(_MOST, _WORDS // self.table.size + 1)
+            seconds, counted = [], []
+            for one in in_turn(runs, repeats, self._clear, most):
+                seconds.append(one)
+                counted.append(self.table.astype(_REAL))
             if time.perf_counter() - began < _LONG_ENOUGH:
                 time.sleep(_LONG_ENOUGH)
             ticks = self._tick() - ticks
             second = (time.perf_counter() - began) / max(ticks, 1)  # of a tick
             outer, inner = (ticks * second for ticks in self._cost_of_cell())
-        found = undisturbed([counted for _, counted in runs[0]])
+        found = undisturbed(counted)
         cells = found[FIRST:].reshape(-1, 2) * [second, 1.0]
-        seconds, plain = (float(undisturbed([s for s, _ in of])) for of in (runs[0], runs[-1]))
-        return _Reading(seconds, cells, found[PEAK], inner, outer, len(runs[0])), plain
+        own, *rest = undisturbed(seconds).tolist()
+        return _Reading(own, cells, found[PEAK], inner, outer, len(seconds)), rest
+
+    def _clear(self) -> None:
+        self.table[:] = 0
 
     def _cost_of_cell(self) -> tuple[float, float]:
         """Ticks that a cell takes, and that it adds to what it measures; when nobody disturbs."""
         around, within = [], []
         for _ in range(_BATCHES):
-            self.table[:] = 0
+            self._clear()
             around.append(self._cost(_TRIES) / _TRIES)
             within.append(self.table[FIRST] / _TRIES)
-        self.table[:] = 0
+        self._clear()
         return min(around), float(min(within))
 
 
@@ -132,6 +138,7 @@ def timed(
     values: Sequence[Any],
     sizes: Mapping[str, int],
     repeats: int | None,
+    call: Callable[[], object] | None,
 ) -> Timing | None:
     """Where the time of a run goes; see `Backend.timed`.
 
@@ -151,7 +158,8 @@ def timed(
     try:
         own = native.compiled(graph, layouts)
         flat = _measured(native, graph, layouts, False)
-        reading, plain = flat.read(values, sizes, repeats, own)
+        others = [_runner(own, values, sizes), *([] if call is None else [call])]
+        reading, (plain, *called) = flat.read(values, sizes, repeats, others)
         within = deep = None
         if flat.program.has_bodies:
             within = _measured(native, graph, layouts, True)
@@ -168,8 +176,8 @@ def timed(
     seconds = reading.seconds - reading.outer * len(flat.program.places)
     return Timing(
         backend=native.name,
-        seconds=whole(steps, plain, seconds),
-        plain=plain,
+        seconds=whole(steps, plain, seconds, called[0] if called else None),
+        plain=(called or [plain])[0],
         runs=reading.runs,
         steps=steps,
         workspace=held,
@@ -211,26 +219,6 @@ def _runner(
         return found
 
     return run
-
-
-def _runs(
-    programs: Sequence[Callable[[], object]], repeats: int | None, table: Any
-) -> list[list[tuple[float, Any]]]:
-    """Run some programs in turn: for each run of each its seconds, and what was counted."""
-    found: list[list[tuple[float, Any]]] = [[] for _ in programs]
-    for run in programs:
-        run()  # caches and recycled memory are as they are in the middle of a program
-    began = time.perf_counter()
-    for k in range(_MOST if repeats is None else repeats):
-        for run, runs in zip(programs, found, strict=True):
-            table[:] = 0
-            start = time.perf_counter()
-            run()
-            end = time.perf_counter()
-            runs.append((end - start, table.astype(_REAL)))
-        if repeats is None and k + 1 >= _FEWEST and end - began > _SECONDS * len(programs):
-            break
-    return found
 
 
 # ---- telling -------------------------------------------------------------------------------------
