@@ -6,7 +6,9 @@
 #   make examples  run every example in full
 #   make test      lint, layers, types, tests and documentation: what CI runs
 #   make test-all  the same, with the slow tests
-#   make bench     measure beside the peers (downloads PyTorch and JAX into .venv-bench)
+#   make bench     measure beside the peers, on one thread and on all, and write the pages (an hour
+#                  or two; downloads PyTorch and JAX into .venv-bench); for some suites only:
+#                  `make bench BENCH_OPTIONS="--only native --one-thread"`
 #   make guard     hot paths against what they cost when it was last written down (a minute);
 #                  `make guard-update` writes down what they cost now
 #   make docs      write the generated pages, then run every code block and docstring example
@@ -53,12 +55,12 @@ types: .venv/ready
 	@$(BIN)/mypy
 
 docs: .venv/ready
-	@for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script --render || exit 1; done
+	@$(BIN)/python benchmarks/suites.py --render
 	@for script in docs/generate/*.py; do test ! -e $$script || $(BIN)/python $$script || exit 1; done
 	@$(BIN)/python -m pytest tests/test_docs.py
 
 bench: .venv-bench/ready
-	@for script in benchmarks/[a-z]*.py; do $(BENCH)/python $$script || exit 1; done
+	@$(BENCH)/python benchmarks/suites.py $(BENCH_OPTIONS)
 
 guard: .venv/ready
 	@$(BIN)/python benchmarks/guard.py --instructions

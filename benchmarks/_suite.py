@@ -41,6 +41,10 @@ SECONDS_QUICK = 0.3
 SECONDS_OF_WORKER = "BENCHMARK_SECONDS"  # the variable that hands the choice to a process
 
 
+class WorkloadError(RuntimeError):
+    """The process of a workload failed; what it says is on the standard error."""
+
+
 @dataclass(frozen=True)
 class Suite:
     """What one script measures.
@@ -78,7 +82,7 @@ class Suite:
             variables = environment(threads) | {SECONDS_OF_WORKER: str(seconds)}
             done = subprocess.run(command, env=variables, stdout=sys.stderr, check=False)
             if done.returncode:
-                raise SystemExit(f"{name} ended with status {done.returncode}")
+                raise WorkloadError(f"{name} ended with status {done.returncode}")
             section: dict[str, Any] = json.loads(out.read_text())
         return section
 
@@ -109,17 +113,24 @@ class Suite:
 
     def collect(
         self, names: list[str], threads: int, quick: bool, seconds: float
-    ) -> dict[str, Any]:
-        """Measure; workloads not asked for keep their results; each is saved when done."""
+    ) -> tuple[dict[str, Any], list[str]]:
+        """Measure; workloads not asked for keep their results; each is saved when done.
+
+        One that fails keeps its results too, and does not keep the others from being measured.
+        """
         before = None if quick else self.found()
         old = {(s["name"], s["threads"]): s for s in before["sections"]} if before else {}
+        failed: list[str] = []
         for name in names:
             print(f"{name}, {threads} thread(s)", file=sys.stderr, flush=True)
-            old[name, threads] = self.workload(name, threads, quick, seconds)
-            results = self.arranged(old)
-            if not quick:
-                save(self.name, results)
-        return results
+            try:
+                old[name, threads] = self.workload(name, threads, quick, seconds)
+            except WorkloadError as error:
+                print(error, file=sys.stderr, flush=True)
+                failed.append(name)
+            if old and not quick:
+                save(self.name, self.arranged(old))
+        return self.arranged(old), failed
 
     def arranged(self, found: dict[tuple[str, int], dict[str, Any]]) -> dict[str, Any]:
         """Sections in the order of the page, and what they were measured on."""
@@ -166,11 +177,11 @@ class Suite:
         threads = (os.cpu_count() or 1) if options.threads else 1
         seconds = options.seconds or (SECONDS_QUICK if options.quick else SECONDS)
         names = options.only or list(self.workloads)
-        results = self.collect(names, threads, options.quick, seconds)
+        results, failed = self.collect(names, threads, options.quick, seconds)
         print(self.render(results))
         if not options.quick:
             print(f"wrote benchmarks/results/{self.name}.json")
-        return any(
+        return bool(failed) or any(
             "wrong" in contestant
             for section in results["sections"]
             for case in section["cases"]

@@ -2,7 +2,7 @@
 
     python benchmarks/eager.py             measure, print, write results/eager.json
     python benchmarks/eager.py --quick     fewer repetitions, nothing written
-    python benchmarks/eager.py --render    write docs/benchmarks.md from results/eager.json
+    python benchmarks/eager.py --render    write docs/benchmarks-eager.md from results/eager.json
 
 *The chain* is the same 1,000 operations in every library, and one sum that makes it a scalar:
 
@@ -54,7 +54,7 @@ OPERATIONS = 4 * ROUNDS
 SCALE = 0.5
 SIZES = (1, 100)
 PACKAGES = ("wengert", "numpy", "scipy", "torch", "autograd")
-PAGE = "benchmarks.md"  # under docs
+PAGE = "benchmarks-eager.md"  # under docs
 TARGET_PLAIN = 0.3  # us that an operation on plain arrays may add to NumPy's own call
 TARGET_IMPORT = 2.5  # times NumPy's import
 Timed = Callable[[], tuple[float, float, Any]]  # seconds forward, seconds in all, gradient
@@ -359,9 +359,9 @@ def _child(*arguments: str) -> str:
 
 
 def render(results: dict[str, Any]) -> str:
-    """Return docs/benchmarks.md for saved results."""
+    """Return docs/benchmarks-eager.md for saved results."""
     parts = [
-        "# Benchmarks",
+        "# Benchmarks: eager operations",
         "Written by `python benchmarks/eager.py --render` from `benchmarks/results/eager.json`; "
         "`make bench` measures again. Read the ratios: times are one machine's.",
         machine_line(results["machine"]),
@@ -432,7 +432,7 @@ def main() -> None:
     """Measure, render, or (for a child process) measure the memory of one library."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="few repetitions, nothing written")
-    parser.add_argument("--render", action="store_true", help="write docs/benchmarks.md")
+    parser.add_argument("--render", action="store_true", help=f"write docs/{PAGE}")
     parser.add_argument("--memory-of", nargs=2, metavar=("LIBRARY", "CHAINS"), help="internal")
     options = parser.parse_args()
     if options.memory_of:

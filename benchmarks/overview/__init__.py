@@ -1,0 +1,11 @@
+"""The page of all benchmarks, docs/benchmarks.md: what its tables and plots are made of.
+
+results.py      all saved results, whatever suite wrote them, as sections of cases
+targets.py      what a target is, and how its figures are read from results
+rows.py         the targets of the design: a row is declared here
+plots.py        plots of sections: contestants on an axis of ratios
+svg.py          the little of SVG that they need
+page.py         the text
+
+Only the standard library is needed: pages are rendered where no library is installed.
+"""

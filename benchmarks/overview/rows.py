@@ -1,0 +1,97 @@
+"""The targets of the design, section 9: every line of it as one row or several.
+
+A row that is added here appears on the page; its figures are read from results when it is made.
+"""
+
+from __future__ import annotations
+
+from native.page import duration
+
+from .results import Everything
+from .targets import (
+    Figures,
+    Target,
+    ahead,
+    bandwidth,
+    both,
+    completed,
+    costs,
+    mean_over_c,
+    over,
+    over_c,
+    ratios,
+    times,
+)  # fmt: skip
+
+EAGER, NATIVE, LOOPS = "0003-eager-speed.md", "0009-native.md", "0010-loops.md"
+LEARNING, MEASURED = "0012-learning.md", "0013-benchmarks.md"
+BEST = "best peer over wengert"
+C = "C over wengert"
+
+
+def not_yet(found: Everything) -> Figures:
+    """Nothing: no suite measures it."""
+    return {}
+
+
+CALLS = "compiled gradient call, n = 1 to 10"
+LOOP = "value and gradient of loops: Lorenz, Kalman"
+STEPS = ("torch", "torch.compile", "JAX")
+
+ROWS = (
+    Target(CALLS, "at most 0.5 us", times("native", "calls"), 0.5e-6,
+           "benchmarks-native.md", NATIVE, most=True, shown=duration),
+    Target(CALLS, f"{BEST}: 4", ratios("native", "calls"), 4.0, "benchmarks-native.md", NATIVE),
+    Target(CALLS, "JAX over wengert: 10", ratios("native", "calls", peers=("JAX",)), 10.0,
+           "benchmarks-native.md", NATIVE),
+    Target("fused elementwise, value and gradient, 1e3 to 1e7", f"{C}: 0.77 (1.3 times)",
+           ratios("native", "elementwise", of="C"), 1 / 1.3, "benchmarks-native.md", NATIVE),
+    Target("fused elementwise, value and gradient, 1e3 to 1e7", f"{BEST}: 2",
+           ratios("native", "elementwise"), 2.0, "benchmarks-native.md", NATIVE),
+    Target("Black-Scholes, price and greeks", f"{C}: 0.67 (1.5 times)",
+           ratios("native", "black_scholes", of="C"), 1 / 1.5, "benchmarks-native.md", NATIVE),
+    Target("Black-Scholes, price and greeks", f"{BEST}: 2",
+           ratios("native", "black_scholes"), 2.0, "benchmarks-native.md", NATIVE),
+    Target("memory-bound kernel", "85 % of the bandwidth of a copy", bandwidth, 0.85,
+           "benchmarks-native.md", NATIVE, shown=lambda x: f"{100 * x:.0f} %"),
+    Target("import", "at most 2.5 times NumPy's", over("eager", "import", "wengert", "NumPy"), 2.5,
+           "benchmarks-eager.md", EAGER, most=True),
+    Target("first compiled gradient, a fresh process", "JAX over wengert: 2",
+           ratios("native", "cold", pattern=": cold$", peers=("JAX",)), 2.0,
+           "benchmarks-native.md", NATIVE),
+    Target("second process (programs of up to 1,000 lines)", "at most 50 ms",
+           times("native", "cold", r"^(?!.*0,000).*: second$"), 50e-3,
+           "benchmarks-native.md", NATIVE, most=True, shown=duration),
+    Target(LOOP, f"{C}: 0.5 (2 times)", ratios("loops", "lorenz", "kalman", of="C"), 0.5,
+           "benchmarks-loops.md", LOOPS),
+    Target(LOOP, f"{BEST}: 5", ratios("loops", "lorenz", "kalman"), 5.0,
+           "benchmarks-loops.md", LOOPS),
+    Target("LSTM", f"{C}: 0.5 (2 times)", ratios("loops", "lstm", of="C"), 0.5,
+           "benchmarks-loops.md", LOOPS),
+    Target("LSTM of small states (GradBench)", f"{BEST}: 5",
+           ratios("loops", "lstm", pattern="GradBench gradient"), 5.0,
+           "benchmarks-loops.md", LOOPS),
+    Target("sparse Jacobian, Brusselator, n = 1000 (later)", f"{C}: 0.2 (5 times)", not_yet, 0.2,
+           "benchmarks-native.md", MEASURED),
+    Target("GradBench", "all 12 evals, every answer right", completed, 12.0,
+           "benchmarks-gradbench.md", MEASURED, shown=lambda x: f"{x:.0f}"),
+    Target("GradBench", "geometric mean of derivatives over C: at most 3", mean_over_c, 3.0,
+           "benchmarks-gradbench.md", MEASURED, most=True),
+    Target("GradBench", "no eval above 10 times C", over_c, 10.0,
+           "benchmarks-gradbench.md", MEASURED, most=True),
+    Target("GradBench", "ahead of JAX and PyTorch at every size: 1", ahead, 1.0,
+           "benchmarks-gradbench.md", MEASURED),
+    Target("eager tape, a small operation forward and backward", "at most half of PyTorch's time",
+           over("eager", "chain", "wengert, J.backward()", "torch, eager"), 0.5,
+           "benchmarks-eager.md", EAGER, most=True),
+    Target("training step of a perceptron", "best of JAX and PyTorch over wengert: 1",
+           both(ratios("learning", "steps", pattern="perceptron", peers=STEPS, every_thread=True),
+                ratios("native", "perceptron", peers=STEPS, every_thread=True)), 1.0,
+           "benchmarks-learning.md", MEASURED),
+    Target("training step of a convolutional network", "best of JAX and PyTorch over wengert: 1",
+           both(ratios("learning", "steps", pattern="convolution", peers=STEPS, every_thread=True),
+                ratios("convolution", "network", peers=STEPS, every_thread=True)), 1.0,
+           "benchmarks-learning.md", MEASURED),
+    Target("derivative over value: GMM, LSTM, BA (each of its two colours)", "at most 4",
+           costs(gmm=1, lstm=1, ba=2), 4.0, "benchmarks-gradbench.md", MEASURED, most=True),
+)  # fmt: skip
