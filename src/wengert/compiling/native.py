@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..backends import Executable
-from ..backends.updates import Writer, exclusively, locks_of, values_of
+from ..backends.updates import Lending, Writer, exclusively, locks_of, values_of
 from ..core.policy import BLOCKS
 
 Run = Callable[[Sequence[Any]], list[Any]]
@@ -20,7 +20,11 @@ _MISSED = object()
 
 
 def entry_of(
-    executable: Executable, single: bool, otherwise: Callable[..., Any], nested: bool = False
+    executable: Executable,
+    single: bool,
+    otherwise: Callable[..., Any],
+    nested: bool = False,
+    overwrites: bool = False,
 ) -> Callable[..., Any] | None:
     """The native entry of a graph, or None if its backend makes none.
 
@@ -33,20 +37,35 @@ def entry_of(
         What it calls, with the same arguments, where it does not serve them.
     nested : bool
         Whether it returns tuples in tuples, as the graph does.
+    overwrites : bool
+        Whether it may write updates to the arrays of variables that it is given.
     """
     make = getattr(executable.backend, "entry", None)
     if make is None:
         return None
     options = {"single": single, "otherwise": otherwise, "gate": BLOCKS, "nested": nested}
+    if overwrites:
+        options["overwrites"] = True
     return make(executable.graph, **options)  # type: ignore[no-any-return]
 
 
-def run_of(executable: Executable, single: bool) -> Run:
-    """A function of the values of inputs that gives a list of outputs, and writes updates."""
-    entry = entry_of(executable, single, _missed)
+def run_of(executable: Executable, single: bool, overwrites: bool = False) -> Run:
+    """A function of the values of inputs that gives a list of outputs, and writes updates.
+
+    Parameters
+    ----------
+    executable : Executable
+    single : bool
+        Whether the graph has one output and no updates.
+    overwrites : bool
+        Whether updates may be written in place: nobody asks for the values before.
+    """
+    graph, owners = executable.graph, executable.owners
+    overwritten: Any = getattr(executable.backend, "overwritten", None)
+    overwrites = overwrites and overwritten is not None and bool(graph.updates)
+    entry = entry_of(executable, single, _missed, overwrites=overwrites)
     if entry is None:
         return executable
-    graph, owners = executable.graph, executable.owners
     places = {v: k for k, v in enumerate(graph.variables)}
     written = [owners[places[v]] for v in graph.updates]
     locks, write, count = locks_of(written), Writer(written), len(graph.outputs)
@@ -60,8 +79,17 @@ def run_of(executable: Executable, single: bool) -> Run:
             return list(out[:count])
         return [out] if single else list(out)
 
+    taken = overwritten(graph) if overwrites else ()
+    lending = Lending(owners, taken, lambda out: write(out[count:]))
+
+    def lent(fed: Sequence[Any]) -> list[Any]:
+        out = lending.run(entry, fed, _MISSED)
+        return executable(fed) if out is _MISSED else list(out[:count])
+
+    chosen = lent if taken else run
+
     def alone(fed: Sequence[Any]) -> list[Any]:
-        return exclusively(locks, functools.partial(run, fed))
+        return exclusively(locks, functools.partial(chosen, fed))
 
     return alone if written else run
 

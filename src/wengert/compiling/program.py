@@ -86,7 +86,9 @@ class Compiled:
         self._reached = _reached(graph, (*graph.inputs, *self._extras))
         self._sources = [_source(n) for n in self._extras if n.op is CAPTURED]
         self._taking_part: dict[Any, list[set[type]]] = {}  # classes of leaves, for each output
-        self._native = run_of(self._executable, self._returns_one)
+        # Whether what variables were before a run is needed afterwards, for derivatives.
+        self._keeps = not graph.updates or Node in map(type, graph.outputs[: self._count])
+        self._native = run_of(self._executable, self._returns_one, not self._keeps)
 
     def entry(self, otherwise: Callable[..., Any]) -> Callable[..., Any] | None:
         """A native entry for the leaves by position, if the backend has one for this graph.
@@ -140,16 +142,18 @@ class Compiled:
         values = list(map(_plain, inputs))
         inputs += map(_node, self._executable.owners)  # what they are now, before the run
         inputs += self._sources
+        kinds = tuple(map(type, inputs))
+        if not self._keeps:
+            inputs = []  # for what nobody else holds is updated in place
         found = self._left(self._native(values), values)
         if self._count:
-            found = self._recorded(inputs, found)
+            found = self._recorded(inputs, kinds, found)
         return found[0] if self.is_single else restored(self.graph.structure[1], found)
 
-    def _recorded(self, inputs: Sequence[Any], found: list[Any]) -> list[Any]:
+    def _recorded(self, inputs: Sequence[Any], kinds: tuple[Any, ...], found: list[Any]) -> Any:
         """The results on one line of the tape, each as it would be without compiling."""
-        kinds = tuple(map(type, inputs))
         line: Any = None
-        if Node in kinds and is_recording():
+        if inputs and Node in kinds and is_recording():
             if self._operation is None:
                 graph = closed(self.graph, self._count)
                 self._operation = GraphOperation(graph, self.backend, self._simplify)

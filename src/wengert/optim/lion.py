@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .held import settled
 from .optimizer import Optimizer, Options, State, require
 
 
@@ -76,5 +77,5 @@ class Lion(Optimizer):
         change = np.sign(b1 * state["mean"] + (1 - b1) * g)
         if options["weight_decay"]:
             change = change + options["weight_decay"] * p
-        state["mean"] = b2 * state["mean"] + (1 - b2) * g
+        state["mean"] = settled(b2 * state["mean"] + (1 - b2) * g)
         return -options["lr"] * change

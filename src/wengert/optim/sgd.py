@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, at, user_line
+from .held import settled
 from .optimizer import Optimizer, Options, State, require
 
 
@@ -86,5 +87,5 @@ class SGD(Optimizer):
             g = g + decay * p
         if not momentum:
             return -lr * g
-        v = state["velocity"] = momentum * state["velocity"] + g
+        v = state["velocity"] = settled(momentum * state["velocity"] + g)
         return -lr * (g + momentum * v) if options["nesterov"] else -lr * v

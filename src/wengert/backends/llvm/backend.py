@@ -41,6 +41,7 @@ else:
     measuring = Late(f"{__package__}.measuring")
     pointers = Late(f"{__package__}.entry.pointers")
 
+_IN_PLACE = "in place"  # among the layouts
 _KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 
 
@@ -151,6 +152,25 @@ class Native(Backend):
                 found = known[layouts] = Compiled(program)
             return found
 
+    def _overwriting(self, graph: Graph) -> Compiled:
+        """The program that writes updates in place, if there is one, else the usual one."""
+        with self._lock:
+            known = self._compiled.setdefault(graph, {})
+            found = known.get(_IN_PLACE)
+            if found is None:
+                program = Program(graph, self.threads, overwrites=True)
+                if not program.overwritten:
+                    self._programs.setdefault(graph, program)
+                usual = not (program.overwritten and program.is_sure)
+                found = self.compiled(graph) if usual else Compiled(program)
+                known[_IN_PLACE] = found
+            return found
+
+    def overwritten(self, graph: Graph) -> list[int]:
+        """The variables, by number, whose arrays the entry that overwrites writes to."""
+        first = len(graph.inputs)
+        return [k - first for k in self._overwriting(graph).program.overwritten.values()]
+
     def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:
         """The program, with its sizes."""
         compiled = self.compiled(graph)
@@ -171,6 +191,7 @@ class Native(Backend):
         otherwise: Callable[..., Any],
         gate: Any = None,
         nested: bool = False,
+        overwrites: bool = False,
     ) -> Callable[..., Any] | None:
         """A function of Python that runs a graph at the cost of a call.
 
@@ -185,6 +206,9 @@ class Native(Backend):
             One int64; while it is not zero all calls go there.
         nested : bool
             Whether it returns tuples in tuples, as the graph does.
+        overwrites : bool
+            Whether it may write updates to the arrays of variables that it is given, and return
+            these; which ones, `overwritten` says. They have to be writable, and nobody else's.
 
         Returns
         -------
@@ -194,7 +218,8 @@ class Native(Backend):
         """
         if not is_available():
             return None
-        program = self.program(graph)
+        first = self._overwriting(graph) if overwrites else None
+        program = self.program(graph) if first is None else first.program
         if single != program.is_single or any(program.counts):
             return None
         if nested and program.nesting is None:
@@ -202,7 +227,8 @@ class Native(Backend):
         symbol = "nested" if nested else "entry"
 
         def make(layouts: str = "", miss: Callable[..., Any] = otherwise) -> Any:
-            return entry_of(self.compiled(graph, layouts), miss, otherwise, gate, symbol)
+            compiled = self.compiled(graph, layouts) if layouts or first is None else first
+            return entry_of(compiled, miss, otherwise, gate, symbol)
 
         specs = [n.spec for n in (*graph.inputs, *graph.variables)]
         made: Callable[..., Any] = make(miss=ByLayout(specs, make, otherwise))

@@ -32,6 +32,7 @@ from .lowering.leaves import stride_names
 from .lowering.registry import specs_of
 from .nested import Nested
 from .nests import named
+from .overwriting import first_stage, overwritten
 from .plan import Plan
 from .port import Port
 from .replay import Replay
@@ -66,10 +67,14 @@ class Program(Routine):
         How many it may use; by default as many as are set for all (`wengert.set_threads`).
     layouts : str
         For each input, then each variable, how it lies in memory (lowering/leaves.py).
+    overwrites : bool
+        Whether it may write updates where the variables lie (overwriting.py).
 
     Attributes
     ----------
     inputs, outputs : tuple of Port
+    overwritten : dict from int to int
+        For results that are written in place of an input, which input that is.
     sizes, size_slots : tuple
     slots : int
     constants : list of (int, numpy.ndarray)
@@ -95,7 +100,13 @@ class Program(Routine):
     plan : Plan
     """
 
-    def __init__(self, graph: Graph, threads: int | None = None, layouts: str = "") -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        threads: int | None = None,
+        layouts: str = "",
+        overwrites: bool = False,
+    ) -> None:
         self._graph, self.threads = weakref.ref(graph), threads
         self.layouts = layouts.ljust(len(graph.inputs) + len(graph.variables), "C")
         self.requirements = graph.requirements
@@ -120,6 +131,7 @@ class Program(Routine):
         self.counts = [len(n.spec) if isinstance(n.spec, tuple) else 0 for n in results]
         self.constants: list[tuple[int, np.ndarray[Any, Any]]] = []
         self.callbacks = Islands(graph, self.sizes, self.size_slots)
+        self.overwritten = overwritten(self.plan, graph) if overwrites else {}
         self.needs_runtime = False
         self._nest_names: dict[str, str] = {}
         self._bodies: dict[tuple[Body, int, int], Nested] = {}
@@ -173,6 +185,15 @@ class Program(Routine):
     def calls_specials(self) -> bool:
         """Whether it calls special functions of SciPy's, which may set a Python exception."""
         return bool(self.module.symbols)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether nothing can fail any more when the first variable is overwritten."""
+        if not self.overwritten:
+            return True
+        late = len(self.plan.stages) - first_stage(self.plan, self.overwritten)
+        may_fail = any(nest.may_fail for nest, _ in self.nests[-late:])
+        return not (may_fail or self.calls_specials or self.islands)
 
     @property
     def assembly(self) -> str:
@@ -233,6 +254,7 @@ class Program(Routine):
         """The addresses of inputs and results, from the frame."""
         both = [*zip(self.plan.inputs, self.inputs, strict=True)]
         both += zip(self.plan.outputs, self.outputs, strict=True)
+        both += [(self.plan.outputs[k], self.inputs[i]) for k, i in self.overwritten.items()]
         return {item: self.framed(self._head, port.slot) for item, port in both}
 
     def named_size(self, name: str) -> str:

@@ -10,7 +10,7 @@ way goes to the block ``drop``, which lets go of those that are there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,10 +34,19 @@ class Results:
     ports : sequence of Port
     numbers : bool
         Weak results are Python numbers.
+    given : mapping from int to Name
+        The arrays, for results that are arguments written to in place.
     """
 
-    def __init__(self, writer: Writer, ports: Sequence[Port], numbers: bool) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        ports: Sequence[Port],
+        numbers: bool,
+        given: Mapping[int, Name],
+    ) -> None:
         self._writer, self._ports, self._numbers = writer, ports, numbers
+        self._given = given
         self._objects = writer.function.slot(f"[{max(len(ports), 1)} x ptr]", 8)
         self._cells: dict[int, Name] = {}
         self._shapes: list[list[Name]] = []
@@ -60,7 +69,12 @@ class Results:
         filled = []
         for k in range(len(self._ports)):
             writer.store("ptr", "null", self._objects, 8 * k)
+        for k, array in self._given.items():
+            writer.call("Py_IncRef", "void", f"ptr {array}")
+            writer.store("ptr", array, self._objects, 8 * k)
         for k, port in enumerate(self._ports):
+            if k in self._given:
+                continue
             if port.spec.shape:
                 filled.append((port.slot, writer.load("ptr", self._array(k, port), DATA)))
             else:

@@ -84,6 +84,7 @@ class _Entry:
         first = self.writer.load("ptr", "%self", ITEMS)
         self.writer.table = self.writer.load("ptr", first, DATA)
         self.on_heap = program.slots > _STACK
+        self.given: dict[int, Name] = {}  # results that are arguments
 
     def write(self, single: bool, nesting: Any, lenient: bool, numbers: bool) -> None:
         """All of it."""
@@ -95,7 +96,7 @@ class _Entry:
             writer.forward("miss")
             self._close()
             return
-        results = Results(writer, program.outputs, numbers)
+        results = Results(writer, program.outputs, numbers, self.given)
         results.measure()
         writer.settle()  # from here on objects are made
         is_long = self._is_long()
@@ -131,6 +132,8 @@ class _Entry:
         writer.check(writer.same(writer.load("i64", writer.word("gate")), "0", "i64"))
         writer.settle()
         arguments = [writer.load("ptr", "%args", 8 * k) for k in range(count)]
+        taken = getattr(program, "overwritten", {})
+        self.given = {k: arguments[i] for k, i in taken.items()}
         types = guards.kinds(writer, program.inputs, arguments)
         given = list(zip(program.inputs, arguments, types, strict=True))
         arrays = [(port, argument) for port, argument, _ in given if port.spec.shape]
