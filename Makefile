@@ -11,6 +11,7 @@
 #                  `make bench BENCH_OPTIONS="--only native --one-thread"`
 #   make guard     hot paths against what they cost when it was last written down (a minute);
 #                  `make guard-update` writes down what they cost now
+#   make gradbench GradBench's own evals against wengert: GRADBENCH=path of a checkout of it
 #   make docs      write the generated pages, then run every code block and docstring example
 #   make lint      ruff alone; `make format` repairs what it can
 #   make clean     remove the environments and every cache
@@ -67,6 +68,12 @@ guard: .venv/ready
 
 guard-update: .venv/ready
 	@$(BIN)/python benchmarks/guard.py --instructions --update
+
+# GradBench's evals need pydantic; ARGUMENTS are those of benchmarks/gradbench/checkout.py.
+gradbench: .venv-bench/ready
+	@test -n "$(GRADBENCH)" || { echo "say GRADBENCH=path of a checkout of gradbench/gradbench"; exit 1; }
+	@$(BENCH)/python -c 'import pydantic' 2>/dev/null || $(BENCH)/python -m pip install --quiet pydantic
+	@PYTHONPATH=benchmarks $(BENCH)/python -m gradbench.checkout "$(GRADBENCH)" $(ARGUMENTS)
 
 clean:
 	rm -rf .venv .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache
