@@ -27,7 +27,7 @@ test test-all: export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := test
 .NOTPARALLEL:
-.PHONY: demo examples test test-all bench guard guard-update docs lint format layers types clean
+.PHONY: demo examples test test-all bench gradbench guard guard-update docs lint format layers types clean
 
 demo: .venv/ready
 	@$(BIN)/python examples/digits.py
