@@ -45,7 +45,7 @@ def inputs(quick: bool) -> Iterator[tuple[str, Any]]:
 
 def contestants(function: str, given: dict[str, Any]) -> dict[str, Callable[[], Task]]:
     """C, JAX and PyTorch."""
-    main, extra, state, text = arrays = lstm.arrays(given)
+    main, extra, _, text = arrays = lstm.arrays(given)
     layers, (n, bits) = len(main) // 2, text.shape
     if function == "objective":
         c = byhand.both("lstm", "objective", (layers, n, bits), arrays, [()],

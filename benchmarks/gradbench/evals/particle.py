@@ -24,7 +24,9 @@ def by_jvp(f: Any) -> Any:
     """The gradient of a function of two numbers by forward mode."""
 
     def slopes(x: Any, y: Any) -> Any:
-        return tuple(wg.jvp(f, (x, y), d)[1] for d in ((1.0, 0.0), (0.0, 1.0)))
+        _, by_x = wg.jvp(lambda x: f(x, y), (x,), (1.0,))
+        _, by_y = wg.jvp(lambda y: f(x, y), (y,), (1.0,))
+        return by_x, by_y
 
     return slopes
 
@@ -35,17 +37,19 @@ def flight(gradient: Any) -> Any:
     def crossed(w: Any) -> Any:
         def potential(x: Any, y: Any) -> Any:
             across, up = x - CHARGE, y - (CHARGE - w)
-            return 1.0 / np.sqrt(across * across + up * up) + 1.0 / np.sqrt(across**2 + y * y)
+            square = across * across
+            return 1.0 / np.sqrt(square + up * up) + 1.0 / np.sqrt(square + y * y)
 
-        def above(state: Any) -> Any:
-            return state[1] > 0.0
+        def stays_above(state: Any) -> Any:
+            _, y, _, v = state
+            return y + STEP * v > 0.0
 
         def step(state: Any) -> Any:
-            x, y, u, v, _, _ = state
+            x, y, u, v = state
             by_x, by_y = gradient(potential)(x, y)
-            return x + STEP * u, y + STEP * v, u - STEP * by_x, v - STEP * by_y, u, v
+            return x + STEP * u, y + STEP * v, u - STEP * by_x, v - STEP * by_y
 
-        x, y, _, _, u, v = wg.while_loop(above, step, (0.0, 8.0, 0.75, 0.0, 0.0, 0.0))
+        x, y, u, v = wg.while_loop(stays_above, step, (0.0, 8.0, 0.75, 0.0))
         return (x - y / v * u) ** 2
 
     return crossed
