@@ -80,6 +80,7 @@ def held(node: Node) -> Any:
     if type(node) is not Node and node.value is None:
         return wrap(node)
     extra = {**(node.extra or {}), "held": True}
+    extra.pop("linear", None)  # that is of its own operands
     if node.value is not None:
         extra = {"spec": node.spec, "held": True}
     return wrap(Discrete(lookup("stop_gradient"), (node,), NO_PARAMS, None, extra))
