@@ -12,6 +12,9 @@ compiled is there.
 
 from __future__ import annotations
 
+import compileall
+import functools
+import importlib.util
 import json
 import subprocess
 import sys
@@ -64,6 +67,7 @@ def process(
     script: str, arguments: Sequence[str], variables: Mapping[str, str], limit: float = LIMIT
 ) -> dict[str, Any]:
     """Run ``once`` of a module, ``arguments[0]``, in a fresh process."""
+    _write_bytecode()
     path = Path(__file__).resolve().parent.parent / script
     command = [sys.executable, str(path), "--once", *arguments]
     try:
@@ -78,6 +82,18 @@ def process(
         missing = error.startswith("ModuleNotFoundError")
         return {"skipped" if missing else "failed": error}
     return dict(json.loads(lines[-1]))
+
+
+@functools.cache
+def _write_bytecode() -> None:
+    """Let wengert have its bytecode beside its source, as every package has that pip installs.
+
+    A checkout may have none (PYTHONDONTWRITEBYTECODE), and then each process compiles all of it.
+    """
+    found = importlib.util.find_spec("wengert")
+    folders = list((found and found.submodule_search_locations) or ())
+    for folder in [*folders, Path(__file__).parent.parent]:
+        compileall.compile_dir(folder, quiet=2)
 
 
 def repeated(
