@@ -100,3 +100,21 @@ def test_compiled_and_by_hand_agree(workload, name):
             found[who] = measure.arrays(call.numbers(call.function(*call.arguments)))
         for who, numbers in found.items():
             assert measure.deviation(numbers, found["wengert"]) < case.tolerance, (case.name, who)
+
+
+def test_growth_is_a_power_of_the_axis(workload):
+    """The page of benchmarks/growth.py, of figures that grow as the square."""
+    growth = importlib.import_module("growth")
+    cases = [
+        {
+            "case": f"{n} things",
+            "point": str(n),
+            "contestants": {"wengert": {"median": n * n * 1e-6}},
+        }
+        for n in (1, 10, 100)
+    ]
+    cases[1]["contestants"]["JAX"] = {"failed": "more than 25 s"}
+    section = {"name": "depth", "title": "Depth", "text": "", "target": "", "cases": cases}
+    rows = growth.rows_of(section, "median").splitlines()
+    assert [row.split("|")[-2].strip() for row in rows[2:]] == ["-", "2.00", "2.00"]
+    assert growth.notes(section) == ["* 10 things, JAX: failed: more than 25 s"]
