@@ -15,6 +15,7 @@ import pytest
 import wengert as wg
 from wengert import compiling
 from wengert.backends import Interpreter
+from wengert.backends.timing import Part, Step, in_turn, undisturbed, whole
 from wengert.errors import ArgumentError, BackendError, MatrixError, TraceError
 
 FEW = {"repeats": 3}
@@ -163,6 +164,34 @@ def test_many_steps_are_printed_together():
     seen = check(wg.profile(f, **FEW)(np.eye(3)))
     assert len(seen.rows) > 50
     assert len(str(seen).splitlines()) < 30 and "such steps" in str(seen)
+
+
+def test_scopes():
+    def f(x):
+        with wg.scope("outer"):
+            y = np.cos(x) @ x
+            with wg.scope("inner"):
+                y = np.exp(y) @ x
+        return y
+
+    seen = check(wg.profile(f, **FEW)(np.eye(40)))
+    scopes = seen.by_scope()
+    assert set(scopes) == {"", "outer", "outer/inner"}
+    assert scopes["outer"] > scopes["outer/inner"] > 0.0
+    assert scopes["outer"] + scopes[""] == pytest.approx(seen.seconds)
+    assert "outer/inner" in str(seen)
+
+
+def test_writes_belong_to_the_line_that_writes():
+    def f(x):
+        y = np.sin(x)
+        y[1:] = y[1:] @ np.eye(3)
+        y[0] = 0.0
+        return y
+
+    seen = check(wg.profile(wg.jit(f), **FEW)(np.ones((4, 3))))
+    places = {line.place for line in seen.by_line()}
+    assert here("y[1:] = y[1:] @ np.eye(3)") in places
 
 
 # ---- loops and choices -------------------------------------------------------------------------
@@ -333,6 +362,31 @@ def test_calls_have_no_clocks():
     assert f.cache_info().programs == 1
 
 
+# ---- figures of several runs ---------------------------------------------------------------------
+
+
+def step_of(seconds):
+    return Step("call", "", (), 1.0, seconds, None, 0, 0, 0, (Part("", 0, "", 1.0),))
+
+
+def test_what_others_do_is_left_out():
+    assert undisturbed([[1.0, 9.0], [1.0, 2.0], [7.0, 2.0], [1.0, 2.0]]).tolist() == [1.0, 2.0]
+    steps = [step_of(2.0), step_of(3.0)]
+    assert whole(steps, 1.0, [[5.5], [5.5], [9.0]]) == 5.5  # a run without clocks says so
+    assert whole(steps, 1.0, [[9.0]] * 4) == 6.0  # ... which was disturbed
+    assert whole(steps, -1.0, [[4.0]] * 4) == 5.0  # never less than the steps
+    assert whole(steps, 1.0, [[5.5, 7.5]] * 4) == 7.5  # and what is around a run
+
+
+def test_in_turn():
+    order = []
+    runs = [lambda: order.append("a"), lambda: order.append("b")]
+    found = list(in_turn(runs, 2, lambda: order.append("|")))
+    assert "".join(order).endswith("|ab|ab") and len(found) == 2
+    assert all(len(one) == 2 and min(one) >= 0.0 for one in found)
+    assert 3 <= len(list(in_turn(runs, None, most=10))) <= 10
+
+
 # ---- other backends, errors --------------------------------------------------------------------
 
 
@@ -369,7 +423,7 @@ def test_what_native_code_cannot_finish_the_interpreter_refuses():
 
 @pytest.mark.parametrize("repeats", [0, -1, 2.5, True, "often"])
 def test_repeats_that_cannot_be(repeats):
-    with pytest.raises(ArgumentError, match="how often to run.*test_profile.py"):
+    with pytest.raises(ArgumentError, match=r"how often to run.*test_profile\.py"):
         wg.profile(fused, repeats=repeats)
 
 
@@ -389,7 +443,12 @@ def test_errors():
 def test_files(tmp_path):
     seen = wg.profile(fused, **FEW)(np.ones(30))
     assert isinstance(seen, compiling.Profile)
-    for name, first in [("p.svg", "<svg"), ("p.html", "<!doctype"), ("p.json", "{"), ("p.txt", "f")]:
+    for name, first in [
+        ("p.svg", "<svg"),
+        ("p.html", "<!doctype"),
+        ("p.json", "{"),
+        ("p.txt", "f"),
+    ]:
         assert seen.save(tmp_path / name).read_text(encoding="utf-8").startswith(first)
     assert seen.to_svg(tmp_path / "q.svg") == (tmp_path / "q.svg").read_text(encoding="utf-8")
     with pytest.raises(ArgumentError, match=r"\.svg, \.html, \.json, \.txt"):

@@ -47,8 +47,10 @@ def timed(
     if any(map(bodies_of, graph.nodes)):
         clock.is_last = True  # a run with clocks in the bodies of loops too, for shares only
         clocked(values)
-    with_clocks, without, *called = undisturbed(seconds).tolist()
     profile = Profile(graph, seen)
+    spent = [sum(s for *_, s in events) for events in seen]
+    around = undisturbed([one[0] - s for one, s in zip(seconds, spent, strict=True)])
+    rounds = [one[1:] for one in seconds]
     profile.look_inside(graph, clock.inside)
     specs = specs_at(graph, sizes)
     live = live_bytes(graph, specs, in_place(graph, specs))
@@ -58,8 +60,8 @@ def timed(
     peak = max(live, default=0)
     return Timing(
         backend=backend.name,
-        seconds=whole(steps, without, with_clocks, called[0] if called else None),
-        plain=(called or [without])[0],
+        seconds=whole(steps, float(around), rounds),
+        plain=float(undisturbed([one[-1] for one in rounds])),
         runs=len(seen),
         steps=steps,
         workspace=max(0, peak - outputs),
@@ -97,7 +99,7 @@ class _Told:
             read=0 if own else read,
             written=0 if own else written,
             held=self._live[i],
-            parts=(Part(line.where, node.level, 1.0),),
+            parts=(Part(line.where, node.level, node.scope, 1.0),),
             kept=(kept,) if node in self._results else (),
             inside=tuple(map(_inner, inside)),
         )
@@ -116,7 +118,10 @@ class _Told:
 
 def _inner(line: LineTime) -> Step:
     """A line of a body; how often it ran is not known."""
-    title, parts = f"{line.name} {shown(line.spec)}", (Part(line.where, line.level, 1.0),)
+    title, parts = (
+        f"{line.name} {shown(line.spec)}",
+        (Part(line.where, line.level, line.scope, 1.0),),
+    )
     return Step("line", title, (line.name,), 1.0, line.seconds, None, 0, 0, 0, parts)
 
 

@@ -47,6 +47,8 @@ class LineTime:
         The user's file and line.
     level : int
         0 of the function itself, k of a k-th derivative.
+    scope : str
+        The path of the scopes that it was traced in.
     """
 
     index: int
@@ -55,6 +57,7 @@ class LineTime:
     seconds: float
     where: str
     level: int = 0
+    scope: str = ""
 
 
 class Profile:
@@ -165,7 +168,8 @@ class Profile:
 
 
 def _line(index: int, node: Node, seconds: float) -> LineTime:
-    return LineTime(index, node.op.name, node.spec, seconds, node.where or "", node.level)
+    where = node.where or ""
+    return LineTime(index, node.op.name, node.spec, seconds, where, node.level, node.scope)
 
 
 def _seconds_of(body: Body, clocked: Mapping[Body, Mapping[int, float]]) -> Mapping[int, float]:

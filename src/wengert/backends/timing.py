@@ -36,12 +36,15 @@ class Part:
         ``file.py:12, in f``; empty where it is not known.
     level : int
         0 of the function itself, k of a k-th derivative.
+    scope : str
+        The path of the scopes that it was traced in; empty outside of all.
     share : float
         Of the time of the step; all of a step make 1.
     """
 
     where: str
     level: int
+    scope: str
     share: float
 
 
@@ -242,16 +245,20 @@ def undisturbed(found: Sequence[Any]) -> Any:
     return np.quantile(np.asarray(found), 0.25, axis=0)
 
 
-def whole(steps: Sequence[Step], plain: float, clocked: float, called: float | None) -> float:
+def whole(steps: Sequence[Step], around: float, others: Sequence[Sequence[float]]) -> float:
     """Seconds of a call.
 
     Parameters
     ----------
     steps : sequence of Step
-    plain, clocked : float
-        Seconds of a run without clocks and with them.
-    called : float or None
-        Of what the user calls, with all that is around the run.
+    around : float
+        Seconds of a run with clocks that belong to no step; clocks may be part of it.
+    others : sequence
+        For each round the seconds of a run without clocks, and of what the user calls, if that was
+        run too.
     """
-    around = 0.0 if called is None else called - plain
-    return max(sum(step.seconds for step in steps), min(plain, clocked) + around)
+    inside = sum(step.seconds for step in steps)
+    plain = undisturbed([one[0] for one in others])
+    # Of the same round, because what others do to long runs is more than what a call takes.
+    beside = undisturbed([one[-1] - one[0] for one in others])
+    return float(max(inside, min(plain, inside + max(0.0, around))) + max(0.0, beside))

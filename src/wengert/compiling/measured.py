@@ -183,7 +183,7 @@ class Profile:
         whole = self.seconds or 1.0
         found = [_row(n, depth, s, whole) for n, depth, s in _numbered(self.timing.steps)]
         title = "arguments, results, the call itself"
-        parts = (Part(AROUND, 0, 1.0),)
+        parts = (Part(AROUND, 0, "", 1.0),)
         last = Step("around", title, (), 1.0, self.timing.around, None, 0, 0, 0, parts)
         return (*found, _row("", 0, last, whole))
 
@@ -203,6 +203,22 @@ class Profile:
         around = self.timing.around
         lines.append(UserLine(AROUND, around, around / whole, {0: around}, False, 0.0, 0.0, 0, ()))
         return tuple(sorted(lines, key=lambda line: -line.seconds))
+
+    def by_scope(self) -> dict[str, float]:
+        """Seconds in the scopes that lines were traced in, the slowest first.
+
+        A scope (`wengert.scope`, the modules of a model) has all of the scopes in it; the empty
+        name stands for all that is in none.
+        """
+        found: dict[str, float] = {}
+        for _, _, step in _numbered(self.timing.steps):
+            for part in step.parts:
+                words = part.scope.split("/") if part.scope else [""]
+                for k in range(len(words)):
+                    name = "/".join(words[: k + 1])
+                    found[name] = found.get(name, 0.0) + step.own * part.share
+        found[""] = found.get("", 0.0) + self.timing.around
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     # ---- text and pictures -----------------------------------------------------------------------
 
@@ -244,6 +260,7 @@ class Profile:
             "name": self.name,
             **whole,
             "rows": [dataclasses.asdict(row) for row in self.rows],
+            "scopes": self.by_scope(),
             "lines": [{**dataclasses.asdict(x), "text": x.text} for x in self.by_line()],
         }
         text = json.dumps(told, indent=1)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..backends.timing import Step
     from .measured import Profile, Row, UserLine
 
-_LINES, _STEPS = 15, 40  # rows that are printed
+_LINES, _SCOPES, _STEPS = 15, 20, 40  # rows that are printed
 _SMALL = 0.002  # share of steps that are left out where there are many
 _TEXT, _WHAT = 46, 64  # letters of a line of the user's, and of what a step is
 _NOTE = "~ shared out among the lines of one loop, by estimated work"
@@ -33,6 +33,10 @@ def text(profile: Profile) -> str:
     found += ["", *_table(_LINE_HEAD, [_line_cells(x) for x in lines], "<<>>>>>>"), *left]
     if any(x.is_estimated for x in lines):
         found.append(_NOTE)
+    scopes = list(profile.by_scope().items())
+    if len(scopes) > 1:
+        cells = [_scope_cells(name, s, profile.seconds) for name, s in scopes[:_SCOPES]]
+        found += ["", *_table(_SCOPE_HEAD, cells, "<>>")]
     rows, left = _rows(profile)
     several = _with_several_bodies(profile.rows)
     cells = [_row_cells(x, x.number.rpartition(".")[0] in several) for x in rows]
@@ -103,7 +107,12 @@ def _head(profile: Profile) -> list[str]:
 
 
 _LINE_HEAD = ("your lines", "", "time", "share", "deriv.", "moved", "kept", "steps")
+_SCOPE_HEAD = ("scopes, with those in them", "time", "share")
 _ROW_HEAD = ("steps", "", "time", "share", "calls", "GB/s", "Gflop/s", "held")
+
+
+def _scope_cells(name: str, seconds: float, whole: float) -> tuple[str, ...]:
+    return f"  {name or '(none)'}", duration(seconds), f"{seconds / whole:.0%}"
 
 
 def _line_cells(line: UserLine) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ slower, so they say only in which proportions its steps share the time that it t
 from __future__ import annotations
 
 import ctypes
+import functools
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -47,13 +48,13 @@ _REAL = np.dtype(np.float64)
 class _Reading(NamedTuple):
     """What the clocks of a program said, of several runs as `undisturbed` says.
 
-    seconds : of a call.
+    around : seconds of a run that are in no cell.
     cells : for each cell seconds, and how often; what the clock itself took is in them.
     peak : the most bytes allocated at a time.
     inner, outer : what a cell costs, in what it measures, and in what is around it.
     """
 
-    seconds: float
+    around: float
     cells: Any
     peak: float
     inner: float
@@ -85,8 +86,8 @@ class Measured:
         sizes: Mapping[str, int],
         repeats: int | None,
         others: Sequence[Callable[[], object]] = (),
-    ) -> tuple[_Reading, list[float]]:
-        """Run it in turn with others, and read the clocks; and the seconds that the others take."""
+    ) -> tuple[_Reading, list[list[float]]]:
+        """Run it in turn with others, and read the clocks; and the seconds that the others took."""
         with self._lock:
             began, ticks = time.perf_counter(), self._tick()
             runs = [_runner(self.compiled, values, sizes), *others]
@@ -102,8 +103,10 @@ class Measured:
             outer, inner = (ticks * second for ticks in self._cost_of_cell())
         found = undisturbed(counted)
         cells = found[FIRST:].reshape(-1, 2) * [second, 1.0]
-        own, *rest = undisturbed(seconds).tolist()
-        return _Reading(own, cells, found[PEAK], inner, outer, len(seconds)), rest
+        own = [counts[FIRST::2].sum() * second for counts in counted]
+        around = undisturbed([one[0] - s for one, s in zip(seconds, own, strict=True)])
+        reading = _Reading(float(around), cells, found[PEAK], inner, outer, len(seconds))
+        return reading, [one[1:] for one in seconds]
 
     def _clear(self) -> None:
         self.table[:] = 0
@@ -159,7 +162,7 @@ def timed(
         own = native.compiled(graph, layouts)
         flat = _measured(native, graph, layouts, False)
         others = [_runner(own, values, sizes), *([] if call is None else [call])]
-        reading, (plain, *called) = flat.read(values, sizes, repeats, others)
+        reading, rounds = flat.read(values, sizes, repeats, others)
         within = deep = None
         if flat.program.has_bodies:
             within = _measured(native, graph, layouts, True)
@@ -173,11 +176,11 @@ def timed(
     stack = number_of(flat.program.workspace, sizes)
     on_stack = type(flat.program.workspace) is int and stack <= ON_STACK
     held = int(reading.peak) + (stack if on_stack else 0)
-    seconds = reading.seconds - reading.outer * len(flat.program.places)
+    around = reading.around - (reading.outer - reading.inner) * len(flat.program.places)
     return Timing(
         backend=native.name,
-        seconds=whole(steps, plain, seconds, called[0] if called else None),
-        plain=(called or [plain])[0],
+        seconds=whole(steps, around, rounds),
+        plain=float(undisturbed([one[-1] for one in rounds])),
         runs=reading.runs,
         steps=steps,
         workspace=held,
@@ -211,14 +214,7 @@ def _runner(
     if entry is None or entry(*values) is _MISSED:
         slowly()
         return slowly
-
-    def run() -> object:
-        found = entry(*values)
-        if found is _MISSED:
-            raise _Failed
-        return found
-
-    return run
+    return functools.partial(entry, *values)
 
 
 # ---- telling -------------------------------------------------------------------------------------
@@ -280,7 +276,7 @@ class _Told:
             read=_total(made.read * calls, "read", inside),
             written=_total(made.written * calls, "written", inside),
             held=max([held, *[step.held for step in inside]]),
-            parts=made.parts() or (Part("", 0, 1.0),),
+            parts=made.parts() or (Part("", 0, "", 1.0),),
             kept=tuple(made.kept),
             inside=inside,
             body="" if body is None else body.label,

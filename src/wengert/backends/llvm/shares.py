@@ -39,7 +39,7 @@ class Made:
     Attributes
     ----------
     work : dict
-        For each of the user's lines, with its level.
+        For each of the user's lines, with its level and scope.
     flops : float or None
     read, written : int
         Bytes.
@@ -48,7 +48,7 @@ class Made:
 
     def __init__(self, plan: Plan, sizes: Sizes) -> None:
         self.plan, self._sizes = plan, sizes
-        self.work: dict[tuple[str, int], float] = {}
+        self.work: dict[tuple[str, int, str], float] = {}
         self.flops: float | None = 0.0
         self.read = self.written = 0
         self.kept: list[Kept] = []
@@ -88,7 +88,7 @@ class Made:
     def keep(self, items: Sequence[Item]) -> None:
         """Arrays that are left in memory."""
         for x in items:
-            node = None if x.node is None else line_of(x.node)
+            node = None if x.node is None else _line(x.node)
             size = self._bytes(x)
             name = str(x.rule) if node is None else node.op.name
             what = f"{name} {shown(Spec(x.shape, x.dtype))}"
@@ -131,7 +131,7 @@ class Made:
     def _note(self, x: Item, work: float) -> None:
         if x.node is None:
             return
-        node = line_of(x.node)
+        node = _line(x.node)
         if not isinstance(x.rule, View | Held) and not node.is_leaf:
             self._name(node)
         if work or not isinstance(x.rule, View):
@@ -142,7 +142,7 @@ class Made:
         self._serials[name] = min(node.serial, self._serials.get(name, node.serial))
 
     def _charge(self, node: Any, work: float) -> None:
-        key = _where(node), node.level
+        key = _where(node), node.level, node.scope
         self.work[key] = self.work.get(key, 0.0) + work
 
     def _bytes(self, x: Item) -> int:
@@ -152,7 +152,7 @@ class Made:
 
     def _add_step(self, step: Item) -> None:
         node = step.node
-        line = line_of(node)
+        line = _line(node)
         self._name(line)
         self._charge(line, 1.0)
         found = flops_of(node, [a.spec for a in node.inputs], node.spec)
@@ -166,9 +166,14 @@ class Made:
         return count if isinstance(count, float) else float(number_of(count, self._sizes))
 
 
+def _line(node: Any) -> Any:
+    """The line of the graph that a node is, or is part of; of many that write the last."""
+    return line_of(getattr(node, "last", node))
+
+
 def _is_located(x: Item) -> bool:
     """Whether it is known which of the user's lines it stems from."""
-    return x.node is not None and bool(line_of(x.node).where)
+    return x.node is not None and bool(_line(x.node).where)
 
 
 def _where(node: Any) -> str:
