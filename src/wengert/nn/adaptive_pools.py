@@ -58,25 +58,8 @@ def adaptive_max_pool1d(x: Any, output_size: Any, return_indices: bool = False) 
 def adaptive_max_pool2d(x: Any, output_size: Any, return_indices: bool = False) -> Any:
     """The largest element of each of as many windows as are asked for, over two axes.
 
-    Of n elements window i of m goes from floor(i n / m) to before ceil((i + 1) n / m).
-
-    Parameters
-    ----------
-    x : array or Tensor, shape (samples, channels, height, width)
-        Or one sample, without the first axis.
-    output_size : int, None, or a tuple of them
-        How many windows each axis has; None keeps its length.
-    return_indices : bool, default False
-        Whether to return the positions too, counted along all spatial axes together.
-
-    Returns
-    -------
-    array or Tensor, or a pair of them
-
-    Raises
-    ------
-    ShapeError, ArgumentError
-        Not the axes that it takes; an `output_size` that is none.
+    Parameters, result and errors are those of `adaptive_max_pool1d`, but `x` has the shape
+    (samples, channels, height, width).
 
     Examples
     --------
@@ -91,25 +74,8 @@ def adaptive_max_pool2d(x: Any, output_size: Any, return_indices: bool = False) 
 def adaptive_max_pool3d(x: Any, output_size: Any, return_indices: bool = False) -> Any:
     """The largest element of each of as many windows as are asked for, over three axes.
 
-    Of n elements window i of m goes from floor(i n / m) to before ceil((i + 1) n / m).
-
-    Parameters
-    ----------
-    x : array or Tensor, shape (samples, channels, depth, height, width)
-        Or one sample, without the first axis.
-    output_size : int, None, or a tuple of them
-        How many windows each axis has; None keeps its length.
-    return_indices : bool, default False
-        Whether to return the positions too, counted along all spatial axes together.
-
-    Returns
-    -------
-    array or Tensor, or a pair of them
-
-    Raises
-    ------
-    ShapeError, ArgumentError
-        Not the axes that it takes; an `output_size` that is none.
+    Parameters, result and errors are those of `adaptive_max_pool1d`, but `x` has the shape
+    (samples, channels, depth, height, width).
 
     Examples
     --------
@@ -155,23 +121,8 @@ def adaptive_avg_pool1d(x: Any, output_size: Any) -> Any:
 def adaptive_avg_pool2d(x: Any, output_size: Any) -> Any:
     """The mean of each of as many windows as are asked for, over two axes.
 
-    Of n elements window i of m goes from floor(i n / m) to before ceil((i + 1) n / m).
-
-    Parameters
-    ----------
-    x : array or Tensor, shape (samples, channels, height, width)
-        Or one sample, without the first axis.
-    output_size : int, None, or a tuple of them
-        How many windows each axis has; None keeps its length.
-
-    Returns
-    -------
-    array or Tensor
-
-    Raises
-    ------
-    ShapeError, ArgumentError
-        Not the axes that it takes; an `output_size` that is none.
+    Parameters, result and errors are those of `adaptive_avg_pool1d`, but `x` has the shape
+    (samples, channels, height, width).
 
     Examples
     --------
@@ -186,23 +137,8 @@ def adaptive_avg_pool2d(x: Any, output_size: Any) -> Any:
 def adaptive_avg_pool3d(x: Any, output_size: Any) -> Any:
     """The mean of each of as many windows as are asked for, over three axes.
 
-    Of n elements window i of m goes from floor(i n / m) to before ceil((i + 1) n / m).
-
-    Parameters
-    ----------
-    x : array or Tensor, shape (samples, channels, depth, height, width)
-        Or one sample, without the first axis.
-    output_size : int, None, or a tuple of them
-        How many windows each axis has; None keeps its length.
-
-    Returns
-    -------
-    array or Tensor
-
-    Raises
-    ------
-    ShapeError, ArgumentError
-        Not the axes that it takes; an `output_size` that is none.
+    Parameters, result and errors are those of `adaptive_avg_pool1d`, but `x` has the shape
+    (samples, channels, depth, height, width).
 
     Examples
     --------

@@ -9,10 +9,7 @@ What they have in common is in convolutional.py.
 
 from __future__ import annotations
 
-from typing import Any
-
 from .convolutional import Convolution, TransposedConvolution
-from .window_options import Option
 
 
 class Conv1d(Convolution):
@@ -57,54 +54,11 @@ class Conv1d(Convolution):
 
     axes = 1
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Option,
-        stride: Option = 1,
-        padding: Any = 0,
-        dilation: Option = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        rng: Any = None,
-        dtype: Any = float,
-    ) -> None:
-        self.start(
-            *((in_channels, out_channels), kernel_size, stride, padding, dilation, groups, bias),
-            *(padding_mode, rng, dtype),
-        )
-
 
 class Conv2d(Convolution):
     """Cross-correlation over two axes: ``functional.conv2d`` with a weight and a bias to learn.
 
-    Parameters
-    ----------
-    in_channels, out_channels : int
-    kernel_size : int or tuple
-    stride : int or tuple, default 1
-    padding : int, tuple, "same" or "valid", default 0
-    dilation : int or tuple, default 1
-    groups : int, default 1
-        Has to divide both numbers of channels.
-    bias : bool, default True
-    padding_mode : str, default "zeros"
-        "zeros", "reflect", "replicate" or "circular": what stands around the input.
-    rng : int or numpy.random.Generator, optional
-        Source of the initial values.
-    dtype : dtype, default float64
-
-    Attributes
-    ----------
-    weight : Parameter, shape (out_channels, in_channels / groups, *kernel_size)
-    bias : Parameter, shape (out_channels,), or None
-
-    Notes
-    -----
-    Both start uniform within 1 / sqrt(inputs of an output), as PyTorch's do: `kaiming_uniform` with
-    a = sqrt(5).
+    Parameters and attributes are those of `Conv1d`.
 
     Examples
     --------
@@ -119,54 +73,11 @@ class Conv2d(Convolution):
 
     axes = 2
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Option,
-        stride: Option = 1,
-        padding: Any = 0,
-        dilation: Option = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        rng: Any = None,
-        dtype: Any = float,
-    ) -> None:
-        self.start(
-            *((in_channels, out_channels), kernel_size, stride, padding, dilation, groups, bias),
-            *(padding_mode, rng, dtype),
-        )
-
 
 class Conv3d(Convolution):
     """Cross-correlation over three axes: ``functional.conv3d`` with a weight and a bias to learn.
 
-    Parameters
-    ----------
-    in_channels, out_channels : int
-    kernel_size : int or tuple
-    stride : int or tuple, default 1
-    padding : int, tuple, "same" or "valid", default 0
-    dilation : int or tuple, default 1
-    groups : int, default 1
-        Has to divide both numbers of channels.
-    bias : bool, default True
-    padding_mode : str, default "zeros"
-        "zeros", "reflect", "replicate" or "circular": what stands around the input.
-    rng : int or numpy.random.Generator, optional
-        Source of the initial values.
-    dtype : dtype, default float64
-
-    Attributes
-    ----------
-    weight : Parameter, shape (out_channels, in_channels / groups, *kernel_size)
-    bias : Parameter, shape (out_channels,), or None
-
-    Notes
-    -----
-    Both start uniform within 1 / sqrt(inputs of an output), as PyTorch's do: `kaiming_uniform` with
-    a = sqrt(5).
+    Parameters and attributes are those of `Conv1d`.
 
     Examples
     --------
@@ -180,25 +91,6 @@ class Conv3d(Convolution):
     """
 
     axes = 3
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Option,
-        stride: Option = 1,
-        padding: Any = 0,
-        dilation: Option = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        rng: Any = None,
-        dtype: Any = float,
-    ) -> None:
-        self.start(
-            *((in_channels, out_channels), kernel_size, stride, padding, dilation, groups, bias),
-            *(padding_mode, rng, dtype),
-        )
 
 
 class ConvTranspose1d(TransposedConvolution):
@@ -237,49 +129,11 @@ class ConvTranspose1d(TransposedConvolution):
 
     axes = 1
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Option,
-        stride: Option = 1,
-        padding: Option = 0,
-        output_padding: Option = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Option = 1,
-        padding_mode: str = "zeros",
-        rng: Any = None,
-        dtype: Any = float,
-    ) -> None:
-        self.begin(
-            *((in_channels, out_channels), kernel_size, output_padding, stride, padding, groups),
-            *(bias, dilation, padding_mode, rng, dtype),
-        )
-
 
 class ConvTranspose2d(TransposedConvolution):
     """Transposed convolution over two axes: ``functional.conv_transpose2d`` with parameters.
 
-    Parameters
-    ----------
-    in_channels, out_channels : int
-    kernel_size : int or tuple
-    stride, padding, output_padding : int or tuple, default 1, 0 and 0
-    groups : int, default 1
-        Has to divide both numbers of channels.
-    bias : bool, default True
-    dilation : int or tuple, default 1
-    padding_mode : str
-        Only "zeros".
-    rng : int or numpy.random.Generator, optional
-        Source of the initial values.
-    dtype : dtype, default float64
-
-    Attributes
-    ----------
-    weight : Parameter, shape (in_channels, out_channels / groups, *kernel_size)
-    bias : Parameter, shape (out_channels,), or None
+    Parameters and attributes are those of `ConvTranspose1d`.
 
     Examples
     --------
@@ -294,49 +148,11 @@ class ConvTranspose2d(TransposedConvolution):
 
     axes = 2
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Option,
-        stride: Option = 1,
-        padding: Option = 0,
-        output_padding: Option = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Option = 1,
-        padding_mode: str = "zeros",
-        rng: Any = None,
-        dtype: Any = float,
-    ) -> None:
-        self.begin(
-            *((in_channels, out_channels), kernel_size, output_padding, stride, padding, groups),
-            *(bias, dilation, padding_mode, rng, dtype),
-        )
-
 
 class ConvTranspose3d(TransposedConvolution):
     """Transposed convolution over three axes: ``functional.conv_transpose3d`` with parameters.
 
-    Parameters
-    ----------
-    in_channels, out_channels : int
-    kernel_size : int or tuple
-    stride, padding, output_padding : int or tuple, default 1, 0 and 0
-    groups : int, default 1
-        Has to divide both numbers of channels.
-    bias : bool, default True
-    dilation : int or tuple, default 1
-    padding_mode : str
-        Only "zeros".
-    rng : int or numpy.random.Generator, optional
-        Source of the initial values.
-    dtype : dtype, default float64
-
-    Attributes
-    ----------
-    weight : Parameter, shape (in_channels, out_channels / groups, *kernel_size)
-    bias : Parameter, shape (out_channels,), or None
+    Parameters and attributes are those of `ConvTranspose1d`.
 
     Examples
     --------
@@ -350,23 +166,3 @@ class ConvTranspose3d(TransposedConvolution):
     """
 
     axes = 3
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Option,
-        stride: Option = 1,
-        padding: Option = 0,
-        output_padding: Option = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Option = 1,
-        padding_mode: str = "zeros",
-        rng: Any = None,
-        dtype: Any = float,
-    ) -> None:
-        self.begin(
-            *((in_channels, out_channels), kernel_size, output_padding, stride, padding, groups),
-            *(bias, dilation, padding_mode, rng, dtype),
-        )

@@ -34,20 +34,21 @@ class Convolution(Module):
     padding: Any
     output_padding: tuple[int, ...] = ()
 
-    def start(
+    def __init__(
         self,
-        channels: tuple[int, int],
+        in_channels: int,
+        out_channels: int,
         kernel_size: Option,
-        stride: Option,
-        padding: Any,
-        dilation: Option,
-        groups: int,
-        bias: bool,
-        padding_mode: str,
-        rng: Any,
-        dtype: Any,
+        stride: Option = 1,
+        padding: Any = 0,
+        dilation: Option = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        rng: Any = None,
+        dtype: Any = float,
     ) -> None:
-        """Check the options, and draw the initial weight and bias."""
+        channels = in_channels, out_channels
         axes, name = self.axes, type(self).__name__
         self.in_channels, self.out_channels = channels
         self.kernel_size = per_axis(kernel_size, axes, "kernel_size")
@@ -125,9 +126,21 @@ class TransposedConvolution(Convolution):
 
     is_transposed = True
 
-    def begin(self, channels: Any, kernel: Any, output_padding: Option, *options: Any) -> None:
-        """Check the options; others are those of `start`."""
-        stride, padding, groups, bias, dilation, padding_mode, rng, dtype = options
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Option,
+        stride: Option = 1,
+        padding: Option = 0,
+        output_padding: Option = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Option = 1,
+        padding_mode: str = "zeros",
+        rng: Any = None,
+        dtype: Any = float,
+    ) -> None:
         if padding_mode != "zeros":
             raise ArgumentError(
                 f"{type(self).__name__}: padding_mode={padding_mode!r}: a transposed convolution "
@@ -139,8 +152,8 @@ class TransposedConvolution(Convolution):
                 f"numbers. Give how much is cut off on each side{at(user_line())}."
             )
         self.output_padding = per_axis(output_padding, self.axes, "output_padding", 0)
-        given = (stride, padding, dilation, groups, bias, padding_mode, rng, dtype)
-        self.start(channels, kernel, *given)
+        given = (in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias)
+        super().__init__(*given, padding_mode, rng, dtype)
 
     def forward(self, x: Any, output_size: Any = None) -> Any:
         """The transposed convolution of x with the weight, plus the bias.

@@ -92,42 +92,8 @@ def conv2d(
 ) -> Any:
     """The cross-correlation of channels with kernels over two axes, as PyTorch's.
 
-    Parameters
-    ----------
-    x : array or Tensor, shape (samples, inputs, height, width)
-        Or one sample, without the first axis.
-    weight : array or Tensor, shape (outputs, inputs / groups, k, l)
-    bias : array or Tensor, shape (outputs,), optional
-    stride : int or tuple, default 1
-        How far the kernel is moved from one output to the next.
-    padding : int, tuple, "same" or "valid", default 0
-        How many zeros stand on each side; "same" keeps lengths.
-    dilation : int or tuple, default 1
-        How far apart neighbouring elements of the kernel are.
-    groups : int, default 1
-        Channels are in so many groups, each convolved by itself.
-
-    Returns
-    -------
-    array or Tensor, shape (samples, outputs, height, width)
-        Of n elements along an axis (n + 2 padding - dilation (kernel - 1) - 1) // stride + 1.
-
-    Raises
-    ------
-    ShapeError
-        Shapes do not fit; the message says what is expected.
-    ArgumentError
-        An option outside what it can be.
-
-    Notes
-    -----
-    Costs two operations for each sample, output, input of its group, element of the kernel and
-    place [1]_.
-
-    References
-    ----------
-    .. [1] V. Dumoulin, F. Visin, "A guide to convolution arithmetic for deep learning",
-       arXiv:1603.07285.
+    Parameters, result and errors are those of `conv1d`, but `x` has the shape
+    (samples, inputs, height, width) and `weight` (outputs, inputs / groups, k, l).
 
     Examples
     --------
@@ -150,42 +116,8 @@ def conv3d(
 ) -> Any:
     """The cross-correlation of channels with kernels over three axes, as PyTorch's.
 
-    Parameters
-    ----------
-    x : array or Tensor, shape (samples, inputs, depth, height, width)
-        Or one sample, without the first axis.
-    weight : array or Tensor, shape (outputs, inputs / groups, k, l, m)
-    bias : array or Tensor, shape (outputs,), optional
-    stride : int or tuple, default 1
-        How far the kernel is moved from one output to the next.
-    padding : int, tuple, "same" or "valid", default 0
-        How many zeros stand on each side; "same" keeps lengths.
-    dilation : int or tuple, default 1
-        How far apart neighbouring elements of the kernel are.
-    groups : int, default 1
-        Channels are in so many groups, each convolved by itself.
-
-    Returns
-    -------
-    array or Tensor, shape (samples, outputs, depth, height, width)
-        Of n elements along an axis (n + 2 padding - dilation (kernel - 1) - 1) // stride + 1.
-
-    Raises
-    ------
-    ShapeError
-        Shapes do not fit; the message says what is expected.
-    ArgumentError
-        An option outside what it can be.
-
-    Notes
-    -----
-    Costs two operations for each sample, output, input of its group, element of the kernel and
-    place [1]_.
-
-    References
-    ----------
-    .. [1] V. Dumoulin, F. Visin, "A guide to convolution arithmetic for deep learning",
-       arXiv:1603.07285.
+    Parameters, result and errors are those of `conv1d`, but `x` has the shape
+    (samples, inputs, depth, height, width) and `weight` (outputs, inputs / groups, k, l, m).
 
     Examples
     --------
@@ -269,42 +201,8 @@ def conv_transpose2d(
 ) -> Any:
     """The transposed convolution over two axes, as PyTorch's: the gradient of `conv2d` by x.
 
-    Parameters
-    ----------
-    x : array or Tensor, shape (samples, inputs, height, width)
-        Or one sample, without the first axis.
-    weight : array or Tensor, shape (inputs, outputs / groups, k, l)
-    bias : array or Tensor, shape (outputs,), optional
-    stride : int or tuple, default 1
-        How far apart the elements of x are put.
-    padding : int or tuple, default 0
-        How much is taken away on each side of the result.
-    output_padding : int or tuple, default 0
-        How much longer the result is, on one side; less than the stride or the dilation.
-    groups : int, default 1
-    dilation : int or tuple, default 1
-
-    Returns
-    -------
-    array or Tensor, shape (samples, outputs, height, width)
-        Of n elements along an axis
-        (n - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1.
-
-    Raises
-    ------
-    ShapeError
-        Shapes do not fit; the message says what is expected.
-    ArgumentError
-        An option outside what it can be.
-
-    Notes
-    -----
-    Costs as much as the convolution that it is the transpose of: section 4 of [1]_.
-
-    References
-    ----------
-    .. [1] V. Dumoulin, F. Visin, "A guide to convolution arithmetic for deep learning",
-       arXiv:1603.07285.
+    Parameters, result and errors are those of `conv_transpose1d`, but `x` has the shape
+    (samples, inputs, height, width) and `weight` (inputs, outputs / groups, k, l).
 
     Examples
     --------
@@ -329,42 +227,8 @@ def conv_transpose3d(
 ) -> Any:
     """The transposed convolution over three axes, as PyTorch's: the gradient of `conv3d` by x.
 
-    Parameters
-    ----------
-    x : array or Tensor, shape (samples, inputs, depth, height, width)
-        Or one sample, without the first axis.
-    weight : array or Tensor, shape (inputs, outputs / groups, k, l, m)
-    bias : array or Tensor, shape (outputs,), optional
-    stride : int or tuple, default 1
-        How far apart the elements of x are put.
-    padding : int or tuple, default 0
-        How much is taken away on each side of the result.
-    output_padding : int or tuple, default 0
-        How much longer the result is, on one side; less than the stride or the dilation.
-    groups : int, default 1
-    dilation : int or tuple, default 1
-
-    Returns
-    -------
-    array or Tensor, shape (samples, outputs, depth, height, width)
-        Of n elements along an axis
-        (n - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1.
-
-    Raises
-    ------
-    ShapeError
-        Shapes do not fit; the message says what is expected.
-    ArgumentError
-        An option outside what it can be.
-
-    Notes
-    -----
-    Costs as much as the convolution that it is the transpose of: section 4 of [1]_.
-
-    References
-    ----------
-    .. [1] V. Dumoulin, F. Visin, "A guide to convolution arithmetic for deep learning",
-       arXiv:1603.07285.
+    Parameters, result and errors are those of `conv_transpose1d`, but `x` has the shape
+    (samples, inputs, depth, height, width) and `weight` (inputs, outputs / groups, k, l, m).
 
     Examples
     --------

@@ -84,32 +84,8 @@ def max_pool2d(
 ) -> Any:
     """The largest element of each window over two axes.
 
-    The gradient goes to the first of equal elements, as in PyTorch; a NaN counts as largest.
-
-    Parameters
-    ----------
-    x : array or Tensor, shape (samples, channels, height, width)
-        Or one sample, without the first axis.
-    kernel_size : int or tuple
-    stride : int or tuple, optional
-        By default `kernel_size`, so that windows do not overlap.
-    padding : int or tuple, default 0
-        How many elements, smaller than all others, stand on each side; at most half of a window.
-    dilation : int or tuple, default 1
-        How far apart the elements of a window are.
-    ceil_mode : bool, default False
-        Whether a last window that only partly fits counts.
-    return_indices : bool, default False
-        Whether to return the positions too, counted along all spatial axes together.
-
-    Returns
-    -------
-    array or Tensor, or a pair of them
-
-    Raises
-    ------
-    ShapeError, ArgumentError
-        An axis is shorter than a window; an option outside what it can be.
+    Parameters, result and errors are those of `max_pool1d`, but `x` has the shape
+    (samples, channels, height, width).
 
     Examples
     --------
@@ -133,32 +109,8 @@ def max_pool3d(
 ) -> Any:
     """The largest element of each window over three axes.
 
-    The gradient goes to the first of equal elements, as in PyTorch; a NaN counts as largest.
-
-    Parameters
-    ----------
-    x : array or Tensor, shape (samples, channels, depth, height, width)
-        Or one sample, without the first axis.
-    kernel_size : int or tuple
-    stride : int or tuple, optional
-        By default `kernel_size`, so that windows do not overlap.
-    padding : int or tuple, default 0
-        How many elements, smaller than all others, stand on each side; at most half of a window.
-    dilation : int or tuple, default 1
-        How far apart the elements of a window are.
-    ceil_mode : bool, default False
-        Whether a last window that only partly fits counts.
-    return_indices : bool, default False
-        Whether to return the positions too, counted along all spatial axes together.
-
-    Returns
-    -------
-    array or Tensor, or a pair of them
-
-    Raises
-    ------
-    ShapeError, ArgumentError
-        An axis is shorter than a window; an option outside what it can be.
+    Parameters, result and errors are those of `max_pool1d`, but `x` has the shape
+    (samples, channels, depth, height, width).
 
     Examples
     --------
@@ -226,30 +178,13 @@ def avg_pool2d(
 ) -> Any:
     """The mean of each window over two axes.
 
+    Parameters, result and errors are those of `avg_pool1d`, but `x` has the shape
+    (samples, channels, height, width).
+
     Parameters
     ----------
-    x : array or Tensor, shape (samples, channels, height, width)
-        Or one sample, without the first axis.
-    kernel_size : int or tuple
-    stride : int or tuple, optional
-        By default `kernel_size`, so that windows do not overlap.
-    padding : int or tuple, default 0
-        How many zeros stand on each side; at most half of a window.
-    ceil_mode : bool, default False
-        Whether a last window that only partly fits counts.
-    count_include_pad : bool, default True
-        Whether these zeros are among what is counted.
     divisor_override : int, optional
         What sums are divided by, in place of the number of elements.
-
-    Returns
-    -------
-    array or Tensor
-
-    Raises
-    ------
-    ShapeError, ArgumentError
-        An axis is shorter than a window; an option outside what it can be.
 
     Examples
     --------
@@ -273,30 +208,8 @@ def avg_pool3d(
 ) -> Any:
     """The mean of each window over three axes.
 
-    Parameters
-    ----------
-    x : array or Tensor, shape (samples, channels, depth, height, width)
-        Or one sample, without the first axis.
-    kernel_size : int or tuple
-    stride : int or tuple, optional
-        By default `kernel_size`, so that windows do not overlap.
-    padding : int or tuple, default 0
-        How many zeros stand on each side; at most half of a window.
-    ceil_mode : bool, default False
-        Whether a last window that only partly fits counts.
-    count_include_pad : bool, default True
-        Whether these zeros are among what is counted.
-    divisor_override : int, optional
-        What sums are divided by, in place of the number of elements.
-
-    Returns
-    -------
-    array or Tensor
-
-    Raises
-    ------
-    ShapeError, ArgumentError
-        An axis is shorter than a window; an option outside what it can be.
+    Parameters, result and errors are those of `avg_pool2d`, but `x` has the shape
+    (samples, channels, depth, height, width).
 
     Examples
     --------
