@@ -132,7 +132,7 @@ class TransposedConvolution(Convolution):
         out_channels: int,
         kernel_size: Option,
         stride: Option = 1,
-        padding: Option = 0,
+        padding: Any = 0,
         output_padding: Option = 0,
         groups: int = 1,
         bias: bool = True,
