@@ -16,20 +16,11 @@ import pytest
 from wengert.testing.coverage.calls import call_of
 from wengert.testing.coverage.spaces import ours_of, theirs_of, way_of
 
+from .exceptions import EXCEPTIONS
+from .formulas import FORMULAS
 from .ways import sweep
 
 FACTS = json.loads((Path(__file__).parents[2] / "docs" / "coverage.json").read_text())
-# Cases in which theirs is finite, and its differences are not a derivative.
-NOT_SAID = {
-    ("scipy.integrate", "simpson"): ("equal",),  # all places are the same
-    ("scipy.special", "hyp2f1"): ("zeros",),  # c = 0, where it is not defined
-    ("scipy.stats", "burr12.entropy"): ("small",),  # SciPy's integral misses what there is
-    ("scipy.stats", "kappa3.logpdf"): ("small",),  # SciPy's loses its digits
-    ("scipy.stats", "chi.ppf"): ("small",),  # the quantile is below the smallest number
-    ("scipy.stats", "lognorm.std"): ("small",),  # SciPy's loses its digits
-    ("scipy.stats", "vonmises.isf"): ("moved",),  # SciPy's has nine digits in the tails
-    ("scipy.special", "stdtridf"): ("moved", "small"),  # SciPy's fails there, with a number
-}
 SAMPLE = 85  # each so many-th is swept whenever the tests run
 
 
@@ -52,8 +43,10 @@ def swept(space, name, fact):
     order = 2 if fact.get("order 2") is True else 1
     traced = fact.get("traced") is True
     call = call_of(space, name, theirs)
-    found = sweep(ours, theirs, call, way_of(space, name), rng, traced, order)
-    cases = NOT_SAID.get((space, name), ())
+    formula = FORMULAS.get((space, name))
+    single = "float32" in (*fact.get("dtypes", ()), *fact.get("other precision", ()))
+    found = sweep(ours, theirs, call, way_of(space, name), rng, traced, order, single, formula)
+    cases = EXCEPTIONS.get((space, name), ())
     found.faults = [f for f in found.faults if not f.startswith((*cases, "-"))]
     return found
 
@@ -77,7 +70,9 @@ def test_figures():
         pytest.skip("the functions were swept by another process")
     cases = sum(found.cases for _, found in TOTALS)
     print(f"\n{len(TOTALS)} functions, {cases} cases")
-    for what in ("values", "first", "second"):
+    by_digits, by_complex = (sum(getattr(f, n) for _, f in TOTALS) for n in ("exact", "by_complex"))
+    print(f"{by_digits} by formulas in many digits, {by_complex} by steps along the imaginary axis")
+    for what in ("values", "first", "second", "single"):
         worst = sorted(TOTALS, key=lambda t: -getattr(t[1], what))[:5]
         print(what, *(f"{name} {getattr(found, what):.1e}" for name, found in worst))
 

@@ -1,12 +1,15 @@
 """One function swept: values and derivatives by every way there is, against differences of theirs.
 
-The reference is NumPy's or SciPy's own function and never ours: Ridders' extrapolated differences
-of it (wengert.testing.differences), with an estimate of their own error, for the first and for the
-second derivative along a direction.  Against it stand
+The reference is never ours.  It is NumPy's or SciPy's own function: a step along the imaginary
+axis where it takes complex numbers (W. Squire, G. Trapp, Using complex variables to estimate
+derivatives, 1998), else Ridders' extrapolated differences (wengert.testing.differences) with an
+estimate of their own error; for the second derivative along a direction differences always.  Of
+functions in formulas.py it is a formula in many digits (exact.py).  Against it stand
 
     eager       forward, reverse; forward over forward, reverse over forward
     traced      forward, interpreted
     native      forward and reverse, compiled
+    single      forward and reverse of float32
 
 at the catalogue's arguments (wengert.testing.coverage), at random ones around them, at zeros, equal
 numbers, large, small and negative ones, and with arrays in Fortran's order, with negative strides
@@ -30,12 +33,17 @@ from wengert.errors import WengertError
 from wengert.testing.coverage.probe import Program
 from wengert.testing.differences import directional
 
+from .exact import Exact
+
 # Allowed, as shares of the largest number, beside ten times the reference's own error.
 VALUES, FIRST, SECOND = 1e-11, 2e-7, 2e-4
+BY_COMPLEX = 2e-10  # of first derivatives, where the reference is a step along the imaginary axis
+SINGLE = 2e-3  # of float32, whose rounding functions and their slopes multiply
 VALUES_OF_ODD = 1e-8  # theirs may lose digits there, where ours does not
 ODD = ("zeros", "equal", "large", "small", "negative")  # refusing such arguments is an answer
 FULL = ("as given", "moved by 0.1", "large")  # natively and to second order as well
 SHRINK, STEPS = 1.6, 10
+SINGLES = {"f": "f", "d": "f", "F": "F", "D": "F"}
 TINY = 1e-300
 
 
@@ -49,6 +57,9 @@ class Swept:
     values: float = 0.0
     first: float = 0.0
     second: float = 0.0
+    single: float = 0.0
+    exact: int = 0
+    by_complex: int = 0
     faults: list = field(default_factory=list)
 
     def note(self, what, way, off, allowed):
@@ -62,25 +73,34 @@ class Unclear(Exception):
     """The reference does not say what the derivative is."""
 
 
-def sweep(ours, theirs, call, way, rng, traced=True, order=2):
+def sweep(ours, theirs, call, way, rng, traced=True, order=2, single=False, formula=None):
     """Sweep one function.
 
-    `traced`: whether it can be traced; `order`: of derivatives that are claimed of it.
+    `traced`: whether it can be traced; `order`: of derivatives that are claimed of it; `single`:
+    whether float32 is; `formula`: the same function in many digits.
     """
     mine, reference = Program(ours, call, way), Program(theirs, call, way)
+    digits = None if formula is None else Program(formula, call, way)
     found = Swept()
     for name, inputs in arrangements(rng, mine.inputs):
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                case = Case(name, mine, reference, inputs, rng)
+                case = Case(name, mine, reference, inputs, rng, digits)
             except Unclear:
                 found.skipped += 1
                 continue
             found.cases += 1
+            found.exact += digits is not None
+            found.by_complex += case.by_complex
+            if case.slope is None:
+                case.unbounded(found)
+                continue
             case.first(found, traced and name in FULL)
             if order == 2 and name in FULL:
                 case.second(found)
+            if single and name == "as given":
+                case.single(found)
     return found
 
 
@@ -145,23 +165,64 @@ class Case:
         The reference refuses, is not finite, or has a kink there.
     """
 
-    def __init__(self, name, mine, reference, inputs, rng):
+    def __init__(self, name, mine, reference, inputs, rng, digits=None):
         self.name, self.inputs, self.rng = name, inputs, rng
+        self.by_complex, self.noise, self.bend = False, 0.0, None
         self.run, self.reference = _floating(mine), _floating(reference)
         self.length = min([_largest(x) for x in inputs] + [1.0]) or 1.0
         self.directions = [(0.5 * _normal(rng, x)).astype(x.dtype) for x in inputs]
         try:
             self.want = self._moved(self.directions, 0.0)
-            if not self.want.size or not np.all(np.isfinite(self.want)):
+            if not self.want.size or np.any(np.isnan(self.want)):
                 raise Unclear
-            if _largest(self.want) > 1e90:
-                raise Unclear  # near overflow, or the number that SciPy gives for a failure
-            self.slope, self.doubt = self._slope()
-        except Unclear:
+            if digits is None:
+                self._by_theirs()
+            else:
+                self._by_formula(digits)
+        except (Unclear, AssertionError):
             raise
         except Exception as refused:
             raise Unclear from refused
         self.weights = rng.normal(size=self.want.shape)
+
+    def _by_theirs(self):
+        if not _largest(self.want) <= 1e90:
+            raise Unclear  # near overflow, or the number that SciPy gives for a failure
+        self.slope, self.doubt = self._slope()
+        finer = self._complex_step()
+        if finer is not None:
+            self.slope, self.doubt, self.by_complex = finer, 0.0, True
+
+    def _by_formula(self, digits):
+        made = Exact(lambda xs: np.ravel(digits(*xs)), self.inputs, self.directions, self.length)
+        if np.any(np.isnan(made.value)):
+            raise Unclear
+        if self.name == "as given" and not np.allclose(made.value, self.want, 1e-8, 0.0):
+            raise AssertionError(f"the formula gives {made.value}, SciPy {self.want}")
+        self.want, self.slope, self.doubt, self.bend = made.value, made.slope, 0.0, made.bend
+        if not np.all(np.isfinite(self.want)):
+            self.slope = None
+        elif not made.smooth or not _largest(self.slope) <= 1e90:
+            raise Unclear
+        else:
+            self.scale = _largest(self.slope) + 1e-3 * _largest(self.want)
+
+    def _complex_step(self):
+        """The slope by a step along the imaginary axis; None where theirs is not analytic."""
+        if any(x.dtype.kind == "c" for x in self.inputs) or self.want.dtype.kind == "c":
+            return None
+        h = 1e-20 * self.length
+        pairs = zip(self.inputs, self.directions, strict=True)
+        try:
+            made = _joined(self.reference(*[x + 1j * h * v for x, v in pairs]))
+        except Exception:  # it takes real numbers alone
+            return None
+        if made.dtype.kind != "c" or made.shape != self.want.shape:
+            return None
+        found = made.imag / h
+        near = _largest(made.real - self.want) <= 1e-12 * _largest(self.want)
+        close = _largest(found - self.slope) <= 1e-5 * self.scale + 10.0 * self.doubt
+        return found if near and close else None
 
     def _moved(self, directions, h):
         pairs = zip(self.inputs, directions, strict=True)
@@ -221,9 +282,9 @@ class Case:
         """The weights in the shapes of the results."""
         made, start = [], 0
         for part in parts:
-            size = int(np.prod(part.shape))
-            weights = self.weights[start : start + size].reshape(part.shape)
-            made.append(weights.astype(np.dtype(part.dtype)))
+            size = int(np.prod(np.shape(part)))
+            weights = self.weights[start : start + size].reshape(np.shape(part))
+            made.append(weights.astype(np.dtype(getattr(part, "dtype", float)))[()])
             start += size
         return made
 
@@ -252,6 +313,7 @@ class Case:
         expected = np.sum(np.real(np.conj(self.weights) * self.slope))
         known = self.scale + TINY
         first = 10.0 * FIRST if self.name == "small" else FIRST  # steps suit the largest only
+        first = BY_COMPLEX if self.by_complex else first
         allowed = first + (10.0 * self.doubt + self.noise) / known
         size = _largest(self.want) + 1e-3 * self.length
         for way, function in self._ways(traced):
@@ -271,10 +333,45 @@ class Case:
             allowed_of_values = VALUES_OF_ODD if self.name in ODD else VALUES
             found.note("values", f"{self.name}, {way}, value", off, allowed_of_values)
 
+    def unbounded(self, found):
+        """Of a value that is not finite: that ours is it as well."""
+        value = _joined(self.run(*self.inputs))
+        if not np.array_equal(value, self.want):
+            found.faults.append(f"{self.name}: {value} where {self.want} is right")
+
+    def single(self, found):
+        """Values and first derivatives of float32, whose gradients have that dtype."""
+        inputs = [x.astype(SINGLES[x.dtype.char]) for x in self.inputs]
+        directions = [x.astype(SINGLES[x.dtype.char]) for x in self.directions]
+        size = _largest(self.want) + 1e-3 * self.length
+        expected = np.sum(np.real(np.conj(self.weights) * self.slope))
+        try:
+            value, tangent = wg.jvp(lambda *ys: self.run(*ys), tuple(inputs), tuple(directions))
+            if _joined(value).shape != self.want.shape:
+                return  # how many numbers there are depends on the rounding
+            out, pull = wg.vjp(lambda *ys: self.run(*ys), *inputs)
+            bars = pull(self._split(out))
+        except Exception as raised:
+            self._refused(found, "single", raised)
+            return
+        kinds = {np.dtype(p.dtype).char for p in bars}
+        if kinds - set("fF"):
+            found.faults.append(f"{self.name}, single: gradients of dtypes {sorted(kinds)}")
+        offs = {
+            "value": _largest(_joined(value) - self.want) / size,
+            "forward": _largest(_joined(tangent) - self.slope) / self.scale,
+            "reverse": abs(self._paired(bars) - expected)
+            / (np.sum(abs(self.weights)) * (self.scale + TINY)),
+        }
+        for what, off in offs.items():
+            found.note("single", f"{self.name}, single, {what}", off, SINGLE)
+
     def second(self, found):
         """Second derivatives along the direction."""
         try:
-            bend, error = second_directional(self._along, self.length)
+            bend, error = self.bend, 0.0
+            if bend is None:
+                bend, error = second_directional(self._along, self.length)
         except Exception:
             return
         known = _largest(bend) + 1e-2 * _largest(self.want) + TINY

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.signal
 
-from ...core.handle import shape_of
+from ...core.handle import dtype_of, shape_of
 from ...errors import ArgumentError, at, user_line
 from ...numpy.dispatch import as_array
 from ..dispatch import counterpart, floating
@@ -48,6 +48,13 @@ def _line(x: Any) -> Any:
     return np.reshape(floating(as_array(x)), (-1,))
 
 
+def _lines(z: Any, p: Any) -> tuple[Any, Any]:
+    """Zeros and poles of one dtype: as in SciPy, so that signs of zero order the roots alike."""
+    z, p = _line(z), _line(p)
+    dtype = np.result_type(dtype_of(z), dtype_of(p))
+    return tuple(x if dtype_of(x) == dtype else x.astype(dtype) for x in (z, p))
+
+
 def _gain(z: Any, p: Any) -> Any:
     return np.real(np.prod(-z) / np.prod(-p))
 
@@ -55,14 +62,14 @@ def _gain(z: Any, p: Any) -> Any:
 @counterpart(scipy.signal.lp2lp_zpk)
 def lp2lp_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0) -> Any:
     """A low-pass prototype brought to another frequency, as ``scipy.signal.lp2lp_zpk``."""
-    z, p = _line(z), _line(p)
+    z, p = _lines(z, p)
     return wo * z, wo * p, k * wo ** _degree(z, p)
 
 
 @counterpart(scipy.signal.lp2hp_zpk)
 def lp2hp_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0) -> Any:
     """A low-pass prototype made a high-pass filter, as ``scipy.signal.lp2hp_zpk``."""
-    z, p = _line(z), _line(p)
+    z, p = _lines(z, p)
     zeros = np.concatenate([wo / z, np.zeros(_degree(z, p))])
     return zeros, wo / p, k * _gain(z, p)
 
@@ -77,7 +84,7 @@ def _split(x: Any, wo: Any) -> Any:
 @counterpart(scipy.signal.lp2bp_zpk)
 def lp2bp_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0, bw: Any = 1.0) -> Any:
     """A low-pass prototype made a band-pass filter, as ``scipy.signal.lp2bp_zpk``."""
-    z, p = _line(z), _line(p)
+    z, p = _lines(z, p)
     degree = _degree(z, p)
     zeros = np.concatenate([_split(z * (0.5 * bw), wo), np.zeros(degree)])
     return zeros, _split(p * (0.5 * bw), wo), k * bw**degree
@@ -86,7 +93,7 @@ def lp2bp_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0, bw: Any = 1.0) -> Any:
 @counterpart(scipy.signal.lp2bs_zpk)
 def lp2bs_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0, bw: Any = 1.0) -> Any:
     """A low-pass prototype made a band-stop filter, as ``scipy.signal.lp2bs_zpk``."""
-    z, p = _line(z), _line(p)
+    z, p = _lines(z, p)
     ones = np.ones(_degree(z, p))
     zeros = np.concatenate([_split(0.5 * bw / z, wo), 1j * wo * ones, -1j * wo * ones])
     return zeros, _split(0.5 * bw / p, wo), k * _gain(z, p)
@@ -95,7 +102,7 @@ def lp2bs_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0, bw: Any = 1.0) -> Any:
 @counterpart(scipy.signal.bilinear_zpk)
 def bilinear_zpk(z: Any, p: Any, k: Any, fs: Any) -> Any:
     """An analog filter made digital by Tustin's method, as ``scipy.signal.bilinear_zpk``."""
-    z, p = _line(z), _line(p)
+    z, p = _lines(z, p)
     twice = 2.0 * fs
     zeros = np.concatenate([(twice + z) / (twice - z), -np.ones(_degree(z, p))])
     gain = np.real(np.prod(twice - z) / np.prod(twice - p))

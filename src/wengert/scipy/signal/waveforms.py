@@ -17,6 +17,8 @@ from ...core.handle import value_of
 from ...errors import ArgumentError, at, user_line
 from ...ops.choice import where as choose
 from ..dispatch import counterpart, floating
+from ..special import exprel
+from ..special.relatives import log1prel_of
 
 __all__ = ["chirp", "gausspulse", "sawtooth", "square", "vectorstrength"]
 
@@ -78,11 +80,15 @@ def chirp(
         else:
             phase = _TURN * (f1 * t + rate * ((t1 - t) ** 3 - t1**3) / 3.0)
     elif method in ("logarithmic", "log", "lo"):
-        beta = t1 / np.log(f1 / f0)
-        phase = _TURN * beta * f0 * np.expm1(t / beta)
+        growth = np.log(f1 / f0) * (t / t1)
+        phase = _TURN * f0 * t * exprel(growth)  # smooth where both frequencies are equal
     elif method in ("hyperbolic", "hyp"):
-        singular = -f1 * t1 / (f0 - f1)
-        phase = _TURN * (-singular * f0) * np.log(np.abs(1.0 - t / singular))
+        fall = (f0 - f1) / (f1 * t1) * t
+        before = value_of(fall) > -1.0  # of the time at which the frequency is infinite
+        rest = choose(before, 1.0, fall)
+        past = np.log(np.abs(1.0 + rest)) / rest
+        share = choose(before, log1prel_of(choose(before, fall, 0.0), n=0), past)
+        phase = _TURN * f0 * t * share
     else:
         raise ArgumentError(
             f"chirp with method={method!r}: it is 'linear', 'quadratic', 'logarithmic' or "

@@ -2,6 +2,7 @@
 
     jv_order, yv_order      the n-th derivative by v of J, Y
     ive_order, kve_order    of exp(-x) I, exp(x) K
+    log_kve                 the logarithm of exp(x) K, and its derivatives divided by it
 
 By the argument they obey the same recurrences as the functions themselves (DLMF 10.6, 10.29),
 which do not know how often they have been differentiated by v.  Accuracy: 1e-12 relative to the
@@ -80,6 +81,52 @@ def kve_order(v: Any, x: Any, *, n: int) -> Any:
     return _positive(modified_integrals.scaled_k, n, v, x, _infinite, 0.0)
 
 
+@family(
+    native=True,
+    oracle=Witness(
+        "v x",
+        "log(exp(x) * besselk(v, x)) if n == 0 else "
+        "diff(lambda v: besselk(v, x), v, n) / besselk(v, x)",
+    ),
+)
+def log_kve(v: Any, x: Any, *, n: int) -> Any:
+    """log(exp(x) K), and for n >= 1 the n-th derivative of K by its order, divided by K.
+
+    Numbers of moderate size where K itself, or a cotangent divided by it, overflows or underflows.
+    """
+    out = np.full_like(v, np.nan)
+    inside = (x > 0) & np.isfinite(x) & np.isfinite(v)
+    if inside.any():
+        top, total = modified_integrals.parts_of_k(0, v[inside], x[inside])
+        if n == 0:
+            out[inside] = top + np.log(total)
+        else:
+            _, found = modified_integrals.parts_of_k(n, v[inside], x[inside])
+            out[inside] = found / total
+    return out
+
+
+def _log_kve_slope(t: Any, out: Any, v: Any, x: Any, n: int) -> Any:
+    """By the argument: DLMF 10.29.1, each neighbour divided by K of this order."""
+    middle = out if n == 0 else log_kve(v, x, n=0)
+    below = np.exp(log_kve(v - 1.0, x, n=0) - middle)
+    above = np.exp(log_kve(v + 1.0, x, n=0) - middle)
+    slope = -0.5 * (below + above)
+    if n == 0:
+        return t * (1.0 + slope)
+    moved = -0.5 * (log_kve(v - 1.0, x, n=n) * below + log_kve(v + 1.0, x, n=n) * above)
+    return t * (moved - out * slope)
+
+
+def _log_kve_turn(t: Any, out: Any, v: Any, x: Any, n: int) -> Any:
+    """By the order."""
+    first = out if n == 1 else log_kve(v, x, n=1)
+    return t * first if n == 0 else t * (log_kve(v, x, n=n + 1) - out * first)
+
+
+log_kve.partials(_log_kve_turn, _log_kve_slope)
+
+
 for _op in (jv_order, yv_order):
     _op.partials(
         lambda t, out, v, x, n, op=_op: t * op(v, x, n=n + 1),
@@ -99,5 +146,6 @@ kve_order.partials(
 @yv_order.examples
 @ive_order.examples
 @kve_order.examples
+@log_kve.examples
 def _orders(rng: Any) -> Any:
     yield (rng.uniform(0.2, 3.0, size=(2, 1)), rng.uniform(0.5, 4.0, size=1)), {"n": 1}

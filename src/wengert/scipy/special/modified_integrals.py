@@ -5,6 +5,7 @@ scaled, so that neither overflows nor underflows where the functions themselves 
 
     scaled_i    exp(-x) I
     scaled_k    exp(x) K
+    parts_of_k  the same as a logarithm and a factor, which nothing makes overflow
 """
 
 from __future__ import annotations
@@ -21,7 +22,17 @@ __all__: list[str] = []
 
 
 def scaled_k(n: int, v: Any, x: Any) -> Any:
-    """The n-th derivative by v of exp(x) K, where x > 0; DLMF 10.32.9."""
+    """The n-th derivative by v of exp(x) K, where x > 0."""
+    top, total = parts_of_k(n, v, x)
+    with np.errstate(over="ignore"):
+        return np.exp(top) * total
+
+
+def parts_of_k(n: int, v: Any, x: Any) -> tuple[Any, Any]:
+    """What `scaled_k` is: exp of the first, which does not depend on n, times the second.
+
+    DLMF 10.32.9.
+    """
     sign = np.where(v < 0, (-1.0) ** n, 1.0)  # K is even in v
     v = np.abs(v)
     peak = np.arcsinh(v / x)
@@ -53,7 +64,7 @@ def scaled_k(n: int, v: Any, x: Any) -> Any:
 
         total = integrals(f, peak, peak + right, np.maximum(8.0, right / 1.5))
         total += integrals(f, peak - left, peak, np.maximum(8.0, left / 1.5))
-        return 0.5 * sign * np.exp(top) * total
+        return top, 0.5 * sign * total
 
 
 def scaled_i(n: int, v: Any, x: Any) -> Any:

@@ -35,6 +35,15 @@ _SOME = (0.6, 3.0)
 _MIDDLE = (0.15, 0.85)
 
 
+def _reach(a: Any, x: Any, size: Any) -> tuple[Any, Any]:
+    """The first and the last term: about Poisson's mean, and about the largest term of a tail."""
+    peak = 0.5 * (np.sqrt(a * a + 4.0 * size * x) - a)  # of size^j / j! x^(a + j) / gamma(a + j)
+    low, high = np.minimum(size, peak), np.maximum(size, peak)
+    spread = 12.0 * np.sqrt(high) + 50.0
+    first = np.where(size < _FROM_NOUGHT, 0.0, np.maximum(0.0, np.floor(low - 4.0 * spread)))
+    return first, high + spread
+
+
 def _summed(term: Any, a: Any, x: Any, scale: Any) -> Any:
     """The sum over j of Poisson's weights times `term(a + j, x)`."""
     if is_element(x):
@@ -43,9 +52,8 @@ def _summed(term: Any, a: Any, x: Any, scale: Any) -> Any:
     for i, size in enumerate(scale):
         if not (size >= 0 and a[i] > 0 and x[i] >= 0 and np.isfinite(a[i] + size)):
             continue
-        spread = 12.0 * np.sqrt(size) + 50.0
-        first = 0.0 if size < _FROM_NOUGHT else np.floor(size - 4.0 * spread)
-        j = np.arange(first, size + spread)
+        first, last = _reach(a[i], x[i], size)
+        j = np.arange(first, last)
         weights = np.exp(special.xlogy(j, size) - size - special.gammaln(j + 1.0))
         terms = term(a[i] + j, np.full(len(j), x[i]))
         out[i] = np.sum(np.where(weights == 0.0, 0.0, weights * terms))
@@ -57,16 +65,15 @@ def _summed_natively(term: Any, a: Any, x: Any, scale: Any) -> Any:
     out = np.full_like(x, np.nan)
     inside = (scale >= 0) & (a > 0) & (x >= 0) & np.isfinite(a + scale)
     a, x, size = a[inside], x[inside], scale[inside]
-    spread = 12.0 * np.sqrt(size) + 50.0
-    first = np.where(size < _FROM_NOUGHT, 0.0, np.floor(size - 4.0 * spread))
-    refuse(size + spread - first > _TERMS, lambda: "a noncentrality of too many terms")
+    first, last = _reach(a, x, size)
+    refuse(last - first > _TERMS, lambda: "a noncentrality of too many terms")
 
     def step(_: Any, j: Any, total: Any) -> Any:
         weight = np.exp(special.xlogy(j, size) - size - special.gammaln(j + 1.0))
         return j + 1.0, total + np.where(weight == 0.0, 0.0, weight * term(a + j, x))
 
     start = first, np.zeros_like(x)
-    out[inside] = repeat(step, start, _TERMS, lambda j, _: j < size + spread)[1]
+    out[inside] = repeat(step, start, _TERMS, lambda j, _: j < last)[1]
     return out
 
 

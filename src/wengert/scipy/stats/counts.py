@@ -29,7 +29,7 @@ from ..special import (
     xlogy,
 )
 from .discrete import Discrete, Finite
-from .distribution import chosen
+from .distribution import chosen, log1mexp, root_or_zero
 
 __all__ = """
     bernoulli binom nbinom poisson geom hypergeom betabinom zipf dlaplace randint logser
@@ -255,10 +255,15 @@ class _Zipf(Discrete):
         return chosen(a > 2, _sum_of_powers(some - 1.0, 1.0) / _sum_of_powers(some, 1.0), np.inf)
 
     def standard_var(self, a: Any) -> Any:
+        # About 1, which nearly all are for a large a: no digits are lost.
         some = chosen(a > 3, a, 4.0)
-        whole = _sum_of_powers(some, 1.0)
-        second = _sum_of_powers(some - 2.0, 1.0) / whole
-        return chosen(a > 3, second - (_sum_of_powers(some - 1.0, 1.0) / whole) ** 2, np.inf)
+        zero, one, two = (_sum_of_powers(some - n, 2.0) for n in (0.0, 1.0, 2.0))
+        whole = 1.0 + zero
+        found = (two - 2.0 * one + zero) / whole - ((one - zero) / whole) ** 2
+        return chosen(a > 3, found, np.inf)
+
+    def standard_std(self, a: Any) -> Any:
+        return root_or_zero(self.standard_var(a))
 
     def standard_entropy(self, a: Any) -> Any:
         whole = _sum_of_powers(a, 1.0)
@@ -278,7 +283,11 @@ class _DLaplace(Discrete):
         return a > 0
 
     def log_density(self, k: Any, a: Any) -> Any:
-        return np.log(np.tanh(0.5 * a)) - a * np.abs(k)
+        return self._log_middle(a) - a * np.abs(k)
+
+    def _log_middle(self, a: Any) -> Any:
+        """The logarithm of tanh(a / 2), the probability of 0."""
+        return log1mexp(-a) - np.log1p(np.exp(-a))
 
     def lower(self, k: Any, a: Any) -> Any:
         right = k >= 0
@@ -294,10 +303,13 @@ class _DLaplace(Discrete):
         return 0.0 * a
 
     def standard_var(self, a: Any) -> Any:
-        return 0.5 / np.sinh(0.5 * a) ** 2
+        return self.standard_std(a) ** 2
+
+    def standard_std(self, a: Any) -> Any:
+        return np.sqrt(2.0) * np.exp(-0.5 * a) / -np.expm1(-a)
 
     def standard_entropy(self, a: Any) -> Any:
-        return a / np.sinh(a) - np.log(np.tanh(0.5 * a))
+        return 2.0 * a * np.exp(-a) / -np.expm1(-2.0 * a) - self._log_middle(a)
 
     def standard_draw(self, key: Any, shape: Any, a: Any) -> Any:
         first, second = draws.split(key)

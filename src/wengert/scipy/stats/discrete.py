@@ -23,7 +23,7 @@ from ...core.handle import shape_of, value_of
 from ...errors import OperandError, TraceError, at, user_line
 from ...numpy.dispatch import values
 from ..special.family import Family, family
-from .distribution import Distribution, chosen, real
+from .distribution import Distribution, chosen, exp_of, real
 
 __all__: list[str] = []
 
@@ -79,6 +79,8 @@ class Discrete(Distribution):
     @np.errstate(all="ignore")
     def logsf(self, k: Any, *args: Any, **given: Any) -> Any:
         """The logarithm of the probability of more than k."""
+        if hasattr(self, "log_upper"):
+            return self._part(k, args, given, "log_upper", "log_lower", 0.0, -np.inf)
         return np.log(self.sf(k, *args, **given))
 
     @np.errstate(all="ignore")
@@ -92,6 +94,8 @@ class Discrete(Distribution):
         inside = chosen(np.logical_and(above, below), z, self.inside_of(*shapes))
         if hasattr(self, own):
             out = getattr(self, own)(inside, *shapes)
+        elif hasattr(self, f"log_{own}"):
+            out = exp_of(getattr(self, f"log_{own}")(inside, *shapes))
         else:
             out = 1.0 - self.formula(other)(inside, *shapes)
         out = chosen(above, chosen(below, out, behind), before)

@@ -126,9 +126,13 @@ class Distribution:
         found = scale * scale * self.formula("standard_var")(*shapes)
         return self._checked(found, shapes, scale)
 
+    @np.errstate(all="ignore")
     def std(self, *args: Any, **given: Any) -> Any:
         """The standard deviation."""
-        return np.sqrt(self.var(*args, **given))
+        if not hasattr(self, "standard_std"):
+            return np.sqrt(self.var(*args, **given))
+        shapes, _, scale = self.parsed(args, given)
+        return self._checked(scale * self.formula("standard_std")(*shapes), shapes, scale)
 
     @np.errstate(all="ignore")
     def _checked(self, found: Any, shapes: list[Any], scale: Any) -> Any:
@@ -231,7 +235,8 @@ class Continuous(Distribution):
 
     def pdf(self, x: Any, *args: Any, **given: Any) -> Any:
         """The density."""
-        return np.exp(self.logpdf(x, *args, **given))
+        with np.errstate(all="ignore"):
+            return exp_of(self.logpdf(x, *args, **given))
 
     def cdf(self, x: Any, *args: Any, **given: Any) -> Any:
         """The distribution function: the probability of less."""
@@ -273,11 +278,11 @@ class Continuous(Distribution):
                 return log1mexp(getattr(self, other)(z, *shapes))
             return self._logarithm(own[4:], other[4:], z, shapes)
         if hasattr(self, f"log_{own}"):
-            return np.exp(getattr(self, f"log_{own}")(z, *shapes))
+            return exp_of(getattr(self, f"log_{own}")(z, *shapes))
         if hasattr(self, other):
             return 1.0 - getattr(self, other)(z, *shapes)
         if hasattr(self, f"log_{other}"):
-            return -np.expm1(getattr(self, f"log_{other}")(z, *shapes))
+            return one_less_exp(getattr(self, f"log_{other}")(z, *shapes))
         self.formula(own)
         return None
 
@@ -342,12 +347,39 @@ def _in_precision(out: Any, point: Any, shapes: list[Any]) -> Any:
     return out.astype(dtype) if dtype.kind == "f" and dtype_of(out) != dtype else out
 
 
+# exp(x) is 0 below, also where x is -inf: there 0 times an infinite slope would be no number.
+_NOTHING = -800.0
+
+
+def exp_of(x: Any) -> Any:
+    """exp(x), and 0 with the derivative 0 where that is below the smallest number."""
+    some = np.logical_not(x < _NOTHING)  # NaN stays
+    return chosen(some, np.exp(chosen(some, x, 0.0)), 0.0)
+
+
+def one_less_exp(x: Any) -> Any:
+    """1 - exp(x), and 1 with the derivative 0 where exp(x) is below the smallest number."""
+    some = np.logical_not(x < _NOTHING)
+    return chosen(some, -np.expm1(chosen(some, x, 0.0)), 1.0)
+
+
+def root_or_zero(x: Any) -> Any:
+    """The root of what is 0 only as it is below the smallest number: then 0, and flat."""
+    some = np.logical_not(x == 0)  # NaN stays
+    return chosen(some, np.sqrt(chosen(some, x, 1.0)), 0.0)
+
+
 def log1mexp(x: Any) -> Any:
     """log(1 - exp(x)) for x < 0: M. Maechler, Accurately computing log(1 - exp(-|a|)) (2012)."""
     near = x > -0.6931471805599453
     return chosen(
-        near, np.log(-np.expm1(chosen(near, x, -1.0))), np.log1p(-np.exp(chosen(near, -1.0, x)))
+        near, np.log(-np.expm1(chosen(near, x, -1.0))), np.log1p(-exp_of(chosen(near, -1.0, x)))
     )
+
+
+def log_expm1(x: Any) -> Any:
+    """log(exp(x) - 1) for x > 0, which does not overflow."""
+    return x + log1mexp(-x)
 
 
 def is_plain(*operands: Any) -> bool:

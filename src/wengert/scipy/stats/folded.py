@@ -30,7 +30,7 @@ from ..special import (
 )
 from .bounded import log_mass
 from .distribution import Continuous, chosen
-from .gamma_family import Positive
+from .gamma_family import Positive, below_power, beyond_power
 from .quantiles import Implicit
 from .real_line import HALF_LOG_2PI
 
@@ -195,10 +195,10 @@ class _HalfGenNorm(Positive):
         return np.log(beta) - gammaln(1.0 / beta) - x**beta
 
     def lower(self, x: Any, beta: Any) -> Any:
-        return gammainc(1.0 / beta, x**beta)
+        return below_power(x, beta)
 
     def upper(self, x: Any, beta: Any) -> Any:
-        return gammaincc(1.0 / beta, x**beta)
+        return beyond_power(x, beta)
 
     def quantile(self, q: Any, beta: Any) -> Any:
         return gammaincinv(1.0 / beta, q) ** (1.0 / beta)

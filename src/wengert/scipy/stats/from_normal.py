@@ -34,6 +34,7 @@ from ..special import (
     xlogy,
 )
 from .bounded import log_mass
+from .distribution import root_or_zero
 from .gamma_family import Positive, chi
 from .half_line import invgauss, lognorm
 from .quantiles import Implicit
@@ -93,10 +94,10 @@ class _Nakagami(Positive):
         return gammaincc(nu, nu * (x * x))
 
     def quantile(self, q: Any, nu: Any) -> Any:
-        return np.sqrt(gammaincinv(nu, q) / nu)
+        return root_or_zero(gammaincinv(nu, q)) / np.sqrt(nu)
 
     def upper_quantile(self, q: Any, nu: Any) -> Any:
-        return np.sqrt(gammainccinv(nu, q) / nu)
+        return root_or_zero(gammainccinv(nu, q)) / np.sqrt(nu)
 
     def standard_mean(self, nu: Any) -> Any:
         return poch(nu, 0.5) / np.sqrt(nu)

@@ -16,10 +16,15 @@ import numpy as np
 from ...draws import exponential, geometric, split
 from ..special import betaln, logsumexp
 from .discrete import Discrete, Finite, numbers
-from .distribution import chosen, log1mexp
+from .distribution import chosen, exp_of, log1mexp, root_or_zero
 from .powers import where_finite
 
 __all__ = "planck boltzmann yulesimon zipfian betanbinom nhypergeom".split()
+
+
+def _reciprocal(x: Any) -> Any:
+    """1 / (exp(x) - 1), which does not overflow."""
+    return np.exp(-x) / -np.expm1(-x)
 
 
 class _Planck(Discrete):
@@ -34,17 +39,20 @@ class _Planck(Discrete):
     def lower(self, k: Any, lambda_: Any) -> Any:
         return -np.expm1(-lambda_ * (k + 1.0))
 
-    def upper(self, k: Any, lambda_: Any) -> Any:
-        return np.exp(-lambda_ * (k + 1.0))
+    def log_upper(self, k: Any, lambda_: Any) -> Any:
+        return -lambda_ * (k + 1.0)
 
     def standard_mean(self, lambda_: Any) -> Any:
-        return 1.0 / np.expm1(lambda_)
+        return _reciprocal(lambda_)
 
     def standard_var(self, lambda_: Any) -> Any:
-        return np.exp(-lambda_) / np.expm1(-lambda_) ** 2
+        return self.standard_std(lambda_) ** 2
+
+    def standard_std(self, lambda_: Any) -> Any:
+        return np.exp(-0.5 * lambda_) / -np.expm1(-lambda_)
 
     def standard_entropy(self, lambda_: Any) -> Any:
-        return lambda_ / np.expm1(lambda_) - log1mexp(-lambda_)
+        return lambda_ * _reciprocal(lambda_) - log1mexp(-lambda_)
 
     def standard_draw(self, key: Any, shape: Any, lambda_: Any) -> Any:
         return geometric(key, -np.expm1(-lambda_), shape) - 1
@@ -70,7 +78,7 @@ class _Boltzmann(Discrete):
         return np.exp(-lambda_ * (k + 1.0)) * beyond / np.expm1(-lambda_ * N)
 
     def standard_mean(self, lambda_: Any, N: Any) -> Any:
-        return 1.0 / np.expm1(lambda_) - N / np.expm1(lambda_ * N)
+        return _reciprocal(lambda_) - N * _reciprocal(lambda_ * N)
 
     def standard_var(self, lambda_: Any, N: Any) -> Any:
         whole = lambda_ * N
@@ -129,8 +137,15 @@ class _Zipfian(Finite):
         return np.exp(self._log_sum(1.0, a, n) - self._log_sum(0.0, a, n))
 
     def standard_var(self, a: Any, n: Any) -> Any:
-        second = np.exp(self._log_sum(2.0, a, n) - self._log_sum(0.0, a, n))
-        return second - self.standard_mean(a, n) ** 2
+        # About 1, which nearly all are for a large a: no digits are lost.
+        known = self.known(n)
+        k = numbers(1.0, np.max(known), a, n)
+        share = chosen(k <= known, exp_of(self.log_density(k, a, n)), 0.0)
+        first = np.sum((k - 1.0) * share, axis=0)
+        return np.sum((k - 1.0) ** 2 * share, axis=0) - first * first
+
+    def standard_std(self, a: Any, n: Any) -> Any:
+        return root_or_zero(self.standard_var(a, n))
 
 
 class _BetaNBinom(Discrete):

@@ -1,6 +1,7 @@
 """Distributions of the gamma function.
 
     expon, gamma, invgamma, chi2, chi, f.
+    below_power, beyond_power    what gennorm and halfgennorm share
 
 Each class has the formulas of the standard form; what they are for is said in distribution.py.
 Formulas: N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions (1994, 1995),
@@ -29,9 +30,36 @@ from ..special import (
     psi,
     xlogy,
 )
-from .distribution import Continuous, chosen
+from .distribution import Continuous, chosen, root_or_zero
 
 __all__ = "expon gamma invgamma chi2 chi f".split()
+
+
+_TINY = 1e-20
+_LARGEST = 9.0  # exp(-exp(9)) is 0, whatever power stands before it
+
+
+def below_power(x: Any, beta: Any) -> Any:
+    """P(1 / beta, x^beta) for x >= 0, which is x / gamma(1 + 1 / beta) but for a power of x.
+
+    Where x^beta is tiny the slope of P is a quotient of numbers that underflow; there two terms of
+    the series are all digits, DLMF 8.7.1.
+    """
+    a, positive = 1.0 / beta, x > 0
+    log_power = beta * np.log(chosen(positive, x, 1.0))
+    power = chosen(positive, np.exp(np.minimum(log_power, _LARGEST)), 0.0)
+    tiny = power < _TINY
+    few = x * np.exp(-gammaln(1.0 + a)) * (1.0 - a / (1.0 + a) * chosen(tiny, power, 0.0))
+    return chosen(tiny, few, gammainc(a, chosen(tiny, 1.0, power)))
+
+
+def beyond_power(x: Any, beta: Any) -> Any:
+    """Q(1 / beta, x^beta) for x >= 0: the rest of `below_power`."""
+    a, tiny = 1.0 / beta, beta * np.log(chosen(x > 0, x, 1.0)) < -46.0
+    tiny = np.logical_or(tiny, x == 0)
+    some = chosen(tiny, 1.0, x)
+    power = np.exp(np.minimum(beta * np.log(some), _LARGEST))
+    return chosen(tiny, 1.0 - below_power(chosen(tiny, x, 0.0), beta), gammaincc(a, power))
 
 
 class Positive(Continuous):
@@ -191,10 +219,10 @@ class _Chi(Positive):
         return gammaincc(0.5 * df, 0.5 * (x * x))
 
     def quantile(self, q: Any, df: Any) -> Any:
-        return np.sqrt(2.0 * gammaincinv(0.5 * df, q))
+        return sqrt(2.0) * root_or_zero(gammaincinv(0.5 * df, q))
 
     def upper_quantile(self, q: Any, df: Any) -> Any:
-        return np.sqrt(2.0 * gammainccinv(0.5 * df, q))
+        return sqrt(2.0) * root_or_zero(gammainccinv(0.5 * df, q))
 
     def standard_mean(self, df: Any) -> Any:
         return sqrt(2.0) * poch(0.5 * df, 0.5)

@@ -19,7 +19,7 @@ import numpy as np
 
 from ... import draws
 from ...core.op import lookup
-from ..special import i0e, i1e, ive, xlogy
+from ..special import gammaln, hyp0f1, i0e, i1e, ive, xlogy
 from .discrete import Discrete
 from .distribution import chosen
 from .gamma_family import Positive
@@ -45,19 +45,28 @@ class _NonCentralChi2(Positive, Implicit):
         return np.logical_and(np.logical_and(df > 0, np.isfinite(df)), nc >= 0)
 
     def log_density(self, x: Any, df: Any, nc: Any) -> Any:
-        # Near the middle the sum, which is smooth where nc is 0; far away, where it underflows,
-        # by the Bessel function that it is, DLMF 10.25.2.
-        far = np.logical_and((np.sqrt(x) - np.sqrt(nc)) ** 2 > 600.0, nc > 0)
-        point, centre = chosen(far, 1.0, x), chosen(far, 1.0, nc)
+        # The sum, which is smooth where nc is 0, unless it underflows: then as the first term
+        # times 0F1, if that does not overflow, else by the Bessel function that both are,
+        # DLMF 10.39.9.
+        a, y, c = 0.5 * df, 0.5 * x, 0.5 * nc
+        first = xlogy(a - 1.0, y) - y - c - gammaln(a)
+        width = np.sqrt(a * a + nc * x)
+        growth = width - a - a * np.log(0.5 * (width / a + 1.0))  # of 0F1 about
+        near, small = first + growth > -300.0, growth < 600.0
         density = lookup("special.noncentral_density")
-        near = np.log(density(0.5 * df, 0.5 * point, 0.5 * centre, n=0, m=0)) - log(2.0)
-        return chosen(far, self._far(chosen(far, x, 1.0), df, chosen(far, nc, 1.0)), near)
+        some = [chosen(near, p, q) for p, q in ((a, 1.0), (y, 1.0), (c, 1.0))]
+        by_sum = np.log(density(*some, n=0, m=0))
+        beside = np.logical_and(small, np.logical_not(near))
+        by_series = first + np.log(hyp0f1(chosen(beside, a, 1.0), chosen(beside, c * y, 1.0)))
+        far = np.logical_not(np.logical_or(near, small))
+        by_bessel = self._far(*(chosen(far, p, 1.0) for p in (x, df, nc)))
+        return chosen(near, by_sum, chosen(beside, by_series, by_bessel)) - log(2.0)
 
     def _far(self, x: Any, df: Any, nc: Any) -> Any:
         first, second = np.sqrt(x), np.sqrt(nc)
         order = 0.5 * df - 1.0
         out = 0.5 * xlogy(order, x / nc) - 0.5 * (first - second) ** 2
-        return out + np.log(ive(order, first * second)) - log(2.0)
+        return out + np.log(ive(order, first * second))
 
     def lower(self, x: Any, df: Any, nc: Any) -> Any:
         return _below(0.5 * df, 0.5 * x, 0.5 * nc)

@@ -17,7 +17,7 @@ from scipy import special
 
 from ... import draws
 from ..special import betainc, betaincc, betainccinv, betaincinv, betaln, psi, xlogy
-from .distribution import chosen
+from .distribution import chosen, log_expm1
 from .gamma_family import Positive
 from .real_line import EULER, laplace
 
@@ -49,10 +49,10 @@ class _Burr(Positive):
         return -d * _above_one(-c * np.log(x))
 
     def quantile(self, q: Any, c: Any, d: Any) -> Any:
-        return np.exp(-np.log(np.expm1(-np.log(q) / d)) / c)
+        return np.exp(-log_expm1(-np.log(q) / d) / c)
 
     def upper_quantile(self, q: Any, c: Any, d: Any) -> Any:
-        return np.exp(-np.log(np.expm1(-np.log1p(-q) / d)) / c)
+        return np.exp(-log_expm1(-np.log1p(-q) / d) / c)
 
     def _moment(self, n: float, c: Any, d: Any) -> Any:
         return d * special.beta(d + n / c, 1.0 - n / c)
@@ -71,7 +71,7 @@ class _Burr(Positive):
         return out + (d + 1.0) * (psi(d + 1.0) + EULER)
 
     def standard_draw(self, key: Any, shape: Any, c: Any, d: Any) -> Any:
-        return np.exp(-np.log(np.expm1(draws.exponential(key, shape) / d)) / c)
+        return np.exp(-log_expm1(draws.exponential(key, shape) / d) / c)
 
 
 burr = _Burr("burr")
@@ -91,10 +91,10 @@ class _Burr12(Positive):
         return -d * _above_one(c * np.log(x))
 
     def quantile(self, q: Any, c: Any, d: Any) -> Any:
-        return np.exp(np.log(np.expm1(-np.log1p(-q) / d)) / c)
+        return np.exp(log_expm1(-np.log1p(-q) / d) / c)
 
     def upper_quantile(self, q: Any, c: Any, d: Any) -> Any:
-        return np.exp(np.log(np.expm1(-np.log(q) / d)) / c)
+        return np.exp(log_expm1(-np.log(q) / d) / c)
 
     def _moment(self, n: float, c: Any, d: Any) -> Any:
         return d * special.beta(1.0 + n / c, d - n / c)
@@ -112,7 +112,7 @@ class _Burr12(Positive):
         return -np.log(c) - np.log(d) + (c - 1.0) / c * (psi(d) + EULER) + (d + 1.0) / d
 
     def standard_draw(self, key: Any, shape: Any, c: Any, d: Any) -> Any:
-        return np.exp(np.log(np.expm1(draws.exponential(key, shape) / d)) / c)
+        return np.exp(log_expm1(draws.exponential(key, shape) / d) / c)
 
 
 class _Fisk(Positive):

@@ -189,6 +189,23 @@ def _turned(samples: Any, high: Any, low: Any, axis: Any) -> tuple[Any, Any, Any
     return np.mean(np.sin(angles), axis=axis), np.mean(np.cos(angles), axis=axis), scale
 
 
+def _spread(samples: Any, high: Any, low: Any, axis: Any) -> tuple[Any, Any, Any]:
+    """1 less the length of the mean, the logarithm of the length, and the scale of angles.
+
+    Where points are close to each other, by their angles with the mean direction: the mean of
+    2 sin^2 of half of them is what is missing of 1, and none of its digits.
+    """
+    sin, cos, scale = _turned(samples, high, low, axis)
+    length = np.hypot(sin, cos)
+    close = length > 0.5
+    middle = np.arctan2(chosen(close, sin, 0.0), chosen(close, cos, 1.0))
+    middle = middle if axis is None else np.expand_dims(middle, axis)
+    apart = np.mean(2.0 * np.sin(0.5 * ((samples - low) / scale - middle)) ** 2, axis=axis)
+    apart = chosen(close, apart, 0.5)
+    missing = chosen(close, apart, 1.0 - length)
+    return missing, chosen(close, np.log1p(-apart), np.log(chosen(close, 0.5, length))), scale
+
+
 @counterpart
 def circmean(
     samples: Any,
@@ -211,8 +228,7 @@ def circvar(
     nan_policy: str = "propagate",
 ) -> Any:
     """1 less the length of the mean of points of the unit circle."""
-    sin, cos, _ = _turned(samples, high, low, axis)
-    return 1.0 - np.hypot(sin, cos)
+    return _spread(samples, high, low, axis)[0]
 
 
 @counterpart
@@ -226,8 +242,8 @@ def circstd(
     normalize: bool = False,
 ) -> Any:
     """The standard deviation that a wrapped normal distribution of that circvar has."""
-    sin, cos, scale = _turned(samples, high, low, axis)
-    found = np.sqrt(-2.0 * np.log(np.hypot(sin, cos)))
+    _, log_length, scale = _spread(samples, high, low, axis)
+    found = np.sqrt(-2.0 * log_length)
     return found if normalize else found * scale
 
 

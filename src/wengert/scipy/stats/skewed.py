@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ... import draws
+from ...core.op import lookup
 from ..special import (
     betainc,
     betaincc,
@@ -27,7 +28,6 @@ from ..special import (
     betaincinv,
     betaln,
     hyp2f1,
-    kve,
     log_ndtr,
     ndtr,
     ndtri,
@@ -106,7 +106,8 @@ class _JFSkewT(Continuous):
         """(1 + x / r) / 2 and what is missing of 1, where r^2 = a + b + x^2."""
         whole = a + b
         root = np.sqrt(whole + x * x)
-        small = 0.5 * whole / (root * (root + np.abs(x)))
+        # Not abs(x), whose slope at 0 is 0: the sides meet there with the slope of each.
+        small = 0.5 * whole / (root * (root + chosen(x < 0, -x, x)))
         return chosen(x < 0, small, 1.0 - small), chosen(x < 0, 1.0 - small, small)
 
     def log_density(self, x: Any, a: Any, b: Any) -> Any:
@@ -140,7 +141,12 @@ class _JFSkewT(Continuous):
 
 def _log_bessel(order: Any, x: Any) -> Any:
     """log K of an order."""
-    return np.log(kve(order, x)) - x
+    return lookup("special.log_kve")(order, x, n=0) - x
+
+
+def _bessel_ratio(n: int, order: Any, x: Any) -> Any:
+    """K of an order that is n more, divided by K."""
+    return np.exp(_log_bessel(order + n, x) - _log_bessel(order, x))
 
 
 class _NormInvGauss(Continuous):
@@ -175,7 +181,7 @@ class _GenHyperbolic(Continuous):
         return out + _log_bessel(p - 0.5, a * size)
 
     def _ratio(self, n: int, p: Any, root: Any) -> Any:
-        return kve(p + n, root) / kve(p, root)
+        return _bessel_ratio(n, p, root)
 
     def standard_mean(self, p: Any, a: Any, b: Any) -> Any:
         root = np.sqrt((a - b) * (a + b))
@@ -200,10 +206,10 @@ class _GenInvGauss(Positive):
         return out - log(2.0) - _log_bessel(p, b)
 
     def standard_mean(self, p: Any, b: Any) -> Any:
-        return kve(p + 1.0, b) / kve(p, b)
+        return _bessel_ratio(1, p, b)
 
     def standard_var(self, p: Any, b: Any) -> Any:
-        return kve(p + 2.0, b) / kve(p, b) - self.standard_mean(p, b) ** 2
+        return _bessel_ratio(2, p, b) - self.standard_mean(p, b) ** 2
 
 
 class _GaussHyper(Continuous):

@@ -54,11 +54,15 @@ class _TruncExpon(Continuous):
     def upper_quantile(self, q: Any, b: Any) -> Any:
         return b - np.log1p(q * np.expm1(b))
 
+    def _rest(self, b: Any) -> Any:
+        """b / (exp(b) - 1), which does not overflow."""
+        return np.exp(-b) / exprel(-b)
+
     def standard_mean(self, b: Any) -> Any:
-        return 1.0 - 1.0 / exprel(b)
+        return 1.0 - self._rest(b)
 
     def standard_var(self, b: Any) -> Any:
-        rest = 1.0 / exprel(b)
+        rest = self._rest(b)
         return 1.0 - rest * (rest + b)
 
     def standard_entropy(self, b: Any) -> Any:

@@ -52,9 +52,6 @@ class _InvWeibull(Positive):
     def log_lower(self, x: Any, c: Any) -> Any:
         return -(x ** (-c))
 
-    def upper(self, x: Any, c: Any) -> Any:
-        return -np.expm1(-(x ** (-c)))
-
     def quantile(self, q: Any, c: Any) -> Any:
         return (-np.log(q)) ** (-1.0 / c)
 

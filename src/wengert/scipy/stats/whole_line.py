@@ -34,6 +34,7 @@ from ..special import (
     xlogy,
 )
 from .distribution import Continuous, chosen
+from .gamma_family import beyond_power
 from .real_line import EULER, HALF_LOG_2PI
 
 __all__ = """
@@ -88,10 +89,12 @@ class _GenNorm(_Even):
         return beta > 0
 
     def log_density(self, x: Any, beta: Any) -> Any:
-        return np.log(0.5 * beta) - gammaln(1.0 / beta) - np.abs(x) ** beta
+        # Where the power is smooth at 0 it is bent there, which abs, of slope 0, would hide.
+        size = chosen(beta > 1.0, chosen(x < 0.0, -x, x), np.abs(x))
+        return np.log(0.5 * beta) - gammaln(1.0 / beta) - size**beta
 
     def tail(self, x: Any, beta: Any) -> Any:
-        return 0.5 * gammaincc(1.0 / beta, x**beta)
+        return 0.5 * beyond_power(x, beta)
 
     def of_tail(self, q: Any, beta: Any) -> Any:
         return gammainccinv(1.0 / beta, 2.0 * q) ** (1.0 / beta)

@@ -50,6 +50,10 @@ sh_chebyt 3
 sh_chebyu 3
 sh_legendre 3
 sph_harm_y 2, 1, V, W
+spherical_jn 2, V
+spherical_yn 2, V
+spherical_in 2, V
+spherical_kn 2, V
 yvp 1.5, V
 factorial V * 5
 log_softmax V
@@ -139,7 +143,7 @@ solve_toeplitz np.array([2.3, 0.4, 0.2, 0.1]), V
 solve_triangular np.tril(A), V[:3], lower=True
 solveh_banded U, V[:3]
 sqrtm P
-subspace_angles A[:, :2], B[:, :2]
+subspace_angles A[:, :1], B[:, :2]
 svd X, full_matrices=False
 toeplitz V, W
 cdf2rdf *np.linalg.eig(np.array([[1.0, 2.0], [-0.3, 1.2]]))
