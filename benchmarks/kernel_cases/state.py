@@ -72,9 +72,9 @@ def horner(coefficients: Any, x: Any) -> Any:
     return total
 
 
-def coefficients(xp: Any, rows: Any, s: Any, t: Any) -> list[Any]:
-    """Of the powers of pressure."""
-    root, found = xp.sqrt(s), []
+def coefficients(rows: Any, s: Any, root: Any, t: Any) -> list[Any]:
+    """Of the powers of pressure; the root is that of salinity."""
+    found = []
     for fresh, *salty in rows:
         total = horner(fresh, t)
         if salty:
@@ -92,7 +92,8 @@ def volume(xp: Any) -> Any:
     """Specific volume."""
 
     def v(s: Any, t: Any, p: Any) -> Any:
-        a, b = coefficients(xp, NUMERATOR, s, t), coefficients(xp, DENOMINATOR, s, t)
+        root = xp.sqrt(s)
+        a, b = (coefficients(rows, s, root, t) for rows in (NUMERATOR, DENOMINATOR))
         return horner(a, p) / horner(b, p)
 
     return v
@@ -105,17 +106,19 @@ def dynamic_enthalpy(xp: Any) -> Any:
     """
 
     def h(s: Any, t: Any, p: Any) -> Any:
-        a0, a1, a2, a3 = coefficients(xp, NUMERATOR, s, t)
-        b0, b1, b2 = coefficients(xp, DENOMINATOR, s, t)
-        b1 = 0.5 * b1
-        q1 = a3 / b2
-        q0 = (a2 - 2.0 * b1 * q1) / b2
+        root = xp.sqrt(s)
+        a0, a1, a2, a3 = coefficients(NUMERATOR, s, root, t)
+        b0, b1, b2 = coefficients(DENOMINATOR, s, root, t)
+        b1, i = 0.5 * b1, 1.0 / b2
+        q1 = a3 * i
+        q0 = (a2 - 2.0 * b1 * q1) * i
         r1 = a1 - q1 * b0 - 2.0 * b1 * q0
         r0 = a0 - q0 * b0
         d = xp.sqrt(b1 * b1 - b0 * b2)
         near = xp.log(1.0 + p * (2.0 * b1 + b2 * p) / b0)
         far = xp.log(1.0 + 2.0 * d * b2 * p / ((b1 - d) * (b1 + d + b2 * p)))
-        rest = 0.5 * (r1 * near / b2 + (r0 - r1 * b1 / b2) * far / d)
+        m = r1 * i
+        rest = 0.5 * (m * near + (r0 - m * b1) * far / d)
         return PASCAL * (p * (q0 + 0.5 * q1 * p) + rest)
 
     return h
@@ -134,8 +137,9 @@ def warmed(xp: Any, jvp: Any) -> Any:
 def with_tangents(rows: Any, s: Any, t: Any) -> list[tuple[Any, Any]]:
     """Coefficients and their derivatives by temperature."""
     slopes = [[[k * c for k, c in enumerate(p)][1:] or [0.0] for p in row] for row in rows]
-    values = coefficients(np, rows, s, t)
-    return list(zip(values, coefficients(np, slopes, s, t), strict=True))
+    root = np.sqrt(s)
+    values = coefficients(rows, s, root, t)
+    return list(zip(values, coefficients(slopes, s, root, t), strict=True))
 
 
 def by_hand(s: Any, t: Any, p: Any) -> Any:
