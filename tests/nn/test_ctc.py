@@ -78,7 +78,7 @@ def test_forms_of_targets_and_lengths(rng):
     np.testing.assert_allclose(graph(x, rows, np.array(steps), np.array(lengths)), each)
     np.testing.assert_allclose(graph(x[:, :1], rows[:1, :2], *np.array([[6], [2]])), each[:1])
     out_of_range = np.array([[1, 4]])
-    with pytest.raises(IndexError):
+    with pytest.raises(ArgumentError, match="number 4 of 4 classes"):
         graph(x[:, :1], out_of_range, *np.array([[6], [2]]))
 
 

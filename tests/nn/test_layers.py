@@ -46,7 +46,7 @@ def test_embedding_as_a_layer(rng):
     graph = wg.trace(layer)(wg.spec("n", int))
     np.testing.assert_array_equal(graph(np.array([5, 0])), layer.weight.numpy()[[5, 0]])
     for wrong in (6, -1):
-        with pytest.raises(IndexError):
+        with pytest.raises(errors.ArgumentError, match=rf"embedding.*number {wrong} of 6 rows"):
             graph(np.array([wrong]))
 
 

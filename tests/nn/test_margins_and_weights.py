@@ -92,8 +92,23 @@ def test_options_in_graphs_with_named_sizes(rng):
         c[0] = 1
         for got, want in zip(graph(x, c, y), every(x, c, y), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-12)
-    with pytest.raises(IndexError):
+    with pytest.raises(errors.ArgumentError, match="number 3 of 3 classes"):
         graph(x, np.full(5, 3), y)
+
+
+@pytest.mark.parametrize("wrong", [[0, 3], [-1, 0]])
+def test_classes_that_do_not_exist_in_graphs(wrong):
+    """The names of function and number, as eagerly; never a number."""
+    x, y, named = np.zeros((2, 3)), np.array([1, 0]), f"number {min(wrong) or 3} of 3 classes"
+    for f in (F.multi_margin_loss, F.nll_loss, F.cross_entropy, lambda x, y: F.one_hot(y, 3)):
+        compiled = wg.jit(f)
+        assert np.all(np.isfinite(compiled(x, y)))
+        with pytest.raises(errors.ArgumentError, match=named):
+            compiled(x, np.array(wrong))
+    several = wg.jit(F.multilabel_margin_loss)
+    assert np.isfinite(several(x, np.array([[0, -1, 9], [1, 2, -1]])))
+    with pytest.raises(errors.ArgumentError, match="multilabel_margin_loss was asked for number 3"):
+        several(x, np.array([[0, -1, 9], [3, 2, -1]]))
 
 
 def test_images_with_classes_on_axis_one(rng):

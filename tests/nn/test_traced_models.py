@@ -5,7 +5,7 @@ import pytest
 
 import wengert as wg
 from wengert import nn
-from wengert.errors import DtypeError, ShapeError, TraceError
+from wengert.errors import ArgumentError, DtypeError, ShapeError, TraceError
 from wengert.nn import functional as F
 from wengert.testing.traced import check_traced
 
@@ -56,7 +56,7 @@ def test_classes_that_do_not_exist():
     x = np.zeros((2, 4))
     assert float(graph(x, np.array([0, 3]))) == pytest.approx(np.log(4))
     for wrong in ([0, 4], [-1, 0]):
-        with pytest.raises(IndexError):
+        with pytest.raises(ArgumentError, match=f"number {min(wrong) or 4} of 4 classes"):
             graph(x, np.array(wrong))
 
 

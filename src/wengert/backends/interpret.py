@@ -31,6 +31,7 @@ from ..core.dims import is_open
 from ..core.graph import Graph
 from ..core.late import Late
 from ..core.node import Leaf, Node, is_variable
+from ..core.numbered import complaint
 from ..core.op import Op
 from ..core.params import substituted
 from ..core.spec import Spec
@@ -279,6 +280,8 @@ def refusal(node: Node, line: int, error: Exception) -> Exception:
     """What went wrong, as an error that names the line, its operation and the user's line."""
     if isinstance(error, GuardError | BackendError):  # which name the line themselves
         return located(error, node)
+    if isinstance(error, IndexError) and (known := complaint(node, error)) is not None:
+        return known
     operands = ", ".join(str(a.spec) for a in node.inputs)
     text = f"%{line} = {node.op.name} of {operands}: {error}"
     text += "" if text.endswith(".") else "."

@@ -9,7 +9,8 @@ the one door   apply.py where values are known, tracing.py where they are not; r
 what is held   handle.py the mutable reference; versions.py large arrays written to in place
 the list       graph.py in order; printed.py as text; equality.py whether two say the same;
                rebuild.py copied, changed; again.py written down again; body.py closed, as a
-               parameter of an operation; kept.py tensors that outlive their trace
+               parameter of an operation; kept.py tensors that outlive their trace;
+               numbered.py what is looked up by number, and is not there
 sizes          dims.py lengths with names (polynomials.py their algebra, size_text.py their text);
                sizes.py what holds of many; probing.py shapes found by trying; open_names.py
                lengths that are known when a loop has ended

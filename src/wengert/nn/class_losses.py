@@ -17,6 +17,7 @@ import numpy as np
 
 from ..core.dims import is_symbolic, spelled
 from ..core.handle import is_traced, shape_of, value_of
+from ..core.numbered import places, say
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
 from ..numpy import indices
 from ..ops import indexing
@@ -192,8 +193,9 @@ def _named(
         classes = np.where(kept, classes, np.zeros_like(classes))
     index = _index_of(classes, shape, axis, what)
     read = indexing.read if is_traced(classes) else operator.getitem
-    counts = None if weight is None else read(weight, (index[axis],))
-    losses = -read(logs, index)
+    counts = None if weight is None else say(read(weight, (index[axis],)), what, "classes")
+    advice = "Renumber them, or name one to leave out, ignore_index={}"
+    losses = -say(read(logs, index), what, "classes", advice)
     if counts is not None:
         losses = losses * counts
     if smoothing:
@@ -225,13 +227,14 @@ def _index_of(classes: Any, shape: tuple[int, ...], axis: int, what: str) -> tup
     make = indices if is_symbolic(classes.shape) else np.indices
     index: list[Any] = list(make(classes.shape, sparse=True))
     if is_traced(classes):  # one that does not exist is an error when the graph runs
-        index.insert(axis, np.where(classes < 0, count, classes))
+        index.insert(axis, places(classes, count))
         return tuple(index)
     if classes.size and (classes.min() < 0 or classes.max() >= count):
+        outside = classes.min() if classes.min() < 0 else classes.max()
         raise ArgumentError(
             f"{what}: the target names classes from {classes.min()} to {classes.max()}, but there "
             f"are {count}, numbered from 0. Renumber them, or name one to leave out, "
-            f"ignore_index={classes.min()}{at(user_line())}."
+            f"ignore_index={outside}{at(user_line())}."
         )
     index.insert(axis, classes)
     return tuple(index)

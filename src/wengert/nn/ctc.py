@@ -20,6 +20,7 @@ from ..autodiff.transforms import stop_gradient
 from ..control import scan
 from ..core.dims import is_symbolic, spelled
 from ..core.handle import dtype_of, is_traced, shape_of, value_of
+from ..core.numbered import places, say
 from ..errors import ArgumentError, DtypeError, ShapeError, TraceError, at, user_line
 from ..numpy import arange, full
 from .losses import REDUCTIONS, reduced
@@ -147,8 +148,8 @@ def _losses(log_probs: Any, found: Spelled) -> Any:
     """The forward recursion; (batch,)."""
     steps, batch = shape_of(log_probs)[:2]
     width = shape_of(found.labels)[1]
-    places = np.broadcast_to(np.expand_dims(found.labels, 0), (steps, batch, width))
-    symbols = np.take_along_axis(log_probs, places, axis=2)
+    index = np.broadcast_to(np.expand_dims(found.labels, 0), (steps, batch, width))
+    symbols = say(np.take_along_axis(log_probs, index, axis=2), _WHAT, "classes")
     never = full((batch, width), -np.inf, dtype_of(log_probs))
     # Before the first step nothing is spelled: as if a blank in front of the first had been read.
     start = np.where(arange(width) == 0, 0.0, never)
@@ -192,7 +193,7 @@ def _spelled(targets: Any, steps: Any, lengths: Any, blank: int, shape: Any) -> 
     inside = arange(longest) < np.expand_dims(lengths, 1)
     _check_classes(targets, inside, classes, blank)
     if is_traced(targets):  # one that does not exist is an error when the graph runs
-        targets = np.where(targets < 0, classes, targets)
+        targets = places(targets, classes)
     targets = np.where(inside, targets, blank)
     before = np.concatenate([full((batch, 1), blank), targets[:, :-1]], axis=1)[:, :longest]
     labels = _between(blank, targets, batch, longest)
@@ -248,8 +249,8 @@ def _in_rows(targets: Any, lengths: Any, batch: Any) -> Any:
             f"{at(user_line())}."
         )
     starts = np.cumsum(lengths) - lengths
-    places = starts[:, None] + np.arange(max(lengths, default=0))
-    return targets[np.minimum(places, shape[0] - 1)] if shape[0] else np.zeros((batch, 0), np.int64)
+    index = starts[:, None] + np.arange(max(lengths, default=0))
+    return targets[np.minimum(index, shape[0] - 1)] if shape[0] else np.zeros((batch, 0), np.int64)
 
 
 def _check_lengths(lengths: Any, most: Any, name: str, of: str) -> None:

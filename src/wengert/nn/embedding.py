@@ -16,6 +16,7 @@ import numpy as np
 
 from ..core.dims import spelled
 from ..core.handle import is_traced, shape_of, value_of
+from ..core.numbered import places, say
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
 from ..ops import indexing
 from . import init
@@ -34,7 +35,7 @@ def _numbers(x: Any, count: Any, what: str, units: str) -> Any:
             f"integers, x.astype(int){at(user_line())}."
         )
     if is_traced(numbers):
-        return np.where(numbers < 0, count, numbers)
+        return places(numbers, count)
     if numbers.size and (numbers.min() < 0 or numbers.max() >= count):
         raise ArgumentError(
             f"{what} was asked for {units} from {numbers.min()} to {numbers.max()}, but there are "
@@ -86,7 +87,7 @@ def embedding(x: Any, weight: Any, padding_idx: int | None = None) -> Any:
     count = shape[0]
     numbers = _numbers(x, count, "embedding", "rows")
     read = indexing.read if is_traced(numbers) else operator.getitem
-    rows = read(weight, numbers)
+    rows = say(read(weight, numbers), "embedding", "rows")
     if padding_idx is None:
         return rows
     if isinstance(count, int) and not -count <= padding_idx < count:
@@ -122,6 +123,9 @@ def one_hot(x: Any, num_classes: int, dtype: Any = float) -> Any:
            [1., 0., 0.]])
     """
     numbers = _numbers(x, num_classes, "one_hot", "classes")
+    if is_traced(numbers):
+        known = indexing.read(np.arange(num_classes), numbers)
+        numbers = say(known, "one_hot", "classes")
     return (np.expand_dims(numbers, -1) == np.arange(num_classes)).astype(dtype)
 
 

@@ -18,7 +18,10 @@ import numpy as np
 
 from ..core.dims import spelled
 from ..core.handle import is_traced, shape_of, value_of
+from ..core.numbered import places, say
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
+from ..numpy import arange
+from ..ops import indexing
 from ..ops.choice import relu
 from ..ops.exponential import log_sigmoid, softplus
 from .losses import reduced, same_shape
@@ -171,7 +174,14 @@ def _chosen(target: Any, shape: tuple[Any, ...], what: str) -> Any:
             f"{what}: the target names classes from {y.min()} to {y.max()}, but there are {count}, "
             f"numbered from 0. Renumber them{at(user_line())}."
         )
-    return np.expand_dims(y, -1) == np.arange(count)
+    return np.expand_dims(_known(y, count, what), -1) == np.arange(count)
+
+
+def _known(classes: Any, count: Any, what: str) -> Any:
+    """The same classes; in a graph one that does not exist is an error when it runs."""
+    if not is_traced(classes):
+        return classes
+    return say(indexing.read(arange(count), places(classes, count)), what, "classes")
 
 
 def multilabel_margin_loss(prediction: Any, target: Any, reduction: str = "mean") -> Any:
@@ -194,7 +204,8 @@ def multilabel_margin_loss(prediction: Any, target: Any, reduction: str = "mean"
             f"multilabel_margin_loss: the target names class {y[before].max()}, but there are "
             f"{shape[-1]}, numbered from 0{at(user_line())}."
         )
-    named = np.expand_dims(np.where(before, y, -1), -1) == np.arange(shape[-1])
+    known = _known(np.where(before, y, 0), shape[-1], "multilabel_margin_loss")
+    named = np.expand_dims(np.where(before, known, -1), -1) == np.arange(shape[-1])
     right = np.any(named, axis=-2)
     pairs = np.expand_dims(right, -1) & ~np.expand_dims(right, -2)
     differences = 1.0 - np.expand_dims(prediction, -1) + np.expand_dims(prediction, -2)
