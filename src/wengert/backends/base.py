@@ -90,6 +90,7 @@ class Backend(ABC):
         sizes: Mapping[str, int],
         repeats: int | None = None,
         call: Callable[[], object] | None = None,
+        overwrites: bool = False,
     ) -> Timing:
         """Where the time of a run goes, for `wengert.profile`; nothing is written to variables.
 
@@ -104,6 +105,8 @@ class Backend(ABC):
             How often to run; by default as often as makes sense.
         call : callable, optional
             What a user calls: to be run as often, in turn, for the time that it takes.
+        overwrites : bool
+            Whether calls may write updates where the variables lie; here to copies of them.
 
         Raises
         ------

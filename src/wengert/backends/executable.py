@@ -95,6 +95,7 @@ class Executable:
         values: Sequence[Any],
         repeats: int | None = None,
         call: Callable[[], object] | None = None,
+        overwrites: bool = False,
     ) -> Timing:
         """Where the time of a run goes; updates are computed, and not written.
 
@@ -108,7 +109,7 @@ class Executable:
         fed = [fitted(v, s, name) for v, (s, name) in zip(values, self._inputs, strict=True)]
         sizes = self._sizes(fed) if self._symbolic else {}
         fed += values_of(self.owners)
-        return self.backend.timed(self.graph, fed, sizes, repeats, call)
+        return self.backend.timed(self.graph, fed, sizes, repeats, call, overwrites)
 
     def __deepcopy__(self, memo: Any) -> Executable:
         return Executable(self.graph, self.backend)

@@ -103,6 +103,7 @@ class Interpreter(Backend):
         sizes: Mapping[str, int],
         repeats: int | None = None,
         call: Callable[[], object] | None = None,
+        overwrites: bool = False,
     ) -> Timing:
         """Where the time of a run goes, line by line."""
         return linewise.timed(self, graph, values, sizes, repeats, call)

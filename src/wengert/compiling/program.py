@@ -128,7 +128,8 @@ class Compiled:
         `call` is what the user calls; it is timed too where it leaves nothing behind either.
         """
         values = [_plain(x.node) if isinstance(x, Handle) else x for x in fed]
-        return self._executable.timed(values, repeats, None if self._acts else call)
+        beside = None if self._acts else call
+        return self._executable.timed(values, repeats, beside, not self._keeps)
 
     def _with_history(self, fed: Sequence[Any]) -> Any:
         """The result as tensors, recorded if anything that takes part is."""

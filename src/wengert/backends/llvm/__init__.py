@@ -11,7 +11,7 @@ Read from the top, each with what it stands on:
                    listening how loops can be interrupted
     summary        what a program does, to be read
     clocked        a program with a clock around each of its steps, to be profiled; clock its cells,
-                   shares whose lines a step is, measuring what all of it says
+                   shares whose lines a step is, measuring runs it, tally counts up what it says
     plan           what shares a loop, what is stored, and in which order all of it runs
     folding        a product that is scaled and added to something is one step
     overwriting    updates that are written where the variables lie

@@ -152,7 +152,7 @@ class Native(Backend):
                 found = known[layouts] = Compiled(program)
             return found
 
-    def _overwriting(self, graph: Graph) -> Compiled:
+    def overwriting(self, graph: Graph) -> Compiled:
         """The program that writes updates in place, if there is one, else the usual one."""
         with self._lock:
             known = self._compiled.setdefault(graph, {})
@@ -169,7 +169,7 @@ class Native(Backend):
     def overwritten(self, graph: Graph) -> list[int]:
         """The variables, by number, whose arrays the entry that overwrites writes to."""
         first = len(graph.inputs)
-        return [k - first for k in self._overwriting(graph).program.overwritten.values()]
+        return [k - first for k in self.overwriting(graph).program.overwritten.values()]
 
     def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:
         """The program, with its sizes."""
@@ -218,7 +218,7 @@ class Native(Backend):
         """
         if not is_available():
             return None
-        first = self._overwriting(graph) if overwrites else None
+        first = self.overwriting(graph) if overwrites else None
         program = self.program(graph) if first is None else first.program
         if single != program.is_single or any(program.counts):
             return None
@@ -241,9 +241,10 @@ class Native(Backend):
         sizes: Mapping[str, int],
         repeats: int | None = None,
         call: Callable[[], object] | None = None,
+        overwrites: bool = False,
     ) -> Timing:
         """Where the time of a run goes: nests, calls, islands, and the steps of loops."""
-        found = measuring.timed(self, graph, values, sizes, repeats, call)
+        found = measuring.timed(self, graph, values, sizes, repeats, call, overwrites)
         if found is None:  # the run came to no end: the interpreter says why
             return backend("interpret").timed(graph, values, sizes, repeats, call)
         return found

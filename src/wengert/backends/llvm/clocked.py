@@ -92,7 +92,7 @@ class Clocked(Program):
 
     Parameters
     ----------
-    graph, threads, layouts
+    graph, threads, layouts, overwrites
         As for `Program`.
     inside : bool
         Whether there is a clock around the steps of loops and choices, too.
@@ -106,14 +106,19 @@ class Clocked(Program):
     """
 
     def __init__(
-        self, graph: Graph, threads: int | None = None, layouts: str = "", inside: bool = True
+        self,
+        graph: Graph,
+        threads: int | None = None,
+        layouts: str = "",
+        overwrites: bool = False,
+        inside: bool = True,
     ) -> None:
         self._inside = inside
         self.places: list[Place] = []
         self.has_bodies = False
         self._bodies_of: dict[Item, list[ClockedBody]] = {}
         self._met: list[list[ClockedBody]] = []
-        super().__init__(graph, threads, layouts)
+        super().__init__(graph, threads, layouts, overwrites)
         self.clock.finish()
 
     @property
