@@ -23,10 +23,12 @@ TOGETHER = 32  # observations at once: what they need fits the cache nearest to 
 
 def rotated(rotation: Any, v: Any) -> tuple[Any, Any, Any]:
     """A vector turned about the axis ``rotation`` by its length (Rodrigues' formula)."""
-    angle = np.sqrt(sum(r * r for r in rotation))
+    square = sum(r * r for r in rotation)
+    still = square == 0.0  # then there is no axis, and to first order v + rotation x v
+    angle = np.sqrt(np.where(still, 1.0, square))
     k0, k1, k2 = (r / angle for r in rotation)
     v0, v1, v2 = v
-    c, s = np.cos(angle), np.sin(angle)
+    c, s = np.where(still, 1.0, np.cos(angle)), np.where(still, 1.0, np.sin(angle))
     along = (k0 * v0 + k1 * v1 + k2 * v2) * (1.0 - c)
     return (
         v0 * c + (k1 * v2 - k2 * v1) * s + k0 * along,
