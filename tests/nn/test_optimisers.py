@@ -168,6 +168,34 @@ def test_refusals(make, message):
     assert "test_optimisers.py" in str(caught.value)
 
 
+def test_states_of_others_are_refused_and_change_nothing():
+    p, wide = nn.Parameter(P0), nn.Parameter(np.ones((2, 3)))
+    other, sgd, adam = (
+        optim.Adam([wide]),
+        optim.SGD([p], lr=0.1, momentum=0.9),
+        optim.Adam([p], lr=0.5),
+    )
+    for tensor, optimizer in ((wide, other), (p, sgd), (p, adam)):
+        tensor.grad = np.ones(tensor.shape)
+        optimizer.step()
+    before = adam.state_dict()
+    renamed = {**before, "states": [{"velocity": np.ones(3)}]}
+    cases = [
+        (None, errors.StructureError, "was given None, which is no state"),
+        ({"model": {}}, errors.StructureError, "a dict, which is no state"),
+        (sgd.state_dict(), errors.StructureError, r"options \['momentum', 'nesterov'\]"),
+        (renamed, errors.StructureError, r"remembers \['velocity'\] of a parameter"),
+        (other.state_dict(), errors.ShapeError, r"mean has shape \(2, 3\) in the state, .* \(3,\)"),
+    ]
+    for state, error, message in cases:
+        with pytest.raises(error, match=message):
+            adam.load_state_dict(state)
+        assert str(adam.state_dict()) == str(before)
+    for options in ({"lr": "fast"}, {"betas": 0.9}, {"eps": None}):
+        with pytest.raises(errors.ArgumentError, match=next(iter(options))):
+            optim.Adam([p], **options)
+
+
 def test_an_optimiser_of_ones_own_states_one_formula():
     class Sign(optim.Optimizer):
         def update(self, p, g, state, options):

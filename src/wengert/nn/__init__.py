@@ -1,6 +1,6 @@
 """Models: modules, parameters, layers and losses.  PyTorch's names, NumPy's arrays.
 
-module.py        Module; found.py, what belongs to one; hooks.py
+module.py        Module; found.py, what belongs to one; hooks.py; counted.py: sizes, checked
 state.py         functional_call and stateful_call: a model as a function of its parameters
 parameter.py     Parameter, Buffer
 containers.py    Sequential, Parallel, Residual, lists and dicts

@@ -63,9 +63,9 @@ def _dropped(x: Any, p: float, training: bool, rng: Any, shape: Any, what: str) 
 
 def probability(p: float, what: str) -> None:
     """Refuse what is no probability."""
-    if not 0.0 <= p <= 1.0:
+    if not isinstance(p, int | float | np.number) or not 0.0 <= p <= 1.0:
         raise ArgumentError(
-            f"{what} with p={p}: it is the probability of dropping an element. Choose it from 0 "
+            f"{what} with p={p!r}: it is the probability of dropping an element. Choose it from 0 "
             f"to 1{at(user_line())}."
         )
 

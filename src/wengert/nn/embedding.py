@@ -20,6 +20,7 @@ from ..core.numbered import places, say
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
 from ..ops import indexing
 from . import init
+from .counted import counted
 from .module import Module
 from .parameter import Parameter
 
@@ -164,6 +165,7 @@ class Embedding(Module):
         rng: Any = None,
         dtype: Any = float,
     ) -> None:
+        counted(self, num_embeddings=num_embeddings, embedding_dim=embedding_dim)
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ArgumentError(

@@ -21,6 +21,7 @@ from ..core.handle import shape_of
 from ..errors import ArgumentError, ShapeError, at, user_line
 from . import functional as F
 from . import init
+from .counted import counted
 from .dropouts import Dropout as Dropout
 from .module import Module
 from .parameter import Parameter
@@ -67,6 +68,7 @@ class Linear(Module):
         rng: Any = None,
         dtype: Any = float,
     ) -> None:
+        counted(self, in_features=in_features, out_features=out_features)
         rng = np.random.default_rng(rng)
         bound = 1.0 / sqrt(max(1, in_features))
         self.in_features, self.out_features = in_features, out_features
@@ -121,6 +123,8 @@ class Bilinear(Module):
         rng: Any = None,
         dtype: Any = float,
     ) -> None:
+        counted(self, in1_features=in1_features, in2_features=in2_features)
+        counted(self, out_features=out_features)
         rng = np.random.default_rng(rng)
         bound = 1.0 / sqrt(max(1, in1_features))
         self.in1_features, self.in2_features = in1_features, in2_features

@@ -15,6 +15,7 @@ from ..core.dims import spelled
 from ..core.handle import shape_of, value_of
 from ..errors import ArgumentError, ShapeError, at, user_line
 from . import normalizing
+from .counted import counted
 from .module import Module
 from .parameter import Buffer, Parameter, write
 
@@ -34,10 +35,7 @@ class _ByChannel(Module):
         track_running_stats: bool,
         dtype: Any,
     ) -> None:
-        if num_features < 1:
-            raise ArgumentError(
-                f"{type(self).__name__}({num_features}): it needs a channel{at(user_line())}."
-            )
+        counted(self, 1, num_features=num_features)
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         n = num_features
@@ -326,8 +324,9 @@ class LayerNorm(Module):
         bias: bool = True,
         dtype: Any = float,
     ) -> None:
-        one = isinstance(normalized_shape, int)
+        one = not isinstance(normalized_shape, list | tuple)
         shape: Any = (normalized_shape,) if one else tuple(normalized_shape)  # type: ignore[arg-type]
+        counted(self, normalized_shape=shape)
         self.normalized_shape, self.eps = shape, eps
         self.weight = Parameter(np.ones(shape, dtype)) if elementwise_affine else None
         self.bias = Parameter(np.zeros(shape, dtype)) if elementwise_affine and bias else None
@@ -367,8 +366,9 @@ class RMSNorm(Module):
         elementwise_affine: bool = True,
         dtype: Any = float,
     ) -> None:
-        one = isinstance(normalized_shape, int)
+        one = not isinstance(normalized_shape, list | tuple)
         shape: Any = (normalized_shape,) if one else tuple(normalized_shape)  # type: ignore[arg-type]
+        counted(self, normalized_shape=shape)
         self.normalized_shape, self.eps = shape, eps
         self.weight = Parameter(np.ones(shape, dtype)) if elementwise_affine else None
 

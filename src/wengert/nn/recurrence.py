@@ -28,6 +28,7 @@ from ..numpy import arange, zeros
 from ..random import Stream
 from . import functional as F
 from .cells import GATES, step_of, uniform_weights
+from .counted import counted
 from .module import Module
 
 State = tuple[Any, ...]
@@ -98,11 +99,8 @@ class Recurrent(Module):
         rng: Any = None,
         dtype: Any = float,
     ) -> None:
-        if num_layers < 1 or hidden_size < 1:
-            raise ArgumentError(
-                f"{type(self).__name__} with num_layers={num_layers} and hidden_size={hidden_size}"
-                f": both are at least 1{at(user_line())}."
-            )
+        counted(self, 1, num_layers=num_layers, hidden_size=hidden_size)
+        counted(self, input_size=input_size)
         if not 0.0 <= dropout <= 1.0:
             raise ArgumentError(
                 f"{type(self).__name__} with dropout={dropout}: it is the probability of dropping "

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.given import spelled
 from ..core.handle import Handle, value_of, wrap
 from ..core.node import Constant, constant
 from ..core.recording import session
@@ -54,6 +55,11 @@ def state_of(module: Any) -> dict[str, np.ndarray[Any, Any]]:
 def load(module: Any, state: Mapping[str, Any], strict: bool) -> Loaded:
     """Take over values by name, or nothing if one does not fit."""
     what = f"load_state_dict of {type(module).__name__}"
+    if not isinstance(state, Mapping):
+        raise StructureError(
+            f"{what} was given {spelled(state)}. A state has values by name, as state_dict() "
+            f"returns it{at(user_line())}."
+        )
     mine = every_state(module)
     missing = [n for n in mine if n not in state]
     unknown = [n for n in state if n not in mine]

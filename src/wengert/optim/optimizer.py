@@ -12,9 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
+from ..core.given import spelled
 from ..core.handle import Handle, value_of
 from ..core.recording import no_grad, session
-from ..errors import ArgumentError, StructureError, at, user_line
+from ..errors import ArgumentError, ShapeError, StructureError, at, user_line
 from .held import Group, held_step, is_held, plain, restore, value_before
 
 State = dict[str, Any]
@@ -180,8 +183,16 @@ class Optimizer:
         Raises
         ------
         StructureError
-            It had other numbers of groups or parameters. Nothing was changed.
+            It is no state of an optimiser, or of another kind of one, or that had other numbers of
+            groups or parameters. Nothing was changed.
+        ShapeError
+            It is of parameters of other shapes. Nothing was changed.
         """
+        if not isinstance(state, Mapping) or not {"groups", "states"} <= state.keys():
+            raise StructureError(
+                f"{type(self).__name__}.load_state_dict was given {spelled(state)}, which is no "
+                f"state of an optimiser. Give what state_dict() has returned{at(user_line())}."
+            )
         groups, states = state["groups"], state["states"]
         parameters = self.parameters()
         if len(groups) != len(self.param_groups) or len(states) != len(parameters):
@@ -190,12 +201,44 @@ class Optimizer:
                 f"{len(states)} parameters, this has {len(self.param_groups)} with "
                 f"{len(parameters)}. Load the state of the same model{at(user_line())}."
             )
+        found = iter(states)
+        for group, options in zip(self.param_groups, groups, strict=True):
+            self._check_options(options)
+            for p in group["params"]:
+                self._check_state(self.begin(value_of(p), group), next(found))
         for group, options in zip(self.param_groups, groups, strict=True):
             group.update(options)
         self._state = {
             id(p): restore(self._state.get(id(p), {}), s)
             for p, s in zip(parameters, states, strict=True)
         }
+
+    def _check_options(self, options: Options) -> None:
+        unknown = sorted(options.keys() - self._defaults.keys() - {"taken"})
+        if unknown:
+            raise StructureError(
+                f"{type(self).__name__}.load_state_dict: the state has options {unknown}, this "
+                f"optimiser has {sorted(self._defaults)}. Load the state of one of the same kind"
+                f"{at(user_line())}."
+            )
+
+    def _check_state(self, begun: State, state: State) -> None:
+        """What is remembered of a parameter has the names and shapes that it begins with."""
+        if not begun or not state:
+            return
+        what = f"{type(self).__name__}.load_state_dict"
+        if begun.keys() != state.keys():
+            raise StructureError(
+                f"{what}: the state remembers {sorted(state)} of a parameter, this optimiser "
+                f"{sorted(begun)}. Load the state of one of the same kind{at(user_line())}."
+            )
+        for name, item in begun.items():
+            if np.shape(item) != np.shape(state[name]):
+                raise ShapeError(
+                    f"{what}: {name} has shape {np.shape(state[name])} in the state, for a "
+                    f"parameter of shape {np.shape(item)}. Load the state of the same model"
+                    f"{at(user_line())}."
+                )
 
     def __getstate__(self) -> dict[str, Any]:
         # Memory addresses mean nothing after pickling: what is remembered goes by position.
@@ -221,8 +264,16 @@ class Optimizer:
 def require(options: Options, name: str, holds: Any, demand: str, owner: Any) -> None:
     """Refuse an option that does not hold what is demanded of it."""
     value = options.get(name)
-    if name in options and not holds(value):
+    if name in options and not _holds(holds, value):
         raise ArgumentError(
             f"{type(owner).__name__}({name}={value}): {name} has to be {demand}. Change it"
             f"{at(user_line())}."
         )
+
+
+def _holds(holds: Any, value: Any) -> bool:
+    """Whether it holds of a value; of one of another type it does not."""
+    try:
+        return bool(holds(value))
+    except (TypeError, ValueError):
+        return False
