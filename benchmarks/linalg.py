@@ -67,7 +67,7 @@ def workload(section: dict[str, Any]) -> list[str]:
         notes += [
             f"* {case['case']}, {n}: {reason}: {c[reason]}"
             for n, c in found.items()
-            for reason in ("wrong", "failed", "skipped")
+            for reason in ("wrong", "failed", "skipped", "cannot")
             if reason in c
         ]
     head = ["", *names, " or ".join(peers), "the same, processor"]

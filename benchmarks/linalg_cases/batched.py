@@ -24,8 +24,8 @@ TEXT = (
     "after the other. A determinant of two or three rows is a few products: JAX reads the matrices "
     "at the memory's bandwidth there, as wengert does, so neither can be much faster."
 )
-PEERS = ("JAX",)
-TARGET = "value and gradient 3 times faster than JAX"
+PEERS = ("JAX", "torch")
+TARGET = "value and gradient 3 times faster than the best of JAX and PyTorch"
 COUNT = 100_000
 
 
@@ -103,9 +103,14 @@ def values(forward: Any, given: Any, numbers: Any) -> dict[str, Callable[[], Cal
         call = libraries.jax_call(forward(libraries.jax().numpy), *given)
         return Call(call.function, call.arguments, call.ready, numbers)
 
+    def torch() -> Call:
+        t = libraries.torch()
+        return Call(forward(t), tuple(t.from_numpy(a) for a in given), numbers=numbers)
+
     return {
         "wengert": lambda: Call(libraries.jit(forward(np)), given, numbers=numbers),
         "JAX": jax,
+        "torch": torch,
         "NumPy": lambda: Call(forward(np), given, numbers=numbers),
     }
 
@@ -117,7 +122,11 @@ def gradients(loss: Any, given: Any) -> dict[str, Callable[[], Call]]:
     def jax() -> Call:
         return libraries.jax_gradient(loss(libraries.jax().numpy), *given, argnums=argnums)
 
+    def torch() -> Call:
+        return libraries.torch_gradient(loss(libraries.torch()), *given, by=argnums)
+
     return {
         "wengert": lambda: libraries.wengert(loss(np), *given, argnums=argnums),
         "JAX": jax,
+        "torch": torch,
     }

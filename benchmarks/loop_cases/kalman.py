@@ -14,15 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from native.case import Case, generator
+from native.case import Call, Case, generator
 
 from . import peers
 
 TITLE = "Kalman's filter: log-likelihood"
 TEXT = (
     "4 states, 2000 steps; 1 or 2 observations in each (2: solve and slogdet of the library), by "
-    "three parameters of F, Q and R. *JAX, forward* pushes three directions. *C* keeps mean and "
-    "covariance of each step (320 kB) and computes the rest again."
+    "three parameters of F, Q and R. *JAX, forward* pushes three directions. *CasADi* is "
+    "`mapaccum` and its reverse mode. *C* keeps mean and covariance of each step (320 kB) and "
+    "computes the rest again."
 )
 PEERS = ("JAX",)
 TARGET = "gradient within 3 times of C (column C at least 0.33), 10 times faster than JAX"
@@ -56,6 +57,7 @@ def cases(quick: bool) -> Iterator[Case]:
         text = f"{m} observation{'s' if m > 1 else ''}"
         yield Case(f"value, {text}", peers.valued(likelihood(y), THETA) | value, within=1e-10)
         found = peers.differentiated(likelihood(y), THETA, slow=slow)
+        found["CasADi"] = lambda y=y: casadi(y)
         yield Case(f"gradient, {text}", found | gradient, within=1e-10)
 
 
@@ -112,3 +114,24 @@ def by_hand(y: Any, m: int) -> Any:
             "kalman", f"kalman{m}_gradient", (*given, kept, f_bar, q_bar, r_bar), gradient
         ),
     )
+
+
+def casadi(y: Any) -> Call:
+    """A step as a function, accumulated, differentiated in reverse."""
+    import casadi as c
+
+    n, m = y.shape
+    mean, p, theta, seen = (c.SX.sym(*s) for s in (("m", 4), ("p", 4, 4), ("t", 3), ("y", m)))
+    h, move = c.DM(H[:m].copy()), c.DM(F0) + theta[2] * c.DM(F1)
+    after = move @ mean
+    spread = move @ p @ move.T + c.exp(theta[0]) * c.DM(Q0)
+    v, g = seen - h @ after, spread @ h.T
+    s = h @ g + c.exp(theta[1]) * c.DM.eye(m)
+    inverse = c.inv(s)
+    term = -0.5 * (c.dot(v, inverse @ v) + c.log(c.det(s)) + m * LOG_2PI)
+    out = [after + g @ inverse @ v, spread - g @ inverse @ g.T, term]
+    step = c.Function("step", [mean, p, theta, seen], out).mapaccum("all", n, 2)
+    q = c.MX.sym("q", 3)
+    terms = step(c.DM.zeros(4), c.DM.eye(4), c.repmat(q, 1, n), c.DM(y.T.copy()))[2]
+    value = c.sum2(terms)
+    return Call(c.Function("f", [q], [value, c.gradient(value, q)]), (THETA,))

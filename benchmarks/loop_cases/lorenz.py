@@ -12,17 +12,19 @@ from typing import Any
 
 import numpy as np
 
+from native import libraries
 from native.case import Call, Case
 
-from . import peers
+from . import by_numba, peers
 
 TITLE = "Lorenz: Runge-Kutta steps"
 TEXT = (
     "The sum of the state after 1000 steps of 0.005, and its gradient by three parameters. The "
     "state is carried as three numbers, or as one array of three. *JAX, reverse* is `jax.grad` "
     "(for the value: `jax.jit`), *JAX, forward* pushes three directions. *torch* and *autograd* "
-    "loop in Python; *CasADi* is `mapaccum` and its reverse mode. *C* keeps the states and "
-    "computes stages again, as written (gcc -O3 -march=native) and with -ffast-math."
+    "loop in Python; *CasADi* is `mapaccum` and its reverse mode, *PyTensor* its `scan`. *C* keeps "
+    "the states and computes stages again, as written (gcc -O3 -march=native) and with "
+    "-ffast-math. *numba* is by hand too, tangents by the three parameters."
 )
 PEERS = ("JAX, reverse",)
 TARGET = (
@@ -40,10 +42,15 @@ def cases(quick: bool) -> Iterator[Case]:
     alone = value("lorenz", "lorenz", (n, STEP, PARAMETERS), lambda v: v)
     both = value("lorenz", "lorenz_gradient", (n, STEP, PARAMETERS, kept, bar), lambda v: (v, bar))
     for form, f in (("numbers", of_numbers), ("an array", of_array)):
-        yield Case(f"value, state as {form}", peers.valued(f(n), PARAMETERS) | alone, within=1e-10)
+        found = peers.valued(f(n), PARAMETERS) | alone
+        if form == "numbers":
+            found["numba"] = lambda: peers.numba_call(by_numba.lorenz, n, STEP, PARAMETERS)
+        yield Case(f"value, state as {form}", found, within=1e-10)
         found = peers.differentiated(f(n), PARAMETERS, slow=("torch", "autograd"))
         if form == "numbers":
             found["CasADi"] = lambda: casadi(n)
+            found["PyTensor"] = lambda: pytensor(n)
+            found["numba"] = lambda: peers.numba_call(by_numba.lorenz_gradient, n, STEP, PARAMETERS)
         yield Case(f"gradient, state as {form}", found | both, within=1e-10)
 
 
@@ -121,3 +128,28 @@ def casadi(n: int) -> Call:
     value = c.sum1(states[:, -1])
     f = c.Function("f", [q], [value, c.gradient(value, q)])
     return Call(f, (PARAMETERS,))
+
+
+def pytensor(n: int) -> Call:
+    """Its scan over three numbers, and the gradient through it."""
+
+    def build(pt: Any, p: Any) -> Any:
+        import pytensor
+
+        def step(x: Any, y: Any, z: Any, p: Any) -> Any:
+            def moved(by: float, k: Any) -> Any:
+                return tuple(v + by * w for v, w in zip((x, y, z), k, strict=True))
+
+            a = slope(p, (x, y, z))
+            b = slope(p, moved(0.5 * STEP, a))
+            c = slope(p, moved(0.5 * STEP, b))
+            d = slope(p, moved(STEP, c))
+            ks = zip((x, y, z), a, b, c, d, strict=True)
+            return [v + STEP / 6.0 * (i + 2.0 * j + 2.0 * k + m) for v, i, j, k, m in ks]
+
+        start = [pt.constant(np.array(1.0))] * 3
+        states, _ = pytensor.scan(step, outputs_info=start, non_sequences=[p], n_steps=n)
+        value = sum(s[-1] for s in states)
+        return [value, pt.grad(value, p)]
+
+    return libraries.pytensor_call(build, PARAMETERS)

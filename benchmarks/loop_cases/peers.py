@@ -119,6 +119,11 @@ def valued(f: Function, x: Any) -> dict[str, Callable[[], Call]]:
     }
 
 
+def numba_call(function: Function, *arguments: Any) -> Call:
+    """A loop with its derivative by hand, compiled by numba as it rounds."""
+    return libraries.numba_call(function, *arguments, fast=False)
+
+
 def by_hand(
     source: str, function: str, arguments: Sequence[Any], numbers: Function
 ) -> dict[str, Callable[[], Call]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import compiled, libraries
+from . import by_numba, compiled, libraries
 from .case import Call, Case, generator
 
 TITLE = "Memory: the gradient of an axpy"
@@ -83,6 +83,7 @@ def contestants(x: Any, y: Any) -> dict[str, Any]:
         "wengert": lambda: libraries.wengert(function, x, y, value=False),
         "C, in place": lambda: c(False),
         "C, fresh": lambda: c(True),
+        "numba": lambda: libraries.numba_call(by_numba.axpy_gradient, x, y, A),
         "NumPy": lambda: Call(by_hand, (x, y)),
         "JAX": lambda: libraries.jax_gradient(function, x, y, value=False),
         "torch": lambda: torch(False),

@@ -1,7 +1,8 @@
 """What a workload is made of.
 
-    Call    what is timed: ``r = function(*arguments)``
-    Case    one row of a table: a name, and for each contestant how its Call is made
+    Call     what is timed: ``r = function(*arguments)``
+    Case     one row of a table: a name, and for each contestant how its Call is made
+    Cannot   raised by a contestant that has no way to do the task; the table says why
 
 A module of a workload has TITLE, TEXT and TARGET, and a generator ``cases(quick)``; a case is made
 when its turn comes, so that the arrays of the one before are gone.
@@ -14,6 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+
+class Cannot(Exception):
+    """A library has no way to do a task; the reason is shown."""
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from . import calls, compiled, libraries, perceptron
-from .case import Call, Case, generator
+from . import by_numba, calls, compiled, libraries, perceptron
+from .case import Call, Cannot, Case, generator
 
 TITLE = "Higher derivatives"
 TEXT = (
     "The dense function is sum(tanh(A x)²) + log(1 + sum(x²)), A of 50 by 50. The product is that "
-    "of the perceptron 784-256-256-10, batch 64, float32. *C* of the Hessian is by hand."
+    "of the perceptron 784-256-256-10, batch 64, float32. *C* and *numba* are by hand."
 )
 TARGET = "faster than the best"
 
@@ -48,7 +48,7 @@ def rosenbrock(x: Any) -> dict[str, Any]:
         flat[1 :: n + 1] = flat[n :: n + 1] = -400.0 * x[:-1]
         return out
 
-    def casadi(buffers: bool) -> Call:
+    def casadi() -> Call:
         import casadi
 
         s = casadi.SX.sym("x", x.size)
@@ -63,8 +63,19 @@ def rosenbrock(x: Any) -> dict[str, Any]:
 
         return libraries.pytensor_call(build, x, mode="CVM")
 
-    return {**common(f, x), "NumPy": lambda: Call(hand, (x,)), "CasADi": lambda: casadi(False),
-            "PyTensor": pytensor}  # fmt: skip
+    def autograd() -> Call:
+        from autograd import hessian
+
+        return Call(hessian(f), (x,))
+
+    return {
+        **common(f, x),
+        "NumPy": lambda: Call(hand, (x,)),
+        "numba": lambda: libraries.numba_call(by_numba.rosenbrock_hessian, x),
+        "CasADi": casadi,
+        "PyTensor": pytensor,
+        "autograd": autograd,
+    }
 
 
 def common(f: Any, x: Any, xp_for_jax: Any = None) -> dict[str, Any]:
@@ -156,7 +167,26 @@ def product() -> dict[str, Any]:
 
         return Call(run, (p, v))
 
-    return {"wengert": wengert, "JAX": jax, "torch": torch}
+    def casadi() -> Call:
+        raise Cannot("CasADi computes in float64 alone")
+
+    def autograd() -> Call:
+        import autograd.numpy as anp
+        from autograd import grad
+        from autograd.scipy.special import logsumexp
+
+        f = perceptron.loss(anp, lambda z: z - logsumexp(z, axis=1, keepdims=True))
+
+        def run(p: Any, v: Any, x: Any, labels: Any) -> Any:
+            def along(p: Any) -> Any:
+                bars = grad(f)(p, x, labels)
+                return sum(anp.sum(a * b) for a, b in zip(bars, v, strict=True))
+
+            return grad(along)(p)
+
+        return Call(run, (parameters, direction, x, labels))
+
+    return {"wengert": wengert, "JAX": jax, "torch": torch, "CasADi": casadi, "autograd": autograd}
 
 
 def fifth(x: float) -> dict[str, Any]:
@@ -215,5 +245,13 @@ def fifth(x: float) -> dict[str, Any]:
 
         return Call(times(grad, f(anp)), (x,))
 
-    return {"wengert": wengert, "C": c, "JAX": jax, "torch": torch, "PyTensor": pytensor,
-            "CasADi": casadi, "autograd": autograd}  # fmt: skip
+    return {
+        "wengert": wengert,
+        "C": c,
+        "numba": lambda: libraries.numba_call(by_numba.fifth, x),
+        "JAX": jax,
+        "torch": torch,
+        "PyTensor": pytensor,
+        "CasADi": casadi,
+        "autograd": autograd,
+    }

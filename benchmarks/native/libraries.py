@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .case import Call
+from .case import Call, Cannot
 from .environment import threads
 
 Function = Callable[..., Any]  # of arrays, returns one number
@@ -111,6 +111,36 @@ def autograd_gradient(function: Function, *arguments: Any, value: bool = True) -
     from autograd import grad, value_and_grad
 
     return Call((value_and_grad if value else grad)(function), arguments)
+
+
+# ---- numba ---------------------------------------------------------------------------------------
+
+
+def numba_call(function: Function, *arguments: Any, fast: bool = True) -> Call:
+    """``numba.njit(f)`` of a function with its derivatives by hand; ``fast`` as -ffast-math is."""
+    from numba import njit
+
+    return Call(njit(fastmath=fast)(function), arguments)
+
+
+# ---- CasADi --------------------------------------------------------------------------------------
+
+
+def casadi_gradient(function: Function, *arguments: Any, by: Sequence[int] = (0,)) -> Call:
+    """Value and gradient of ``function(casadi, *symbols)``, or of the sum of its values.
+
+    Its arrays are columns of float64 (``casadi.DM``), which results are; arguments are converted at
+    every call, as NumPy's are by its users.
+    """
+    import casadi
+
+    if any(np.asarray(a).dtype == np.float32 for a in arguments):
+        raise Cannot("CasADi computes in float64 alone")
+    symbols = [casadi.MX.sym(f"x{i}", np.size(a)) for i, a in enumerate(arguments)]
+    value = function(casadi, *symbols)
+    total = casadi.sum1(value) if value.numel() > 1 else value
+    gradients = [casadi.gradient(total, symbols[i]) for i in by]
+    return Call(casadi.Function("f", symbols, [value, *gradients]), arguments)
 
 
 # ---- PyTensor ------------------------------------------------------------------------------------

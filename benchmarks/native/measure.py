@@ -23,7 +23,7 @@ import numpy as np
 
 from _harness import interleave, settle, spread
 
-from .case import Call, Case
+from .case import Call, Cannot, Case
 from .compiled import NoCompiler
 
 SAMPLE = 1e-3  # seconds
@@ -104,6 +104,8 @@ def prepare(case: Case) -> tuple[dict[str, Call], dict[str, Any]]:
             result = call.function(*call.arguments)
             numbers[name] = arrays(call.numbers(call.ready(result) if call.ready else result))
             calls[name] = call
+        except Cannot as reason:
+            notes[name] = {"cannot": str(reason)}
         except (ModuleNotFoundError, NoCompiler) as error:
             notes[name] = {"skipped": f"not installed: {getattr(error, 'name', None) or error}"}
         except Exception as error:  # of whatever kind a library raises: a result, and shown

@@ -17,14 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from . import compiled, libraries
+from . import by_numba, compiled, libraries
 from .case import Call, Case, generator
 
 TITLE = "Gaussian mixture: ADBench's objective"
 TEXT = (
     "Value and gradient by all parameters, k = 25 components, n = 1,000 points, float64. *C* by "
     "hand goes through blocks of points and uses that the factors are triangular; *NumPy* by hand "
-    "is batched as the others are."
+    "is batched as the others are; *numba* by hand takes a point after the other. *CasADi* maps "
+    "the function of a point."
 )
 TARGET = "1.5 times faster than the best"
 GAMMA, M = 1.0, 0.0  # of the Wishart prior
@@ -196,13 +197,50 @@ def contestants(alphas: Any, means: Any, icf: Any, points: Any) -> dict[str, Any
         f = objective(anp, triangle, logsumexp, n, d, k)
         return Call(value_and_grad(f, (0, 1, 2)), arguments)
 
+    def numba() -> Call:  # M is 0, so its terms are left out
+        fixed = constant(n, d, k)
+        return libraries.numba_call(by_numba.mixture, *arguments, GAMMA, fixed)
+
     return {
         "wengert": wengert,
         "C": c,
+        "numba": numba,
         "NumPy": lambda: Call(by_hand(n, d, k), arguments),
         "JAX": jax,
         "torch": lambda: torch(False),
         "torch.compile": lambda: torch(True),
         "PyTensor": pytensor,
+        "CasADi": lambda: casadi_call(*arguments),
         "autograd": autograd,
     }
+
+
+def casadi_call(alphas: Any, means: Any, icf: Any, points: Any) -> Call:
+    """CasADi: the function of a point, mapped over all, and the gradient of their sum."""
+    import casadi as c
+
+    (n, d), k = points.shape, alphas.size
+    a, m, q, x = (c.SX.sym(*s) for s in (("a", k), ("m", d, k), ("q", icf.shape[1], k), ("x", d)))
+    rows, columns = below(d)
+    terms = []
+    for j in range(k):
+        factor = c.diag(c.exp(q[:d, j]))
+        for at, (r, s) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
+            factor[r, s] = q[d + at, j]
+        terms.append(a[j] + c.sum1(q[:d, j]) - 0.5 * c.sumsqr(factor @ (x - m[:, j])))
+    column = c.vertcat(*terms)
+    top = c.mmax(column)
+    # The largest term is taken as a constant: its derivative cancels.
+    one = c.Function("one", [x, a, m, q], [c.log(c.sum1(c.exp(column - top))) + top])
+    given = [c.MX.sym(*s) for s in (("a", k), ("m", d, k), ("q", icf.shape[1], k), ("x", d, n))]
+    ma, mm, mq, mx = given
+    total = c.sum2(one.map(n)(mx, c.repmat(ma, 1, n), c.repmat(mm, 1, n), c.repmat(mq, 1, n)))
+    squares = c.sumsqr(c.exp(mq[:d, :])) + c.sumsqr(mq[d:, :])
+    value = total - n * c.logsumexp(ma) + 0.5 * GAMMA**2 * squares + constant(n, d, k)
+    function = c.Function("f", given, [value, *(c.gradient(value, s) for s in given[:3])])
+
+    def numbers(result: Any) -> Any:
+        value, alphas_bar, means_bar, icf_bar = result
+        return value, (alphas_bar, means_bar.full().T, icf_bar.full().T)
+
+    return Call(function, (alphas, means.T.copy(), icf.T.copy(), points.T.copy()), numbers=numbers)

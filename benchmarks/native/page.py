@@ -72,7 +72,7 @@ def workload(section: dict[str, Any]) -> list[str]:
                 cell += f", {case['contestants'][name]['faults']:.0f} faults"
             if cell and "megabytes" in case["contestants"][name]:
                 cell += f", {case['contestants'][name]['megabytes']:.1f} MB"
-            cells.append(cell)
+            cells.append("cannot" if "cannot" in case["contestants"].get(name, {}) else cell)
         ratios = [
             over(measured, of, section.get("peers"))
             for measured, of in ((times, "peer"), (times, "C"), (busy, "peer"), (busy, "C"))
@@ -84,7 +84,7 @@ def workload(section: dict[str, Any]) -> list[str]:
             else f"* {case['case']}, {name}: {reason}: {detail}"
             for name, c in case["contestants"].items()
             for reason, detail in c.items()
-            if reason in ("wrong", "failed", "skipped")
+            if reason in ("wrong", "failed", "skipped", "cannot")
         ]
         notes += [
             f"* {case['case']}, {name}: kept {c['cores']:.1f} cores busy"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import compiled, libraries
-from .case import Call, Case, generator
+from .case import Call, Cannot, Case, generator
 
 TITLE = "Training step of a perceptron 784-256-256-10"
 TEXT = (
@@ -171,6 +171,9 @@ def contestants(parameters: list[Any], x: Any, labels: Any) -> dict[str, Any]:
     def pytensor() -> Call:
         return pytensor_step(fresh(), x, labels, added)
 
+    def casadi() -> Call:
+        raise Cannot("CasADi computes in float64 alone")
+
     return {
         "wengert": wengert,
         "C": c,
@@ -179,6 +182,7 @@ def contestants(parameters: list[Any], x: Any, labels: Any) -> dict[str, Any]:
         "torch": lambda: torch(False),
         "torch.compile": lambda: torch(True),
         "PyTensor": pytensor,
+        "CasADi": casadi,
     }
 
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from . import compiled, libraries
-from .case import Call, Case, generator
+from . import by_numba, compiled, libraries
+from .case import Call, Cannot, Case, generator
 
 TITLE = "Reductions: logsumexp and cross-entropy"
 TEXT = (
     "logsumexp: the value alone, and value with gradient. Cross-entropy: the mean over 4,096 rows "
-    "of 1,000 logits, and its gradient, each library by its own log_softmax; *C* and *NumPy* by "
-    "hand."
+    "of 1,000 logits, and its gradient, each library by its own log_softmax; *C*, *numba* and "
+    "*NumPy* by hand."
 )
 TARGET = "1.5 times faster than the best peer"
 
@@ -105,15 +105,43 @@ def summed(x: Any, value: bool, gradient: bool) -> dict[str, Any]:
 
         return libraries.pytensor_call(build, x)
 
+    def casadi() -> Call:
+        if x.ndim == 2:
+            raise Cannot("CasADi has logsumexp of a vector, and not along an axis")
+        if gradient:
+            return libraries.casadi_gradient(lambda c, x: c.logsumexp(x), x)
+        import casadi as c
+
+        s = c.MX.sym("x", x.size)
+        return Call(c.Function("f", [s], [c.logsumexp(s)]), (x,))
+
+    def autograd() -> Call:
+        from autograd import make_vjp
+        from autograd.scipy.special import logsumexp
+
+        f = lambda x: logsumexp(x, axis=-1)  # noqa: E731
+        if not gradient:
+            return Call(f, (x,))
+
+        def run(x: Any) -> Any:
+            pullback, value = make_vjp(f)(x)
+            return value, pullback(np.ones_like(value))
+
+        return Call(run, (x,))
+
     hand = numpy_with_gradient if gradient else numpy_logsumexp
+    loop = by_numba.logsumexp_gradient if gradient else by_numba.logsumexp
     return {
         "wengert": wengert,
         "C": c,
+        "numba": lambda: libraries.numba_call(loop, np.atleast_2d(x)),
         "NumPy": lambda: Call(hand, (x,)),
         "JAX": jax,
         "torch": lambda: torch(False),
         "torch.compile": lambda: torch(True),
         "PyTensor": pytensor,
+        "CasADi": casadi,
+        "autograd": autograd,
     }
 
 
@@ -171,12 +199,27 @@ def entropy(z: Any, labels: Any) -> dict[str, Any]:
 
         return libraries.pytensor_gradient(loss, z, labels)
 
+    def casadi() -> Call:
+        raise Cannot("CasADi has no logsumexp along an axis, and reads no elements by labels")
+
+    def autograd() -> Call:
+        import autograd.numpy as anp
+        from autograd.scipy.special import logsumexp
+
+        def loss(z: Any, labels: Any) -> Any:
+            return -anp.mean(z[np.arange(rows), labels] - logsumexp(z, axis=1))
+
+        return libraries.autograd_gradient(loss, z, labels)
+
     return {
         "wengert": wengert,
         "C": c,
+        "numba": lambda: libraries.numba_call(by_numba.cross_entropy, z, labels),
         "NumPy": lambda: Call(hand, (z, labels)),
         "JAX": jax,
         "torch": lambda: torch(False),
         "torch.compile": lambda: torch(True),
         "PyTensor": pytensor,
+        "CasADi": casadi,
+        "autograd": autograd,
     }
