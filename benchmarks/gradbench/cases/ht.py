@@ -7,12 +7,13 @@ triangles ("simple"), which its options ask for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from gradbench import byhand
+from gradbench import byhand, peers
 from gradbench.evals import ht
 from gradbench.task import Task, listed
 
@@ -20,7 +21,8 @@ TITLE = "ht: hand tracking"
 TEXT = (
     "Differences between n points and a posed hand of 22 bones, and their Jacobian by the pose (26 "
     "parameters) and by the places of the points in their triangles (a sparse block: two "
-    "columns). *C* differentiates only the bones behind each joint."
+    "columns). *C* differentiates only the bones behind each joint; *torch* pushes all directions "
+    "forwards at once (`torch.func`), two for the places."
 )
 DERIVATIVES = ("jacobian",)
 PARENTS = [-1, *(parent for k in range(5) for parent in (0, 4 * k + 1, 4 * k + 2, 4 * k + 3)), 0]
@@ -81,12 +83,79 @@ def inputs(quick: bool) -> Iterator[tuple[str, Any]]:
 
 
 def contestants(function: str, given: dict[str, Any]) -> dict[str, Callable[[], Task]]:
-    """C."""
+    """C and PyTorch."""
     theta, us, points, corners, *model = ht.arrays(given)
     n, places, about = len(points), corners.ndim == 2, given["data"]["model"]
     sizes = n, len(model[2]), places, about["is_mirrored"]
     inputs = theta, np.array(about["parents"]), *model, corners, points, us
-    if function == "objective":
-        return byhand.both("ht", "objective", sizes, inputs, [3 * n], lambda out: listed(out[0]))
-    outputs = (28 if places else 26, 3 * n), 3 * n
-    return byhand.both("ht", "jacobian", sizes, inputs, outputs, lambda out: listed(out[0].T))
+    outputs = [3 * n] if function == "objective" else [(28 if places else 26, 3 * n), 3 * n]
+    c = byhand.both("ht", function, sizes, inputs, outputs, lambda out: listed(out[0].T))
+    program = torch_objective if function == "objective" else torch_jacobian
+    make = partial(program, parents=about["parents"], mirrored=about["is_mirrored"])
+    return c | {"torch": peers.torch(make, theta, us, points, corners, *model)}
+
+
+# ---- PyTorch -------------------------------------------------------------------------------------
+
+
+def torch_differences(t: Any, parents: Sequence[int], mirrored: bool) -> Any:
+    """Points less where they should be, as a function of the pose and of their places."""
+
+    def rotation(r: Any) -> Any:
+        angle = r.norm()
+        k, (x, y, z), zero = r / angle, r / angle, r[0] * 0.0
+        cross = t.stack([zero, -z, y, z, zero, -x, -y, x, zero]).reshape(3, 3)
+        whole = t.eye(3, dtype=r.dtype)
+        return angle.cos() * whole + angle.sin() * cross + (1.0 - angle.cos()) * t.outer(k, k)
+
+    def turned(fingers: Any) -> Any:
+        still, ends = fingers[:, :1] * 0.0, fingers[0, :1] * 0.0
+        bend = t.cat([still, fingers[:, :1], fingers[:, 2:]], 1).reshape(-1)
+        spread = t.cat([still, fingers[:, 1:2], still, still], 1).reshape(-1)
+        bend, spread = t.cat([ends, bend, ends]), t.cat([ends, spread, ends])
+        c, s, cz, sz = bend.cos(), bend.sin(), spread.cos(), spread.sin()
+        rows = [cz, -sz * c, sz * s, sz, cz * c, -cz * s, 0.0 * c, s, c]
+        return t.stack(rows, 1).reshape(-1, 3, 3)
+
+    def run(theta: Any, us: Any, points: Any, corners: Any, *model: Any) -> Any:
+        relatives, inverses, base, weights = model
+        turns = turned(theta[6:].reshape(5, 4))
+        local = t.cat([relatives[:, :, :3] @ turns, relatives[:, :, 3:]], 2)
+        absolute: list[Any] = []
+        for bone, parent in enumerate(parents):
+            absolute.append(local[bone] if parent < 0 else absolute[parent] @ local[bone])
+        bones = (t.stack(absolute) @ inverses)[:, :3]
+        at = ((weights @ bones.reshape(-1, 12)).reshape(-1, 3, 4) * base[:, None]).sum(2)
+        if mirrored:
+            at = at * t.tensor([-1.0, 1.0, 1.0], dtype=at.dtype)
+        at = at @ rotation(theta[:3]).T + theta[3:6]
+        if corners.ndim == 1:
+            return points - at[corners]
+        u, v = us[:, :1], us[:, 1:]
+        a, b, c = at[corners[:, 0]], at[corners[:, 1]], at[corners[:, 2]]
+        return points - (u * a + v * b + (1.0 - u - v) * c)
+
+    return run
+
+
+def torch_objective(t: Any, parents: Sequence[int], mirrored: bool) -> Any:
+    """All differences, one after the other."""
+    f = torch_differences(t, parents, mirrored)
+    return lambda *arrays: f(*arrays).reshape(-1)
+
+
+def torch_jacobian(t: Any, parents: Sequence[int], mirrored: bool) -> Any:
+    """A row for each difference; all directions at once, forwards: two for the places."""
+    f = torch_differences(t, parents, mirrored)
+
+    def pushed(f: Any, x: Any, directions: Any) -> Any:
+        return t.func.vmap(lambda d: t.func.jvp(f, (x,), (d,))[1])(directions)
+
+    def run(theta: Any, us: Any, *others: Any) -> Any:
+        rows = [pushed(lambda x: f(x, us, *others), theta, t.eye(26, dtype=theta.dtype))]
+        if len(us):
+            each = t.eye(2, dtype=us.dtype)[:, None].expand(2, *us.shape)
+            rows.insert(0, pushed(lambda x: f(theta, x, *others), us, each))
+        return t.cat(rows).reshape(-1, others[0].numel()).T
+
+    return run
