@@ -16,10 +16,13 @@ from ....core.node import Node
 from ....core.sizes import repeated_axes
 from ....kinds.reduction import axes_of, count_along
 from ..dtypes import BOOL, F16, F32, F64, I64, Dtype
-from ..forms import Affine, Length, is_one
-from ..items import Item, Map, Position, Reduce, number
+from ..forms import Affine, Length, is_one, offset_of, strides_of
+from ..items import Held, Item, Map, Part, Position, Reduce, Step, number
 from .registry import lowers
 from .views import reshaped
+
+_LIGHT = 3  # work that is done again rather than remembered
+_LAST = int(np.iinfo(np.int64).max)
 
 
 class Combined:
@@ -126,11 +129,38 @@ def _extreme(c: Combined) -> Any:
     return c.done(c.reduce(c.node.op.name, c.x))
 
 
+def _is_light(x: Item, work: int = 0, depth: int = 0) -> bool:
+    """Whether computing each element twice costs less than comparing places along."""
+    if isinstance(x.rule, Held | Part | Reduce | Step):
+        return True  # read, not computed
+    work += x.rule.weight
+    if work > _LIGHT or depth > _LIGHT:
+        return False
+    return all(_is_light(operand, work, depth + 1) for operand in x.operands)
+
+
 @_reduction("argmax", "argmin")
 def _place(c: Combined) -> Any:
+    """The extreme first, then the first place that has it: no step waits for a choice."""
     if c.x.dtype.kind == "c" or (len(c.axes) > 1 and len(c.axes) < len(c.x.shape)):
         return NotImplemented
-    return c.done(c.reduce(c.node.op.name, c.x, I64))
+    if not _is_light(c.x):
+        return c.done(c.reduce(c.node.op.name, c.x, I64))
+    best = c.reduce("max" if c.node.op.name == "argmax" else "min", c.x)
+    shape = c.x.shape
+
+    def position(index: Any) -> Affine:
+        return index[c.axes[0]] if len(c.axes) == 1 else offset_of(index, strides_of(shape))
+
+    def where_best(s: Any, x: Any, best: Any, place: Any) -> Any:
+        found = s.equal(x, best)
+        if x.dtype.kind == "f":
+            found = s.logical_or(found, s.isnan(x))
+        return s.where(found, place, _LAST)
+
+    places = Item(Position("place", position), (), shape, I64, c.node)
+    found = c.map("where best", where_best, c.x, best, places, weight=2, dtype=I64)
+    return c.done(c.reduce("min", found))
 
 
 @_reduction("any", "all")
