@@ -4,6 +4,7 @@ results.py      all saved results, whatever suite wrote them, as sections of cas
 targets.py      what a target is, and how its figures are read from results
 rows.py         the targets of the design: a row is declared here
 plots.py        plots of sections: contestants on an axis of ratios
+curves.py       plots of what grows with a size
 svg.py          the little of SVG that they need
 page.py         the text
 

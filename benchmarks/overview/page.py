@@ -7,10 +7,11 @@ that has something to compare.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from _harness import PAGES, machine_line, table
 
-from . import plots
+from . import curves, plots
 from .results import Everything, Section
 from .rows import ROWS
 
@@ -21,7 +22,7 @@ NAMES = {
     "linalg": "linear algebra", "convolution": "convolution", "learning": "training",
     "sequences": "sequence models", "vmap": "vmap", "graphs": "building graphs",
     "interpreter": "the interpreter", "gradbench": "GradBench",
-    "kernels": "kernels of an ocean model, and orders",
+    "kernels": "kernels of an ocean model, and orders", "growth": "growth",
 }  # fmt: skip
 
 
@@ -29,7 +30,7 @@ def drawn(found: Everything) -> dict[str, str]:
     """Every plot, by name."""
     made = {ALL: plots.of_all(found)}
     for suite in found.raw:
-        if picture := plots.of_suite(found.of(suite)):
+        if picture := curves.drawn(found.raw[suite]) or plots.of_suite(found.of(suite)):
             made[suite] = picture
     return made
 
@@ -92,13 +93,15 @@ def between(ratios: Mapping[str, float]) -> str:
     return shown[0] if len(ordered) == 1 else " - ".join(shown if len(ordered) > 2 else shown[::2])
 
 
-def of_suite(suite: str, results: Mapping[str, object], sections: Sequence[Section]) -> list[str]:
+def of_suite(suite: str, results: Mapping[str, Any], sections: Sequence[Section]) -> list[str]:
     """Heading, machine, page and plot of one suite, and who could not take part."""
     page = f"benchmarks-{suite}.md"
     name = NAMES.get(suite, suite)
     parts = [f"### {name[0].upper()}{name[1:]}"]
     there = f"[All cases and times]({page}). " if (PAGES / page).exists() else ""
-    parts.append(there + machine_line(results["machine"]))  # type: ignore[arg-type]
-    if plots.of_suite(sections):
+    parts.append(there + machine_line(results["machine"]))
+    if curves.drawn(results):
+        parts.append(f"![How figures grow: {suite}]({PLOTS}/{suite}.svg)")
+    elif plots.of_suite(sections):
         parts.append(f"![Times over wengert's: {suite}]({PLOTS}/{suite}.svg)")
     return parts

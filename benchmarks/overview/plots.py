@@ -17,7 +17,7 @@ from .svg import Drawing, Logarithmic
 
 WIDTH, LEFT, RIGHT, ROW, HEAD = 900, 330, 880, 15, 22
 COLOURS = {
-    "C": "#444444", "NumPy": "#1f77b4", "JAX": "#d62728", "torch": "#ff7f0e",
+    "NumPy": "#1f77b4", "JAX": "#d62728", "torch": "#ff7f0e",
     "torch.compile": "#bc9a00", "PyTensor": "#9467bd", "autograd": "#8c564b", "CasADi": "#17becf",
     "numba": "#2ca02c", "wengert": "#e377c2",
 }  # fmt: skip
@@ -27,7 +27,14 @@ LARGEST = 10_000.0  # what is further away stands at the edge
 
 def colour(name: str) -> str:
     """Of a library, in all its ways."""
-    return COLOURS.get(name, COLOURS.get(kind(name), COLOURS["C" if name[:2] == "C " else "NumPy"]))
+    if is_c(name):
+        return {"C": HAND, "C ": "#888888", "C,": "#bbbbbb"}[name[:2]]
+    return COLOURS.get(name, COLOURS.get(kind(name), COLOURS["NumPy"]))
+
+
+def is_c(name: str) -> bool:
+    """C in any way: "C", "C -ffast-math", "C, fresh"."""
+    return name[:2] in ("C", "C ", "C,")
 
 
 def ours(times: Times) -> float | None:
@@ -107,7 +114,9 @@ def of_suite(sections: Sequence[Section]) -> str | None:
         for t in times.values()
     ]
     drawing, scale = Drawing(WIDTH), Logarithmic(ratios, LEFT, RIGHT)
-    names = {kind(n): n for _, cases in kept for times in cases.values() for n in times}
+    names = dict.fromkeys(
+        n if is_c(n) else kind(n) for _, cases in kept for times in cases.values() for n in times
+    )
     drawing.text(10, 18, "Time over wengert's: left of 1, faster than wengert", size=13,
                  weight="bold")  # fmt: skip
     marks = [(n, colour(n), shape(n)) for n in names if n != "wengert"]
@@ -125,7 +134,7 @@ def of_suite(sections: Sequence[Section]) -> str | None:
 
 def shape(name: str) -> str:
     """By hand is square."""
-    return "square" if kind(name) in ("C", "NumPy", "numba") or name[:2] == "C " else "circle"
+    return "square" if is_c(name) or kind(name) in ("NumPy", "numba") else "circle"
 
 
 def line(drawing: Drawing, scale: Logarithmic, y: float, case: str, times: Times) -> None:
