@@ -22,9 +22,13 @@ PARAMETERS = ("alpha", "mu", "q", "l")
 
 
 def logsumexp(x: Any, axis: int) -> Any:
-    """Return log(sum(exp(x))) along an axis, without overflow."""
+    """Return log(sum(exp(x))) along an axis, without overflow.
+
+    What is e**-500 of the largest is held there: it changes no digit, its derivative is zero, and
+    no subnormal number appears, with which processors compute a hundred times slower.
+    """
     largest = np.max(x, axis=axis, keepdims=True)
-    total = np.sum(np.exp(x - largest), axis=axis)
+    total = np.sum(np.exp(np.maximum(x - largest, -500.0)), axis=axis)
     return np.squeeze(largest, axis) + np.log(total)
 
 
