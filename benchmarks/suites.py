@@ -9,13 +9,14 @@
 
 A suite is a script of this folder that takes ``--quick`` and ``--render`` and writes
 results/NAME.json; a new one is found by itself.  One that fails does not stop the others; the
-status tells, and its name is printed at the end.  Where processes wait for one another (a loop of
-steps, one process for each first call) all threads add nothing, so those are measured on one.
+status tells, and its name is printed at the end.  Where more threads have nothing to do (steps of a
+loop, calls of a few numbers, first calls, memory) one thread is measured alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -23,8 +24,11 @@ from time import perf_counter
 
 HERE = Path(__file__).resolve().parent
 NOT_SUITES = ("suites", "overview", "guard")
-ONE_THREAD = ("loops", "gradbench")  # steps that wait for one another; published as one thread
-THREADS_OPTION = "_suite import"  # whoever stands on it takes --threads
+ALONE = {  # on one thread only: whole suites, or some of their workloads
+    "loops": None, "growth": None,
+    "gradbench": None,  # its rules
+    "native": ("calls", "higher", "cold"), "learning": ("memory", "start"), "kernels": ("orders",),
+}  # fmt: skip
 
 
 def suites() -> dict[str, Path]:
@@ -42,6 +46,20 @@ def run(script: Path, *options: str) -> bool:
         f"==== {script.stem}: {'well' if not status else 'FAILED'}, {minutes:.1f} min", flush=True
     )
     return not status
+
+
+def on_all_threads(script: Path) -> list[str] | None:
+    """The options that measure a suite on all threads; None if there is nothing to measure so."""
+    alone = ALONE.get(script.stem, ())
+    spec = importlib.util.spec_from_file_location(f"suite_{script.stem}", script)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    workloads = getattr(module, "WORKLOADS", ())
+    if alone is None or not workloads:
+        return None
+    chosen = [name for name in workloads if name not in alone]
+    return ["--threads", *(word for name in chosen for word in ("--only", name))]
 
 
 def rendered(chosen: dict[str, Path]) -> list[str]:
@@ -64,8 +82,8 @@ def main() -> int:
     if not options.render:
         quick = ["--quick"] * options.quick
         for name, script in chosen.items():
-            threaded = THREADS_OPTION in script.read_text() and name not in ONE_THREAD
-            ways = [[], ["--threads"]] if threaded and not options.one_thread else [[]]
+            more = None if options.one_thread else on_all_threads(script)
+            ways = [[]] if more is None else [[], more]
             failed += [f"{name} {' '.join(way)}" for way in ways if not run(script, *quick, *way)]
     if not options.quick:
         failed += rendered(chosen)

@@ -123,10 +123,20 @@ def test_one_failing_suite_does_not_stop_the_others(tmp_path, monkeypatch, capfd
     import suites
 
     for name, text in {"a": "raise SystemExit(3)", "b": "print('measured')"}.items():
-        (tmp_path / f"{name}.py").write_text(text)
+        (tmp_path / f"{name}.py").write_text(f"if __name__ == '__main__': {text}")
     (tmp_path / "overview.py").write_text("")
     monkeypatch.setattr(suites, "HERE", tmp_path)
     monkeypatch.setattr(sys, "argv", ["suites.py"])
     assert suites.main() == 1
     printed = capfd.readouterr().out
     assert "failed: a, a" in printed and printed.count("measured") == 2
+
+
+def test_all_threads_are_for_workloads_that_have_work_for_them():
+    import suites
+
+    found = {name: suites.on_all_threads(path) for name, path in suites.suites().items()}
+    assert found["loops"] is found["gradbench"] is found["eager"] is None
+    assert found["native"][:3] == ["--threads", "--only", "elementwise"]
+    assert "cold" not in found["native"] and "steps" in found["learning"]
+    assert not {"guard", "overview", "suites"} & found.keys()
