@@ -159,6 +159,12 @@ MISTAKES = {
     "data.held_out=1": r"a share",
     "dat.source=x": r"Did you mean 'data'",
     "epochs": r"key=value",
+    "seed=x": r"seed = 'x': a whole number",
+    "fit=3": r"fit = 3: entries stand below \[fit\]",
+    "model=3": r"model = 3: entries stand below \[\[model\]\]",
+    "model.9.layer=Linear": r"9 is none of \d entries",
+    "model.layer=Linear": r"layer is none of \d entries",
+    "data=x": r"\[data\]",
 }
 
 

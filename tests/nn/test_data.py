@@ -71,6 +71,7 @@ def test_tensors_are_data_too():
     ("make", "error", "message"),
     [
         (lambda: DataLoader(np.ones(3), batch_size=0), errors.ArgumentError, "batch_size=0"),
+        (lambda: DataLoader(np.ones(3), batch_size="4"), errors.ArgumentError, "batch_size='4'"),
         (lambda: TensorDataset(), errors.ArgumentError, "no arrays"),
         (lambda: TensorDataset(np.ones(3), np.ones(4)), errors.ShapeError, "first axis"),
         (lambda: TensorDataset(np.float64(3)), errors.ShapeError, "first axis"),

@@ -62,7 +62,20 @@ def read(path: Path, changes: Iterable[str]) -> dict[str, Any]:
     for name in ("data", "model"):
         if name not in found:
             raise ArgumentError(f"{path} has no [{name}]. Describe it.")
+    for name in SECTIONS:
+        _check_kind(name, found.get(name), path)
     return found
+
+
+def _check_kind(name: str, entry: Any, path: Path) -> None:
+    """Refuse a section that is no table, a model that is no list of tables, a seed that is none."""
+    tables = entry if name == "model" and isinstance(entry, list) else [entry]
+    if name == "seed":
+        if entry is not None and (type(entry) is not int or entry < 0):
+            raise ArgumentError(f"{path}: seed = {entry!r}: a whole number of at least 0.")
+    elif entry is not None and not all(isinstance(table, Mapping) for table in tables):
+        brackets = f"[[{name}]]" if name == "model" else f"[{name}]"
+        raise ArgumentError(f"{path}: {name} = {entry!r}: entries stand below {brackets}.")
 
 
 def only(entries: Mapping[str, Any], known: Iterable[str], where: str) -> None:
@@ -81,9 +94,8 @@ def _change(entries: Any, change: str) -> None:
         raise ArgumentError(f"--set {change}: write it as key=value, fit.epochs=3 for example.")
     *path, last = key.split(".")
     for name in path:
-        inner: Any = (
-            entries[int(name)] if isinstance(entries, list) else entries.setdefault(name, {})
-        )
+        place = _place(entries, name, change)
+        inner: Any = entries.setdefault(name, {}) if place == name else entries[place]
         if not isinstance(inner, dict | list):
             raise ArgumentError(f"--set {change}: {name} is {inner!r}, which has no entries.")
         entries = inner
@@ -91,4 +103,15 @@ def _change(entries: Any, change: str) -> None:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
         value = {"true": True, "false": False}.get(text, text)
-    entries[last] = value
+    entries[_place(entries, last, change)] = value
+
+
+def _place(entries: Any, name: str, change: str) -> Any:
+    """A name in a table, a number in a list of them."""
+    if not isinstance(entries, list):
+        return name
+    if not name.isdecimal() or int(name) >= len(entries):
+        raise ArgumentError(
+            f"--set {change}: {name} is none of {len(entries)} entries, numbered from 0."
+        )
+    return int(name)

@@ -105,9 +105,10 @@ class DataLoader:
         persistent_workers: bool = False,
         timeout: float | None = None,
     ) -> None:
-        if batch_size < 1 or int(batch_size) != batch_size:
+        whole = hasattr(batch_size, "__index__") and not isinstance(batch_size, bool)
+        if not whole or batch_size < 1:
             raise ArgumentError(
-                f"DataLoader(batch_size={batch_size}): a batch has a whole number of samples, at "
+                f"DataLoader(batch_size={batch_size!r}): a batch has a whole number of samples, at "
                 f"least one{at(user_line())}."
             )
         for word, given in (("workers", workers), ("prefetch", prefetch or 0)):

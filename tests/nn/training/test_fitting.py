@@ -435,7 +435,7 @@ def refusals():
     return [
         (lambda: fit(lambda x: x, (x, y), loss), S, "of a function: give a model"),
         (lambda: fit(nn.ReLU(), (x, y), loss), A, "ReLU has no parameters to train: there are no"),
-        (lambda: fit(frozen, (x, y), loss), A, "are all frozen"),
+        (lambda: fit(frozen, (x, y), loss), A, "they are all frozen"),
         (lambda: fit(model, (x[:0], y[:0]), loss), A, "the data have no batches: it has no samp"),
         (
             lambda: fit(model, DataLoader((x, y), 64, drop_last=True), loss),
@@ -448,7 +448,8 @@ def refusals():
         (lambda: fit(model, 5, loss), S, "the data are a int"),
         (lambda: fit(model, x, loss, **quiet), S, "this one is ndarray"),
         (lambda: fit(model, (x, y + 1), loss, **quiet), A, "classes from 1 to 2"),
-        (lambda: fit(model, (x, y + 1), loss, progress=False), A, "classes from 1 to 2"),
+        (lambda: fit(model, (x, y + 1), loss, progress=False), A, "number 2 of 2 classes"),
+        (lambda: fit(model, (x, y), "mse"), A, "'mse' is no loss"),
         (lambda: fit(model, (x, y), **quiet), A, "give a loss"),
         (lambda: fit(model, (x, y), loss, objective=loss), A, "not both"),
         (lambda: fit(model, (x, y), objective=loss, metrics="mae"), A, "objective"),

@@ -175,7 +175,7 @@ def fit(
         operator.index(epochs),
         held_out,
         named,
-        [*map(_callback, callbacks), *log_of(log)],
+        [*map(_callback, callbacks or ()), *log_of(log)],
         saving,
         operator.index(accumulate),
         progress,
@@ -214,7 +214,7 @@ def _optimizer(given: Any, model: Module) -> Optimizer:
     """The optimiser, of parameters of this model."""
     trained = [p for p in model.parameters() if p.requires_grad]
     if not trained:
-        what = "are all frozen" if any(True for _ in model.parameters()) else "there are none"
+        what = "they are all frozen" if any(True for _ in model.parameters()) else "there are none"
         raise ArgumentError(
             f"fit: {type(model).__name__} has no parameters to train: {what}. Keep layers and "
             f"Parameters in attributes, or unfreeze some (requires_grad_()){at(user_line())}."

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...compiling import jit
+from ...core.given import spelled
 from ...core.handle import Handle, shape_of, value_of
 from ...core.recording import no_grad
 from ...errors import ArgumentError, NotScalarError, StructureError, TraceError, at, user_line
@@ -45,6 +46,12 @@ class Objective:
             raise ArgumentError(
                 "fit: give a loss of predictions and targets, or an objective of the model and a "
                 f"batch, and not both{at(user_line())}."
+            )
+        chosen = objective if loss is None else loss
+        if not callable(chosen):
+            raise ArgumentError(
+                f"fit: {spelled(chosen)} is no loss. Give a function of predictions and targets, "
+                f"such as nn.CrossEntropyLoss(){at(user_line())}."
             )
         self.model, self.loss, self.objective = model, loss, objective
         self.keeps_prediction = keeps_prediction
