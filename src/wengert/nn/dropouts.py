@@ -24,6 +24,11 @@ class Dropout(Module):
         Probability of dropping an element.
     rng : int, numpy.random.Generator or wengert.random.Stream, optional
         In a graph a `Stream`, so that each run drops others.
+
+    Notes
+    -----
+    Where the random numbers stand is not in `state_dict`, as in PyTorch. Checkpoints of `nn.fit`
+    have it; else keep the stream's own ``state_dict()``.
     """
 
     function: Any = staticmethod(dropping.dropout)
