@@ -31,6 +31,36 @@ def test_chirps(method):
         )
 
 
+@pytest.mark.parametrize("method", ["logarithmic", "hyperbolic"])
+def test_chirps_of_one_frequency(method):
+    """0 / 0 in SciPy's formula, which is smooth there: the phase is that of a cosine."""
+    f0, t1 = np.float64(1.2), np.float64(1.3)
+    agreed(lambda t: ours.chirp(t, f0, t1, f0, method), lambda t: np.cos(2 * np.pi * f0 * t), T)
+
+    def of_end(f1):
+        return ours.chirp(T, f0, t1, f1, method)
+
+    assert np.all(np.isfinite(wg.jvp(of_end, (f0,), (1.0,))[1]))
+    wg.check_grads(of_end, (f0,), order=2)
+
+
+def test_a_hyperbolic_chirp_behind_its_pole():
+    args = (np.array([0.4, 2.9, 3.7]), np.float64(0.7), np.float64(1.3), np.float64(1.9))
+    agreed(
+        lambda *a: ours.chirp(*a, "hyperbolic"), lambda *a: theirs.chirp(*a, "hyperbolic"), *args
+    )
+
+
+def test_zeros_of_a_band_in_the_order_of_theirs():
+    """The sign of a zero orders both roots of a real zero, and comes from the dtype of poles."""
+    z, p = np.array([-0.31, -0.72]), np.array([-0.64 - 0.64j, -0.27 - 0.27j, -0.83 - 0.83j])
+    rest = (-0.72, -0.27, -0.55)
+    for mine, other in ((ours.lp2bp_zpk, theirs.lp2bp_zpk), (ours.lp2bs_zpk, theirs.lp2bs_zpk)):
+        got = wg.vjp(lambda z, p, f=mine: f(z, p, *rest), z, p)[0]
+        for a, b in zip(got, other(z, p, *rest), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
 def test_waves():
     agreed(lambda t: ours.sawtooth(9 * t, 0.6), lambda t: theirs.sawtooth(9 * t, 0.6), T)
     agreed(ours.sawtooth, theirs.sawtooth, -7.0 * T, np.float64(0.35))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import mpmath
 import numpy as np
-from mpmath import acos, cos, exp, jacobi, legendre, log, sin, sqrt
+from mpmath import acos, betainc, cos, exp, jacobi, legendre, log, mpf, sin, sqrt
+from scipy import optimize, special
 
 from .exact import each
 
@@ -40,9 +41,29 @@ def eval_sh_jacobi(n, p, q, x):
     return jacobi(n, p - q, q - 1, 2 * x - 1) / mpmath.binomial(2 * n + p - 1, n)
 
 
-SPECIAL = {
-    f.__name__: f for f in (eval_sh_chebyt, eval_sh_chebyu, eval_sh_legendre, eval_sh_jacobi)
-}
+def _student(df, t):
+    """Student's distribution function, DLMF 8.17.2 and its relation to the beta distribution's."""
+    tail = betainc(df / 2, mpf(1) / 2, 0, df / (df + t * t), regularized=True) / 2
+    return tail if t < 0 else 1 - tail
+
+
+@each
+def stdtridf(p, t):
+    def off(log_df):
+        return _student(exp(log_df), t) - p
+
+    def roughly(log_df):
+        return special.stdtr(np.exp(log_df), float(t)) - float(p)
+
+    start = optimize.brentq(roughly, -15.0, 15.0)  # an error where none has that probability
+    return exp(mpmath.findroot(off, (mpf(start), mpf(start) + mpf("1e-5")), tol=1e-120))
+
+
+def _named(*functions):
+    return {f.__name__: f for f in functions}
+
+
+SPECIAL = _named(eval_sh_chebyt, eval_sh_chebyu, eval_sh_legendre, eval_sh_jacobi, stdtridf)
 
 
 def circstd(samples):

@@ -8,7 +8,7 @@ functions in formulas.py it is a formula in many digits (exact.py).  Against it 
 
     eager       forward, reverse; forward over forward, reverse over forward
     traced      forward, interpreted
-    native      forward and reverse, compiled
+    native      forward and reverse; forward over forward, reverse over forward
     single      forward and reverse of float32
 
 at the catalogue's arguments (wengert.testing.coverage), at random ones around them, at zeros, equal
@@ -98,7 +98,7 @@ def sweep(ours, theirs, call, way, rng, traced=True, order=2, single=False, form
                 continue
             case.first(found, traced and name in FULL)
             if order == 2 and name in FULL:
-                case.second(found)
+                case.second(found, traced and name == "as given")
             if single and name == "as given":
                 case.single(found)
     return found
@@ -366,7 +366,7 @@ class Case:
         for what, off in offs.items():
             found.note("single", f"{self.name}, single, {what}", off, SINGLE)
 
-    def second(self, found):
+    def second(self, found, natively):
         """Second derivatives along the direction."""
         try:
             bend, error = self.bend, 0.0
@@ -387,17 +387,24 @@ class Case:
             pairs = zip(parts, self._split(parts), strict=True)
             return sum(np.sum(np.real(part * w)) for part, w in pairs)
 
-        try:
-            twice = wg.jvp(tangent, tuple(self.inputs), tuple(self.directions))[1]
-            bars = wg.grad(weighted, argnums=tuple(range(len(self.inputs))))(*self.inputs)
-        except Exception as raised:
-            self._refused(found, "order two", raised)
-            return
-        off = _largest(_joined(tree.flatten(twice)[0]) - bend) / known
-        found.note("second", f"{self.name}, forward over forward", off, allowed)
-        off = abs(self._paired(bars) - np.sum(self.weights * np.real(bend)))
-        off = off / (np.sum(abs(self.weights)) * known)
-        found.note("second", f"{self.name}, reverse over forward", off, allowed)
+        def forward(*xs):
+            return wg.jvp(tangent, xs, tuple(self.directions))[1]
+
+        reverse = wg.grad(weighted, argnums=tuple(range(len(self.inputs))))
+        ways = {"": (forward, reverse)}
+        if natively:
+            ways["native "] = wg.jit(forward), wg.jit(reverse)
+        for way, (forward, reverse) in ways.items():
+            try:
+                twice, bars = forward(*self.inputs), reverse(*self.inputs)
+            except Exception as raised:
+                self._refused(found, f"{way}order two", raised)
+                continue
+            off = _largest(_joined(tree.flatten(twice)[0]) - bend) / known
+            found.note("second", f"{self.name}, {way}forward over forward", off, allowed)
+            off = abs(self._paired(bars) - np.sum(self.weights * np.real(bend)))
+            off = off / (np.sum(abs(self.weights)) * known)
+            found.note("second", f"{self.name}, {way}reverse over forward", off, allowed)
 
 
 def second_directional(f, scale):

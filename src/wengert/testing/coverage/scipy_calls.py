@@ -54,6 +54,7 @@ spherical_jn 2, V
 spherical_yn 2, V
 spherical_in 2, V
 spherical_kn 2, V
+stdtridf V * 0.15 + 0.65, W + 0.5
 yvp 1.5, V
 factorial V * 5
 log_softmax V
