@@ -15,6 +15,7 @@ import pytest
 import wengert as wg
 from wengert import compiling
 from wengert.backends import Interpreter
+from wengert.backends.llvm import clock
 from wengert.backends.timing import Part, Step, in_turn, undisturbed, whole
 from wengert.errors import ArgumentError, BackendError, MatrixError, TraceError
 
@@ -206,6 +207,22 @@ def rolling(w, xs):
     return np.sum(wg.scan(step, np.ones(40), xs)[1])
 
 
+def test_branches_in_registers_are_lines_too():
+    def f(x):
+        def step(s, _):
+            t = wg.cond(s > 0.5, lambda s: np.sin(s), lambda s: np.exp(s), s)
+            return t * 0.9, None
+
+        return wg.scan(step, x, None, length=10)[0]
+
+    seen = check(wg.profile(f, **FEW)(1.0))
+    (inside,) = [row for row in seen.rows if row.depth]
+    assert inside.kind == "straight" and inside.calls == 10.0
+    assert {"sin", "exp", "multiply"} <= set(inside.operations)
+    line = of_line(seen, "t = wg.cond(s > 0.5, lambda s: np.sin(s), lambda s: np.exp(s), s)")
+    assert line.seconds > of_line(seen, "return t * 0.9, None").seconds > 0.0
+
+
 def test_steps_of_a_loop():
     xs = np.random.default_rng(1).normal(size=(25, 40))
     seen = check(wg.profile(rolling, **FEW)(np.eye(40), xs))
@@ -244,8 +261,8 @@ def test_a_loop_in_registers_and_its_condition():
 def test_loops_in_loops_and_a_choice():
     def f(x):
         def outer(s, _):
-            t = wg.fori_loop(0, 7, lambda k, u: np.sin(u @ u), s)
-            return wg.cond(np.sum(t) > 0.0, lambda t: t @ s, lambda t: t - np.max(t, 0), t), None
+            t = wg.fori_loop(0, 7, lambda k, u: np.sin(u + k), s)
+            return wg.cond(np.sum(t) > 0.0, lambda t: t + s, lambda t: t - s, t), None
 
         return np.sum(wg.scan(outer, x, None, length=5)[0])
 
@@ -427,6 +444,17 @@ def test_what_native_code_cannot_finish_the_interpreter_refuses():
 def test_repeats_that_cannot_be(repeats):
     with pytest.raises(ArgumentError, match=r"how often to run.*test_profile\.py"):
         wg.profile(fused, repeats=repeats)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the clock of POSIX")
+def test_the_clock_of_the_system(monkeypatch):
+    monkeypatch.setattr(clock.platform, "machine", lambda: "another")
+    seen = check(wg.profile(lambda x: np.sum(np.tanh(x)), **FEW)(np.ones(3000)))
+    assert kinds(seen) == ["nest", "around"] and 0.0 < seen.rows[0].seconds < 0.1
+    monkeypatch.setattr(clock, "is_available", lambda: False)
+    monkeypatch.setattr("wengert.backends.llvm.measuring.is_available", clock.is_available)
+    with pytest.raises(BackendError, match=r"no clock here.*backend='interpret'"):
+        wg.profile(lambda x: x * 3.0)(np.ones(3))
 
 
 def test_errors():

@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core.places import spot_of
+
 _SECONDS = 0.1  # what looking at one function may take, where nobody says how often it is to run
 _FEWEST, _QUICK = 3, 1e-3
 
@@ -119,7 +121,7 @@ class Step:
     @property
     def is_estimated(self) -> bool:
         """Whether its time was shared out among several lines by the work that they are."""
-        return len({part.where for part in self.parts}) > 1
+        return len({spot_of(part.where) for part in self.parts}) > 1
 
     @property
     def own(self) -> float:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..backends.timing import Part, Step, Timing
 from ..core.late import Late
-from ..core.places import place_of
+from ..core.places import place_of, spot_of
 from ..errors import ArgumentError, at, user_line
 
 if TYPE_CHECKING:
@@ -98,7 +98,8 @@ class UserLine:
     Attributes
     ----------
     where : str
-        ``file.py:12, in f``; empty for what stems from no line.
+        ``file.py:12, in f``; empty for what stems from no line. Of several functions on one line
+        the first.
     seconds, share : float
         Of one call of the function; all lines make 1 together.
     levels : dict from int to float
@@ -195,11 +196,11 @@ class Profile:
         found: dict[str, _Sum] = {}
         for number, _, step in _numbered(self.timing.steps):
             for kept in step.kept:
-                found.setdefault(kept.where, _Sum()).kept += kept.bytes
+                found.setdefault(spot_of(kept.where), _Sum(kept.where)).kept += kept.bytes
             for part in step.parts:
-                found.setdefault(part.where, _Sum()).add(number, step, part)
+                found.setdefault(spot_of(part.where), _Sum(part.where)).add(number, step, part)
         whole = self.seconds or 1.0
-        lines = [one.line(where, whole) for where, one in found.items()]
+        lines = [one.line(whole) for one in found.values()]
         around = self.timing.around
         lines.append(UserLine(AROUND, around, around / whole, {0: around}, False, 0.0, 0.0, 0, ()))
         return tuple(sorted(lines, key=lambda line: -line.seconds))
@@ -294,7 +295,8 @@ class Profile:
 class _Sum:
     """What steps have taken for one line."""
 
-    def __init__(self) -> None:
+    def __init__(self, where: str) -> None:
+        self.where = where
         self.levels: dict[int, float] = {}
         self.read = self.written = 0.0
         self.kept = 0
@@ -311,11 +313,11 @@ class _Sum:
             self.written += step.written * part.share
             self.is_estimated |= step.is_estimated and seconds > 0.0
 
-    def line(self, where: str, whole: float) -> UserLine:
+    def line(self, whole: float) -> UserLine:
         """All of it."""
         seconds = sum(self.levels.values())
         return UserLine(
-            where=where,
+            where=self.where,
             seconds=seconds,
             share=seconds / whole,
             levels=dict(sorted(self.levels.items())),
@@ -338,8 +340,10 @@ def _numbered(
 
 def _row(number: str, depth: int, step: Step, whole: float) -> Row:
     shares: dict[str, float] = {}
+    first: dict[str, str] = {}
     for part in step.parts:
-        shares[part.where] = shares.get(part.where, 0.0) + part.share
+        where = first.setdefault(spot_of(part.where), part.where)
+        shares[where] = shares.get(where, 0.0) + part.share
     return Row(
         number=number,
         depth=depth,

@@ -5,6 +5,7 @@ keep in a file and to put at the end of a message.  Whoever needs the parts take
 
     Place      file, line and function; what stands there is read when it is asked for
     place_of   the text taken apart
+    spot_of    file and line, whatever function it is in
     short      file and line without folders, ``file.py:12``
 """
 
@@ -41,6 +42,12 @@ def place_of(where: str | None) -> Place | None:
     """``file.py:12, in f`` taken apart; None where it is not known."""
     found = _WHERE.fullmatch(where) if where else None
     return Place(found["file"], int(found["line"]), found["function"] or "") if found else None
+
+
+def spot_of(where: str) -> str:
+    """File and line; two functions may be written on one line."""
+    place = place_of(where)
+    return where if place is None else f"{place.file}:{place.line}"
 
 
 def short(where: str | None) -> str:
