@@ -90,9 +90,7 @@ def torch_jacobian(t: Any) -> Any:
             x.requires_grad_()
         out, blocks = torch_residuals(t, *by, features), []
         for k in range(2):
-            of_camera, of_point, of_weight = t.autograd.grad(
-                out[:, k].sum(), by, retain_graph=True
-            )
+            of_camera, of_point, of_weight = t.autograd.grad(out[:, k].sum(), by, retain_graph=True)
             blocks.append(t.cat([of_camera, of_point, of_weight[:, None]], 1))
         values = t.cat([t.stack(blocks, 1).reshape(-1), -2.0 * weights])
         last = 11 * n + 3 * m + t.arange(p)
