@@ -59,6 +59,7 @@ def test_a_path_slower_by_a_half_is_reported():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # minutes, where others wait for the processors too
 def test_every_path_slowed_is_reported(stored):
     status, printed = guard("--slowed", "--instructions")
     assert status == 1
@@ -73,6 +74,7 @@ def test_every_path_slowed_is_reported(stored):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # minutes, where others wait for the processors too
 def test_no_hot_path_has_more_instructions():
     status, printed = guard("--kind", "instructions")
     assert status == 0, printed

@@ -197,6 +197,17 @@ def test_page_of_results_is_rendered(path, monkeypatch):
     assert page.read_text(encoding="utf-8") == rendered, "run `make docs`"
 
 
+def test_page_of_all_results_is_rendered(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    from overview import page, results
+
+    made = page.files(results.everything())
+    stale = [name for name, text in made.items() if (ROOT / "docs" / name).read_text() != text]
+    assert not stale, "run `make docs`"
+    plots = {f"{page.PLOTS}/{path.name}" for path in (ROOT / "docs" / page.PLOTS).iterdir()}
+    assert plots == made.keys() - {page.PAGE}
+
+
 def test_table_of_the_readme_is_rendered(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     from native import readme
