@@ -27,7 +27,7 @@ from native.environment import environment
 from native.measure import arrays
 
 LIBRARIES = ("wengert", "wengert, eager", "JAX", "torch", "autograd")
-LIMIT = 25.0  # seconds for one process
+LIMIT = 60.0  # seconds for one process
 AGAIN = 0.25  # seconds for later calls
 Function = Callable[..., Any]
 

@@ -22,7 +22,7 @@ from ...core.graph import Graph
 from ...core.spec import Spec
 from .folding import fold
 from .forms import Flat, Index, counters, is_one
-from .items import Held, Item, Map, Number, Part, Read, Reduce, Step, View
+from .items import Held, Item, Map, Number, Part, Read, Reduce, Select, Step, View
 from .kernels import KERNELS, is_served
 from .lowering import lowered
 from .lowering.registry import specs_of
@@ -31,6 +31,7 @@ from .strided import strided_view
 from .walks import Access, Sweep, Walk, roots_of, space_of, walks_of
 
 _CHEAP = 6  # this much work is done again rather than written to memory
+_COSTLY = 12  # so of what is computed for every element that is chosen from several
 _BACK = 64  # so many sweeps of a space are asked whether they take another item
 _LARGEST = 120  # the work that is put into one expression
 
@@ -110,6 +111,10 @@ class Plan:
                 for x in item.operands:
                     if x.weight > _CHEAP and _repeats(x, item):
                         self._make_root(x)
+            if isinstance(rule, Select):  # each element is computed of every operand
+                costly = [x for x in item.operands if x.weight > _COSTLY]
+                for x in costly if len(costly) > 1 else ():
+                    self._make_root(x)
             weight = rule.weight
             for x in item.operands:
                 if not x.is_root:
@@ -158,11 +163,11 @@ class Plan:
             sweep = self._stages[places[k]]
             assert isinstance(sweep, Sweep)
             if sweep.takes(root):
-                sweep.add(root)
+                sweep.add(root, accesses)
                 self._position[root] = places[k]
                 return
         sweep = Sweep(space)
-        sweep.add(root)
+        sweep.add(root, accesses)
         self._position[root] = len(self._stages)
         places.append(len(self._stages))
         self._stages.append(sweep)

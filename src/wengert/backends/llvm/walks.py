@@ -17,7 +17,10 @@ from typing import Any, NamedTuple
 from .forms import Flat, Index, Length, counters, is_one
 from .items import Held, Item, Reduce
 
-_FULL = 900  # the work of all roots of a sweep, of which code is made
+_FULL = 4000  # the code of all roots of a sweep: what is cut in two goes through memory between
+_LEAF = 20  # the work from which on a rule is a leaf,
+_CODE = 100  # which is so much more code than work
+_ARRAY = 30  # code for an array that is read: its address is kept throughout
 _AHEAD = 24  # so many stages further on is looked for sweeps of the same rows
 _SHORT = 8  # rows of fewer elements are better taken side by side
 
@@ -39,24 +42,32 @@ class Sweep:
         The axes that its reductions combine; None if it has none.
     roots : list of Item
     weight : int
+    code : int
+        What LLVM takes its time by.
     """
 
     def __init__(self, space: tuple[Length, ...]) -> None:
         self.space = space
         self.reduced: tuple[int, ...] | None = None
         self.roots: list[Item] = []
-        self.weight = 0
+        self.weight = self.code = 0
+        self._known: set[Item] = set()
 
-    def add(self, root: Item) -> None:
-        """Put an item in."""
+    def add(self, root: Item, accesses: Sequence[Access]) -> None:
+        """Put an item in, which reads these."""
         self.roots.append(root)
+        before = len(self._known)
+        self._known.update(access.item for access in accesses)
+        self.code += _ARRAY * (len(self._known) - before)
+        self._known.add(root)
         self.weight += 2 + root.weight
+        self.code += 2 + root.weight + _CODE * _leaves(root)
         if isinstance(root.rule, Reduce):
             self.reduced = root.rule.axes
 
     def takes(self, root: Item) -> bool:
         """Whether an item over its space can join."""
-        if self.weight + root.weight > _FULL:
+        if self.code + root.weight > _FULL:
             return False
         if not isinstance(root.rule, Reduce) or self.reduced is None:
             return True
@@ -84,6 +95,19 @@ class Walk:
 
     def __repr__(self) -> str:
         return f"<walk of {self.sweeps}>" if self.rows else repr(self.sweeps[0])
+
+
+def _leaves(root: Item) -> int:
+    """How many leaves the expression of a root has."""
+    count, pending, seen = 0, [root], {root}
+    while pending:
+        item = pending.pop()
+        count += item.rule.weight >= _LEAF
+        for x in item.operands:
+            if not x.is_root and x not in seen:
+                seen.add(x)
+                pending.append(x)
+    return count
 
 
 def space_of(root: Item) -> tuple[Length, ...]:
