@@ -69,10 +69,11 @@ guard: .venv/ready
 guard-update: .venv/ready
 	@$(BIN)/python benchmarks/guard.py --instructions --update
 
-# GradBench's evals need pydantic; ARGUMENTS are those of benchmarks/gradbench/checkout.py.
+# GradBench's evals need these two; ARGUMENTS are those of benchmarks/gradbench/checkout.py.
 gradbench: .venv-bench/ready
 	@test -n "$(GRADBENCH)" || { echo "say GRADBENCH=path of a checkout of gradbench/gradbench"; exit 1; }
-	@$(BENCH)/python -c 'import pydantic' 2>/dev/null || $(BENCH)/python -m pip install --quiet pydantic
+	@$(BENCH)/python -c 'import pydantic, dataclasses_json' 2>/dev/null \
+		|| $(BENCH)/python -m pip install --quiet pydantic dataclasses-json
 	@PYTHONPATH=benchmarks $(BENCH)/python -m gradbench.checkout "$(GRADBENCH)" $(ARGUMENTS)
 
 clean:
