@@ -67,8 +67,9 @@ def profile(
     all runs the lower quartile: what it would be if nobody else used the machine.
 
     *Your lines.* A nest computes what several lines asked for at once; its time is shared out among
-    them by estimated work (an addition 1, an exponential 20, memory 1 for each element), and such
-    lines are marked. So are floating-point operations and bytes estimates.
+    them by estimated work (an addition 1, an exponential 23, an element of memory 1 to 25 by how
+    far away it lies), and such lines are marked. Floating-point operations and bytes are estimates,
+    too.
 
     *What is left behind.* Variables and arguments are written to once, as by one call. Operations
     that print or call back take place in every run.
