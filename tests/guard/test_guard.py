@@ -52,6 +52,8 @@ def test_no_hot_path_is_slower():
 
 def test_a_path_slower_by_a_half_is_reported():
     status, printed = guard("--slowed", "--only", "eager add", "--only", "compiled elementwise")
+    if "nothing is written down" in printed:
+        pytest.skip("no figures of this version of Python: `make guard-update` adds them")
     assert status == 1, printed
     assert verdicts(printed, "bytecodes")["eager add"] == "SLOW", printed
     if "another processor" not in printed:  # where the margin is wide
