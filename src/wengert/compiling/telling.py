@@ -56,7 +56,8 @@ def picture(profile: Profile, path: Any = None) -> str:
             x.seconds - x.derivative,
             x.derivative,
             x.is_estimated,
-            f"{duration(x.seconds)}  {x.share:.0%}" + (f", {memory(x.kept)}" if x.kept else ""),
+            f"{duration(x.seconds)}  {x.share:.0%}"
+            + (f", keeps {memory(x.kept)}" if x.kept else ""),
         )
         for x in profile.by_line()
     ]
@@ -67,9 +68,8 @@ def html(profile: Profile) -> str:
     """A picture and two tables, as a piece of a page."""
     lines, _ = _lines(profile)
     rows, _ = _rows(profile)
-    head = "".join(f"<p>{escape(x)}</p>" for x in _head(profile))
     return (
-        f"<div>{head}{picture(profile)}"
+        f"<div>{picture(profile)}"
         f"{_html_table(_LINE_HEAD, map(_line_cells, lines))}"
         f"{_html_table(_ROW_HEAD, map(_row_cells, rows))}<p>{escape(_NOTE)}</p></div>"
     )
@@ -141,7 +141,7 @@ def _row_cells(row: Row, names_body: bool = False) -> tuple[str, ...]:
         duration(row.seconds),
         f"{row.share:.0%}",
         "" if row.calls in (0.0, 1.0) else f"{row.calls:,.6g}",
-        _rate(row.gbytes) if row.depth or row.kind != "loop" else "",
+        "" if row.kind == "loop" else _rate(row.gbytes),
         _rate(row.gflops),
         memory(row.held) if row.held else "",
     )
