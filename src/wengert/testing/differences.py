@@ -2,7 +2,8 @@
 
 Central differences with steps that shrink by a constant factor, extrapolated to step zero by
 Neville's scheme (Ridders 1982, Adv. Eng. Software 4(2), 75-76).  The best entry of the table comes
-with an estimate of its own error, so a comparison can tell a wrong rule from a hard function.
+with an estimate of its own error, so a comparison can tell a wrong rule from a hard function.  The
+table ends early where that error is a hundredth of what the caller could see.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import numpy as np
 
 SHRINK = 1.6
 STEPS = 9
+FEWEST = 4  # steps: with fewer, entries may agree by chance
+NEGLIGIBLE = 0.01  # of the error that is needed
 
 
 def directional(f: Callable[[float], Any], scale: float = 1.0, needed: float = 0.0) -> Any:
@@ -26,19 +29,21 @@ def directional(f: Callable[[float], Any], scale: float = 1.0, needed: float = 0
     scale : float
         A length over which `f` varies.
     needed : float
-        Error beyond which shorter and shorter scales are tried: a kink may be near.
+        Error beyond which shorter and shorter scales are tried: a kink may be near. A hundredth
+        of it is as good as none.
     """
-    best, worst = _extrapolated(f, scale)
+    enough = NEGLIGIBLE * needed
+    best, worst = _extrapolated(f, scale, enough)
     for shorter in (scale / 32.0, scale / 1024.0):
         if not np.any(~(worst <= needed)):
             break
-        other, error = _extrapolated(f, shorter)
+        other, error = _extrapolated(f, shorter, enough)
         better = (error < worst) | ~np.isfinite(worst)
         best, worst = np.where(better, other, best), np.where(better, error, worst)
     return best, worst
 
 
-def _extrapolated(f: Callable[[float], Any], scale: float) -> Any:
+def _extrapolated(f: Callable[[float], Any], scale: float, enough: float) -> Any:
     h = scale / 16.0
     table: list[list[Any]] = []
     best: Any = None
@@ -56,6 +61,8 @@ def _extrapolated(f: Callable[[float], Any], scale: float) -> Any:
                     continue
                 better = (error < worst) | ~np.isfinite(worst)
                 best, worst = np.where(better, row[-1], best), np.where(better, error, worst)
+            if i + 1 >= FEWEST and np.all(worst <= enough):
+                break
             table.append(row)
             h /= SHRINK
     return best, worst
