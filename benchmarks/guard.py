@@ -16,6 +16,7 @@ quiet machine, for the ratios.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import subprocess
@@ -69,10 +70,16 @@ def measured(kind: str, names: list[str], slowed: bool, thorough: bool) -> dict[
     return halved(found) if slowed else found
 
 
+@functools.cache
+def path(name: str) -> Callable[[], Any]:
+    """A path, made once."""
+    return PATHS[name].make()
+
+
 def made(names: list[str], slowed: bool) -> dict[str, Callable[[], Any]]:
     """The paths of these names."""
-    paths = {n: PATHS[n].make() for n in names if n in PATHS}
-    return {n: thrice(path) for n, path in paths.items()} if slowed else paths
+    paths = {n: path(n) for n in names if n in PATHS}
+    return {n: thrice(called) for n, called in paths.items()} if slowed else paths
 
 
 def attempts(
@@ -95,16 +102,16 @@ def attempts(
     if alone:
         return first
     found = ratios.again(first, suspects, paths, yardsticks)
-    for _ in range(PROCESSES):
+    for _ in range(0 if slowed else PROCESSES):
         if slow := suspects(found):
-            for n, values in elsewhere(slow, slowed).items():
+            for n, values in elsewhere(slow).items():
                 found[n] += values
     return found
 
 
-def elsewhere(names: list[str], slowed: bool) -> dict[str, list[float]]:
+def elsewhere(names: list[str]) -> dict[str, list[float]]:
     """One ratio of each, found in a new process."""
-    command = [sys.executable, __file__, "--alone", *["--slowed"] * slowed]
+    command = [sys.executable, __file__, "--alone"]
     command += [word for name in names for word in ("--only", name)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, list[float]] = json.loads(done.stdout)
