@@ -37,6 +37,8 @@ _MIDDLE = (0.15, 0.85)
 
 def _reach(a: Any, x: Any, size: Any) -> tuple[Any, Any]:
     """The first and the last term: about Poisson's mean, and about the largest term of a tail."""
+    whole = a + size
+    x = np.minimum(x, whole + 60.0 * np.sqrt(whole) + 1000.0)  # beyond all terms underflow
     peak = 0.5 * (np.sqrt(a * a + 4.0 * size * x) - a)  # of size^j / j! x^(a + j) / gamma(a + j)
     low, high = np.minimum(size, peak), np.maximum(size, peak)
     spread = 12.0 * np.sqrt(high) + 50.0
