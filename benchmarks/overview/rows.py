@@ -24,7 +24,7 @@ from .targets import (
 )  # fmt: skip
 
 EAGER, NATIVE, LOOPS = "0003-eager-speed.md", "0009-native.md", "0010-loops.md"
-LEARNING, MEASURED = "0012-learning.md", "0013-benchmarks.md"
+MEASURED = "0013-benchmarks.md"
 BEST = "best peer over wengert"
 C = "C over wengert"
 
