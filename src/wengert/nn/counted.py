@@ -1,6 +1,8 @@
 """Counted: sizes that layers are made with, looked at before weights of such shapes are drawn.
 
-counted    refuse what is no whole number, naming the layer and the size
+What NumPy says of a shape that is none names neither the layer nor its argument.
+
+    counted    refuse what is no whole number, naming the layer and the size
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     saving_program.py FOLDER TIMES
 
-After each kill it looks at what is left: the checkpoint has to be whole.  It prints the number of
-the last one, and how many kills left a file unfinished.
+After each kill it looks at what is left: the checkpoint has to be whole.  On a busy machine it goes
+on until some have been saved.  It prints the number of the last one, and how many kills left a
+file unfinished.
 """
 
 import os
@@ -17,6 +18,7 @@ import numpy as np
 from wengert.nn.training.checkpoints import Checkpoint, read_checkpoint
 
 FOLDER, TIMES = Path(sys.argv[1]), int(sys.argv[2])
+SOME = 5
 
 
 class Run:
@@ -42,7 +44,9 @@ checkpoint, run, unfinished = Checkpoint(FOLDER), Run(), 0
 checkpoint.begin(resumes=False)
 checkpoint.save(run)
 rng = np.random.default_rng(0)
-for _ in range(TIMES):
+for k in range(20 * TIMES):
+    if k >= TIMES and run.number >= SOME:
+        break
     child = os.fork()
     if child == 0:
         save_for_ever(run)
