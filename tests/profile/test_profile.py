@@ -394,6 +394,7 @@ def test_what_others_do_is_left_out():
     assert whole(steps, 1.0, [[5.5], [5.5], [9.0]]) == 5.5  # a run without clocks says so
     assert whole(steps, 1.0, [[9.0]] * 4) == 6.0  # ... which was disturbed
     assert whole(steps, -1.0, [[4.0]] * 4) == 5.0  # never less than the steps
+    assert whole([step_of(0.0)], -1.0, [[1e-9]]) == 1e-9  # nor nothing
     assert whole(steps, 1.0, [[5.5, 7.5]] * 4) == 7.5  # and what is around a run
 
 

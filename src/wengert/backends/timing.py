@@ -26,6 +26,7 @@ from ..core.places import spot_of
 
 _SECONDS = 0.1  # what looking at one function may take, where nobody says how often it is to run
 _FEWEST, _QUICK = 3, 1e-3
+_LEAST = 1e-9  # seconds: less than any call takes, and than clocks tell
 
 
 @dataclass(frozen=True)
@@ -212,7 +213,7 @@ def in_turn(
         for run in runs:
             start = perf_counter()
             run()
-            found.append(max(0.0, perf_counter() - start - looking))
+            found.append(max(_LEAST, perf_counter() - start - looking))
         yield found
 
 
@@ -263,4 +264,5 @@ def whole(steps: Sequence[Step], around: float, others: Sequence[Sequence[float]
     plain = undisturbed([one[0] for one in others])
     # Of the same round, because what others do to long runs is more than what a call takes.
     beside = undisturbed([one[-1] - one[0] for one in others])
-    return float(max(inside, min(plain, inside + max(0.0, around))) + max(0.0, beside))
+    own = max(inside, min(plain, inside + max(_LEAST, around)))
+    return float(own + max(0.0, beside))
