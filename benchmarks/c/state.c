@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #define COLUMNS 64
+#define INLINED static inline __attribute__((always_inline))  // or gcc takes one cell at a time
 #define PASCAL 1e4
 
 typedef struct {  // a polynomial and its derivatives by salinity and temperature
@@ -22,7 +23,7 @@ typedef struct {  // a polynomial and its derivatives by salinity and temperatur
 #define P4(c0, c1, c2, c3, c4) ((c0) + t * P3(c1, c2, c3, c4))
 
 // With coefficients that are polynomials of t: A + s (B + r C + s D), r the root of s.
-static inline P salty(double s, double r, const double A[3], const double B[3], const double C[3],
+INLINED P salty(double s, double r, const double A[3], const double B[3], const double C[3],
                       double D) {
     return (P){A[0] + s * (B[0] + r * C[0] + s * D), B[0] + 1.5 * r * C[0] + 2 * s * D,
                A[1] + s * (B[1] + r * C[1]), B[1] + 1.5 * r * C[1], A[2] + s * (B[2] + r * C[2])};
@@ -64,12 +65,12 @@ static inline P salty(double s, double r, const double A[3], const double B[3], 
     P a1 = salty(s, r, a1a, a1b, zero, 0), a2 = salty(s, r, a2a, a2b, zero, 0);                    \
     P a3 = salty(s, r, a3a, zero, zero, 0)
 
-static inline double volume_of(double s, double t, double p) {
+INLINED double volume_of(double s, double t, double p) {
     POLYNOMIALS;
     return (a0.v + p * (a1.v + p * (a2.v + p * a3.v))) / (b0.v + p * (b1.v + p * b2.v));
 }
 
-static inline double volume_adjoint_of(double s, double t, double p, double w, double *sB,
+INLINED double volume_adjoint_of(double s, double t, double p, double w, double *sB,
                                        double *tB, double *pB) {
     POLYNOMIALS;
     double i = 1 / (b0.v + p * (b1.v + p * b2.v));
@@ -103,12 +104,12 @@ static inline double volume_adjoint_of(double s, double t, double p, double w, d
     double sum = p * (q0_ + 0.5 * q1_ * p);                                                        \
     sum += 0.5 * (m_ * near + m * near_ + n_ * far + n * far_)
 
-static inline double enthalpy_of(double s, double t, double p) {
+INLINED double enthalpy_of(double s, double t, double p) {
     FORWARD;
     return PASCAL * sum;
 }
 
-static inline double enthalpy_adjoint_of(double s, double t, double p, double w, double *sB,
+INLINED double enthalpy_adjoint_of(double s, double t, double p, double w, double *sB,
                                          double *tB, double *pB) {
     FORWARD;
     w *= PASCAL;
