@@ -24,6 +24,7 @@ from native.case import generator
 Array = Any
 SIZES = (4096, 65536, 1048576)
 SIZES_QUICK = (4096,)
+EAGER = 100_000  # cells up to which PyTorch is measured, which takes seconds for more
 
 
 def shape(cells: int) -> tuple[int, int, int]:

@@ -30,6 +30,7 @@ TEXT = (
     "outputs. Adjoint: value and gradient of a weighted sum of all outputs by salinity, "
     "temperature and diffusivity. One program for all libraries."
 )
+TEXT += " PyTorch, which runs eagerly, is left out of the largest size."
 TARGET = "faster than JAX"
 
 Array = Any

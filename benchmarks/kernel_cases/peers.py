@@ -3,6 +3,7 @@
     Library   its NumPy, its jvp, its scan and its solver of tridiagonal systems
     values    the outputs of a kernel, compiled where the library compiles
     adjoints  the weighted sum of the outputs and its gradient by all fields
+    chosen    without those that take seconds at the largest size
 
 A kernel is ``build(library)``, a function ``f(*fields, *fixed)`` of arrays that returns a tuple of
 arrays.  PyTorch has NumPy's functions under other names and with other arguments; the few that
@@ -101,6 +102,13 @@ def torch() -> Library:
     return Library(xp, t.func.jvp, scan)
 
 
+def chosen(found: dict[str, Any], arrays: Sequence[Any]) -> dict[str, Any]:
+    """The contestants that are measured at this size."""
+    if arrays[0].size > grid.EAGER:
+        del found["torch"]
+    return found
+
+
 def in_torch(x: Any) -> Any:
     """Arrays of a nest as PyTorch's."""
     if isinstance(x, np.ndarray):
@@ -127,13 +135,14 @@ def values(
     def run_jax(library: Function) -> Call:
         return libraries.jax_call(build(library()), *arrays, *fixed)
 
-    return {
+    found = {
         "wengert": lambda: Call(libraries.jit(build(wengert())), (*arrays, *fixed)),
         "NumPy": lambda: Call(build(numpy()), (*arrays, *fixed)),
         "JAX": lambda: run_jax(jax),
         **{name: lambda m=make: run_jax(m) for name, make in (more or {}).items()},
         "torch": run_torch,
     }
+    return chosen(found, arrays)
 
 
 def adjoints(
@@ -165,9 +174,10 @@ def adjoints(
 
         return Call(run, placed)
 
-    return {
+    found = {
         "wengert": lambda: libraries.wengert(loss(wengert()), *arguments, argnums=inputs),
         "JAX": lambda: run_jax(jax),
         **{name: lambda m=make: run_jax(m) for name, make in (more or {}).items()},
         "torch": run_torch,
     }
+    return chosen(found, arrays)

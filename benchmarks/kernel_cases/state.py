@@ -33,6 +33,7 @@ TEXT = (
     "weighted sum of all results by salinity, temperature and pressure (one for each layer, so "
     "its adjoint sums over the layer); the value is computed, too."
 )
+TEXT += " PyTorch, which runs eagerly, is left out of the largest size."
 TARGET = "faster than JAX; within 1.5 times of C (column C at least 0.67)"
 
 PASCAL = 1e4  # of a decibar

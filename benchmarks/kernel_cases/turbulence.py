@@ -34,6 +34,7 @@ TEXT = (
     "gradient of a weighted sum of all outputs by energy, flow, mixing coefficients, forcing and "
     "the tendency before."
 )
+TEXT += " PyTorch, which runs eagerly, is left out of the largest size."
 TARGET = "faster than JAX"
 
 Array = Any
