@@ -48,11 +48,11 @@ class Arrays:
         return getattr(scipy.special, name)(*operands)
 
     def __getattr__(self, leaf: str) -> Any:
-        if leaf in UNARY_LEAVES or leaf in BINARY_LEAVES:
-            return getattr(np, leaf)
         raise AttributeError(f"the scalar language has no leaf {leaf!r}")
 
 
+for _leaf in set(UNARY_LEAVES + BINARY_LEAVES) - {"max", "min"}:
+    setattr(Arrays, _leaf, staticmethod(getattr(np, _leaf)))
 ARRAYS = Arrays()
 
 
