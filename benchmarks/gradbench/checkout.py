@@ -5,6 +5,7 @@
     python -m gradbench.checkout path --only gmm       some only (may be repeated)
     python -m gradbench.checkout path --seconds 1      for as long as GradBench does by default
     python -m gradbench.checkout path --manual         GradBench's derivatives by hand beside ours
+    python -m gradbench.checkout path --save           for the page, in results/gradbench.json
     python -m gradbench.checkout path -- --max 3       arguments for the eval itself
 
 GradBench puts a program of its own, which needs Rust, between an eval and a tool; this file is what
@@ -29,6 +30,8 @@ from math import exp, log
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from _harness import load, save
 
 HERE = Path(__file__).resolve().parent
 EVALS = (
@@ -139,6 +142,15 @@ def mean(values: Sequence[float]) -> float:
     return exp(sum(map(log, values)) / len(values))
 
 
+def kept(name: str, more: Sequence[str], session: Session, found: Sequence[float]) -> None:
+    """Write down what was said, for the page."""
+    results = load("gradbench")
+    ratios = {"mean": mean(found), "worst": max(found)} if found else {}
+    outcome = {"valid": session.valid, "errors": len(session.errors), "arguments": " ".join(more)}
+    results.setdefault("own", {})[name] = outcome | ratios
+    save("gradbench", results)
+
+
 def judged(name: str, options: argparse.Namespace) -> tuple[bool, list[float]]:
     """Run one eval, print how it went; whether it passed, and ratios to GradBench's C++."""
     checkout = options.checkout
@@ -160,6 +172,8 @@ def judged(name: str, options: argparse.Namespace) -> tuple[bool, list[float]]:
     print(line, flush=True)
     for error in session.errors[:3]:
         print("    " + error[:1500].replace("\n", "\n    "))
+    if options.save:
+        kept(name, options.more, session, found)
     return passed, found
 
 
@@ -170,6 +184,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=EVALS, help="some evals only")
     parser.add_argument("--seconds", type=float, default=0.1, help="for each input (default 0.1)")
     parser.add_argument("--manual", action="store_true", help="time GradBench's C++ too")
+    parser.add_argument("--save", action="store_true", help="keep what is said for the page")
     given = sys.argv[1:]
     end = given.index("--") if "--" in given else len(given)
     options = parser.parse_args(given[:end])

@@ -25,6 +25,14 @@ TEXT = (
 )
 
 
+OWN = (
+    "A checkout of GradBench, its own evals as processes beside our tool "
+    "(`GRADBENCH=path make gradbench`); whether an answer is valid is said by the eval. *its C++* "
+    "are its own derivatives by hand (`manual`), compiled and timed beside ours; that of *det* "
+    "expands minors anew, that of *ode* differentiates a closed form and runs no step."
+)
+
+
 def median(case: dict[str, Any], who: str) -> float | None:
     """Seconds of a contestant, if it was timed."""
     found: float | None = case["contestants"].get(who, {}).get("median")
@@ -86,6 +94,19 @@ def summary(sections: list[dict[str, Any]]) -> list[str]:
     return [table(head, rows), " ".join(lines)]
 
 
+def of_checkout(own: dict[str, dict[str, Any]]) -> list[str]:
+    """What GradBench's own evals said."""
+    rows = [
+        [f"{name} {said['arguments']}".strip(), said["valid"], said["errors"], said.get("mean"),
+         said.get("worst")]
+        for name, said in own.items()
+    ]  # fmt: skip
+    means = [said["mean"] for said in own.values() if "mean" in said]
+    head = ["eval", "answers valid", "errors", "wengert / its C++", "worst size"]
+    text = f"{OWN} Geometric mean of wengert over its C++: {mean(means):.2f}." if means else OWN
+    return ["## Under GradBench's own evals", text, table(head, rows)]
+
+
 def of_eval(section: dict[str, Any]) -> list[str]:
     """Heading, text, times and notes of one eval."""
     names: list[str] = []
@@ -117,6 +138,9 @@ def render(results: dict[str, Any]) -> str:
     ]
     alone = [section for section in sections if section["threads"] == 1]
     parts += summary(alone or sections)
+    if results.get("own"):
+        names = dict.fromkeys(section["name"] for section in sections)
+        parts += of_checkout({n: results["own"][n] for n in names if n in results["own"]})
     for section in sections:
         parts += of_eval(section)
     return "\n\n".join(parts) + "\n"
