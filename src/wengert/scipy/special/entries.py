@@ -17,6 +17,7 @@ rest, and of plain arrays it gives exactly SciPy's values.  Native code calls Sc
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -37,6 +38,7 @@ def function(
     doc: str,
     result: int | None = None,
     prefix: str = PREFIX,
+    wide: bool = False,
     **options: Any,
 ) -> Elementwise:
     """Register a ufunc of scipy.special as an elementwise operation; its partials come after.
@@ -54,6 +56,8 @@ def function(
         place, "special.airy.2", and tensors do not come to it by themselves.
     prefix : str
         What is put before the name in the registry.
+    wide : bool
+        Tensors of single precision are computed in double: SciPy's own loop loses digits.
     **options
         What `elementwise` takes: domain, oracle, kinks, complex_ok, singular ...
 
@@ -78,7 +82,16 @@ def function(
         options = {"half": False} | options
     full = f"{prefix}{name}" + ("" if result is None else f".{result}")
     entry: Elementwise = elementwise(body, name=full, ufunc=ufunc, **options)
+    if wide:
+        entry.run = functools.partial(_in_double, theirs)
     return entry
+
+
+def _in_double(theirs: np.ufunc, *xs: Any) -> Any:
+    """A ufunc computed in double, in the precision that it gives by itself."""
+    kinds = tuple([x.dtype if hasattr(x, "dtype") else type(x) for x in xs])
+    dtype = theirs.resolve_dtypes((*kinds, None))[-1]
+    return np.asarray(theirs(*[np.asarray(x, np.float64) for x in xs])).astype(dtype)[()]
 
 
 def public(names: Iterable[str], ours: Mapping[str, Any]) -> dict[str, Any]:

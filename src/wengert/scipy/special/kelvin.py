@@ -26,11 +26,19 @@ __all__ = "ber bei ker kei berp beip kerp keip kelvin".split()
 _SLOPE = "exp(mpc(0, 3) * pi / 4) * -besselj(1, x * exp(mpc(0, 3) * pi / 4))"
 _FALL = "exp(mpc(0, 1) * pi / 4) * -besselk(1, x * exp(mpc(0, 1) * pi / 4))"
 
-ber = function("ber", "x", oracle=Witness("x", "ber(0, x)"), doc="Kelvin's ber, DLMF 10.61.1.")
-bei = function("bei", "x", oracle=Witness("x", "bei(0, x)"), doc="Kelvin's bei, DLMF 10.61.1.")
-berp = function("berp", "x", oracle=Witness("x", f"re({_SLOPE})"), doc="The slope of ber.")
-beip = function("beip", "x", oracle=Witness("x", f"im({_SLOPE})"), doc="The slope of bei.")
-_options: dict[str, Any] = {"domain": [POSITIVE], "singular": True}
+ber = function(
+    "ber", "x", wide=True, oracle=Witness("x", "ber(0, x)"), doc="Kelvin's ber, DLMF 10.61.1."
+)
+bei = function(
+    "bei", "x", wide=True, oracle=Witness("x", "bei(0, x)"), doc="Kelvin's bei, DLMF 10.61.1."
+)
+berp = function(
+    "berp", "x", wide=True, oracle=Witness("x", f"re({_SLOPE})"), doc="The slope of ber."
+)
+beip = function(
+    "beip", "x", wide=True, oracle=Witness("x", f"im({_SLOPE})"), doc="The slope of bei."
+)
+_options: dict[str, Any] = {"domain": [POSITIVE], "singular": True, "wide": True}
 ker = function(
     "ker", "x", oracle=Witness("x", "ker(0, x)"), doc="Kelvin's ker, DLMF 10.61.2.", **_options
 )
