@@ -19,8 +19,6 @@ from ...core.op import lookup
 from ..special import (
     erf,
     exprel,
-    gammainc,
-    gammaincc,
     gammainccinv,
     gammaincinv,
     gammaln,
