@@ -20,10 +20,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 BENCH := .venv-bench/bin
 
-# A file of tests stays in one process.
-PARALLEL ?= -n 2 --dist loadfile
+# A file of tests stays in one process; tests/conftest.py says which files begin.
+PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 # Small products gain nothing from threads, and lose much where the cores are busy.
 test test-all: export OPENBLAS_NUM_THREADS ?= 1
+
+# Modules are compiled when they are first imported, and kept: pip, which would compile all of them,
+# takes twice the time, and a process that keeps none pays for each import again.
+unexport PYTHONDONTWRITEBYTECODE
+INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 
 .DEFAULT_GOAL := test
 .NOTPARALLEL:
@@ -87,12 +92,12 @@ clean:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wengert needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	@echo "preparing .venv (once)"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,demo,show,learn]'
+	@$(BIN)/python $(INSTALL) -e '.[dev,demo,show,learn,onnx]'
 	@touch $@
 
 .venv-bench/ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wengert needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	@echo "preparing .venv-bench (once; this downloads PyTorch and JAX)"
 	@$(PYTHON) -m venv .venv-bench
-	@$(BENCH)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	@$(BENCH)/python $(INSTALL) -e '.[bench]'
 	@touch $@

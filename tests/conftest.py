@@ -19,6 +19,7 @@ import platform
 import shutil
 import tempfile
 import zlib
+from collections import Counter
 
 import hypothesis
 import numpy as np
@@ -33,6 +34,15 @@ if "PYTEST_XDIST_WORKER" not in os.environ:  # workers have it from the process 
     os.environ["WENGERT_CACHE"] = tempfile.mkdtemp(prefix="wengert-tests-")
     atexit.register(shutil.rmtree, os.environ["WENGERT_CACHE"], ignore_errors=True)
 
+# Files of few tests, some seconds each; of the others the number of tests says how long they take.
+LONG = set(
+    """test_examples test_random_loops test_loops test_versions test_entry_memory test_guard_pages
+    test_random_gradients test_explorer_browser test_sweep test_parallel_results test_scale
+    test_kernels_equations test_random_programs test_inplace test_memory test_samples
+    test_small_linalg test_loop_benchmarks test_kernel_benchmarks test_gradbench
+    test_gradbench_jacobians test_lifetimes test_checkpoints test_fuzz test_mixed""".split()
+)
+
 hypothesis.settings.register_profile(
     "fast", max_examples=50, deadline=None, derandomize=True, database=None
 )
@@ -45,6 +55,13 @@ def pytest_configure(config):
         getattr(wg, name)
     load_families()  # those of SciPy
     config.operations = dict(REGISTRY)
+
+
+@pytest.hookimpl(trylast=True)  # when those that are left out are
+def pytest_collection_modifyitems(items):
+    """Files that take long begin, so that all workers end at about the same time."""
+    size = Counter(item.path for item in items)
+    items.sort(key=lambda item: (item.path.stem not in LONG, -size[item.path], str(item.path)))
 
 
 def pytest_collection_finish():
