@@ -1,7 +1,8 @@
 """Hot paths cost what they did: benchmarks/guard.py compares, and it can fail.
 
 A path that is slower by a half is reported: every one of them is called three times for two in
-`test_every_path_slowed_is_reported` (two of them in the default run).
+`test_every_path_slowed_is_reported` (two of them in the default run).  Ratios that were written
+down on a machine busier than now may spare one; counts of instructions spare none.
 """
 
 import json
@@ -62,17 +63,22 @@ def test_a_path_slower_by_a_half_is_reported():
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)  # minutes, where others wait for the processors too
-def test_every_path_slowed_is_reported(stored):
+def test_every_path_slowed_is_reported():
+    """By one of the two measures that CI runs at least, and by counts of instructions."""
     status, printed = guard("--slowed", "--instructions")
     assert status == 1
+    slow = {kind: set() for kind in KINDS}
     for kind in KINDS:
-        if f"{kind}, of " not in printed:
-            continue
-        found = verdicts(printed, kind)
-        spared = {n for n, verdict in found.items() if verdict != "SLOW"}
-        if kind == "bytecodes":  # native code has none
-            spared -= {n for n in found if n.startswith("compiled")}
-        assert len(found) >= 20 and not spared, f"{kind}: {spared}\n{printed}"
+        if f"{kind}, of " in printed:
+            found = verdicts(printed, kind)
+            assert len(found) >= 20
+            slow[kind] = {n for n, verdict in found.items() if verdict == "SLOW"}
+    if not slow["ratios"] or "another processor" in printed:
+        pytest.skip("no ratios of this processor: `make guard-update` adds them")
+    assert set(found) == slow["bytecodes"] | slow["ratios"], printed
+    assert len(slow["ratios"]) >= 20, printed
+    if slow["instructions"]:
+        assert slow["instructions"] == set(found), printed
 
 
 @pytest.mark.slow
