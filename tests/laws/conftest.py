@@ -37,6 +37,8 @@ COSTLY = {
     "test_complex_numbers_are_operands",
 }
 NATIVE_VALUES = "test_native_values_agree"
+# mpmath integrates for seconds; the other results of these functions stay.
+SLOW_ORACLES = {"special.iti0k0.1", "special.itj0y0.1"}
 QUICK = {"test_native_derivatives_agree", "test_native_sizes_agree"}
 
 
@@ -53,6 +55,8 @@ def pytest_generate_tests(metafunc):
 
 def is_passed_over(name, law):
     """Whether this law of an operation is for `make test-all`."""
+    if name in SLOW_ORACLES and law == "test_value_agrees_with_oracle":
+        return True
     sample = SAMPLE if law in COSTLY else SAMPLE_OF_VALUES if law == NATIVE_VALUES else 1
     return name.startswith(ALIKE) and zlib.crc32(name.encode()) % sample != 0
 
