@@ -17,6 +17,7 @@ import importlib.metadata
 import os
 import platform
 import shutil
+import signal
 import tempfile
 import zlib
 from collections import Counter
@@ -29,6 +30,9 @@ import wengert as wg
 from wengert.core.late import load_families
 from wengert.core.op import REGISTRY
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A job in the background of a script ignores Ctrl-C, and so would the programs that tests run.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["MPLBACKEND"] = "Agg"  # a page or test that draws needs no screen
 if "PYTEST_XDIST_WORKER" not in os.environ:  # workers have it from the process that began them
     os.environ["WENGERT_CACHE"] = tempfile.mkdtemp(prefix="wengert-tests-")

@@ -206,7 +206,6 @@ def test_an_endless_loop_can_be_interrupted():
     code = """
 import os, signal, threading, time
 import wengert as wg
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 f = wg.jit(lambda x: wg.while_loop(lambda c: c[0] > 0, lambda c: (c[0] + 1, c[1] * 0.5), (1, x))[1])
 threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
