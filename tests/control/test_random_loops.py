@@ -10,12 +10,16 @@ from .random_loops import check
 CHUNK = 40
 
 
-@pytest.mark.parametrize("seed", range(40))
+def slow(seed):
+    return pytest.param(seed, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("seed", [*range(24), *(slow(k) for k in range(24, 40))])
 def test_values_and_gradients(seed):
     assert check(seed, most=2, second=False, many=seed % 2 == 0)
 
 
-@pytest.mark.parametrize("seed", range(40, 46))
+@pytest.mark.parametrize("seed", [*range(40, 45), slow(45)])
 def test_second_derivatives(seed):
     assert check(seed, most=2, native=seed % 2 == 0)
 
