@@ -57,6 +57,8 @@ hypothesis.settings.load_profile("fast")
 
 
 def pytest_configure(config):
+    if config.getoption("numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ:
+        return  # workers begin when this is done, and they collect
     for name in wg.SUBMODULES:  # they may register operations of their own
         getattr(wg, name)
     load_families()  # those of SciPy
