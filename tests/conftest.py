@@ -34,8 +34,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A job in the background of a script ignores Ctrl-C, and so would the programs that tests run.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["MPLBACKEND"] = "Agg"  # a page or test that draws needs no screen
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background jobs of a shell
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 if "PYTEST_XDIST_WORKER" not in os.environ:  # workers have it from the process that began them
     os.environ["WENGERT_CACHE"] = tempfile.mkdtemp(prefix="wengert-tests-")
     atexit.register(shutil.rmtree, os.environ["WENGERT_CACHE"], ignore_errors=True)
