@@ -127,3 +127,13 @@ def test_a_sigmoid_written_by_hand_overflows_without_harm():
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(wg.grad(f)(x), [0, 0.25, 0])
         np.testing.assert_array_equal(wg.jit(wg.grad(f))(x), [0, 0.25, 0])
+
+
+@pytest.mark.parametrize("scale", [1e260, 1e-260])
+@pytest.mark.parametrize("second", [wg.hessian, lambda f: wg.jacrev(wg.grad(f))])
+@pytest.mark.parametrize("way", [lambda f: f, wg.jit])
+def test_a_quotient_of_what_has_no_square(scale, second, way):
+    # x / y by (x, y): [[0, -1 / y**2], [-1 / y**2, 2 x / y**3]], whatever both are multiplied by.
+    point = np.array([0.75, 2.0])
+    found = way(second(lambda p: (p[0] * scale) / (p[1] * scale)))(point)
+    np.testing.assert_allclose(found, [[0.0, -0.25], [-0.25, 0.1875]], rtol=1e-14)

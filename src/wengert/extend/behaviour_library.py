@@ -84,7 +84,7 @@ LIBRARY: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "add": (lambda x, y: x + y, lambda t, out, x, y: (t, t)),
     "sub": (lambda x, y: x - y, lambda t, out, x, y: (t, -t)),
     "mul": (lambda x, y: x * y, lambda t, out, x, y: (t * y, x * t)),
-    "div": (lambda x, y: x / y, lambda t, out, x, y: (t / y, -t * out / y)),
+    "div": (lambda x, y: x / y, lambda t, out, x, y: (t / y, -(t / y) * out)),
     "neg": (lambda x: -x, lambda t, out, x: (-t,)),
     "exp": (lambda x: _like(x, np.exp(x)), lambda t, out, x: (t * out,)),
     "log": (lambda x: _like(x, np.log(x)), lambda t, out, x: (t / x,)),

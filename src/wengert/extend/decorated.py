@@ -107,7 +107,7 @@ _RULES: dict[str, Rule] = {
     "sub": lambda grad, out, x, y: (grad, -grad),
     "neg": lambda grad, out, x: (-grad,),
     "mul": lambda grad, out, x, y: (grad * y, grad * x),
-    "truediv": lambda grad, out, x, y: (grad / y, -grad * (out / y)),
+    "truediv": lambda grad, out, x, y: (grad / y, -(grad / y) * out),
     "exp": lambda grad, out, x: (grad * out,),
     "relu": lambda grad, out, x: (grad * (x > 0),),
 }

@@ -89,7 +89,9 @@ def divide(s, x, y):
     return x / y
 
 
-divide.partials(lambda t, out, x, y: t / y, lambda t, out, x, y: -t * (out / y))
+# Not t * (out / y): a second derivative's t makes up for a y**2 out of range, x / y**2 does not.
+# And t / y is shared by both.
+divide.partials(lambda t, out, x, y: t / y, lambda t, out, x, y: -(t / y) * out)
 
 
 # ---- quotients of whole numbers ----------------------------------------------------------------

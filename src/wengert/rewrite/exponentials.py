@@ -45,6 +45,20 @@ STEPS = (
         example=(_X,),
     ),
     Rule(
+        "((t sigmoid(x)) sigmoid(x)) exp(-x)",
+        lambda t, x: ((t * sigmoid(x)) * sigmoid(x)) * np.exp(-x),
+        lambda t, x: t * (sigmoid(x) * sigmoid(-x)),
+        reason="0 * inf for x < -745",
+        example=(_T, _X),
+    ),
+    Rule(
+        "((t sigmoid(-x)) sigmoid(-x)) exp(x)",
+        lambda t, x: ((t * sigmoid(-x)) * sigmoid(-x)) * np.exp(x),
+        lambda t, x: t * (sigmoid(x) * sigmoid(-x)),
+        reason="0 * inf for x > 745",
+        example=(_T, _X),
+    ),
+    Rule(
         "(t sigmoid(x)) exp(-x)",
         lambda t, x: (t * sigmoid(x)) * np.exp(-x),
         lambda t, x: t * sigmoid(-x),
@@ -84,6 +98,13 @@ STEPS = (
         lambda t, x: (t * np.square(sigmoid(-x))) * np.exp(x),
         lambda t, x: t * (sigmoid(x) * sigmoid(-x)),
         reason="0 * inf for x > 745",
+        example=(_T, _X),
+    ),
+    Rule(
+        "(t / sigmoid(x)) sigmoid(x)",
+        lambda t, x: (t / sigmoid(x)) * sigmoid(x),
+        lambda t, x: t,
+        reason="0 / 0 for x < -745",
         example=(_T, _X),
     ),
     Rule(
@@ -217,6 +238,13 @@ MOVED = (
         reason="the sweep is linear: where the cotangent is zero, so is all that is made of it",
         condition=_is_shallow,
         example=(_S, _G, _S),
+    ),
+    Rule(
+        "strong_zero(s, t / sigmoid(x)) sigmoid(x)",
+        lambda s, t, x: choice.strong_zero(s, t / sigmoid(x)) * sigmoid(x),
+        lambda s, t, x: choice.strong_zero(s, t),
+        reason="0 / 0 for x < -745",
+        example=(_T, _T, _X),
     ),
     Rule(
         "strong_zero(s, t / sigmoid(x)) square(sigmoid(x))",
