@@ -2,6 +2,7 @@
 
 grad, value_and_grad, vjp, jvp, linearize      derivatives of functions
 jacobian, jacfwd, jacrev, hessian, hvp         matrices of derivatives
+sparse_jacobian, sparse_hessian, sparsity      those with few entries, and where these are
 checkpoint, stop_gradient, no_grad             what is remembered, what is passed
 Tensor, tensor                                 arrays that remember how they were computed
 vmap                                           many rows at once
@@ -41,7 +42,7 @@ from .tensor import Tensor, tensor
 # Imported at first use.
 SUBMODULES = [
     *"axes backends cache compat compiling control data debug errors extend graphs keep".split(),
-    *"memory nn onnx optim random rewrite scipy show testing".split(),
+    *"memory nn onnx optim random rewrite scipy show sparse testing".split(),
 ]
 # Operations that are registered at first use.
 FAMILIES += ["wengert.scipy.families", "wengert.ops.convolution", "wengert.ops.pooling"]
@@ -55,6 +56,7 @@ ELSEWHERE = {
     "check_op": "testing",
     **dict.fromkeys("Graph computation gradients input spec trace variable".split(), "graphs"),
     **dict.fromkeys("explain why".split(), "graphs"),
+    **dict.fromkeys("sparse_hessian sparse_jacobian sparsity".split(), "sparse"),
     **dict.fromkeys(
         "associative_scan cond fori_loop map scan switch while_loop".split(), "control"
     ),
@@ -103,6 +105,9 @@ __all__ = [
     "scan",
     "scope",
     "set_threads",
+    "sparse_hessian",
+    "sparse_jacobian",
+    "sparsity",
     "spec",
     "stop_gradient",
     "switch",

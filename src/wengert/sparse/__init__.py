@@ -1,0 +1,15 @@
+"""Sparse Jacobians and Hessians: where entries are, which sweeps find them, and their values.
+
+functions.py     sparse_jacobian, sparse_hessian, sparsity: what users call
+plan.py          Plan: all that is decided once for a function and the shapes of its arguments
+compression.py   the compiled function from arguments to the entries
+colouring.py     which columns, or rows, are found by one sweep
+propagation.py   what the outputs of a graph depend on, line by line, by the rules of
+                 structure.py (moving elements), arithmetic.py (computing), loops.py (bodies);
+                 line.py is a line as rules see it, sets.py what elements depend on
+"""
+
+from .functions import SparseDerivative, sparse_hessian, sparse_jacobian, sparsity
+from .plan import Plan
+
+__all__ = ["Plan", "SparseDerivative", "sparse_hessian", "sparse_jacobian", "sparsity"]

@@ -1,0 +1,104 @@
+"""Compression: the entries of a sparse derivative from as few sweeps as its colours allow.
+
+All sweeps of a mode are one: a list along a placeholder, evaluated for all seeds at once
+(autodiff/batch.py).  Entries are then read where the plan says.  What is written here is traced and
+compiled, so it runs as one native program.
+
+    Sweeps      the seeds of both modes, and where each entry is in what comes out
+    entries     the values of the entries, in order
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..autodiff.arguments import Call
+from ..autodiff.batch import over_rows
+from ..autodiff.result import Result
+from ..autodiff.reverse import gathered
+from ..core import tree
+from ..core.handle import describe, shape_of
+from ..core.op import lookup
+from ..core.spec import Spec
+from ..errors import ShapeError, at, user_line
+
+Array = np.ndarray[Any, Any]
+
+
+class Sweeps(NamedTuple):
+    """Which sweeps there are, and where in their results the entries are.
+
+    forward, reverse : directions of all inputs together, and cotangents of all outputs, a row each.
+    places : for each entry its place in the results of the forward sweeps, and then of the reverse
+        ones, in a line.
+    """
+
+    forward: Array
+    reverse: Array
+    places: Array
+
+
+def entries(
+    call: Call, sweeps: Sweeps, in_specs: Sequence[Spec], out_specs: Sequence[Spec], what: str
+) -> Any:
+    """The values of the entries, for one call of the function."""
+    outs, _ = tree.flatten(call())
+    _refuse_others([n.spec for n in call.nodes], in_specs, what)
+    _refuse_others([describe(o) for o in outs], out_specs, what)
+    dtype = np.result_type(*[s.dtype for s in (*in_specs, *out_specs)], np.float16)
+    if not sweeps.places.size:
+        return np.zeros(0, dtype)
+    result = Result(outs, call.nodes, call.variables)
+
+    def push(*dots: Any) -> list[Any]:
+        return result.push(dots)
+
+    lines = set(result.tape.lines)
+    live = [n if n in lines else None for n in result.out_nodes]
+
+    def pull(*bars: Any) -> list[Any]:
+        return result.pull(gathered(zip(live, bars, strict=True)))
+
+    parts = []
+    if len(sweeps.forward):
+        parts.append(_swept(push, sweeps.forward, in_specs, out_specs))
+    if len(sweeps.reverse):
+        parts.append(_swept(pull, sweeps.reverse, out_specs, in_specs))
+    flat = lookup("concatenate")(*parts, axis=0) if len(parts) > 1 else parts[0]
+    return flat[sweeps.places]
+
+
+def _swept(
+    sweep: Callable[..., list[Any]], seeds: Array, given: Sequence[Spec], back: Sequence[Spec]
+) -> Any:
+    """The results along all seeds, those of one seed together, in a line."""
+    count = len(seeds)
+    ends = accumulate([s.size for s in given], initial=0)
+    columns = [
+        seeds[:, first : first + s.size].reshape(count, *s.shape).astype(s.dtype)
+        for first, s in zip(ends, given, strict=False)
+    ]
+    made = []
+    for (value, batched), spec in zip(
+        over_rows(sweep, columns, count, "the sweep"), back, strict=True
+    ):
+        if value is None:
+            value = np.zeros((count, spec.size), spec.dtype)
+        elif not batched:
+            value = lookup("broadcast_to")(value, shape=(count, *shape_of(value)))
+        made.append(lookup("reshape")(value, shape=(count, spec.size)))
+    wide = made[0] if len(made) == 1 else lookup("concatenate")(*made, axis=1)
+    return lookup("reshape")(wide, shape=(-1,))
+
+
+def _refuse_others(given: Sequence[Any], wanted: Sequence[Spec], what: str) -> None:
+    shapes = [s.shape for s in given]
+    if shapes != [s.shape for s in wanted]:
+        raise ShapeError(
+            f"{what}: a plan made for shapes {[s.shape for s in wanted]} met {shapes}. Ask for a "
+            f"plan for these arguments, .plan(...){at(user_line())}."
+        )

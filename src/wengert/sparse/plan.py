@@ -1,0 +1,244 @@
+"""Plan: all that is decided once for a function and the shapes of its arguments.
+
+Tracing, the pattern and its colouring cost far more than the derivative itself; a plan holds them,
+and the compiled function from arguments to the entries.
+
+    Plan        pattern, sweeps, and ``values``
+    planned     the plan for some arguments
+    traced      the graph of a function, and which of its inputs it is differentiated by
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from ..autodiff.arguments import Argnums, Call
+from ..compiling import jit
+from ..core import tree
+from ..core.handle import describe
+from ..core.spec import Spec
+from ..errors import NotDifferentiableError, StructureError, at, user_line
+from ..graphs import Graph, trace
+from .colouring import Colouring, Numbers, apart, coloured
+from .compression import Sweeps, entries
+from .propagation import dependence
+from .sets import Sets, turned, united
+
+
+class Given(NamedTuple):
+    """What a sparse derivative is asked for: a function, its arguments, and options."""
+
+    fun: Callable[..., Any]
+    argnums: Argnums
+    argnames: str | Sequence[str] | None
+    mode: str
+    symmetric: bool
+    what: str
+
+    def call(self, args: Any, kwargs: Any) -> Call:
+        """A call with variables in the place of what it is differentiated by."""
+        return Call(self.fun, args, kwargs, self.argnums, self.argnames, self.what)
+
+
+class Traced(NamedTuple):
+    """The graph of a function, and what is known of it before its pattern.
+
+    pattern : which numbers of the outputs depend on which of the inputs.
+    ins, outs : specs of the leaves that it is differentiated by, and of the results.
+    restore : from a list of blocks, in the order of `ins`, to what the caller gets.
+    structure : of the results.
+    """
+
+    pattern: Sets
+    ins: list[Spec]
+    outs: list[Spec]
+    restore: Callable[[list[Any]], Any]
+    structure: Any
+
+
+class Plan:
+    """Where the entries of a sparse derivative are, and how they are computed; made by `plan`.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Numbers that come out, numbers that go in.
+    indptr, indices : ndarray
+        The pattern in compressed rows, columns in order.
+    mode : {"fwd", "rev", "both"}
+    sweeps : int
+        How many directions are pushed, and cotangents pulled, for all entries.
+    values : callable
+        The compiled function: from the arguments to the vector of all entries, row by row. In a
+        graph its lines become lines of that graph, so it can be differentiated.
+    """
+
+    def __init__(self, given: Given, found: Traced, colouring: Colouring, mode: str) -> None:
+        pattern = found.pattern
+        self.shape: tuple[int, int] = pattern.shape
+        self.indptr, self.indices = pattern.indptr, pattern.indices
+        self.colouring, self.sweeps = colouring, colouring.sweeps
+        self.mode = "both" if len(colouring.rows) and not given.symmetric else mode
+        self._found = found
+        sweeps = _sweeps(pattern, colouring, mode, given.symmetric)
+
+        def values(*args: Any, **kwargs: Any) -> Any:
+            call = given.call(args, kwargs)
+            return entries(call, sweeps, found.ins, found.outs, given.what)
+
+        values.__name__ = f"values of {given.what}"
+        self.values: Callable[..., Any] = jit(values)
+
+    @property
+    def nnz(self) -> int:
+        """How many entries there are."""
+        return len(self.indices)
+
+    def matrix(self, values: Any, format: str = "csr") -> Any:
+        """The matrix with these entries; blocks in containers, where arguments or results are.
+
+        Parameters
+        ----------
+        values : ndarray
+            What `values` gives.
+        format : {"csr", "csc", "coo"}
+        """
+        whole = csr_array((values, self.indices, self.indptr), shape=self.shape, copy=False)
+        ins, outs = self._found.ins, self._found.outs
+        if len(ins) == len(outs) == 1:
+            rows = [[whole]]
+        else:
+            across = list(accumulate([s.size for s in ins], initial=0))
+            down = list(accumulate([s.size for s in outs], initial=0))
+            rows = [
+                [whole[down[i] : down[i + 1], across[k] : across[k + 1]] for k in range(len(ins))]
+                for i in range(len(outs))
+            ]
+        made = [self._found.restore([block.asformat(format) for block in row]) for row in rows]
+        return tree.unflatten(self._found.structure, made)
+
+    def pattern(self) -> Any:
+        """The pattern as a matrix of True."""
+        return csr_array((np.ones(self.nnz, np.bool_), self.indices, self.indptr), shape=self.shape)
+
+    def __repr__(self) -> str:
+        return (
+            f"<plan of {self.shape[0]} x {self.shape[1]}, {self.nnz} entries by {self.sweeps} "
+            f"sweeps, {self.mode}>"
+        )
+
+
+def traced(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
+    """The graph of the function for specs, and the pattern of its derivative."""
+    calls: list[Call] = []
+
+    def probed(*args: Any, **kwargs: Any) -> Any:
+        call = given.call(args, kwargs)
+        calls.append(call)
+        out = given.fun(*args, **kwargs)
+        structures.append(tree.flatten(out))
+        return out
+
+    structures: list[Any] = []
+    graph: Graph = trace(probed)(*args, **kwargs)
+    variables, single = calls[0].variables, calls[0].single
+    outs, structure = structures[0]
+    specs = [describe(o) for o in outs]
+    for out, spec in zip(outs, specs, strict=True):
+        if not isinstance(spec, Spec):
+            raise StructureError(
+                f"{given.what}: it returned a {type(out).__name__}, which has no derivative. "
+                f"Return arrays{at(user_line())}."
+            )
+    inputs = [variables.leaves[k].node for k in variables.slots]
+
+    def restore(blocks: list[Any]) -> Any:
+        trees = variables.restore(blocks)
+        return trees[0] if single else trees
+
+    pattern = dependence(graph, inputs)
+    return Traced(pattern, [n.spec for n in inputs], specs, restore, structure)
+
+
+def planned(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
+    """The plan for arguments, of which shapes and dtypes count."""
+    found = traced(given, args, kwargs)
+    if given.symmetric and not any(s.dtype.kind == "c" for s in found.ins):
+        both = united([found.pattern, turned(found.pattern)])
+        return Plan(given, found._replace(pattern=both), apart(both, symmetric=True), "fwd")
+    mode = _mode(given, found)
+    across = turned(found.pattern)
+    if mode == "fwd":
+        return Plan(given, found, coloured(found.pattern), mode)
+    if mode == "rev":
+        return Plan(given, found, coloured(across), mode)
+    columns, rows = apart(found.pattern), apart(across)
+    if rows.sweeps < columns.sweeps:
+        return Plan(given, found, rows, "rev")
+    return Plan(given, found, columns, "fwd")
+
+
+def _mode(given: Given, found: Traced) -> str:
+    """The mode that is asked for, or that complex numbers leave."""
+    from_complex = [s.dtype.kind == "c" for s in found.ins]
+    to_complex = [s.dtype.kind == "c" for s in found.outs]
+    if not any(from_complex) and not any(to_complex):
+        return given.mode
+    if any(to_complex):
+        only, why = "fwd", "results are complex"
+    else:
+        only, why = "rev", "arguments are complex and results real"
+    mixed = any(from_complex) and any(to_complex) and not all(to_complex)
+    if mixed or given.mode not in ("auto", only):
+        raise NotDifferentiableError(
+            f"{given.what}: {why}{', some of them,' if mixed else ''} so that sweeps of "
+            f"mode={given.mode!r} do not give it. "
+            + ("Return the real ones" if mixed else f'Use mode="{only}"')
+            + f"{' from a function of their own' if mixed else ''}{at(user_line())}."
+        )
+    return only
+
+
+def _sweeps(pattern: Sets, colouring: Colouring, mode: str, is_symmetric: bool) -> Sweeps:
+    """Seeds, and where each entry is found.
+
+    `colouring` is of the columns, for forward mode, or of the rows, for reverse mode; what is set
+    apart is swept in the other mode, or, in a symmetric matrix, in the same one.
+    """
+    entries_ = pattern.tocoo()
+    i, j = entries_.row.astype(np.int64), entries_.col.astype(np.int64)
+    down, across = pattern.shape
+    if mode == "rev":
+        i, j, down, across = j, i, across, down
+    # From here on columns have colours, and rows may be set apart.
+    number = np.full(max(down, across), -1, np.int64)
+    number[colouring.rows] = np.arange(len(colouring.rows))
+    seeds = _seeds(colouring.colours, colouring.number)
+    units = np.zeros((len(colouring.rows), across if is_symmetric else down))
+    units[np.arange(len(colouring.rows)), colouring.rows] = 1.0
+    here = colouring.colours[j] * down + i
+    if is_symmetric:
+        first = colouring.number
+        here = np.where(number[j] >= 0, (first + number[j]) * down + i, here)
+        here = np.where(number[i] >= 0, (first + number[i]) * down + j, here)
+        return Sweeps(np.concatenate([seeds, units]), np.zeros((0, down)), here)
+    there = number[i] * across + j
+    if mode == "fwd":
+        # forward results first: count rows of `down` numbers; then reverse ones
+        return Sweeps(seeds, units, np.where(number[i] >= 0, seeds.shape[0] * down + there, here))
+    # reverse results last, behind the forward ones of what is set apart
+    index = np.where(number[i] >= 0, there, len(units) * across + here)
+    return Sweeps(units, seeds, index)
+
+
+def _seeds(colours: Numbers, count: int) -> np.ndarray[Any, Any]:
+    """For each colour the sum of its unit vectors."""
+    seeds = np.zeros((count, len(colours)))
+    some = np.flatnonzero(colours >= 0)
+    seeds[colours[some], some] = 1.0
+    return seeds

@@ -1,0 +1,128 @@
+"""Propagation: what the outputs of a graph depend on, line by line, by the rule of each operation.
+
+An operation without a rule gives `everything` (line.py), so that what is found is never too little.
+Lines whose derivative is known to be zero (comparisons, whole numbers, what `stop_gradient` holds)
+depend on nothing.
+
+    dependence   of a graph's outputs on some of its inputs, as one boolean matrix
+    walked       the walk itself, which bodies of loops take too
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any
+
+from ..core.apply import PART
+from ..core.graph import Graph
+from ..core.node import Node
+from ..core.op import Op
+from . import arithmetic, loops, structure
+from .line import Line, everything, size_of
+from .sets import Sets, nothing, places, stacked
+
+Rule = Callable[[Line], Any]
+
+_CHOOSING = (
+    "broadcast_to concatenate copy diagonal expand_dims flip gather_along getitem imag real reshape"
+    " roll shift squeeze stack transpose"
+)
+_RULES: dict[str, Rule] = {
+    **dict.fromkeys(_CHOOSING.split(), structure.choosing),
+    **dict.fromkeys("after cast".split(), structure.identity),
+    **dict.fromkeys("sum_to scatter scatter_along".split(), structure.adding),
+    **dict.fromkeys("cumsum cumprod recurrence running".split(), structure.sums),
+    **dict.fromkeys("fft rfft irfft fft.dct fft.dst".split(), structure.along),
+    **dict.fromkeys("softmax log_softmax".split(), structure.along),
+    **dict.fromkeys(
+        "solve inv pinv det slogdet cholesky qr eigh eig svd expm".split(), structure.matrices
+    ),
+    "setitem": structure.placed,
+    **dict.fromkeys(
+        "convolve convolution convolution_input convolution_weight sum_pool sum_pool_adjoint"
+        " slide signal.convolve signal.slide".split(),
+        arithmetic.multilinear,
+    ),
+}
+_KINDS: dict[str, Rule] = {
+    "elementwise": arithmetic.elementwise,
+    "reduction": arithmetic.reduction,
+    "contraction": arithmetic.contraction,
+    "view": arithmetic.linear,
+}
+_LOOPS: dict[str, Callable[..., Any]] = {
+    "scan": loops.scan,
+    "while": loops.repeated_while,
+    "cond": loops.choice,
+    "switch": loops.choice,
+}
+
+
+def dependence(graph: Graph, inputs: Sequence[Node]) -> Sets:
+    """Which numbers of some inputs each number of the outputs may depend on, differentiably.
+
+    Parameters
+    ----------
+    graph : Graph
+    inputs : sequence of Node
+        Of its inputs those that count.
+
+    Returns
+    -------
+    csr_array of bool
+        A row for each number that comes out, a column for each that goes in.
+    """
+    sizes = [size_of(n.spec) for n in inputs]
+    ends = [0, *accumulate(sizes)]
+    columns = ends[-1]
+    given: dict[Node, Sets] = {
+        n: places(size, columns, first) for n, size, first in zip(inputs, sizes, ends, strict=False)
+    }
+    found = walked(graph, [given.get(n) for n in graph.inputs], columns)
+    pairs = zip(found, graph.outputs, strict=True)
+    rows = [nothing(size_of(n.spec), columns) if s is None else s for s, n in pairs]
+    sets = stacked(rows, columns)
+    sets.sum_duplicates()
+    return sets
+
+
+def walked(graph: Graph, inputs: Sequence[Sets | None], columns: int) -> list[Sets | None]:
+    """The sets of the outputs, for those of the inputs; None depends on nothing."""
+    place: dict[Node, Any] = dict(zip(graph.inputs, inputs, strict=True))
+    left = {n: k for k, node in enumerate(graph.nodes) for n in node.inputs}
+    kept = set(graph.outputs)
+    for k, node in enumerate(graph.nodes):
+        if node not in place:
+            place[node] = _sets(node, place, columns)
+        for a in node.inputs:
+            if left[a] == k and a not in kept:
+                place[a] = None  # nobody asks for them any more
+    return [place[n] for n in graph.outputs]
+
+
+def _sets(node: Node, place: dict[Node, Any], columns: int) -> Any:
+    """The sets of a line; a list for one of several outputs."""
+    if type(node) is not Node or not node.args:
+        return None
+    if node.op is PART:
+        whole = place[node.inputs[0]]
+        return None if whole is None else whole[node.params["index"]]
+    line = Line(node, [place[a] for a in node.inputs], columns)
+    if not line.moving:
+        return None
+    name = node.op.name
+    if name in _LOOPS:
+        return _LOOPS[name](line, walked)
+    return rule_of(node.op)(line)  # type: ignore[arg-type]
+
+
+def rule_of(op: Op) -> Rule:
+    """The rule of an operation: its own, that of its kind, or that each gives everything."""
+    if op.alias:
+        return structure.identity
+    if op.name in _RULES:
+        return _RULES[op.name]
+    if op.name.startswith("special."):  # SciPy's functions that have derivatives by hand
+        return arithmetic.pointwise
+    return _KINDS.get(op.kind, everything)
