@@ -30,11 +30,18 @@ _BLOCK = 1 << 19  # bytes of b that are summed over before the next are read
 _PANEL = 256  # steps of a sum of which b is brought together: 32 KiB
 _OFTEN, _NEAREST = 96, 1 << 15  # rows, from which that is worth it, and bytes of b
 _AHEAD, _LINE = 8, 64  # steps of a sum; bytes of a line of the cache
+_SHORT = 32  # steps of a sum, up to which strides are constants
+_REACH = 3  # rows that processors address from one register and a distance: 0, 1, 2 times it
 _ROWS = {64: {1: 16, 2: 12}, 32: {1: 10, 2: 6}}  # of a tile, by bytes and number of vectors
 
 
 class _Tile(NamedTuple):
-    """What a function for one tile is written for; strides count elements."""
+    """What a tile is; strides count elements.
+
+    Products of other sizes have the same tiles, so a function is given its strides: dozens of them
+    for the products of one network would take LLVM longer than all else.  In short sums they are
+    constants (`is_fixed`), as what is done before and after the sum counts there.
+    """
 
     dtype: Dtype
     rows: int
@@ -45,6 +52,13 @@ class _Tile(NamedTuple):
     row_of_c: int
     alpha: float
     beta: float
+    is_fixed: bool
+
+    @property
+    def strides(self) -> tuple[int, int, int]:
+        """What a function is given: the stride of a that is not 1, and those of b and c."""
+        of_a = self.row_of_a if self.step_of_a == 1 else self.step_of_a
+        return of_a, self.step_of_b, self.row_of_c
 
     @property
     def width(self) -> int:
@@ -101,7 +115,7 @@ def multiply(
     k, n = a.columns.length, c.columns.length
     tile = _Tile(
         dtype, 0, 0, a.rows.stride, a.columns.stride, b.rows.stride, c.rows.stride,
-        float(alpha), float(beta),
+        float(alpha), float(beta), type(k) is int and k <= _SHORT,
     )  # fmt: skip
     packs = _is_packed(a, c, dtype)
     most = _PANEL if packs else max(_BLOCK // max(n * dtype.itemsize, 1), 64)
@@ -203,8 +217,9 @@ def _across(
             continue
         function = _function(call, tile._replace(columns=columns))
         with s.loop(str(first), str(stop), str(columns)) as (t, j):
-            given = ", ".join(f"ptr {offset(t, p, j, tile.dtype)}" for p in others)
-            t.write(f"call void @{function}(i64 {k}, ptr {a}, {given})")
+            given = [f"ptr {offset(t, p, j, tile.dtype)}" for p in others]
+            given += [] if tile.is_fixed else [f"i64 {x}" for x in tile.strides]
+            t.write(f"call void @{function}(i64 {k}, ptr {a}, {', '.join(given)})")
 
 
 def _heights(m: Length, vectors: int) -> list[int]:
@@ -232,33 +247,46 @@ def _copied(call: Call, s: Section, b: Any, dtype: Dtype) -> Any:
 
 
 def _function(call: Call, tile: _Tile) -> str:
-    """The function that computes one tile, `void (i64 k, ptr a, ptr b, ptr before, ptr c)`."""
-    numbers = "_".join(str(x) for x in tile[1:7])
-    name = f"tile.{tile.dtype.str[1:]}.{numbers}.{literal(tile.alpha, tile.dtype)}"
-    name += f".{literal(tile.beta, tile.dtype)}"
+    """The function that computes one tile, `void (i64 k, ptr a, ptr b, ptr before, ptr c)`.
+
+    Unless they are constants, strides follow: `i64 of_a, i64 of_b, i64 of_c`.
+    """
+    row_of_a, step_of_a, step_of_b, row_of_c = _strides(tile)
+    numbers = f"{tile.rows}_{tile.columns}_{row_of_a}_{step_of_a}_{step_of_b}_{row_of_c}"
+    name = f"tile.{tile.dtype.str[1:]}.{numbers.replace('%', '')}"
+    name += f".{literal(tile.alpha, tile.dtype)}.{literal(tile.beta, tile.dtype)}"
     if name in call.module:
         return name
     arguments = [("i64", "k"), *(("ptr", x) for x in ("a", "b", "before", "c"))]
+    arguments += [] if tile.is_fixed else [("i64", x) for x in ("of_a", "of_b", "of_c")]
     function = Function(call.module, name, arguments, attributes="noinline nounwind #1")
     body = function.body
     vectors = _Vectors(call, tile)
+    firsts = [
+        offset(body, "%a", times(body, row_of_a, str(i)), tile.dtype)
+        for i in range(0, tile.rows, _REACH)
+    ]
+    reach = [times(body, row_of_a, str(i)) for i in range(_REACH)]
     sums = [[function.slot(vectors.kind) for _ in vectors.each] for _ in range(tile.rows)]
     for row in sums:
         for total in row:
             body.write(f"store {vectors.kind} zeroinitializer, ptr {total}")
     with body.loop("0", "%k") as (s, p):
-        near = offset(s, "%a", times(s, p, str(tile.step_of_a)), tile.dtype)
-        row_of_b = offset(s, "%b", times(s, p, str(tile.step_of_b)), tile.dtype)
-        if tile.step_of_a > 1:
-            _fetch(s, tile, near, row_of_b)
+        along = times(s, p, step_of_a)
+        near = [_apart(s, row_of_a, offset(s, x, along, tile.dtype)) for x in firsts]
+        row_of_b = offset(s, "%b", times(s, p, step_of_b), tile.dtype)
+        if step_of_a != "1":
+            _fetch(s, tile, (near[0], step_of_a), (row_of_b, step_of_b))
         others = [vectors.load(s, row_of_b, v) for v in vectors.each]
         for i, row in enumerate(sums):
-            one = vectors.spread(s, offset(s, near, str(i * tile.row_of_a), tile.dtype))
+            place = offset(s, near[i // _REACH], reach[i % _REACH], tile.dtype)
+            one = vectors.spread(s, place)
             for other, total in zip(others, row, strict=True):
                 before = s.value(f"load {vectors.kind}, ptr {total}")
                 s.write(f"store {vectors.kind} {vectors.fma(s, one, other, before)}, ptr {total}")
     for i, row in enumerate(sums):
-        old, to = (offset(body, p, str(i * tile.row_of_c), tile.dtype) for p in ("%before", "%c"))
+        down = times(body, row_of_c, str(i))
+        old, to = (offset(body, p, down, tile.dtype) for p in ("%before", "%c"))
         for v, total in zip(vectors.each, row, strict=True):
             vectors.finish(body, old, to, v, body.value(f"load {vectors.kind}, ptr {total}"))
     body.write("ret void")
@@ -266,13 +294,34 @@ def _function(call: Call, tile: _Tile) -> str:
     return name
 
 
-def _fetch(s: Section, tile: _Tile, a: Name, b: Name) -> None:
+def _strides(tile: _Tile) -> tuple[Name, Name, Name, Name]:
+    """Rows and steps of a, steps of b, rows of c: constants, or arguments of the function."""
+    if tile.is_fixed:
+        row_of_a, step_of_a = str(tile.row_of_a), str(tile.step_of_a)
+        return row_of_a, step_of_a, str(tile.step_of_b), str(tile.row_of_c)
+    if tile.step_of_a == 1:
+        return "%of_a", "1", "%of_b", "%of_c"
+    return str(tile.row_of_a), "%of_a", "%of_b", "%of_c"
+
+
+def _apart(s: Section, row: Name, pointer: Name) -> Name:
+    """The address of a row, from which the rows that follow are addressed.
+
+    If LLVM saw where it comes from it would take each row's address from that of the row before: a
+    chain of sums as long as the products take.
+    """
+    known = not row.startswith("%")
+    return pointer if known else s.value(f'call ptr asm "", "=r,0"(ptr {pointer})')
+
+
+def _fetch(s: Section, tile: _Tile, a: tuple[Name, Name], b: tuple[Name, Name]) -> None:
     """Ask for what is read some steps later: rows that lie apart are not foreseen by processors."""
     fetch = s.function.module.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
     line = _LINE // tile.dtype.itemsize
-    for pointer, step, count in ((a, tile.step_of_a, tile.rows), (b, tile.step_of_b, tile.columns)):
+    for (pointer, step), count in ((a, tile.rows), (b, tile.columns)):
+        further = offset(s, pointer, times(s, step, str(_AHEAD)), tile.dtype)
         for k in range(0, count, line):
-            place = offset(s, pointer, str(_AHEAD * step + k), tile.dtype)
+            place = offset(s, further, str(k), tile.dtype)
             s.write(f"call void {fetch}(ptr {place}, i32 0, i32 3, i32 1)")
 
 
