@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert.scipy.special import decimals
 from wengert.scipy.special import hypergeometric_orders as orders
 from wengert.scipy.special.doubled import Doubled, log
 
@@ -64,3 +65,13 @@ def test_series_that_lose_their_digits_are_left_to_decimals():
     b, x = np.array([1.5, 2.5]), np.array([-3.0, -4e4])
     wanted = orders.hyp0f1_orders(b, x, k=1, m=0)
     np.testing.assert_allclose(compiled(b, x), wanted, rtol=5e-16)
+
+
+def test_a_series_that_ends_needs_no_digits(monkeypatch):
+    # 2F1(a, 0; c; x) = 1 for all a and c: exact zeros, which no number of digits would tell apart
+    # from what has cancelled.
+    monkeypatch.setattr(decimals, "_MOST", 60)
+    f = wg.scipy.special.hyp2f1
+    for k, x in ((0, -3.0), (2, -3.0), (0, 0.9)):
+        slope = wg.grad(f, k)(0.5, 0.0, 0.5, x)
+        assert slope == 0.0

@@ -17,7 +17,7 @@ from ..core.late import Late
 from ..core.node import Node, next_serial
 from ..core.op import Sweep, lookup
 from ..core.recording import Session, enable_grad, naming, switches
-from ..core.tracing import Derivation, derivation
+from ..core.tracing import Derivation, derivation, level_above
 from ..ops import confluence
 from .buffers import Tangents
 from .guards import Traced, linear_lines, note_written
@@ -46,7 +46,6 @@ def pushforward(
     closed: bool = False,
     masked: bool = False,
     told: set[Node] | None = None,
-    level: int | None = None,
 ) -> list[Any]:
     """Tangents of the outputs, given tangents of some inputs.
 
@@ -79,7 +78,7 @@ def pushforward(
     recorded = tape.foreign if record is None else record
     recorded = recorded or any(isinstance(t, Handle) for t in tangents.values())
     if tape.traced or any(map(is_traced, tangents.values())):
-        return _traced_sweep(tape, tangents, outputs, closed, masked, told, level)
+        return _traced_sweep(tape, tangents, outputs, closed, masked, told)
     checks = checking.here() if switches.count else None
     if checks is not None:
         with checking.unseen():
@@ -130,15 +129,12 @@ def _traced_sweep(
     closed: bool,
     masked: bool,
     told: set[Node] | None,
-    level: int | None,
 ) -> list[Any]:
     """The sweep as lines of a graph; see `reverse.written_out`."""
     plan = Traced(tape, Sweep(tape.wanted, True), tangents)
     if masked:
         plan.masked.update(tangents)
-    if level is None:
-        level = 1 + max((n.level for n in outputs), default=0)
-    with derivation(level) as stem, np.errstate(all="ignore"):
+    with derivation(level_above(outputs)) as stem, np.errstate(all="ignore"):
         dots = _sweep(tape, tangents, plan.open, outputs, plan, stem, closed)
     if told is not None:
         told.update(plan.masked.intersection(outputs))

@@ -29,7 +29,7 @@ from ..core.node import Node, constant, next_serial
 from ..core.op import Sweep
 from ..core.recording import Session, enable_grad, naming, switches
 from ..core.spec import Spec
-from ..core.tracing import Derivation, derivation, deriving_level
+from ..core.tracing import Derivation, derivation, level_above
 from ..errors import NotDifferentiableError, at
 from .buffers import Buffers
 from .guards import Traced, linear_lines, note_written
@@ -46,7 +46,6 @@ def pullback(
     targets: Sequence[Node],
     record: bool | None = None,
     tape: Tape | None = None,
-    level: int | None = None,
     masked: bool = False,
     closed: bool = False,
     told: set[Node] | None = None,
@@ -64,8 +63,6 @@ def pullback(
         recorded that is not a target takes part.
     tape : Tape, optional
         What `tape_between` says of these nodes, if it is known already.
-    level : int, optional
-        Of the lines that are written into a graph; by default one above those it starts from.
     masked : bool
         Whether the seeds of such a sweep may have zeros for what was not chosen.
     closed : bool
@@ -84,7 +81,7 @@ def pullback(
     if tape is None:
         tape = tape_between(seeds, chosen)
     if tape.traced or any(map(is_traced, seeds.values())):
-        return _traced_sweep(tape, seeds, targets, level, masked, closed, told)
+        return _traced_sweep(tape, seeds, targets, masked, closed, told)
     recorded = tape.foreign if record is None else record
     checks = checking.here() if switches.count else None
     if checks is not None:
@@ -124,15 +121,12 @@ def _traced_sweep(
     tape: Tape,
     seeds: Mapping[Node, Any],
     targets: Sequence[Node],
-    level: int | None,
     masked: bool,
     closed: bool,
     told: set[Node] | None,
 ) -> list[Any]:
-    """The sweep as lines of a graph, one level above those it starts from."""
-    if level is None:
-        level = 1 + max((n.level for n in seeds), default=0)
-    with derivation(level) as stem, np.errstate(all="ignore"):
+    """The sweep as lines of a graph."""
+    with derivation(level_above(seeds)) as stem, np.errstate(all="ignore"):
         seeds = {n: _seed_line(t, n) for n, t in seeds.items()}
         state = _State(tape, seeds, set(targets), Sweep(tape.wanted, True))
         state.plan, state.stem = Traced(tape, state.sweep, seeds), stem
@@ -431,11 +425,7 @@ def transpose(
             )
         pairs.append((out.node, project(seed, out.node)))
     live = [p for p in probes if p is not None]
-    # A rule derived from the other mode is a part of this derivative, and no derivative of it.
-    level = deriving_level()
     bars = iter(
-        pullback(
-            gathered(pairs), live, record=sweep.recorded or None, level=level, masked=sweep.guarded
-        )
+        pullback(gathered(pairs), live, record=sweep.recorded or None, masked=sweep.guarded)
     )
     return [None if p is None else next(bars) for p in probes]

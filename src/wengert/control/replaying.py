@@ -25,7 +25,7 @@ from ..core.handle import Handle, wrap
 from ..core.node import Node, constant
 from ..core.op import lookup, register
 from ..core.spec import Spec
-from ..core.tracing import derivation, deriving_level, is_deriving
+from ..core.tracing import derivation, is_deriving
 from .operations import Control
 from .schedule import reversal
 from .valid import check_replay
@@ -126,11 +126,8 @@ class Replay(Control):
         outs = _written(node, variables)
         seeds = gathered((_node(outs[k]), x) for k, x in t.items())
         tape = tape_between(seeds, set(variables), ends=True)
-        # A part of the derivative that is being taken, whatever the loops are written at.
-        level, told = deriving_level(), set[Node]()
-        bars = pullback(
-            *(seeds, variables, sweep.recorded, tape, level), masked=sweep.guarded, told=told
-        )
+        told: set[Node] = set()
+        bars = pullback(*(seeds, variables, sweep.recorded, tape), masked=sweep.guarded, told=told)
         sweep.mask([a for a, v in zip(node.args, variables, strict=True) if v in told])
         return bars
 
@@ -147,7 +144,6 @@ class Replay(Control):
                 *(live, known, sweep.recorded, tape),
                 masked=sweep.guarded,
                 told=told,
-                level=deriving_level(),
             )
         )
         if told:

@@ -8,6 +8,7 @@ the graph will want to know: the user's line, scope, gradient level.
     size_value    a size with a name, as a value
     record        one operation on operands of which at least one is traced
     Derivation    what a sweep says of the lines it writes: level, and the line they stem from
+    level_above   the order of derivative that a sweep writes
     stepping      the steps of a loop that runs at once, noted at their lines
 """
 
@@ -139,6 +140,15 @@ def deriving_level() -> int | None:
     """The level of the sweep that is being written into a graph."""
     open_sweep = _derivation.get()
     return None if open_sweep is None else open_sweep.level
+
+
+def level_above(nodes: Iterable[Node]) -> int:
+    """The level of a sweep that starts from nodes: one above theirs.
+
+    One that a rule begins, in a sweep that is being written, is a part of that derivative.
+    """
+    level = deriving_level()
+    return 1 + max((n.level for n in nodes), default=0) if level is None else level
 
 
 @contextmanager

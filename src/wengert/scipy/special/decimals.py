@@ -27,6 +27,7 @@ Series = list[Decimal]
 _WANTED = 22  # digits of the result
 _MOST = 20_000  # digits; beyond, it would take minutes an element
 _TERMS = 400_000
+_FEW = 100
 _NOTHING = -345  # a number of that many digits behind the point is zero in double precision
 
 
@@ -171,6 +172,8 @@ def _is_small(term: Decimal, largest: Decimal, precision: int) -> bool:
 
 def gauss(box: Box, a: Linear, b: Linear, c: Linear, x: Decimal, start: Series) -> Sum:
     """2F1(a, b; c; x) times a series, for x < 1; DLMF 15.2.1, 15.8.1, 15.10.1."""
+    if _ends(box, a) or _ends(box, b):  # what is zero is exactly zero then, and needs no digits
+        return hypergeometric(box, (a, b), (c,), x, start)
     if x < Decimal("-0.6"):
         # Pfaff's transformation
         left = tuple(q - p for p, q in zip(b.slopes, c.slopes, strict=True))
@@ -198,6 +201,12 @@ def gauss(box: Box, a: Linear, b: Linear, c: Linear, x: Decimal, start: Series) 
     growth = -min(c.constant - a.constant - b.constant, Decimal(0)) * -(1 - x).log10()
     found.largest[-1] = largest.scaleb(int(growth))
     return found
+
+
+def _ends(box: Box, a: Linear) -> bool:
+    """Whether a parameter that does not move ends the series, and soon: DLMF 15.2.4."""
+    moves = any(order and slope for order, slope in zip(box.powers[-1], a.slopes, strict=True))
+    return not moves and -_FEW <= a.constant <= 0 and a.constant == int(a.constant)
 
 
 def _along(
@@ -261,6 +270,8 @@ def enough(compute: Callable[[], Sum]) -> Decimal:
         total, top = found.total[-1], found.largest[-1]
         if lost <= digits - _WANTED or (top.adjusted() - digits < _NOTHING and abs(total) < 1):
             return total
-        lost = min(lost, 2 * digits)  # more is a guess: perhaps it is zero
-        digits = max(digits + 10, lost + _WANTED + 10)
+        if lost >= digits - 4:  # what is left is rounding: the sum may be zero, and no count tells
+            digits *= 2
+        else:
+            digits = max(digits + 10, lost + _WANTED + 10)
     raise OverflowError("a hypergeometric series would need more than 20,000 digits")

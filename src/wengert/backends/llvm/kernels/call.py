@@ -150,8 +150,7 @@ class Steps:
         known = _kernel_of(name)
         assert known is not None, name
         known.write(call)
-        call.finish()
-        module.add(function)
+        call.close()
         return title, call.fails
 
 
@@ -280,20 +279,11 @@ class Call:
             ``write(call, start, stop)`` writes the work of a part: into another call of the same
             arrays and sizes, but without scratch memory of this one.
         """
-        arrays = (*self.operands, *self.results)
-        kinds = [("ptr", a.pointer) for a in arrays] + [("i64", n) for n in self._named.values()]
+        kinds = self._given()
         title = f"{self.function.name}.part"
-        listed = [(kind, name[1:]) for kind, name in kinds]
-        function = Function(
-            self.module, title, [*listed, ("i64", "start"), ("i64", "stop")], "i64", "nounwind"
-        )
-        part = Call(
-            *(self._steps, function, self.params, self.operands, self.results),
-            *(self._named, self.options),
-        )
+        part = self._part(title, [("i64", "start"), ("i64", "stop")])
         write(part, "%start", "%stop")
-        part.finish()
-        self.module.add(function)
+        part.close()
         _called_by_team(self.module, title, [kind for kind, _ in kinds])
         s = self.section
         frame = self.function.slot(f"[{len(kinds) + 1} x i64]", 8)
@@ -306,6 +296,48 @@ class Call:
         status = s.value(f"load i64, ptr {frame}")
         if part.fails:
             self.fail_if(s.value(f"icmp ne i64 {status}, 0"), 1, s)
+
+    def seldom(self, s: Section, write: Callable[[Call], None]) -> None:
+        """What is hardly ever done, in a function of its own: LLVM takes no pains with it.
+
+        Parameters
+        ----------
+        s : Section
+            Where it is done.
+        write : callable
+            ``write(call)`` writes it, as for a part of `in_parts`.
+        """
+        title = f"{self.function.name}.seldom"
+        part = self._part(title, (), "noinline optnone nounwind")
+        write(part)
+        part.close()
+        self.module.seldom.append(title)
+        listed = ", ".join(f"{kind} {name}" for kind, name in self._given())
+        status = s.value(f"call i64 @{title}({listed})")
+        if part.fails:
+            self.fail_if(s.value(f"icmp ne i64 {status}, 0"), 1, s)
+
+    def _given(self) -> list[tuple[str, Name]]:
+        """What the step's function is given: addresses and sizes."""
+        arrays = (*self.operands, *self.results)
+        sizes = [("i64", name) for name in self._named.values()]
+        return [*(("ptr", a.pointer) for a in arrays), *sizes]
+
+    def _part(
+        self, title: str, more: Sequence[tuple[str, str]], attributes: str = "nounwind"
+    ) -> Call:
+        """A function that is given the same, and more."""
+        listed = [(kind, name[1:]) for kind, name in self._given()]
+        function = Function(self.module, title, [*listed, *more], "i64", attributes)
+        return Call(
+            *(self._steps, function, self.params, self.operands, self.results),
+            *(self._named, self.options),
+        )
+
+    def close(self) -> None:
+        """Finish it, and enter it into the module."""
+        self.finish()
+        self.module.add(self.function)
 
     def threads(self, s: Section) -> Name:
         """How many threads a step may use."""
