@@ -6,6 +6,7 @@ takes the interpreter's lock, for which a loop that runs without it may have to 
 asked ten times a second, by the clock, and the clock is looked at after some steps.
 
     Listening    of one loop
+    LISTENED     what it needs from outside
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ _PAUSE = 100_000_000  # nanoseconds
 _CLOCK = "clock_gettime"
 # A call that leaves all registers as they are: what is carried in them stays there.
 _KEEPING = "preserve_allcc"
+_LOCK, _SIGNALS, _UNLOCK = "PyGILState_Ensure", "PyErr_CheckSignals", "PyGILState_Release"
+LISTENED = frozenset({_CLOCK, _LOCK, _SIGNALS, _UNLOCK})
 _MONOTONIC = 1  # of clock_gettime, on Linux; on others it is another clock, which will do as well
 
 
@@ -64,9 +67,9 @@ def _asking(module: Module) -> str:
         clock = _clock(module)
         if clock is not None:
             _leave_if_too_early(body, clock)
-        lock = body.value(f"call i32 {_python(module, 'PyGILState_Ensure', 'i32', [])}()")
-        raised = body.value(f"call i32 {_python(module, 'PyErr_CheckSignals', 'i32', [])}()")
-        release = _python(module, "PyGILState_Release", "void", ["i32"])
+        lock = body.value(f"call i32 {_python(module, _LOCK, 'i32', [])}()")
+        raised = body.value(f"call i32 {_python(module, _SIGNALS, 'i32', [])}()")
+        release = _python(module, _UNLOCK, "void", ["i32"])
         body.write(f"call void {release}(i32 {lock})")
         has = body.value(f"icmp ne i32 {raised}, 0")
         body.write(f"ret i64 {body.value(f'select i1 {has}, i64 {RAISED}, i64 0')}")

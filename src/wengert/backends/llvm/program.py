@@ -28,6 +28,7 @@ from .islands import Islands
 from .items import Item
 from .kernels import Steps
 from .language import Language
+from .listening import LISTENED
 from .lowering.leaves import stride_names
 from .lowering.registry import specs_of
 from .nested import Nested
@@ -46,7 +47,8 @@ if TYPE_CHECKING:
 else:
     summaries = Late(f"{__package__}.summary")
 
-_LONG = 400  # lines of a kernel
+_LONG = 400  # lines of a kernel, or of what seldom runs
+_ENDLESS = 1000  # lines of an entry: it has dozens of arguments
 _LOOPS: dict[str, Any] = {
     "scan": Scan,
     "while": While,
@@ -172,10 +174,15 @@ class Program(Routine):
 
         A long kernel only hands addresses to nests and steps; LLVM would take time that grows
         faster than its length, to no effect.  Where calls return tuples in tuples, the entry that
-        returns a flat one is for the long way only.
+        returns a flat one is for the long way only.  An entry goes through once: of one with dozens
+        of arguments more time goes into compiling it than all its calls will take.
         """
-        is_long = self.module.parts["kernel"].count("\n") > _LONG and not self._bodies
-        quick = ["kernel"] * is_long + ["entry"] * (self.nesting is not None)
+        lines = {name: text.count("\n") for name, text in self.module.parts.items()}
+        quick = ["kernel"] * (lines["kernel"] > _LONG and not self._bodies)
+        quick += ["entry"] * (lines["entry"] > _ENDLESS or self.nesting is not None)
+        quick += ["nested"] * (lines.get("nested", 0) > _ENDLESS)
+        if quick or sum(lines[name] for name in self.module.seldom) > _LONG:
+            quick += self.module.seldom
         if not quick:
             return ((self.text, False),)
         seldom, often = self.module.halves(quick, engine.heading())
@@ -193,7 +200,8 @@ class Program(Routine):
             return True
         late = len(self.plan.stages) - first_stage(self.plan, self.overwritten)
         may_fail = any(nest.may_fail for nest, _ in self.nests[-late:])
-        return not (may_fail or self.calls_specials or self.islands)
+        raises = not self.module.symbols.keys() <= LISTENED  # loops, which listen, come before
+        return not (may_fail or raises or self.islands)
 
     @property
     def assembly(self) -> str:

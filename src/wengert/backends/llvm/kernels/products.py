@@ -146,14 +146,17 @@ def strong(call: Call) -> None:
     result = word(call.results[0], out)
     operands = [word(x, w) for x, w in zip(call.operands, ins, strict=False)]
     gone = "".join(dict.fromkeys(c for w in operands for c in w.letters if c not in result.letters))
-    with (
-        call.section.when(undefined.any_of(call, call.section, result.array)) as some,
-        nest(some, [call.number(n) for n in result.array.shape]) as (s, outer),
-    ):
-        target = place(call, s, result.array, outer)
-        own = _is_nan(read(call.language, s, target, result.array.dtype))
-        with s.when(own.name) as t:
-            _again(call, t, operands, result, gone, outer, target, _addend(call, words))
+
+    def repair(call: Call) -> None:
+        lengths = [call.number(n) for n in result.array.shape]
+        with nest(call.section, lengths) as (s, outer):
+            target = place(call, s, result.array, outer)
+            own = _is_nan(read(call.language, s, target, result.array.dtype))
+            with s.when(own.name) as t:
+                _again(call, t, operands, result, gone, outer, target, _addend(call, words))
+
+    with call.section.when(undefined.any_of(call, call.section, result.array)) as some:
+        call.seldom(some, repair)
 
 
 def _again(
