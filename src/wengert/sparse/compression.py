@@ -25,6 +25,8 @@ from ..core.handle import describe, shape_of
 from ..core.op import lookup
 from ..core.spec import Spec
 from ..errors import ShapeError, at, user_line
+from .diagonals import diagonals, read
+from .line import size_of
 
 Array = np.ndarray[Any, Any]
 
@@ -35,11 +37,16 @@ class Sweeps(NamedTuple):
     forward, reverse : directions of all inputs together, and cotangents of all outputs, a row each.
     places : for each entry its place in the results of the forward sweeps, and then of the reverse
         ones, in a line.
+    rows, columns : of the entries.
+    limit : how many diagonals a line may have, for entries to be found by these.
     """
 
     forward: Array
     reverse: Array
     places: Array
+    rows: Array
+    columns: Array
+    limit: int
 
 
 def entries(
@@ -53,6 +60,12 @@ def entries(
     if not sweeps.places.size:
         return np.zeros(0, dtype)
     result = Result(outs, call.nodes, call.variables)
+    found = diagonals(result, sweeps.limit) if sweeps.limit else None
+    if found is not None:
+        width = sum(size_of(s) for s in in_specs)
+        values = read(found, sweeps.rows, sweeps.columns, width)
+        if values is not None:
+            return values
 
     def push(*dots: Any) -> list[Any]:
         return result.push(dots)

@@ -13,6 +13,8 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..autodiff.arguments import Argnums, name_of
 from ..autodiff.derived import derived
 from ..autodiff.transforms import grad
@@ -27,6 +29,7 @@ from .plan import Given, Plan, planned, traced
 MODES = ("auto", "fwd", "rev")
 FORMATS = ("csr", "csc", "coo")
 PLANS = 64  # that are kept
+_ARRAYS = frozenset((np.ndarray,))
 
 
 class SparseDerivative:
@@ -80,9 +83,16 @@ class SparseDerivative:
         -------
         Plan
         """
+        key: Any = None
+        if not kwargs and _ARRAYS.issuperset(map(type, args)):  # the short way
+            key = tuple([(x.dtype, x.shape) for x in args])
+            plan = self._plans.get(key)
+            if plan is not None:
+                return plan
         leaves, structure = tree.flatten((args, kwargs))
         specs = [_spec(x) for x in leaves]
-        key = (structure, *[x if type(x) is Spec else stands_for(x) for x in specs])
+        if key is None:
+            key = (structure, *[x if type(x) is Spec else stands_for(x) for x in specs])
         plan = self._plans.get(key)
         if plan is None:
             given_args, given_kwargs = tree.unflatten(structure, specs)

@@ -24,7 +24,7 @@ from ..core.handle import describe
 from ..core.spec import Spec
 from ..errors import NotDifferentiableError, StructureError, at, user_line
 from ..graphs import Graph, trace
-from .colouring import Colouring, Numbers, apart, coloured
+from .colouring import Colouring, apart, coloured
 from .compression import Sweeps, entries
 from .propagation import dependence
 from .sets import Sets, turned, united
@@ -85,7 +85,7 @@ class Plan:
         self.colouring, self.sweeps = colouring, colouring.sweeps
         self.mode = "both" if len(colouring.rows) and not given.symmetric else mode
         self._found = found
-        sweeps = _sweeps(pattern, colouring, mode, given.symmetric)
+        sweeps = _sweeps(pattern, colouring, mode, given)
 
         def values(*args: Any, **kwargs: Any) -> Any:
             call = given.call(args, kwargs)
@@ -176,7 +176,7 @@ def planned(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan
     if mode == "fwd":
         return Plan(given, found, coloured(found.pattern), mode)
     if mode == "rev":
-        return Plan(given, found, coloured(across), mode)
+        return Plan(given._replace(mode=mode), found, coloured(across), mode)
     columns, rows = apart(found.pattern), apart(across)
     if rows.sweeps < columns.sweeps:
         return Plan(given, found, rows, "rev")
@@ -204,41 +204,35 @@ def _mode(given: Given, found: Traced) -> str:
     return only
 
 
-def _sweeps(pattern: Sets, colouring: Colouring, mode: str, is_symmetric: bool) -> Sweeps:
+def _sweeps(pattern: Sets, colouring: Colouring, mode: str, given: Given) -> Sweeps:
     """Seeds, and where each entry is found.
 
     `colouring` is of the columns, for forward mode, or of the rows, for reverse mode; what is set
     apart is swept in the other mode, or, in a symmetric matrix, in the same one.
     """
-    entries_ = pattern.tocoo()
-    i, j = entries_.row.astype(np.int64), entries_.col.astype(np.int64)
-    down, across = pattern.shape
+    stored = pattern.tocoo()
+    rows, columns = stored.row.astype(np.int64), stored.col.astype(np.int64)
+    limit = 0 if given.mode == "rev" else 2 * colouring.sweeps + 2
+    i, j, (down, across) = rows, columns, pattern.shape
     if mode == "rev":
         i, j, down, across = j, i, across, down
     # From here on columns have colours, and rows may be set apart.
+    count, alone = colouring.number, len(colouring.rows)
     number = np.full(max(down, across), -1, np.int64)
-    number[colouring.rows] = np.arange(len(colouring.rows))
-    seeds = _seeds(colouring.colours, colouring.number)
-    units = np.zeros((len(colouring.rows), across if is_symmetric else down))
-    units[np.arange(len(colouring.rows)), colouring.rows] = 1.0
-    here = colouring.colours[j] * down + i
-    if is_symmetric:
-        first = colouring.number
-        here = np.where(number[j] >= 0, (first + number[j]) * down + i, here)
-        here = np.where(number[i] >= 0, (first + number[i]) * down + j, here)
-        return Sweeps(np.concatenate([seeds, units]), np.zeros((0, down)), here)
-    there = number[i] * across + j
-    if mode == "fwd":
-        # forward results first: count rows of `down` numbers; then reverse ones
-        return Sweeps(seeds, units, np.where(number[i] >= 0, seeds.shape[0] * down + there, here))
-    # reverse results last, behind the forward ones of what is set apart
-    index = np.where(number[i] >= 0, there, len(units) * across + here)
-    return Sweeps(units, seeds, index)
-
-
-def _seeds(colours: Numbers, count: int) -> np.ndarray[Any, Any]:
-    """For each colour the sum of its unit vectors."""
-    seeds = np.zeros((count, len(colours)))
-    some = np.flatnonzero(colours >= 0)
-    seeds[colours[some], some] = 1.0
-    return seeds
+    number[colouring.rows] = np.arange(alone)
+    seeds = np.zeros((count, across))
+    some = np.flatnonzero(colouring.colours >= 0)
+    seeds[colouring.colours[some], some] = 1.0
+    units = np.zeros((alone, across if given.symmetric else down))
+    units[np.arange(alone), colouring.rows] = 1.0
+    places = colouring.colours[j] * down + i
+    if given.symmetric:
+        places = np.where(number[j] >= 0, (count + number[j]) * down + i, places)
+        places = np.where(number[i] >= 0, (count + number[i]) * down + j, places)
+        return Sweeps(np.concatenate([seeds, units]), units[:0], places, rows, columns, limit)
+    by_themselves = number[i] * across + j
+    if mode == "fwd":  # what is set apart comes second
+        places = np.where(number[i] >= 0, count * down + by_themselves, places)
+        return Sweeps(seeds, units, places, rows, columns, limit)
+    places = np.where(number[i] >= 0, by_themselves, alone * across + places)
+    return Sweeps(units, seeds, places, rows, columns, limit)

@@ -25,12 +25,12 @@ from .sets import Sets, nothing, places, stacked
 Rule = Callable[[Line], Any]
 
 _CHOOSING = (
-    "broadcast_to concatenate copy diagonal expand_dims flip gather_along getitem imag real reshape"
+    "broadcast_to concatenate copy diagonal expand_dims flip gather_along getitem reshape"
     " roll shift squeeze stack transpose"
 )
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(_CHOOSING.split(), structure.choosing),
-    **dict.fromkeys("after cast".split(), structure.identity),
+    **dict.fromkeys("after cast imag real".split(), structure.identity),
     **dict.fromkeys("sum_to scatter scatter_along".split(), structure.adding),
     **dict.fromkeys("cumsum cumprod recurrence running".split(), structure.sums),
     **dict.fromkeys("fft rfft irfft fft.dct fft.dst".split(), structure.along),

@@ -5,8 +5,8 @@ elements' numbers (`choosing`); what its transpose moves back, by running that o
 results (`adding`).  So there is no second description of an index that could be wrong.  Operations
 along an axis make groups of elements that all depend on each other.
 
-    choosing    each element of the result is one of an operand's, or none
-    adding      each element of the operand is added to one of the result's
+    choosing    each element of the result is one of an operand's, or none (numbers_of: which)
+    adding      each element of the operand is added to one of the result's (groups_of: which)
     along       whole lines along an axis or several
     sums        a running sum: what stands before
     matrices    the last two axes are matrices, the others are many of them
@@ -24,7 +24,7 @@ import numpy as np
 from ..core.op import Sweep
 from ..kinds.reduction import axes_of
 from .line import Line, everything, one_of, size_of, spread
-from .sets import Sets, chosen, gathered, relation, stacked, through, united
+from .sets import Numbers, Sets, chosen, gathered, relation, stacked, through, united
 
 Rule = Callable[[Line], Any]
 PREFIXES = 1 << 22  # entries of the relation of a running sum that are still written down
@@ -32,9 +32,21 @@ PREFIXES = 1 << 22  # entries of the relation of a running sum that are still wr
 
 def choosing(line: Line) -> Sets:
     """Run on the numbers of the elements; one that is written between them has number 0."""
+    numbers = numbers_of(line)
+    if numbers is None:
+        return everything(line)
+    return chosen(stacked([line.sets[k] for k in line.moving], line.columns), numbers)
+
+
+def numbers_of(line: Line) -> Numbers | None:
+    """Which element each element of the result is; None if that is not known before it runs.
+
+    Elements of the operands that depend on something are counted from 1, one operand behind the
+    other.
+    """
     data = _data(line)
     if any(line.known(k) is None for k in range(len(line.specs)) if k not in data):
-        return everything(line)
+        return None
     operands: list[Any] = []
     first = 1
     for k, spec in enumerate(line.specs):
@@ -46,9 +58,7 @@ def choosing(line: Line) -> Sets:
             operands.append(line.numbers(k, first))
             first += size_of(spec)
     numbers = np.asarray(line.op.run(*operands, **line.params))
-    if numbers.dtype.kind not in "iu" or numbers.shape != line.shape:
-        return everything(line)
-    return chosen(stacked([line.sets[k] for k in line.moving], line.columns), numbers)
+    return numbers if numbers.dtype.kind in "iu" and numbers.shape == line.shape else None
 
 
 def _data(line: Line) -> Sequence[int]:
@@ -63,17 +73,22 @@ def _data(line: Line) -> Sequence[int]:
 
 def adding(line: Line) -> Sets:
     """Run the transpose on the numbers of the results: where each element of the operand goes."""
+    groups = groups_of(line)
+    return everything(line) if groups is None else gathered(line.sets[0], groups, line.size)
+
+
+def groups_of(line: Line) -> Numbers | None:
+    """To which element of the result each of the operand is added; -1 for none, None if unknown."""
     if line.moving != [0] or not line.others_known():
-        return everything(line)
+        return None
     spec = line.specs[0]
     numbers = np.arange(1, line.size + 1).reshape(line.shape)
     rest = [line.known(k) for k in range(1, len(line.specs))]
     operand = np.zeros(spec.shape, np.int64)
     bars = line.op.vjp(line.node, numbers, numbers, [operand, *rest], Sweep())
     groups = np.asarray(bars[0])
-    if groups.dtype.kind not in "iu" or groups.size != size_of(spec):
-        return everything(line)
-    return gathered(line.sets[0], groups - 1, line.size)
+    fits = groups.dtype.kind in "iu" and groups.shape == spec.shape
+    return groups - 1 if fits else None
 
 
 def along(line: Line) -> Any:

@@ -1,0 +1,266 @@
+"""Diagonals: entries that are computed where they stand, without seeds.
+
+Most sparse derivatives come of functions that read neighbours and compute element by element.  Then
+what each element of a line depends on can be written as a few arrays of the line's own shape: a
+*diagonal* is an array of derivatives, and beside it, known before anything runs, the number that
+each element of it is by (-1 for none).  Products with ones and zeros of seeds do not arise, nor
+zeros that meet an infinite partial; there is nothing but what would be written by hand.
+
+Elementwise rules are those of forward mode, one diagonal at a time, those by the same numbers
+together; operations that move elements move a diagonal and its numbers alike.  Where something else
+stands on the way, or diagonals become more than sweeps would be, the answer is None, and the
+entries are found by sweeps (compression.py).
+
+    diagonals    of the outputs of a function
+    read         the entries of a pattern, from these
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..autodiff.forward import settle
+from ..autodiff.guards import Traced
+from ..autodiff.project import uniform
+from ..autodiff.result import Result
+from ..autodiff.reverse import handles_of
+from ..core.node import Leaf, Node
+from ..core.op import Sweep, lookup
+from ..core.spec import Spec
+from ..core.tracing import derivation
+from . import arithmetic, structure
+from .line import Line, size_of
+from .propagation import rule_of
+
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+TIMES = 4  # how often an entry may be a sum over diagonals
+
+
+class Diagonal(NamedTuple):
+    """For each element of a line one derivative, and the number that it is by; -1 for none."""
+
+    by: Numbers
+    dot: Any
+
+
+Side = list[Diagonal] | None
+
+
+class Piece(NamedTuple):
+    """Some outputs, one behind the other, and their diagonals."""
+
+    size: int
+    diagonals: list[Diagonal]
+
+
+def diagonals(result: Result, limit: int) -> list[Piece] | None:
+    """The diagonals of the outputs; None if some are not to be had, or a line has too many.
+
+    What is put together last stays apart, piece by piece: nobody has to find out for each element
+    where it came from.
+    """
+    tape = result.tape
+    known: dict[Node, list[Diagonal]] = {}
+    first = 0
+    for node in result.targets:
+        spec = node.spec
+        by = np.arange(first, first + spec.size).reshape(spec.shape)
+        known[node] = [Diagonal(by, uniform(Spec(spec.shape, spec.dtype), 1))]
+        first += spec.size
+    live = [n for n in result.out_nodes if type(n) is Node]
+    plan = Traced(tape, Sweep(tape.wanted, True), {})
+    level = 1 + max((n.level for n in live), default=0)
+    with derivation(level) as stem, np.errstate(all="ignore"):
+        for node in tape.lines:
+            sides: list[Side] = [known.get(a) if type(a) is Node else None for a in node.args]
+            if node in known or not any(sides):
+                continue
+            stem.enter(node)
+            made = _Push(node, sides, plan, stem).diagonals(limit)
+            if made is None or len(made) > limit:
+                return None
+            known[node] = made
+    outputs = [n for n in result.out_nodes if isinstance(n, Node)]
+    return [_cast(p, known.get(p, []), n.spec.dtype) for n in outputs for p in _pieces(n)]
+
+
+def _cast(node: Node, found: list[Diagonal], dtype: Any) -> Piece:
+    """A piece, in the dtype of what it is a piece of."""
+    if node.spec.dtype != dtype:
+        found = [Diagonal(d.by, lookup("cast")(d.dot, dtype=dtype)) for d in found]
+    return Piece(size_of(node.spec), found)
+
+
+def _pieces(node: Node) -> list[Node]:
+    """The lines whose elements follow on each other in a line's own."""
+    is_joined = not isinstance(node.op, Leaf) and node.op.name == "concatenate"
+    axis = node.params.get("axis") if is_joined else None
+    if axis is None or axis % len(node.spec.shape) != 0:
+        return [node]
+    return [piece for a in node.inputs for piece in _pieces(a)]
+
+
+class _Push:
+    """One line, and the diagonals of its operands."""
+
+    def __init__(self, node: Node, sides: list[Side], plan: Traced, stem: Any) -> None:
+        self._node, self._sides, self._plan, self._stem = node, sides, plan, stem
+        self._line = Line(node, [side or None for side in sides], 0)
+
+    def diagonals(self, limit: int) -> list[Diagonal] | None:
+        """Those of the result, by the rule that fits."""
+        op: Any = self._node.op
+        if type(self._node.spec) is not Spec or not op.has_jvp:
+            return None
+        rule = rule_of(op)
+        if rule is arithmetic.elementwise:
+            return self._elementwise()
+        if rule in (structure.choosing, structure.placed):
+            numbers = structure.numbers_of(self._line)
+            return None if numbers is None else self._moved(numbers)
+        if rule is structure.identity:
+            return self._moved(self._line.numbers(0))
+        if rule is structure.adding:
+            return self._added()
+        if op.name == "sum":
+            return self._summed(limit)
+        return None
+
+    def _push(self, dots: list[Any]) -> Any:
+        """The tangent of the line."""
+        node, op = self._node, self._line.op
+        sweep = self._plan.forwards(node, dots, self._stem)
+        out, inputs = handles_of(node)
+        dot = op.jvp(node, dots, out, inputs, sweep)
+        return None if dot is None else settle(dot, node, True)
+
+    def _elementwise(self) -> list[Diagonal]:
+        together: dict[bytes, tuple[Numbers, list[Any]]] = {}
+        for k, side in enumerate(self._sides):
+            for diagonal in side or ():
+                by = np.broadcast_to(diagonal.by, self._line.shape)
+                _, dots = together.setdefault(by.tobytes(), (by, [None] * len(self._sides)))
+                dots[k] = diagonal.dot if dots[k] is None else dots[k] + diagonal.dot
+        pairs = [(by, self._push(dots)) for by, dots in together.values()]
+        return [Diagonal(by, dot) for by, dot in pairs if dot is not None]
+
+    def _moved(self, numbers: Numbers) -> list[Diagonal]:
+        """Diagonals of operands that are put together are paired in the order of their numbers."""
+        line = self._line
+        sides = [sorted(self._sides[k] or (), key=_middle) for k in line.moving]
+        made = []
+        for p in range(max(map(len, sides))):
+            dots: list[Any] = [None] * len(line.sets)
+            by = [np.zeros(1, np.int64) - 1]
+            for k, side in zip(line.moving, sides, strict=True):
+                if p < len(side):
+                    dots[k] = side[p].dot
+                    by.append(side[p].by.ravel())
+                else:
+                    by.append(np.full(line.numbers(k).size, -1))
+            moved = np.concatenate(by)[numbers]
+            if np.any(moved >= 0):
+                made.append(Diagonal(moved, self._push(dots)))
+        return made
+
+    def _added(self) -> list[Diagonal] | None:
+        """Elements that each go to a place of their own."""
+        groups = structure.groups_of(self._line)
+        if groups is None or len(np.unique(groups)) < groups.size:
+            return None
+        made = []
+        for diagonal in self._sides[0] or ():
+            by = np.full(self._line.size, -1)
+            by[groups.ravel()] = diagonal.by.ravel()
+            dots = [diagonal.dot, *([None] * (len(self._sides) - 1))]
+            made.append(Diagonal(by.reshape(self._line.shape), self._push(dots)))
+        return made
+
+    def _summed(self, limit: int) -> list[Diagonal] | None:
+        """A few elements along one axis: each is a diagonal of its own."""
+        axis, shape = self._line.params.get("axis"), self._line.specs[0].shape
+        side = self._sides[0] or ()
+        if not isinstance(axis, int) or not shape or shape[axis] * len(side) > limit:
+            return None
+        made = []
+        for diagonal in side:
+            for k in range(shape[axis]):
+                index: list[Any] = [slice(None)] * len(shape)
+                index[axis] = k
+                dot = lookup("getitem")(diagonal.dot, index=tuple(index))
+                by = diagonal.by[tuple(index)].reshape(self._line.shape)
+                made.append(Diagonal(by, settle(dot, self._node, True)))
+        return made
+
+
+def _middle(diagonal: Diagonal) -> float:
+    """The mean of the numbers that a diagonal is by."""
+    inside = diagonal.by[diagonal.by >= 0]
+    return float(inside.mean()) if inside.size else 0.0
+
+
+def read(found: Sequence[Piece], rows: Numbers, columns: Numbers, width: int) -> Any:
+    """The entries at some rows and columns, all of which are in the pattern.
+
+    Parameters
+    ----------
+    found : sequence of Piece
+    rows, columns : ndarray
+        Of the entries; rows are counted through all outputs.
+    width : int
+        How many columns there are.
+
+    Returns
+    -------
+    tensor, or None if some entry is in no diagonal, or in too many
+    """
+    parts, keys, places = [], [], []
+    down = start = 0
+    for size, of_one in found:
+        if not of_one:
+            down += size
+            continue
+        ordered = sorted(of_one, key=_middle)
+        by = np.stack([d.by.ravel() for d in ordered], axis=-1)
+        wide = lookup("stack")(*[d.dot for d in ordered], axis=-1)
+        parts.append(lookup("reshape")(wide, shape=(-1,)))
+        inside = np.flatnonzero(by.ravel() >= 0)
+        keys.append((inside // len(ordered) + down) * width + by.ravel()[inside])
+        places.append(inside + start)
+        down, start = down + size, start + by.size
+    if not parts:
+        return None
+    flat = lookup("concatenate")(*parts, axis=0) if len(parts) > 1 else parts[0]
+    return _gathered(flat, np.concatenate(keys), np.concatenate(places), rows * width + columns)
+
+
+def _gathered(flat: Any, keys: Numbers, places: Numbers, wanted: Numbers) -> Any:
+    """For each wanted key the sum of the elements that have it."""
+    order = np.argsort(keys, kind="stable")
+    keys, places = keys[order], places[order]
+    begin = np.searchsorted(keys, wanted, side="left")
+    count = np.searchsorted(keys, wanted, side="right") - begin
+    if count.min() < 1 or count.max() > TIMES:
+        return None
+    first = places[begin]
+    whole = first.size == flat.shape[0] and np.array_equal(first, np.arange(first.size))
+    values = flat if whole else flat[first]
+    several = np.flatnonzero(count > 1)
+    if not several.size:
+        return values
+    total = values[several]
+    for k in range(1, TIMES):
+        more = np.flatnonzero(count[several] > k)
+        if more.size:
+            extra = flat[places[begin[several[more]] + k]]
+            if more.size < several.size:
+                padded = np.zeros(several.size, np.int64)
+                padded[more] = np.arange(more.size)
+                extra = np.where(count[several] > k, extra[padded], 0.0)
+            total = total + extra
+    values = values.copy()
+    values[several] = total
+    return values
