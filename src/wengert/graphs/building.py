@@ -72,7 +72,9 @@ def built(
     words = list(names) if names is not None else parameter_names(fun, len(args))
     inputs = _Inputs()
     full = [inputs.take(a, words[i], i in positions) for i, a in enumerate(args)]
-    more = {k: inputs.take(v, k, k in static) for k, v in kwargs.items()}
+    # In the order of names, in which containers give their leaves; the function sees its own.
+    taken = {k: inputs.take(v, k, k in static) for k, v in sorted(kwargs.items())}
+    more = {k: taken[k] for k in kwargs}
     signature = inputs.signature(words, full, more)
     with inputs.belonging_to(what), tracing() as session, enable_grad():
         session.general = True
