@@ -2,7 +2,8 @@
 
 functions.py     sparse_jacobian, sparse_hessian, sparsity: what users call
 plan.py          Plan: all that is decided once for a function and the shapes of its arguments
-compression.py   the compiled function from arguments to the entries
+compression.py   the function from arguments to the entries that is compiled: by sweeps, or, where
+                 each entry can be computed where it stands, by diagonals.py
 colouring.py     which columns, or rows, are found by one sweep
 propagation.py   what the outputs of a graph depend on, line by line, by the rules of
                  structure.py (moving elements), arithmetic.py (computing), loops.py (bodies);
