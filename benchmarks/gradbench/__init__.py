@@ -11,6 +11,7 @@ the functions are written from the definitions in its documentation.
     byhand     functions of benchmarks/c/gradbench as tasks, which C itself times
     measure    agreement first, then time by the published rules (min_runs, min_seconds)
     page       results as docs/benchmarks-gradbench.md
+    descent    least points by gradient descent, by forward or reverse mode (particle, saddle)
     checkout   GradBench's own evals, from a checkout of it, run against the tool
 
 The contract of a module evals/NAME.py:
