@@ -40,10 +40,15 @@ TIMES = 4  # how often an entry may be a sum over diagonals
 
 
 class Diagonal(NamedTuple):
-    """For each element of a line one derivative, and the number that it is by; -1 for none."""
+    """For each element of a line one derivative, and the number that it is by; -1 for none.
+
+    clean : whether the derivative is exactly zero where there is none, so that it may be added to
+        others; a zero that has been multiplied may be 0 * inf.
+    """
 
     by: Numbers
     dot: Any
+    clean: bool = True
 
 
 Side = list[Diagonal] | None
@@ -90,7 +95,7 @@ def diagonals(result: Result, limit: int) -> list[Piece] | None:
 def _cast(node: Node, found: list[Diagonal], dtype: Any) -> Piece:
     """A piece, in the dtype of what it is a piece of."""
     if node.spec.dtype != dtype:
-        found = [Diagonal(d.by, lookup("cast")(d.dot, dtype=dtype)) for d in found]
+        found = [d._replace(dot=lookup("cast")(d.dot, dtype=dtype)) for d in found]
     return Piece(size_of(node.spec), found)
 
 
@@ -138,14 +143,22 @@ class _Push:
         return None if dot is None else settle(dot, node, True)
 
     def _elementwise(self) -> list[Diagonal]:
-        together: dict[bytes, tuple[Numbers, list[Any]]] = {}
+        together: list[_Group] = []
         for k, side in enumerate(self._sides):
             for diagonal in side or ():
                 by = np.broadcast_to(diagonal.by, self._line.shape)
-                _, dots = together.setdefault(by.tobytes(), (by, [None] * len(self._sides)))
-                dots[k] = diagonal.dot if dots[k] is None else dots[k] + diagonal.dot
-        pairs = [(by, self._push(dots)) for by, dots in together.values()]
-        return [Diagonal(by, dot) for by, dot in pairs if dot is not None]
+                group = next((g for g in together if g.takes(by, diagonal.clean)), None)
+                if group is None:
+                    group = _Group(by, [None] * len(self._sides))
+                    together.append(group)
+                group.add(k, diagonal, by)
+        made = []
+        for group in together:
+            dot = self._push(group.dots)
+            if dot is not None:
+                clean = group.clean and (self._line.op.bounded or bool(np.all(group.by >= 0)))
+                made.append(Diagonal(group.by, dot, clean))
+        return made
 
     def _moved(self, numbers: Numbers) -> list[Diagonal]:
         """Diagonals of operands that are put together are paired in the order of their numbers."""
@@ -163,7 +176,8 @@ class _Push:
                     by.append(np.full(line.numbers(k).size, -1))
             moved = np.concatenate(by)[numbers]
             if np.any(moved >= 0):
-                made.append(Diagonal(moved, self._push(dots)))
+                clean = all(side[p].clean for side in sides if p < len(side))
+                made.append(Diagonal(moved, self._push(dots), clean))
         return made
 
     def _added(self) -> list[Diagonal] | None:
@@ -176,7 +190,7 @@ class _Push:
             by = np.full(self._line.size, -1)
             by[groups.ravel()] = diagonal.by.ravel()
             dots = [diagonal.dot, *([None] * (len(self._sides) - 1))]
-            made.append(Diagonal(by.reshape(self._line.shape), self._push(dots)))
+            made.append(Diagonal(by.reshape(self._line.shape), self._push(dots), diagonal.clean))
         return made
 
     def _summed(self, limit: int) -> list[Diagonal] | None:
@@ -192,8 +206,29 @@ class _Push:
                 index[axis] = k
                 dot = lookup("getitem")(diagonal.dot, index=tuple(index))
                 by = diagonal.by[tuple(index)].reshape(self._line.shape)
-                made.append(Diagonal(by, settle(dot, self._node, True)))
+                made.append(Diagonal(by, settle(dot, self._node, True), diagonal.clean))
         return made
+
+
+class _Group:
+    """Diagonals of the operands of a line that are by the same numbers, wherever they are by any."""
+
+    def __init__(self, by: Numbers, dots: list[Any]) -> None:
+        self.by, self.dots, self.clean = by, dots, True
+
+    def takes(self, by: Numbers, clean: bool) -> bool:
+        """Whether a diagonal may be added: where both are by a number, it is the same."""
+        if np.array_equal(self.by, by):
+            return True
+        fits = clean and self.clean
+        return fits and bool(np.all((self.by == by) | (self.by < 0) | (by < 0)))
+
+    def add(self, k: int, diagonal: Diagonal, by: Numbers) -> None:
+        """Add a diagonal of operand k."""
+        before = self.dots[k]
+        self.dots[k] = diagonal.dot if before is None else before + diagonal.dot
+        self.by = np.maximum(self.by, by)
+        self.clean = self.clean and diagonal.clean
 
 
 def _middle(diagonal: Diagonal) -> float:
