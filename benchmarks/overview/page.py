@@ -23,6 +23,7 @@ NAMES = {
     "sequences": "sequence models", "vmap": "vmap", "graphs": "building graphs",
     "interpreter": "the interpreter", "gradbench": "GradBench",
     "kernels": "kernels of an ocean model, and orders", "growth": "growth",
+    "sparse": "sparse derivatives",
 }  # fmt: skip
 
 

@@ -211,7 +211,7 @@ class _Push:
 
 
 class _Group:
-    """Diagonals of the operands of a line that are by the same numbers, wherever they are by any."""
+    """Diagonals of the operands of a line by the same numbers, wherever they are by any."""
 
     def __init__(self, by: Numbers, dots: list[Any]) -> None:
         self.by, self.dots, self.clean = by, dots, True

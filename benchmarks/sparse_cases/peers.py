@@ -1,0 +1,65 @@
+"""How the entries of a sparse derivative are asked of each library.
+
+All give the vector of entries in the order of compressed rows; wengert finds the pattern and the
+sweeps by itself, and so does CasADi, which gives compressed columns (sorted when they are compared,
+not when they are timed).  JAX is told both by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from native import libraries
+from native.case import Call
+
+Function = Callable[..., Any]
+
+
+def entries(derivative: Any, x: Any) -> Call:
+    """The compiled function from the argument to the entries, as wengert's plan keeps it."""
+    return Call(derivative.plan(x).values, (x,))
+
+
+def matrix(derivative: Any, x: Any) -> Call:
+    """What is called without thinking: a SciPy matrix."""
+    derivative(x)
+    return Call(derivative, (x,), numbers=lambda found: found.data)
+
+
+def dense(function: Function, x: Any, rows: Any, columns: Any) -> Call:
+    """All zeros too."""
+    return Call(libraries.jit(function), (x,), numbers=lambda found: found[rows, columns])
+
+
+def jax_columns(push: Function, x: Any, colours: Any, rows: Any, columns: Any) -> Call:
+    """Columns of one colour pushed together, ``push(x, direction)``; colours are made by hand."""
+    j = libraries.jax()
+    seeds = j.numpy.asarray(np.eye(int(colours.max()) + 1)[colours].T)
+    place = j.numpy.asarray(colours[columns]), j.numpy.asarray(rows)
+
+    def run(x: Any) -> Any:
+        return j.vmap(lambda seed: push(x, seed))(seeds)[place]
+
+    return libraries.jax_call(run, x)
+
+
+def casadi_rows(build: Function, x: Any) -> Call:
+    """A function of ``build(casadi, symbol)``, a sparse matrix of its own."""
+    import casadi
+    from scipy.sparse import csc_array
+
+    symbol = casadi.SX.sym("x", x.size)
+    function = casadi.Function("f", [symbol], [build(casadi, symbol)])
+    pattern = function.sparsity_out(0)
+    shape = pattern.shape
+    starts, inside = np.array(pattern.colind()), np.array(pattern.row())
+
+    def numbers(found: Any) -> Any:
+        made = csc_array((np.array(found.nonzeros()), inside, starts), shape=shape).tocsr()
+        made.sort_indices()
+        return made.data
+
+    return Call(function, (x,), numbers=numbers)
