@@ -5,6 +5,7 @@ first call, which uses none of them.
 
     Late          a module in whose place it stands, until something of it is asked for
     late_names    a package's `__getattr__`, for names that stand in modules of its own
+    STARTED       when wengert was imported: sources that are changed later are not what runs
     FAMILIES      modules that register operations and that `import wengert` leaves out
     load_families  imports them: whoever looks for an operation that is not there tries this first
 """
@@ -12,10 +13,12 @@ first call, which uses none of them.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+STARTED = time.time_ns()
 FAMILIES: list[str] = []  # full names, entered by the package that has them (wengert/__init__.py)
 
 

@@ -80,16 +80,16 @@ def test_an_object_file_of_another_processor_is_not_used(monkeypatch):
     keys = set()
     for name in ("cpu", "features", "heading"):
         monkeypatch.setattr(engine, name, lambda: "another")
-        objects._circumstances.cache_clear()
+        objects.circumstances.cache_clear()
         keys.add(objects.key_of("text"))
         monkeypatch.undo()
-    objects._circumstances.cache_clear()
+    objects.circumstances.cache_clear()
     keys.add(objects.key_of("text"))
     monkeypatch.setattr(objects.llvm, "llvm_version_info", (1, 2, 3))
-    objects._circumstances.cache_clear()
+    objects.circumstances.cache_clear()
     keys.add(objects.key_of("text"))
     monkeypatch.undo()
-    objects._circumstances.cache_clear()
+    objects.circumstances.cache_clear()
     keys |= {objects.key_of("texts"), objects.key_of("")}
     assert len(keys) == 7
 

@@ -10,6 +10,8 @@ Read from the top, each with what it stands on:
     nested         the functions of their bodies; straight those that need no loop or memory,
                    listening how loops can be interrupted
     summary        what a program does, to be read
+    kept           what a second process finds of a program on disk; content what a graph says,
+                   which is its key
     clocked        a program with a clock around each of its steps, to be profiled; clock its cells,
                    shares whose lines a step is, measuring runs it, tally counts up what it says
     plan           what shares a loop, what is stored, and in which order all of it runs

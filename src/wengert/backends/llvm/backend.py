@@ -27,17 +27,19 @@ from .entry import is_available, make_entry
 from .entry.support import LARGE
 from .forms import size_of
 from .islands import RAISED
+from .kept import Kept, images_of, program_of
 from .layouts import ByLayout, layout_of
 from .port import Port
-from .program import Program
-from .runtime.objects import kept_object_of
 from .runtime.pool import handler
 
 if TYPE_CHECKING:
     from ..timing import Timing
     from . import measuring
+    from . import program as programs
     from .entry import pointers
+    from .program import Program
 else:
+    programs = Late(f"{__package__}.program")
     measuring = Late(f"{__package__}.measuring")
     pointers = Late(f"{__package__}.entry.pointers")
 
@@ -50,14 +52,13 @@ class Compiled:
 
     Attributes
     ----------
-    program : Program
+    program : Program or Kept
     code : Code
     """
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        images = [kept_object_of(text, quick) for text, quick in program.modules]
-        self.code = engine.Code(images, program.symbols)
+    def __init__(self, program: Program | Kept) -> None:
+        images, self.program = images_of(program)
+        self.code = engine.Code(images, self.program.symbols)
         self._kernel = _KERNEL(self.code.address("kernel"))
 
     def run(self, values: Sequence[Any], sizes: Mapping[str, int]) -> list[Any] | None:
@@ -132,7 +133,7 @@ class Native(Backend):
         with self._lock:
             found = self._programs.get(graph)
             if found is None:
-                found = self._programs[graph] = Program(graph, self.threads)
+                found = self._programs[graph] = programs.Program(graph, self.threads)
             return found
 
     def compiled(self, graph: Graph, layouts: str = "") -> Compiled:
@@ -148,9 +149,17 @@ class Native(Backend):
             known = self._compiled.setdefault(graph, {})
             found = known.get(layouts)
             if found is None:
-                program = Program(graph, self.threads, layouts) if layouts else self.program(graph)
-                found = known[layouts] = Compiled(program)
+                made = None if layouts else self._programs.get(graph)
+                program = made or program_of(graph, self.threads, layouts)
+                found = known[layouts] = self._compiled_from(graph, program, layouts)
             return found
+
+    def _compiled_from(self, graph: Graph, program: Program | Kept, layouts: str = "") -> Compiled:
+        """A program in memory; the usual one is remembered."""
+        made = Compiled(program)
+        if not layouts and not isinstance(made.program, Kept):
+            self._programs.setdefault(graph, made.program)
+        return made
 
     def overwriting(self, graph: Graph) -> Compiled:
         """The program that writes updates in place, if there is one, else the usual one."""
@@ -158,11 +167,13 @@ class Native(Backend):
             known = self._compiled.setdefault(graph, {})
             found = known.get(_IN_PLACE)
             if found is None:
-                program = Program(graph, self.threads, overwrites=True)
-                if not program.overwritten:
-                    self._programs.setdefault(graph, program)
-                usual = not (program.overwritten and program.is_sure)
-                found = self.compiled(graph) if usual else Compiled(program)
+                program = program_of(graph, self.threads, overwrites=True)
+                if program.overwritten and program.is_sure:
+                    found = Compiled(program)
+                elif program.overwritten or "" in known:
+                    found = self.compiled(graph)
+                else:  # it is the usual one
+                    found = known[""] = self._compiled_from(graph, program)
                 known[_IN_PLACE] = found
             return found
 
@@ -219,7 +230,7 @@ class Native(Backend):
         if not is_available():
             return None
         first = self.overwriting(graph) if overwrites else None
-        program = self.program(graph) if first is None else first.program
+        program = (first or self.compiled(graph)).program
         if single != program.is_single or any(program.counts):
             return None
         if nested and program.nesting is None:
@@ -283,7 +294,7 @@ def entry_of(
     )
 
 
-def _may_be_large(program: Program) -> bool:
+def _may_be_large(program: Program | Kept) -> bool:
     """Whether a result may be as large as those whose memory is recycled."""
     sizes = [size_of(p.spec.shape) * p.spec.dtype.itemsize for p in program.outputs]
     return any(type(n) is not int or n >= LARGE for n in sizes)

@@ -6,7 +6,7 @@ takes the interpreter's lock, for which a loop that runs without it may have to 
 asked ten times a second, by the clock, and the clock is looked at after some steps.
 
     Listening    of one loop
-    LISTENED     what it needs from outside
+    LISTENED     what it needs from outside; address_of says where each of it begins
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ def _asking(module: Module) -> str:
         clock = _clock(module)
         if clock is not None:
             _leave_if_too_early(body, clock)
-        lock = body.value(f"call i32 {_python(module, _LOCK, 'i32', [])}()")
-        raised = body.value(f"call i32 {_python(module, _SIGNALS, 'i32', [])}()")
-        release = _python(module, _UNLOCK, "void", ["i32"])
+        lock = body.value(f"call i32 {_outside(module, _LOCK, 'i32', [])}()")
+        raised = body.value(f"call i32 {_outside(module, _SIGNALS, 'i32', [])}()")
+        release = _outside(module, _UNLOCK, "void", ["i32"])
         body.write(f"call void {release}(i32 {lock})")
         has = body.value(f"icmp ne i32 {raised}, 0")
         body.write(f"ret i64 {body.value(f'select i1 {has}, i64 {RAISED}, i64 0')}")
@@ -103,16 +103,17 @@ def _clock(module: Module) -> str | None:
     """The clock of POSIX; None where there is none, and steps are all that is counted."""
     if os.name != "posix":
         return None
-    found = getattr(ctypes.CDLL(None), _CLOCK)
-    return _outside(module, _CLOCK, found, "i32", ["i32", "ptr"])
+    return _outside(module, _CLOCK, "i32", ["i32", "ptr"])
 
 
-def _python(module: Module, name: str, result: str, arguments: list[str]) -> str:
-    return _outside(module, name, getattr(ctypes.pythonapi, name), result, arguments)
-
-
-def _outside(module: Module, name: str, function: object, result: str, arguments: list[str]) -> str:
-    address = ctypes.cast(function, ctypes.c_void_p).value  # type: ignore[arg-type]
-    assert address is not None
-    module.symbols[name] = address
+def _outside(module: Module, name: str, result: str, arguments: list[str]) -> str:
+    module.symbols[name] = address_of(name)
     return module.declare(name, result, arguments, "nounwind")
+
+
+def address_of(name: str) -> int:
+    """Where one of the functions begins that listening needs."""
+    library: ctypes.CDLL = ctypes.CDLL(None) if name == _CLOCK else ctypes.pythonapi
+    address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+    assert address is not None
+    return address

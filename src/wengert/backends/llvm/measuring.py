@@ -27,6 +27,7 @@ from .backend import Compiled, Native, entry_of
 from .clock import COST, FIRST, PEAK, READ, TABLE, is_available
 from .clocked import Clocked
 from .entry import is_available as entries_are_available
+from .kept import Kept
 from .layouts import layout_of
 from .program import Program
 from .routine import ON_STACK
@@ -191,7 +192,7 @@ def timed(
 # ---- running -------------------------------------------------------------------------------------
 
 
-def _has_entries(program: Program) -> bool:
+def _has_entries(program: Program | Kept) -> bool:
     """Whether Python can call it as it calls its own functions."""
     return entries_are_available() and not any(program.counts)
 

@@ -298,15 +298,7 @@ class Call:
             self.fail_if(s.value(f"icmp ne i64 {status}, 0"), 1, s)
 
     def seldom(self, s: Section, write: Callable[[Call], None]) -> None:
-        """What is hardly ever done, in a function of its own: LLVM takes no pains with it.
-
-        Parameters
-        ----------
-        s : Section
-            Where it is done.
-        write : callable
-            ``write(call)`` writes it, as for a part of `in_parts`.
-        """
+        """What is hardly ever done, as a function without LLVM's pains; `write` as `in_parts`'s."""
         title = f"{self.function.name}.seldom"
         part = self._part(title, (), "noinline optnone nounwind")
         write(part)

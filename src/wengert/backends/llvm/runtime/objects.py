@@ -2,6 +2,7 @@
 
     kept_object_of    text -> the bytes of an object file, as `engine.object_of` makes them
     key_of            what it is kept under
+    circumstances     all that it depends on beside its text
 
 The key is made of everything that the object depends on: the text, the processor and what it can
 do, the versions of LLVM and llvmlite, and the file that says how LLVM is asked (engine.py).
@@ -56,13 +57,13 @@ def kept_object_of(text: str, quick: bool = False) -> bytes:
 
 def key_of(text: str, quick: bool = False) -> bytes:
     """What the object file of a module is kept under: 32 bytes."""
-    made = hashlib.sha256(_circumstances() + (b"quick" if quick else b""))
+    made = hashlib.sha256(circumstances() + (b"quick" if quick else b""))
     made.update(text.encode())
     return made.digest()
 
 
 @functools.cache
-def _circumstances() -> bytes:
+def circumstances() -> bytes:
     """All that an object file depends on beside its text."""
     try:
         engine_text = Path(engine.__file__).read_bytes()
