@@ -2,7 +2,6 @@
 
 import importlib
 import shutil
-import sys
 from pathlib import Path
 
 import pytest

@@ -136,6 +136,30 @@ def _placed(x: Any, axes: Sequence[int | None]) -> Any:
     return x
 
 
+def sliding(line: Line) -> Sets:
+    """A kernel that moves along a sequence: both ways to sum over it, full and valid."""
+    if any(len(s.shape) != 1 for s in line.specs):
+        return everything(line)
+    x, v = (_taps(line, k) for k in (0, 1))
+    if x.size * v.size > PRODUCTS:
+        return everything(line)
+    places, taps = (a.ravel() for a in np.meshgrid(x, v, indexing="ij"))
+    rows = places + taps if line.op.name == "convolve" else places - taps
+    inside = (rows >= 0) & (rows < line.size)
+    found = []
+    for k in line.moving:
+        columns = (places, taps)[k][inside]
+        local = relation(rows[inside], columns, (line.size, size_of(line.specs[k])))
+        found.append(through(local, line.sets[k]))
+    return united(found)
+
+
+def _taps(line: Line, k: int) -> Any:
+    """Where an operand is not zero in every run."""
+    value = line.known(k)
+    return np.arange(size_of(line.specs[k])) if value is None else np.flatnonzero(value)
+
+
 def multilinear(line: Line) -> Sets:
     """What comes out of each unit vector in one operand, the others having no zeros but known."""
     return _by_units(line, [_ones(line, k) for k in range(len(line.sets))])

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
+from types import MethodType
 from typing import Any
 
 import numpy as np
 
 from ..autodiff.arguments import Argnums, name_of
-from ..autodiff.derived import derived
+from ..autodiff.derived import derived, standing
 from ..autodiff.transforms import grad
 from ..compiling.arguments import stands_for
 from ..core import tree
@@ -55,8 +56,9 @@ class SparseDerivative:
             if values.node.is_traced or values.node.args:
                 raise TraceError(
                     f"{self._given.what}: a matrix of SciPy's cannot be part of a graph or have a "
-                    "history. Take the vector of its entries, .values(...), or give it arrays"
-                    f"{at(user_line())}."
+                    "history. Take the vector of its entries, .values(...); or, where nothing is "
+                    "to be differentiated again, give it arrays, under wengert.no_grad() if it "
+                    f"reads parameters{at(user_line())}."
                 )
             values = values.node.value
         return plan.matrix(values, self._format)
@@ -87,20 +89,30 @@ class SparseDerivative:
         if not kwargs and _ARRAYS.issuperset(map(type, args)):  # the short way
             key = tuple([(x.dtype, x.shape) for x in args])
             plan = self._plans.get(key)
-            if plan is not None:
+            if plan is not None and plan.is_valid():
                 return plan
         leaves, structure = tree.flatten((args, kwargs))
         specs = [_spec(x) for x in leaves]
         if key is None:
             key = (structure, *[x if type(x) is Spec else stands_for(x) for x in specs])
         plan = self._plans.get(key)
-        if plan is None:
+        if plan is None or not plan.is_valid():
             given_args, given_kwargs = tree.unflatten(structure, specs)
             plan = planned(self._given, given_args, given_kwargs)
             if len(self._plans) >= PLANS:
                 self._plans.clear()
             self._plans[key] = plan
         return plan
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> Any:
+        # A decorated function stands where its name says, as functions do; the plain one does not.
+        name = getattr(self, "__qualname__", None)
+        if name is not None and standing(self.__module__, name) is self:
+            return name
+        return SparseDerivative, (self._fun, self._given, self._format)
 
     def __repr__(self) -> str:
         return f"<{self._given.what}>"

@@ -21,9 +21,11 @@ from ..autodiff.arguments import Argnums, Call
 from ..compiling import jit
 from ..core import tree
 from ..core.handle import describe
+from ..core.recording import Changes
 from ..core.spec import Spec
-from ..errors import NotDifferentiableError, StructureError, at, user_line
-from ..graphs import Graph, trace
+from ..errors import NotDifferentiableError, StructureError, TraceError, at, user_line
+from ..graphs import Graph
+from ..graphs.building import built
 from .colouring import Colouring, apart, coloured
 from .compression import Sweeps, entries
 from .propagation import dependence
@@ -52,6 +54,7 @@ class Traced(NamedTuple):
     ins, outs : specs of the leaves that it is differentiated by, and of the results.
     restore : from a list of blocks, in the order of `ins`, to what the caller gets.
     structure : of the results.
+    guards : what else it was traced for, the mode of a module for one; questions and answers.
     """
 
     pattern: Sets
@@ -59,6 +62,11 @@ class Traced(NamedTuple):
     outs: list[Spec]
     restore: Callable[[list[Any]], Any]
     structure: Any
+    guards: list[tuple[Callable[[], Any], Any]]
+
+    def is_valid(self) -> bool:
+        """Whether the answers are still the same."""
+        return all(ask() == answer for ask, answer in self.guards)
 
 
 class Plan:
@@ -81,18 +89,34 @@ class Plan:
     def __init__(self, given: Given, found: Traced, colouring: Colouring, mode: str) -> None:
         pattern = found.pattern
         self.shape: tuple[int, int] = pattern.shape
-        self.indptr, self.indices = pattern.indptr, pattern.indices
+        few = max(*pattern.shape, pattern.nnz) < 1 << 31  # SciPy's solvers take short numbers
+        kind = np.int32 if few else np.int64
+        self.indptr, self.indices = pattern.indptr.astype(kind), pattern.indices.astype(kind)
         self.colouring, self.sweeps = colouring, colouring.sweeps
         self.mode = "both" if len(colouring.rows) and not given.symmetric else mode
         self._found = found
+        self._seen = Changes.count
         sweeps = _sweeps(pattern, colouring, mode, given)
 
         def values(*args: Any, **kwargs: Any) -> Any:
+            if not found.is_valid():
+                raise TraceError(
+                    f"{given.what}: its plan was made while a module was in another mode, or a "
+                    f"parameter was not frozen as it is. Ask for a plan again{at(user_line())}."
+                )
             call = given.call(args, kwargs)
             return entries(call, sweeps, found.ins, found.outs, given.what)
 
         values.__name__ = f"values of {given.what}"
         self.values: Callable[..., Any] = jit(values)
+
+    def is_valid(self) -> bool:
+        """Whether modules that the function reads are in the modes that it was made for."""
+        if self._seen != Changes.count:
+            if not self._found.is_valid():
+                return False
+            self._seen = Changes.count
+        return True
 
     @property
     def nnz(self) -> int:
@@ -108,7 +132,9 @@ class Plan:
             What `values` gives.
         format : {"csr", "csc", "coo"}
         """
-        whole = csr_array((values, self.indices, self.indptr), shape=self.shape, copy=False)
+        # Its own pattern, which methods like eliminate_zeros write to.
+        pattern = values, self.indices.copy(), self.indptr.copy()
+        whole = csr_array(pattern, shape=self.shape, copy=False)
         ins, outs = self._found.ins, self._found.outs
         if len(ins) == len(outs) == 1:
             rows = [[whole]]
@@ -124,7 +150,7 @@ class Plan:
 
     def pattern(self) -> Any:
         """The pattern as a matrix of True."""
-        return csr_array((np.ones(self.nnz, np.bool_), self.indices, self.indptr), shape=self.shape)
+        return self.matrix(np.ones(self.nnz, np.bool_))
 
     def __repr__(self) -> str:
         return (
@@ -145,7 +171,8 @@ def traced(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace
         return out
 
     structures: list[Any] = []
-    graph: Graph = trace(probed)(*args, **kwargs)
+    guards: list[Any] = []
+    graph = built(Graph, probed, args, kwargs, guards=guards)
     variables, single = calls[0].variables, calls[0].single
     outs, structure = structures[0]
     specs = [describe(o) for o in outs]
@@ -162,7 +189,7 @@ def traced(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace
         return trees[0] if single else trees
 
     pattern = dependence(graph, inputs)
-    return Traced(pattern, [n.spec for n in inputs], specs, restore, structure)
+    return Traced(pattern, [n.spec for n in inputs], specs, restore, structure, guards)
 
 
 def planned(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:

@@ -40,10 +40,11 @@ _RULES: dict[str, Rule] = {
     ),
     "setitem": structure.placed,
     **dict.fromkeys(
-        "convolve convolution convolution_input convolution_weight sum_pool sum_pool_adjoint"
-        " slide signal.convolve signal.slide".split(),
+        "convolution convolution_input convolution_weight sum_pool sum_pool_adjoint"
+        " signal.convolve signal.slide".split(),
         arithmetic.multilinear,
     ),
+    **dict.fromkeys("convolve slide".split(), arithmetic.sliding),
 }
 _KINDS: dict[str, Rule] = {
     "elementwise": arithmetic.elementwise,

@@ -20,8 +20,11 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, eye_array, kron, vstack
 
+from ..errors import ShapeError, at, user_line
+
 Sets = Any  # csr_array of bool; SciPy has no types
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
+ENTRIES = 1 << 27  # of one line's pattern; nine bytes each
 
 
 def nothing(rows: int, columns: int) -> Sets:
@@ -39,9 +42,28 @@ def relation(rows: Any, columns: Any, shape: tuple[int, int]) -> Sets:
     return csr_array((np.ones(len(rows), np.bool_), (rows, columns)), shape=shape)
 
 
+def refuse_full(count: int) -> None:
+    """Refuse to go on where there are so many entries that nothing is sparse any more.
+
+    Raises
+    ------
+    ShapeError
+    """
+    if count > ENTRIES:
+        raise ShapeError(
+            f"the pattern of a derivative has {count:,} entries in some line, more than "
+            f"{ENTRIES:,}: an operation in it that nobody looks into makes everything depend on "
+            "everything, or it is not sparse. wengert.sparsity shows it for a small size; for a "
+            f"full matrix use wengert.jacobian{at(user_line())}."
+        )
+
+
 def chosen(sets: Sets, numbers: Numbers) -> Sets:
     """For each number the set of that element, counted from 1; 0 is the empty set."""
     flat = numbers.ravel()
+    counts = np.diff(sets.indptr, prepend=0)  # in front that of number 0, which has none
+    counts[0] = 0
+    refuse_full(int(counts[flat].sum(dtype=np.int64)))
     if flat.size and flat.min() > 0:
         return sets[flat - 1]
     return vstack([nothing(1, sets.shape[1]), sets], format="csr")[flat]
@@ -56,6 +78,8 @@ def gathered(sets: Sets, groups: Numbers, count: int) -> Sets:
 
 def through(local: Sets, sets: Sets) -> Sets:
     """The sets of results, of which row k of `local` says what they are made of."""
+    if local.shape[0] * sets.shape[1] > ENTRIES:
+        refuse_full(int(np.diff(sets.indptr)[local.indices].sum(dtype=np.int64)))
     return local @ sets
 
 
