@@ -12,9 +12,9 @@ from wengert.sparse.colouring import apart, coloured, is_proper
 LENGTH = 7
 
 
-def program(rng):
+def program(rng, kinds):
     """A function of a vector, made of some random steps, all finite and smooth near its point."""
-    steps = [STEPS[k] for k in rng.integers(len(STEPS), size=rng.integers(2, 7))]
+    steps = [kinds[k] for k in rng.integers(len(kinds), size=rng.integers(2, 7))]
     tables = [
         rng.normal(size=(LENGTH, LENGTH)) * (rng.random((LENGTH, LENGTH)) < 0.3) for _ in steps
     ]
@@ -74,8 +74,19 @@ STEPS = [
 ]
 
 
-def check_pattern(rng):
-    f, x = program(rng), 0.5 * rng.normal(size=LENGTH)
+# Neighbours and elementwise steps, whose entries need no sweeps.
+LOCAL = [
+    *(STEPS[k] for k in (0, 1, 2, 3, 6, 7, 8, 9, 11, 15)),
+    lambda x, y, a, i: np.stack([x, y]).sum(axis=0),
+    lambda x, y, a, i: np.stack([x, y, x * y], axis=1)[:, 1:].reshape(-1)[::2],
+    lambda x, y, a, i: np.pad(x, 1, mode="edge")[2:] * y,
+    lambda x, y, a, i: np.exp(np.minimum(np.maximum(x, y), 1.0)),
+    lambda x, y, a, i: x * y[0],
+]
+
+
+def check_pattern(rng, kinds):
+    f, x = program(rng, kinds), 0.5 * rng.normal(size=LENGTH)
     dense = wg.jacobian(f)(x)
     pattern = wg.sparsity(f)(x)
     assert not np.any((dense != 0) & ~pattern.toarray())
@@ -86,17 +97,17 @@ def check_pattern(rng):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_patterns(rng, seed):
-    check_pattern(rng)
+    check_pattern(rng, STEPS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1500))
 def test_many_patterns(rng, seed):
-    check_pattern(rng)
+    check_pattern(rng, STEPS)
 
 
-def check_values(rng, mode):
-    f, x, dense = check_pattern(rng)
+def check_values(rng, mode, kinds=STEPS):
+    f, x, dense = check_pattern(rng, kinds)
     found = wg.sparse_jacobian(f, mode=mode)(x)
     np.testing.assert_allclose(found.toarray(), dense, rtol=1e-11, atol=1e-12)
 
@@ -117,3 +128,14 @@ def test_values(rng, mode):
 @pytest.mark.parametrize("seed", range(60))
 def test_many_values(rng, seed, mode):
     check_values(rng, mode)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_values_without_sweeps(rng, seed):
+    check_values(rng, "auto", LOCAL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(150))
+def test_many_values_without_sweeps(rng, seed):
+    check_values(rng, "auto", LOCAL)

@@ -10,6 +10,7 @@ and the compiled function from arguments to the entries.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -94,6 +95,10 @@ class Plan:
         self.indptr, self.indices = pattern.indptr.astype(kind), pattern.indices.astype(kind)
         self.colouring, self.sweeps = colouring, colouring.sweeps
         self.mode = "both" if len(colouring.rows) and not given.symmetric else mode
+        self._empty = csr_array(
+            (np.zeros(self.nnz), self.indices, self.indptr), shape=self.shape, copy=False
+        )
+        assert self._empty.has_canonical_format  # looked at once, and known from then on
         self._found = found
         self._seen = Changes.count
         sweeps = _sweeps(pattern, colouring, mode, given)
@@ -132,9 +137,10 @@ class Plan:
             What `values` gives.
         format : {"csr", "csc", "coo"}
         """
+        whole = copy.copy(self._empty)  # a third of the time of making one
+        whole.data = values
         # Its own pattern, which methods like eliminate_zeros write to.
-        pattern = values, self.indices.copy(), self.indptr.copy()
-        whole = csr_array(pattern, shape=self.shape, copy=False)
+        whole.indices, whole.indptr = self.indices.copy(), self.indptr.copy()
         ins, outs = self._found.ins, self._found.outs
         if len(ins) == len(outs) == 1:
             rows = [[whole]]
