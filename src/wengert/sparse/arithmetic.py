@@ -97,9 +97,9 @@ def _by_letters(line: Line, k: int, words: Sequence[str], lengths: dict[str, int
     within = tuple([shape[word.index(c)] for c in common])
     numbers = np.arange(math.prod(within)).reshape(within)
     axes = [common.index(c) if c in common else None for c in word]
-    groups = np.broadcast_to(_placed(numbers, axes), shape)
+    groups = np.broadcast_to(placed_axes(numbers, axes), shape)
     sets = gathered(line.sets[k], groups, numbers.size)
-    wide = _placed(numbers, [common.index(c) if c in common else None for c in result])
+    wide = placed_axes(numbers, [common.index(c) if c in common else None for c in result])
     return chosen(sets, np.broadcast_to(wide + 1, tuple([lengths[c] for c in result])))
 
 
@@ -114,7 +114,7 @@ def _by_entries(line: Line, k: int, words: Sequence[str], lengths: dict[str, int
         return None
     counts = np.ones(shape, np.bool_)
     for j, x in factors.items():
-        counts &= _placed(x, [words[j].index(c) if c in words[j] else None for c in letters])
+        counts &= placed_axes(x, [words[j].index(c) if c in words[j] else None for c in letters])
     where = dict(zip(letters, np.nonzero(counts), strict=True))
 
     def number(word: str, of: Sequence[int]) -> Any:
@@ -127,7 +127,7 @@ def _by_entries(line: Line, k: int, words: Sequence[str], lengths: dict[str, int
     return through(relation(rows, columns, (line.size, size_of(line.specs[k]))), line.sets[k])
 
 
-def _placed(x: Any, axes: Sequence[int | None]) -> Any:
+def placed_axes(x: Any, axes: Sequence[int | None]) -> Any:
     """An array with its axes in another order, and axes of length one for None."""
     x = np.transpose(x, [a for a in axes if a is not None])
     for place, a in enumerate(axes):

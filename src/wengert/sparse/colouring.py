@@ -11,6 +11,7 @@ one, in the other mode (for a symmetric matrix, as columns, which say the same).
     Colouring    which sweeps there are
     coloured     the colouring of a pattern, in the better of some orders
     apart        the same, with the rows that are better taken by themselves
+    least        a number of sweeps that no colouring is below
     is_proper    whether no two columns of a colour meet
 """
 
@@ -49,14 +50,14 @@ def coloured(pattern: Sets) -> Colouring:
     rows = np.zeros(0, np.int64)
     columns = pattern.tocsc()
     counts = np.diff(pattern.indptr)
-    least = int(counts.max(initial=0))  # a row needs a colour for each entry
+    bound = int(counts.max(initial=0))  # a row needs a colour for each entry
     best, most = None, 0
     for order in _orders(columns, counts):
         colours = _greedy(columns, order, pattern.shape[0])
         number = int(colours.max(initial=-1)) + 1
         if best is None or number < most:
             best, most = colours, number
-        if most == least:
+        if most == bound:
             break
     assert best is not None
     return Colouring(best, most, rows)
@@ -105,13 +106,19 @@ def apart(pattern: Sets, symmetric: bool = False) -> Colouring:
     bounds = np.arange(len(counts)) + counts[fullest]
     best = coloured(pattern)
     for k in np.argsort(bounds, kind="stable")[:CANDIDATES].tolist():
-        if k == 0 or bounds[k] >= best.sweeps:
+        if k == 0 or bounds[k] >= bounds[0]:
             continue
         rows = np.sort(fullest[:k])
         found = coloured(without(pattern, rows, symmetric))
         if found.number + k < best.sweeps:
             best = Colouring(found.colours, found.number, rows)
     return best
+
+
+def least(pattern: Sets) -> int:
+    """No colouring has fewer sweeps, whatever is set apart."""
+    fullest = -np.sort(-np.diff(pattern.indptr))
+    return int((np.arange(len(fullest) + 1) + np.append(fullest, 0)).min())
 
 
 def without(pattern: Sets, rows: Numbers, columns: bool = False) -> Sets:

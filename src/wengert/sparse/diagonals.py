@@ -17,7 +17,9 @@ entries are found by sweeps (compression.py).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,14 +132,19 @@ class _Push:
             return self._moved(self._line.numbers(0))
         if rule is structure.adding:
             return self._added()
-        if op.name == "sum":
+        if op.name in ("sum", "mean"):
             return self._summed(limit)
+        if rule is arithmetic.contraction:
+            return self._contracted(limit)
         return None
 
-    def _push(self, dots: list[Any]) -> Any:
+    def _push(self, dots: list[Any], moved: bool = False) -> Any:
         """The tangent of the line."""
         node, op = self._node, self._line.op
+        masked = self._plan.masked
         sweep = self._plan.forwards(node, dots, self._stem)
+        if moved and not any(a in masked for a in node.args_as_nodes()):
+            masked.discard(node)  # zeros beside what is moved belong to no entry
         out, inputs = handles_of(node)
         dot = op.jvp(node, dots, out, inputs, sweep)
         return None if dot is None else settle(dot, node, True)
@@ -147,11 +154,7 @@ class _Push:
         for k, side in enumerate(self._sides):
             for diagonal in side or ():
                 by = np.broadcast_to(diagonal.by, self._line.shape)
-                group = next((g for g in together if g.takes(by, diagonal.clean)), None)
-                if group is None:
-                    group = _Group(by, [None] * len(self._sides))
-                    together.append(group)
-                group.add(k, diagonal, by)
+                _group(together, by, diagonal.clean, len(self._sides)).add(k, diagonal.dot)
         made = []
         for group in together:
             dot = self._push(group.dots)
@@ -177,7 +180,7 @@ class _Push:
             moved = np.concatenate(by)[numbers]
             if np.any(moved >= 0):
                 clean = all(side[p].clean for side in sides if p < len(side))
-                made.append(Diagonal(moved, self._push(dots), clean))
+                made.append(Diagonal(moved, self._push(dots, moved=True), clean))
         return made
 
     def _added(self) -> list[Diagonal] | None:
@@ -190,31 +193,82 @@ class _Push:
             by = np.full(self._line.size, -1)
             by[groups.ravel()] = diagonal.by.ravel()
             dots = [diagonal.dot, *([None] * (len(self._sides) - 1))]
-            made.append(Diagonal(by.reshape(self._line.shape), self._push(dots), diagonal.clean))
+            made.append(
+                Diagonal(by.reshape(self._line.shape), self._push(dots, moved=True), diagonal.clean)
+            )
         return made
 
     def _summed(self, limit: int) -> list[Diagonal] | None:
         """A few elements along one axis: each is a diagonal of its own."""
-        axis, shape = self._line.params.get("axis"), self._line.specs[0].shape
+        line = self._line
+        axis, shape = line.params.get("axis"), line.specs[0].shape
         side = self._sides[0] or ()
         if not isinstance(axis, int) or not shape or shape[axis] * len(side) > limit:
             return None
         made = []
         for diagonal in side:
             for k in range(shape[axis]):
-                index: list[Any] = [slice(None)] * len(shape)
-                index[axis] = k
-                dot = lookup("getitem")(diagonal.dot, index=tuple(index))
-                by = diagonal.by[tuple(index)].reshape(self._line.shape)
+                index = tuple(
+                    [k if a == axis % len(shape) else slice(None) for a in range(len(shape))]
+                )
+                dot = lookup("getitem")(diagonal.dot, index=index)
+                if line.op.name == "mean":
+                    dot = dot / shape[axis]
+                if dot.shape != line.shape:  # axes that are kept
+                    dot = lookup("reshape")(dot, shape=line.shape)
+                by = diagonal.by[index].reshape(line.shape)
                 made.append(Diagonal(by, settle(dot, self._node, True), diagonal.clean))
         return made
+
+    def _contracted(self, limit: int) -> list[Diagonal] | None:
+        """A few products that are summed: each is a diagonal of its own."""
+        line = self._line
+        *words, result = line.op.letters(*[len(s.shape) for s in line.specs], **line.params)
+        _, inputs = handles_of(self._node)
+        together: list[_Group] = []
+        for k, side in enumerate(self._sides):
+            gone = [c for c in words[k] if c not in result]
+            lengths = [line.specs[k].shape[words[k].index(c)] for c in gone]
+            if math.prod(lengths) * len(side or ()) > limit or self._stretches(words, gone):
+                return None
+            for diagonal in side or ():
+                dots = [diagonal.dot if i == k else None for i in range(len(words))]
+                if self._plan.forwards(self._node, dots, self._stem).guarded:
+                    return None  # where zeros are strong, sweeps see to it
+                for at_ in product(*map(range, lengths)):
+                    fixed = dict(zip(gone, at_, strict=True))
+                    given = [diagonal.dot if i == k else x for i, x in enumerate(inputs)]
+                    parts = [_slice(x, w, fixed) for x, w in zip(given, words, strict=True)]
+                    left = ["".join(c for c in w if c not in fixed) for w in words]
+                    dot = lookup("einsum")(*parts, letters=(*left, result))
+                    by = _slice(diagonal.by, words[k], fixed)
+                    axes = [left[k].index(c) if c in left[k] else None for c in result]
+                    by = np.broadcast_to(arithmetic.placed_axes(by, axes), line.shape)
+                    group = _group(together, by, bool(np.all(by >= 0)), 1)
+                    group.add(0, settle(dot, self._node, True))
+        return [Diagonal(g.by, g.dots[0], g.clean) for g in together]
+
+    def _stretches(self, words: list[str], letters: list[str]) -> bool:
+        """Whether one of some letters has length one in one operand and more in another."""
+        lengths: dict[str, set[int]] = {}
+        for word, spec in zip(words, self._line.specs, strict=True):
+            for c, n in zip(word, spec.shape, strict=True):
+                lengths.setdefault(c, set()).add(n)
+        return any(len(lengths[c]) > 1 for c in letters)
+
+
+def _slice(x: Any, word: str, fixed: dict[str, int]) -> Any:
+    """An operand at some values of letters."""
+    index = tuple([fixed.get(c, slice(None)) for c in word])
+    return x[index] if fixed and any(c in fixed for c in word) else x
 
 
 class _Group:
     """Diagonals of the operands of a line by the same numbers, wherever they are by any."""
 
-    def __init__(self, by: Numbers, dots: list[Any]) -> None:
-        self.by, self.dots, self.clean = by, dots, True
+    def __init__(self, by: Numbers, clean: bool, count: int) -> None:
+        self.by, self.clean = by, clean
+        self.dots: list[Any] = [None] * count
 
     def takes(self, by: Numbers, clean: bool) -> bool:
         """Whether a diagonal may be added: where both are by a number, it is the same."""
@@ -223,12 +277,21 @@ class _Group:
         fits = clean and self.clean
         return fits and bool(np.all((self.by == by) | (self.by < 0) | (by < 0)))
 
-    def add(self, k: int, diagonal: Diagonal, by: Numbers) -> None:
-        """Add a diagonal of operand k."""
+    def add(self, k: int, dot: Any) -> None:
+        """Add what operand k gives."""
         before = self.dots[k]
-        self.dots[k] = diagonal.dot if before is None else before + diagonal.dot
-        self.by = np.maximum(self.by, by)
-        self.clean = self.clean and diagonal.clean
+        self.dots[k] = dot if before is None else before + dot
+
+
+def _group(together: list[_Group], by: Numbers, clean: bool, count: int) -> _Group:
+    """The group that a diagonal belongs to, one of those there are or a new one."""
+    for group in together:
+        if group.takes(by, clean):
+            group.by = np.maximum(group.by, by)
+            group.clean = group.clean and clean
+            return group
+    together.append(_Group(by, clean, count))
+    return together[-1]
 
 
 def _middle(diagonal: Diagonal) -> float:

@@ -27,7 +27,7 @@ from ..core.spec import Spec
 from ..errors import NotDifferentiableError, StructureError, TraceError, at, user_line
 from ..graphs import Graph
 from ..graphs.building import built
-from .colouring import Colouring, apart, coloured
+from .colouring import Colouring, apart, coloured, least
 from .compression import Sweeps, entries
 from .propagation import dependence
 from .sets import Sets, turned, united
@@ -210,9 +210,11 @@ def planned(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan
         return Plan(given, found, coloured(found.pattern), mode)
     if mode == "rev":
         return Plan(given._replace(mode=mode), found, coloured(across), mode)
-    columns, rows = apart(found.pattern), apart(across)
-    if rows.sweeps < columns.sweeps:
-        return Plan(given, found, rows, "rev")
+    columns = apart(found.pattern)
+    if least(across) < columns.sweeps:
+        rows = apart(across)
+        if rows.sweeps < columns.sweeps:
+            return Plan(given, found, rows, "rev")
     return Plan(given, found, columns, "fwd")
 
 
