@@ -21,7 +21,10 @@ def folder(monkeypatch, tmp_path):
     """An empty cache of the test's own."""
     monkeypatch.setenv("WENGERT_CACHE", str(tmp_path))
     monkeypatch.setattr(cache._State, "enabled", None)
-    return tmp_path
+    monkeypatch.setattr(kept, "STARTED", 1 << 62)  # sources may have been changed just now
+    kept._sources.cache_clear()
+    yield tmp_path
+    kept._sources.cache_clear()
 
 
 def traced(f, *arrays):
@@ -166,12 +169,9 @@ def test_operations_that_somebody_changes_are_not_kept(monkeypatch):
 def test_nothing_is_kept_of_sources_that_may_have_changed_meanwhile(monkeypatch):
     monkeypatch.setattr(kept, "STARTED", 0)
     kept._sources.cache_clear()
-    try:
-        assert kept._sources() is None
-        graph = traced(np.exp, X)
-        assert [type(kept.program_of(graph, None)) for _ in range(2)] == [Program, Program]
-    finally:
-        kept._sources.cache_clear()
+    assert kept._sources() is None
+    graph = traced(np.exp, X)
+    assert [type(kept.program_of(graph, None)) for _ in range(2)] == [Program, Program]
 
 
 TRAINING = """

@@ -17,6 +17,7 @@ Read from the top, each with what it stands on:
     plan           what shares a loop, what is stored, and in which order all of it runs
     folding        a product that is scaled and added to something is one step
     overwriting    updates that are written where the variables lie
+    apart          what could share a loop and has nothing in common
     walks          passes that share their outer loops, row after row
     workspace      where lies what is kept between the stages of a plan
 

@@ -140,14 +140,18 @@ def _is_ours(op: Any) -> bool:
     made = [known.composition, *known.implementations.values()]
     if not all(f is None or _is_home(getattr(f, "__module__", "")) for f in made):
         return False
-    near = {getattr(getattr(op, x, None), "__module__", "") for x in ("body", "run", "infer")}
-    modules = [name for name in near if name and _is_home(name)]
-    modules += [name for name in sys.modules if _is_home(name) and name not in near]
-    for name in modules:
-        if any(x is op for x in vars(sys.modules[name]).values()):
-            _ours[id(op)] = op
-            return True
+    near = dict.fromkeys([getattr(known, "run", None), getattr(known, "body", None), type(known)])
+    stands = any(_has(getattr(x, "__module__", None) or "", known) for x in near)
+    if stands or any(_has(name, known) for name in list(sys.modules)):
+        _ours[id(op)] = op
+        return True
     return False
+
+
+def _has(module: str, op: Any) -> bool:
+    """Whether a module of wengert's has an operation among its names."""
+    found = sys.modules.get(module) if _is_home(module) else None
+    return found is not None and any(x is op for x in vars(found).values())
 
 
 def _is_home(module: str) -> bool:

@@ -20,6 +20,7 @@ from typing import Any
 
 from ...core.graph import Graph
 from ...core.spec import Spec
+from .apart import parted
 from .folding import fold
 from .forms import Flat, Index, counters, is_one
 from .items import Held, Item, Map, Number, Part, Read, Reduce, Select, Step, View
@@ -77,16 +78,13 @@ class Plan:
         for item in self.reachable:
             if item.is_root and not isinstance(item.rule, Held):
                 self._place(item)
+        self._stages = parted(self._stages, self.accesses)
+        self._number([x.roots if isinstance(x, Sweep) else [x] for x in self._stages])
         self.stages = walks_of(self._stages, self.accesses, self._position)
         for walk in self.stages:
             if isinstance(walk, Walk) and not walk.rows:
                 walk.rows = column_rows(walk.sweeps[0])
-        for k, stage in enumerate(self.stages):
-            for item in roots_of(stage):
-                self._position[item] = k
-        for item in self.reachable:
-            if isinstance(item.rule, Part):
-                self._position[item] = self._position[item.operands[0]]
+        self._number([roots_of(stage) for stage in self.stages])
         self.stored = self._found_stored()
 
     @property
@@ -171,6 +169,15 @@ class Plan:
         self._position[root] = len(self._stages)
         places.append(len(self._stages))
         self._stages.append(sweep)
+
+    def _number(self, stages: Sequence[Sequence[Item]]) -> None:
+        """Note of all roots in which stage they are now."""
+        for k, roots in enumerate(stages):
+            for item in roots:
+                self._position[item] = k
+        for item in self.reachable:
+            if isinstance(item.rule, Part):
+                self._position[item] = self._position[item.operands[0]]
 
     def accesses(self, root: Item) -> list[Access]:
         """What a root reads from memory, or from other roots."""

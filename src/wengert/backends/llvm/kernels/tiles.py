@@ -53,6 +53,7 @@ class _Tile(NamedTuple):
     alpha: float
     beta: float
     is_fixed: bool
+    adds: Name = ""  # an i1 that the function is given: whether beta * c is added at all
 
     @property
     def strides(self) -> tuple[int, int, int]:
@@ -119,20 +120,26 @@ def multiply(
     )  # fmt: skip
     packs = _is_packed(a, c, dtype)
     most = _PANEL if packs else max(_BLOCK // max(n * dtype.itemsize, 1), 64)
-    first = k if type(k) is int and k <= 2 * most else most
     part = _by_panels if packs else _down
-    if first is k and not packs:
+    if type(k) is int and k <= (most if packs else 2 * most):
         part(call, s, tile, (a, b, c), before or c.pointer, call.number(k))
         return
-    stop = call.number(k)
-    part(call, s, tile, (a, b, c), before or c.pointer, smaller(s, stop, str(most)))
-    with s.loop(str(most), stop, str(most)) as (t, p):
+    stop, start = call.number(k), "0"
+    if beta not in (0, 1) or type(k) is not int:  # beta once; and where k is 0, c is written too
+        part(call, s, tile, (a, b, c), before or c.pointer, smaller(s, stop, str(most)))
+        start, before, beta = str(most), None, 1
+    with s.loop(start, stop, str(most)) as (t, p):
         ahead = [
             m._replace(pointer=offset(t, m.pointer, times(t, p, str(step)), dtype))
             for m, step in ((a, tile.step_of_a), (b, tile.step_of_b))
         ]
         count = smaller(t, str(most), minus(t, stop, p))
-        part(call, t, tile._replace(beta=1.0), (ahead[0], ahead[1], c), c.pointer, count)
+        more = t.value(f"icmp ne i64 {p}, 0")
+        own = tile._replace(beta=1.0, adds="true" if beta else more)
+        old = c.pointer
+        if before is not None:
+            old = t.value(f"select i1 {more}, ptr {old}, ptr {before}")
+        part(call, t, own, (ahead[0], ahead[1], c), old, count)
 
 
 def _is_packed(a: Any, c: Any, dtype: Dtype) -> bool:
@@ -219,6 +226,7 @@ def _across(
         with s.loop(str(first), str(stop), str(columns)) as (t, j):
             given = [f"ptr {offset(t, p, j, tile.dtype)}" for p in others]
             given += [] if tile.is_fixed else [f"i64 {x}" for x in tile.strides]
+            given += [f"i1 {tile.adds}"] if tile.adds else []
             t.write(f"call void @{function}(i64 {k}, ptr {a}, {', '.join(given)})")
 
 
@@ -249,16 +257,19 @@ def _copied(call: Call, s: Section, b: Any, dtype: Dtype) -> Any:
 def _function(call: Call, tile: _Tile) -> str:
     """The function that computes one tile, `void (i64 k, ptr a, ptr b, ptr before, ptr c)`.
 
-    Unless they are constants, strides follow: `i64 of_a, i64 of_b, i64 of_c`.
+    Unless they are constants, strides follow: `i64 of_a, i64 of_b, i64 of_c`; and for one part of
+    a longer sum `i1 adds`.
     """
     row_of_a, step_of_a, step_of_b, row_of_c = _strides(tile)
     numbers = f"{tile.rows}_{tile.columns}_{row_of_a}_{step_of_a}_{step_of_b}_{row_of_c}"
     name = f"tile.{tile.dtype.str[1:]}.{numbers.replace('%', '')}"
     name += f".{literal(tile.alpha, tile.dtype)}.{literal(tile.beta, tile.dtype)}"
+    name += ".adds" * bool(tile.adds)
     if name in call.module:
         return name
     arguments = [("i64", "k"), *(("ptr", x) for x in ("a", "b", "before", "c"))]
     arguments += [] if tile.is_fixed else [("i64", x) for x in ("of_a", "of_b", "of_c")]
+    arguments += [("i1", "adds")] if tile.adds else []
     function = Function(call.module, name, arguments, attributes="noinline nounwind #1")
     body = function.body
     vectors = _Vectors(call, tile)
@@ -284,14 +295,26 @@ def _function(call: Call, tile: _Tile) -> str:
             for other, total in zip(others, row, strict=True):
                 before = s.value(f"load {vectors.kind}, ptr {total}")
                 s.write(f"store {vectors.kind} {vectors.fma(s, one, other, before)}, ptr {total}")
-    for i, row in enumerate(sums):
-        down = times(body, row_of_c, str(i))
-        old, to = (offset(body, p, down, tile.dtype) for p in ("%before", "%c"))
-        for v, total in zip(vectors.each, row, strict=True):
-            vectors.finish(body, old, to, v, body.value(f"load {vectors.kind}, ptr {total}"))
+    if tile.adds:
+        with body.when("%adds") as s:
+            _finish(s, vectors, sums, row_of_c, tile.beta)
+            s.write("ret void")
+            s.label(f"other{function.number()}")  # never reached: what follows needs a block
+    _finish(body, vectors, sums, row_of_c, 0.0 if tile.adds else tile.beta)
     body.write("ret void")
     call.module.add(function)
     return name
+
+
+def _finish(
+    s: Section, vectors: _Vectors, sums: list[list[Name]], row_of_c: Name, beta: float
+) -> None:
+    """Write all rows of a tile."""
+    for i, row in enumerate(sums):
+        down = times(s, row_of_c, str(i))
+        old, to = (offset(s, p, down, vectors.tile.dtype) for p in ("%before", "%c"))
+        for v, total in zip(vectors.each, row, strict=True):
+            vectors.finish(s, (old, to), v, s.value(f"load {vectors.kind}, ptr {total}"), beta)
 
 
 def _strides(tile: _Tile) -> tuple[Name, Name, Name, Name]:
@@ -375,14 +398,15 @@ class _Vectors:
             f"call {self.kind} {callee}({', '.join(f'{self.kind} {w}' for w in (x, y, z))})"
         )
 
-    def finish(self, s: Section, before: Name, pointer: Name, v: int, total: Name) -> None:
-        """Write one vector of the result."""
+    def finish(self, s: Section, rows: tuple[Name, Name], v: int, total: Name, beta: float) -> None:
+        """Write one vector of the result; `rows` begin those of the matrix added and of c."""
         dtype, kind = self.tile.dtype, self.kind
+        before, pointer = rows
         if self.tile.alpha != 1.0:
             factor = self._everywhere(s, literal(self.tile.alpha, dtype))
             total = s.value(f"fmul {kind} {total}, {factor}")
-        if self.tile.beta != 0.0:
-            factor = self._everywhere(s, literal(self.tile.beta, dtype))
+        if beta != 0.0:
+            factor = self._everywhere(s, literal(beta, dtype))
             total = self.fma(s, factor, self.load(s, before, v), total)
         place = offset(s, pointer, str(v * self.tile.width), dtype)
         mask, align = self._mask(v), dtype.itemsize
