@@ -20,13 +20,14 @@ from scipy.sparse import csr_array
 
 from ..autodiff.arguments import Argnums, Call
 from ..compiling import jit
+from ..compiling.drawing import undrawn
 from ..core import tree
 from ..core.handle import describe
 from ..core.recording import Changes
 from ..core.spec import Spec
-from ..errors import NotDifferentiableError, StructureError, TraceError, at, user_line
+from ..errors import NotDifferentiableError, StructureError, at, user_line
 from ..graphs import Graph
-from ..graphs.building import built
+from ..graphs.building import built, parameter_names
 from .colouring import Colouring, apart, coloured, least
 from .compression import Sweeps, entries
 from .propagation import dependence
@@ -56,6 +57,7 @@ class Traced(NamedTuple):
     restore : from a list of blocks, in the order of `ins`, to what the caller gets.
     structure : of the results.
     guards : what else it was traced for, the mode of a module for one; questions and answers.
+    graph : called in the place of the function, whose closure may have changed since.
     """
 
     pattern: Sets
@@ -64,6 +66,7 @@ class Traced(NamedTuple):
     restore: Callable[[list[Any]], Any]
     structure: Any
     guards: list[tuple[Callable[[], Any], Any]]
+    graph: Graph
 
     def is_valid(self) -> bool:
         """Whether the answers are still the same."""
@@ -102,15 +105,11 @@ class Plan:
         self._found = found
         self._seen = Changes.count
         sweeps = _sweeps(pattern, colouring, mode, given)
+        given = given._replace(fun=found.graph)
 
         def values(*args: Any, **kwargs: Any) -> Any:
-            if not found.is_valid():
-                raise TraceError(
-                    f"{given.what}: its plan was made while a module was in another mode, or a "
-                    f"parameter was not frozen as it is. Ask for a plan again{at(user_line())}."
-                )
             call = given.call(args, kwargs)
-            return entries(call, sweeps, found.ins, found.outs, given.what)
+            return entries(call, sweeps, found.ins, found.outs)
 
         values.__name__ = f"values of {given.what}"
         self.values: Callable[..., Any] = jit(values)
@@ -178,7 +177,9 @@ def traced(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace
 
     structures: list[Any] = []
     guards: list[Any] = []
-    graph = built(Graph, probed, args, kwargs, guards=guards)
+    names = parameter_names(given.fun, len(args))
+    with undrawn(given.fun, tree.flatten((args, kwargs))[0]):
+        graph = built(Graph, probed, args, kwargs, names=names, guards=guards)
     variables, single = calls[0].variables, calls[0].single
     outs, structure = structures[0]
     specs = [describe(o) for o in outs]
@@ -195,7 +196,8 @@ def traced(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace
         return trees[0] if single else trees
 
     pattern = dependence(graph, inputs)
-    return Traced(pattern, [n.spec for n in inputs], specs, restore, structure, guards)
+    ins = [n.spec for n in inputs]
+    return Traced(pattern, ins, specs, restore, structure, guards, graph)
 
 
 def planned(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
