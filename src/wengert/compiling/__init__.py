@@ -4,6 +4,7 @@ function.py    jit and Jitted: the decorator, and the callable it makes
 arguments.py   what a call is: its structure, dtypes and shapes as a key; what is fed
 family.py      all calls that differ in lengths only: one program for each, or one for all
 program.py     one compiled graph, and what stands around its run
+shortcut.py    calls with containers, straight into a native entry
 native.py      a run by the native entry of a backend
 operation.py   a compiled graph as one line of a tape, with compiled derivatives
 drawing.py     random numbers that a trace would keep for ever

@@ -108,6 +108,28 @@ class Call:
         return _of(value, False) if weak is None else (_NUMBERS[weak], None)
 
     @property
+    def is_flat(self) -> bool:
+        """Whether all arguments are fed, and given by position."""
+        return len(self.fed) == len(self.leaves) and self.structure == _flat(len(self.leaves))
+
+    @property
+    def pinned(self) -> tuple[set[int], set[str]]:
+        """Which arguments are static, by position and by name."""
+        marks = [isinstance(x, Pinned) for x in self.leaves]
+        if not any(marks):
+            return set(), set()
+        args, kwargs = self.unflattened(marks)
+        return {i for i, m in enumerate(args) if m is True}, {
+            k for k, m in kwargs.items() if m is True
+        }
+
+    @property
+    def unfed(self) -> list[tuple[int, Any]]:
+        """The leaves that are parts of the program, each with its place."""
+        pairs = enumerate(zip(self.leaves, self.kinds, strict=True))
+        return [(i, x) for i, (x, kind) in pairs if not isinstance(kind, np.dtype | _Number)]
+
+    @property
     def family(self) -> Hashable:
         """Equal for calls that differ in lengths only."""
         ranks = tuple([None if s is None else len(s) for s in self.shapes])

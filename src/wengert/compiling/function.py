@@ -4,7 +4,8 @@
     Jitted    the callable: finds the program for a call, or has it made
 
 A call goes the shortest way that serves it: straight into a native entry, if all arguments are
-plain and given by position (`_enter`); by its key to a program that is known; to its family
+plain and given by position (`_enter`), or by a shortcut (shortcut.py) if some are containers or
+named; by its key to a program that is known; to its family
 (family.py), which traces and compiles.  While a graph is built outside, the function itself is
 called: its lines become lines of that graph.
 """
@@ -33,12 +34,13 @@ from ..core.recording import noting, switches
 from ..errors import ArgumentError, BackendError, TraceError, at, user_line
 from ..graphs import Graph
 from ..graphs.building import built, parameter_names
-from .arguments import Call, Layout, Pinned
+from .arguments import Call, Layout
 from .drawing import undrawn
 from .family import Family, Shapes
 from .lowered import Lowered
 from .program import Compiled
 from .settings import CALLS, ENTRIES, FAMILIES, MODES, preferred_backend
+from .shortcut import MISSED, Shortcut, shortened
 
 
 class Info(NamedTuple):
@@ -61,6 +63,7 @@ class Jitted:
 
     __name__: str
     _calls: dict[Any, Compiled]
+    _shortcuts: tuple[Shortcut, ...]
 
     def __init__(self, fun: Callable[..., Any], options: dict[str, Any]) -> None:
         check_function(fun, "jit")
@@ -80,6 +83,10 @@ class Jitted:
         """What the function returns, by a compiled program."""
         if switches.count and noting() is not None:  # lines of a graph, or for somebody to see
             return self._written(args, kwargs)
+        for shortcut in self._shortcuts:
+            found = shortcut(args, kwargs)
+            if found is not MISSED:
+                return found
         call = self._layout.call(args, kwargs)
         if call.traced:
             return self._written(args, kwargs)
@@ -133,9 +140,12 @@ class Jitted:
         An entry is not called by `__call__` but stands in its place, in a class for this function
         alone; what it does not serve it hands on. So the shortest way has no Python in it.
         """
-        args, kwargs = call.specs(call.shapes)
-        flat = not kwargs and len(args) == len(call.leaves) == len(call.fed)
-        if not flat or call.policy or not self._layout.is_plain or compiled in self._entered:
+        if not self._layout.is_plain:
+            return
+        if not call.is_flat:
+            self._shortcuts = shortened(self._shortcuts, call, compiled)
+            return
+        if call.policy or compiled in self._entered:
             return
         if len(self._entered) >= ENTRIES:
             self._leave()
@@ -151,13 +161,14 @@ class Jitted:
         """Take all native entries away."""
         self.__class__ = Jitted
         self._entered: list[Compiled] = []
+        self._shortcuts = ()
 
     def _compile(self, call: Call, shapes: Shapes) -> Compiled:
         """A program for a call with these shapes in the place of its own."""
         began = time.perf_counter()
         options = self._options
         args, kwargs = call.specs(shapes)
-        positions, static = _pinned(call)
+        positions, static = call.pinned
         guards: list[Any] = []
         grads: list[Any] = []
         written: list[int] = []
@@ -307,15 +318,6 @@ class _LongWay:
         of = self._of()
         assert of is not None
         return Jitted.__call__(of, *args, **kwargs)
-
-
-def _pinned(call: Call) -> tuple[set[int], set[str]]:
-    """Which arguments are static, by position and by name."""
-    marks = [isinstance(x, Pinned) for x in call.leaves]
-    if not any(marks):
-        return set(), set()
-    args, kwargs = call.unflattened(marks)
-    return {i for i, m in enumerate(args) if m is True}, {k for k, m in kwargs.items() if m is True}
 
 
 def _check_islands(backend: Backend, graph: Graph, islands: str) -> None:

@@ -90,7 +90,7 @@ class Compiled:
         self._keeps = not graph.updates or Node in map(type, graph.outputs[: self._count])
         self._native = run_of(self._executable, self._returns_one, not self._keeps)
 
-    def entry(self, otherwise: Callable[..., Any]) -> Callable[..., Any] | None:
+    def entry(self, otherwise: Callable[..., Any], flat: bool = False) -> Callable[..., Any] | None:
         """A native entry for the leaves by position, if the backend has one for this graph.
 
         Parameters
@@ -98,10 +98,12 @@ class Compiled:
         otherwise : callable
             What it calls, with the same arguments, where it does not serve them: tensors, other
             dtypes and shapes, keywords.
+        flat : bool
+            Whether it returns the outputs in a tuple, however they are nested.
         """
         if self.is_inline or self.is_asked or self._guards or not self.is_plain or self._acts:
             return None
-        nested = not (self.is_single or self._is_tuple)
+        nested = not (flat or self.is_single or self._is_tuple)
         return entry_of(self._executable, self._returns_one, otherwise, nested)
 
     def is_valid(self) -> bool:

@@ -15,6 +15,7 @@ EXACT = 32  # programs for one shape each, where one for all cannot be, in each 
 FAMILIES = 64  # ways of calling that differ in more than lengths
 MODES = 8  # of models and options, in each family: training and evaluation
 ENTRIES = 4  # native entries that are tried in turn
+STRUCTURES = 3  # of containers, which are tried in turn
 
 
 def preferred_backend() -> str:

@@ -1,0 +1,167 @@
+"""Shortcut: calls with containers, straight into a native entry.
+
+Taking a call apart costs ten times what a small program does, and nearly every call is like the one
+before.  A matcher is written for the containers of a call, as lines of Python: it looks whether
+those of another are nested in the same way, and takes the leaves out.  Their dtypes and shapes the
+entry itself looks at.  What is not served goes the long way.
+
+    Shortcut     of one structure of arguments: matcher, entry, how results are put together
+    shortened    the shortcuts of a function, with one more
+    MISSED       what a shortcut gives for a call that it does not serve
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core import tree
+from .arguments import Call
+from .program import Compiled
+from .settings import ENTRIES, STRUCTURES
+
+MISSED: Any = object()
+_LASTING = (type(None), str, bytes, type, np.dtype)  # the very same one has the same value
+_MOST = 1000  # leaves
+Match = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any] | None]
+
+
+class Shortcut:
+    """The way of calls whose arguments are nested alike.
+
+    Attributes
+    ----------
+    programs : tuple of Compiled
+        Those it leads to.
+    """
+
+    __slots__ = ("_entry", "_match", "_results", "_structure", "_unfed", "programs")
+
+    def __init__(
+        self, call: Call, programs: tuple[Compiled, ...], entry: Any, match: Match
+    ) -> None:
+        self.programs = programs
+        self._structure, self._unfed = call.structure, call.unfed
+        self._match, self._entry = match, entry
+        self._results = None if programs[-1].is_single else programs[-1].graph.structure[1]
+
+    @classmethod
+    def after(cls, before: Shortcut | None, call: Call, compiled: Compiled) -> Shortcut | None:
+        """The shortcut that serves this call too, or None if it has to go the long way."""
+        if before is not None and not before._leads_on(compiled):
+            before = None
+        programs = before.programs if before else ()
+        if compiled in programs:
+            return before
+        match = None if call.policy else _matcher(call)
+        entry = match and compiled.entry(before._entry if before else _missed, flat=True)
+        if match is None or entry is None:
+            return None
+        return cls(call, (*programs, compiled), entry, match)
+
+    def is_for(self, call: Call) -> bool:
+        """Whether a call is nested in this way, and what is not fed is the same."""
+        own, given = ([(k, id(x)) for k, x in unfed] for unfed in (self._unfed, call.unfed))
+        return self._structure == call.structure and own == given
+
+    def _leads_on(self, compiled: Compiled) -> bool:
+        """Whether another program may be tried before those that it has."""
+        last = self.programs[-1].graph.structure[1]
+        return len(self.programs) < ENTRIES and last == compiled.graph.structure[1]
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the function returns, or `MISSED`."""
+        leaves = self._match(args, kwargs)
+        if leaves is None:
+            return MISSED
+        found = self._entry(*leaves)
+        if found is MISSED or self._results is None:
+            return found
+        structure, live = self._results
+        if len(found) < len(live):
+            rest = iter(found)
+            found = [next(rest) if is_live else None for is_live in live]
+        return tree.unflatten(structure, found)
+
+
+def shortened(known: tuple[Shortcut, ...], call: Call, compiled: Compiled) -> tuple[Shortcut, ...]:
+    """The shortcuts of a function, with one for calls like this one if they can have one."""
+    before = next((s for s in known if s.is_for(call)), None)
+    made = Shortcut.after(before, call, compiled)
+    if made is None:
+        return known
+    return (made, *[s for s in known if s is not before][: STRUCTURES - 1])
+
+
+def _missed(*_: Any) -> Any:
+    return MISSED
+
+
+def _matcher(call: Call) -> Match | None:
+    """A function of a call that gives its leaves, or None where it is nested otherwise.
+
+    None if it cannot be written: for containers that are none of Python's own, and where what is
+    not fed may change without becoming another.
+    """
+    if len(call.leaves) > _MOST or not all(isinstance(x, _LASTING) for _, x in call.unfed):
+        return None
+    writer = _Matching()
+    try:
+        writer.container("args", call.unflattened(range(len(call.leaves)))[0])
+        writer.container("kwargs", call.unflattened(range(len(call.leaves)))[1])
+    except TypeError:
+        return None
+    for k, x in call.unfed:
+        writer.require(f"leaf{k} is {writer.constant(x)}")
+    unfed = {k for k, _ in call.unfed}
+    return writer.function([f"leaf{k}" for k in range(len(call.leaves)) if k not in unfed])
+
+
+class _Matching:
+    """The source of a matcher."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._constants: dict[str, Any] = {}
+        self._containers = 0
+
+    def constant(self, x: Any) -> str:
+        """The name of a thing that is known now."""
+        name = f"constant{len(self._constants)}"
+        self._constants[name] = x
+        return name
+
+    def require(self, condition: str) -> None:
+        self._lines.append(f"if not ({condition}): return None")
+
+    def container(self, name: str, x: Any) -> None:
+        """What is in a container; leaves are their numbers.
+
+        Raises
+        ------
+        TypeError
+            It is none of Python's own.
+        """
+        cls = type(x)
+        if cls is not dict and not isinstance(x, list | tuple):
+            raise TypeError
+        self.require(f"type({name}) is {self.constant(cls)} and len({name}) == {len(x)}")
+        for key, inner in x.items() if cls is dict else enumerate(x):
+            if type(inner) is int:
+                within = f"leaf{inner}"
+            else:
+                self._containers += 1
+                within = f"inner{self._containers}"
+            self._lines.append(f"{within} = {name}[{self.constant(key)}]")
+            if type(inner) is not int:
+                self.container(within, inner)
+
+    def function(self, leaves: list[str]) -> Match:
+        """The matcher, which gives these leaves."""
+        body = [*self._lines, f"return ({''.join(f'{leaf}, ' for leaf in leaves)})"]
+        source = ["def match(args, kwargs):", " try:", *(f"  {line}" for line in body)]
+        source += [" except KeyError:", "  return None"]
+        exec("\n".join(source), self._constants)
+        return self._constants.pop("match")  # type: ignore[no-any-return]
