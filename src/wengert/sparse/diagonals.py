@@ -39,6 +39,7 @@ from .propagation import rule_of
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 TIMES = 4  # how often an entry may be a sum over diagonals
+RUNS = 32  # of entries that lie in order; more are read one by one
 
 
 class Diagonal(NamedTuple):
@@ -331,11 +332,10 @@ def read(found: Sequence[Piece], rows: Numbers, columns: Numbers, width: int) ->
         down, start = down + size, start + by.size
     if not parts:
         return None
-    flat = lookup("concatenate")(*parts, axis=0) if len(parts) > 1 else parts[0]
-    return _gathered(flat, np.concatenate(keys), np.concatenate(places), rows * width + columns)
+    return _gathered(parts, np.concatenate(keys), np.concatenate(places), rows * width + columns)
 
 
-def _gathered(flat: Any, keys: Numbers, places: Numbers, wanted: Numbers) -> Any:
+def _gathered(parts: Sequence[Any], keys: Numbers, places: Numbers, wanted: Numbers) -> Any:
     """For each wanted key the sum of the elements that have it."""
     order = np.argsort(keys, kind="stable")
     keys, places = keys[order], places[order]
@@ -343,9 +343,7 @@ def _gathered(flat: Any, keys: Numbers, places: Numbers, wanted: Numbers) -> Any
     count = np.searchsorted(keys, wanted, side="right") - begin
     if count.min() < 1 or count.max() > TIMES:
         return None
-    first = places[begin]
-    whole = first.size == flat.shape[0] and np.array_equal(first, np.arange(first.size))
-    values = flat if whole else flat[first]
+    values = _taken(parts, places[begin])
     several = np.flatnonzero(count > 1)
     if not several.size:
         return values
@@ -353,7 +351,7 @@ def _gathered(flat: Any, keys: Numbers, places: Numbers, wanted: Numbers) -> Any
     for k in range(1, TIMES):
         more = np.flatnonzero(count[several] > k)
         if more.size:
-            extra = flat[places[begin[several[more]] + k]]
+            extra = _taken(parts, places[begin[several[more]] + k])
             if more.size < several.size:
                 padded = np.zeros(several.size, np.int64)
                 padded[more] = np.arange(more.size)
@@ -362,3 +360,23 @@ def _gathered(flat: Any, keys: Numbers, places: Numbers, wanted: Numbers) -> Any
     values = values.copy()
     values[several] = total
     return values
+
+
+def _taken(parts: Sequence[Any], places: Numbers) -> Any:
+    """The elements at some places of arrays that follow on each other: slices, if they are few."""
+    ends = np.cumsum([p.shape[0] for p in parts])
+    part = np.searchsorted(ends, places, side="right")
+    cuts = np.flatnonzero((np.diff(places) != 1) | (np.diff(part) != 0)) + 1
+    if len(cuts) >= RUNS:
+        return _joined(parts)[places]
+    runs = []
+    for run in np.split(places, cuts):
+        k = int(np.searchsorted(ends, run[0], side="right"))
+        first = int(run[0] - ends[k]) + parts[k].shape[0]
+        whole = len(run) == parts[k].shape[0]
+        runs.append(parts[k] if whole else parts[k][first : first + len(run)])
+    return _joined(runs)
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    return lookup("concatenate")(*parts, axis=0) if len(parts) > 1 else parts[0]
