@@ -119,6 +119,11 @@ def test_a_matrix_that_is_known(rng):
     assert agree(lambda x: d @ x**3, rng.normal(size=30), sweeps=3).nnz == 3 * 28
 
 
+def test_rows_that_are_sorted(rng):
+    plan = agree(lambda x: np.sort(x, axis=1), rng.normal(size=(6, 3)))
+    assert plan.nnz == 54 and plan.sweeps == 3
+
+
 def test_hessians(rng):
     def rosenbrock(x):
         return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)

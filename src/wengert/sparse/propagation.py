@@ -18,6 +18,7 @@ from ..core.apply import PART
 from ..core.graph import Graph
 from ..core.node import Node
 from ..core.op import Op
+from ..kinds.opaque import Opaque
 from . import arithmetic, loops, structure
 from .line import Line, everything, size_of
 from .sets import Sets, nothing, places, stacked
@@ -124,6 +125,6 @@ def rule_of(op: Op) -> Rule:
         return structure.identity
     if op.name in _RULES:
         return _RULES[op.name]
-    if op.name.startswith("special."):  # SciPy's functions that have derivatives by hand
-        return arithmetic.pointwise
+    if op.name.startswith("special.") and type(op) is not Opaque:
+        return arithmetic.pointwise  # SciPy's functions that have derivatives by hand
     return _KINDS.get(op.kind, everything)

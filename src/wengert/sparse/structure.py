@@ -34,7 +34,7 @@ def choosing(line: Line) -> Sets:
     """Run on the numbers of the elements; one that is written between them has number 0."""
     numbers = numbers_of(line)
     if numbers is None:
-        return everything(line)
+        return along(line) if line.op.name == "gather_along" else everything(line)
     return chosen(stacked([line.sets[k] for k in line.moving], line.columns), numbers)
 
 
