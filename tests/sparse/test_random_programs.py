@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.sparse.colouring import apart, coloured, is_proper
+from wengert.sparse.colouring import apart, coloured, is_proper, least
 
 LENGTH = 7
 
@@ -91,11 +91,13 @@ def check_pattern(rng, kinds):
     pattern = wg.sparsity(f)(x)
     assert not np.any((dense != 0) & ~pattern.toarray())
     for p in (pattern, type(pattern)(pattern.T)):
-        assert is_proper(p, coloured(p)) and is_proper(p, apart(p))
+        alone, best = coloured(p), apart(p)
+        assert is_proper(p, alone) and is_proper(p, best)
+        assert least(p) <= best.sweeps <= alone.sweeps
     return f, x, dense
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(30))
 def test_patterns(rng, seed):
     check_pattern(rng, STEPS)
 
@@ -118,7 +120,7 @@ def check_values(rng, mode, kinds=STEPS):
     np.testing.assert_allclose(hessian.toarray(), wg.hessian(scalar)(x), rtol=1e-9, atol=1e-10)
 
 
-@pytest.mark.parametrize("mode", ["auto", "fwd", "rev"])
+@pytest.mark.parametrize("mode", ["auto", "rev"])
 def test_values(rng, mode):
     check_values(rng, mode)
 
@@ -130,7 +132,7 @@ def test_many_values(rng, seed, mode):
     check_values(rng, mode)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(1))
 def test_values_without_sweeps(rng, seed):
     check_values(rng, "auto", LOCAL)
 

@@ -51,6 +51,9 @@ def coloured(pattern: Sets) -> Colouring:
     columns = pattern.tocsc()
     counts = np.diff(pattern.indptr)
     bound = int(counts.max(initial=0))  # a row needs a colour for each entry
+    filled = np.diff(columns.indptr) > 0
+    if bound == filled.sum():  # a full row: each column has its own
+        return Colouring(np.where(filled, np.cumsum(filled) - 1, -1), bound, rows)
     best, most = None, 0
     for order in _orders(columns, counts):
         colours = _greedy(columns, order, pattern.shape[0])
@@ -104,14 +107,18 @@ def apart(pattern: Sets, symmetric: bool = False) -> Colouring:
     fullest = np.argsort(-counts, kind="stable")
     # After setting k rows apart the fullest of the rest is a lower bound of the colours.
     bounds = np.arange(len(counts)) + counts[fullest]
-    best = coloured(pattern)
-    for k in np.argsort(bounds, kind="stable")[:CANDIDATES].tolist():
-        if k == 0 or bounds[k] >= bounds[0]:
-            continue
+    best: Colouring | None = None
+    fewest = np.argsort(bounds, kind="stable")[:CANDIDATES].tolist()
+    for k in [k for k in fewest if bounds[k] < bounds[0]]:
+        if best is not None and bounds[k] >= best.sweeps:
+            break
         rows = np.sort(fullest[:k])
         found = coloured(without(pattern, rows, symmetric))
-        if found.number + k < best.sweeps:
+        if best is None or found.number + k < best.sweeps:
             best = Colouring(found.colours, found.number, rows)
+    if best is None or bounds[0] < best.sweeps:  # nothing apart, which may take longest
+        whole = coloured(pattern)
+        best = whole if best is None or whole.sweeps <= best.sweeps else best
     return best
 
 
