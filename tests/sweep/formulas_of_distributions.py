@@ -345,3 +345,21 @@ tails("vonmises_line", vonmises_cdf, lambda x, kappa: 1 - vonmises_cdf(x, kappa)
 formula("vonmises.isf")(vonmises_isf)
 METHODS["boltzmann.entropy"] = each(boltzmann_entropy)
 METHODS["skellam.logsf"] = each(skellam_logsf)
+
+
+# ---- the others --------------------------------------------------------------------------------
+
+
+@formula("skewcauchy.pdf")
+def _(x, a):
+    return 1 / (pi * (1 + (x / (1 + a * mpmath.sign(x))) ** 2))
+
+
+@formula("recipinvgauss.mean")
+def _(mu):
+    return 1 + 1 / mu
+
+
+@formula("recipinvgauss.std")
+def _(mu):
+    return sqrt(2 + 1 / mu)
