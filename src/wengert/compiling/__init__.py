@@ -7,6 +7,7 @@ program.py     one compiled graph, and what stands around its run
 shortcut.py    calls with containers, straight into a native entry
 native.py      a run by the native entry of a backend
 operation.py   a compiled graph as one line of a tape, with compiled derivatives
+collecting.py  Python's collector of cycles looks less often meanwhile
 drawing.py     random numbers that a trace would keep for ever
 lowered.py     what can be looked at: graph, loops, instructions
 profiling.py   where time and memory of a compiled function go; measured.py what was found out,

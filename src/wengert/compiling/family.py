@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from ..core.dims import Comparisons, Dim, names_in, valued
 from ..core.size_text import dim
 from .arguments import Call
+from .collecting import seldom
 from .program import Compiled
 from .settings import EXACT
 
@@ -91,10 +92,14 @@ class Family:
             if made is not None:
                 self.general = made
                 return made.compiled
-        found = self.exact[call.shapes] = self._compile(call, call.shapes)
+        found = self.exact[call.shapes] = self._compiled(call, call.shapes)
         while len(self.exact) > EXACT:
             self.exact.popitem(last=False)
         return found
+
+    def _compiled(self, call: Call, shapes: Shapes) -> Compiled:
+        with seldom():
+            return self._compile(call, shapes)
 
     def _bases(self, shapes: Shapes) -> list[Shapes]:
         """Shapes that a wider pattern may be found from."""
@@ -122,7 +127,7 @@ class Family:
 
     def _traced(self, call: Call, pattern: Shapes) -> General:
         with Comparisons.watched() as differences:
-            compiled = self._compile(call, pattern)
+            compiled = self._compiled(call, pattern)
         known = [d for d in dict.fromkeys(differences) if isinstance(d, Dim)]
         sizes = names_in([n for s in pattern if s for n in s])
         asked = tuple([d for d in known if names_in([d]) <= sizes])

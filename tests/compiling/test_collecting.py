@@ -1,0 +1,68 @@
+"""While something is compiled the collector of cycles looks less often; afterwards as before."""
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.compiling.collecting import seldom
+
+
+@pytest.fixture(autouse=True)
+def usual():
+    before = gc.get_threshold()
+    yield before
+    gc.set_threshold(*before)
+
+
+def test_it_is_as_before_however_it_ends():
+    seen = []
+
+    def f(x):
+        seen.append(gc.get_threshold())
+        if len(seen) > 1:
+            raise ValueError
+        return x
+
+    for thresholds in ((700, 10, 10), (900, 5, 7)):
+        gc.set_threshold(*thresholds)
+        seen.clear()
+        wg.jit(f)(np.ones(3))
+        assert seen[0][0] > 10_000 and seen[0][1:] == thresholds[1:]
+        assert gc.get_threshold() == thresholds
+        with pytest.raises(ValueError):
+            wg.jit(f)(np.ones(4))
+        assert gc.get_threshold() == thresholds
+
+
+@pytest.mark.parametrize("thresholds", [(0, 10, 10), (1_000_000, 10, 10)])
+def test_whoever_has_it_seldom_or_never_keeps_that(thresholds):
+    gc.set_threshold(*thresholds)
+    with seldom():
+        assert gc.get_threshold() == thresholds
+    assert gc.get_threshold() == thresholds
+
+
+def test_what_is_set_meanwhile_stays():
+    with seldom():
+        gc.set_threshold(123, 4, 5)
+    assert gc.get_threshold() == (123, 4, 5)
+
+
+def test_several_threads_leave_it_as_it_was(usual):
+    barrier = threading.Barrier(4)
+
+    def work():
+        for _ in range(50):
+            barrier.wait()
+            with seldom(), seldom():
+                pass
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert gc.get_threshold() == usual
