@@ -187,6 +187,14 @@ def test_containers(rng):
     np.testing.assert_allclose(hess(x)["a"]["b"].toarray()[:, 0], 2.0 * x["a"])
 
 
+def test_results_that_depend_on_nothing(rng):
+    x = rng.normal(size=3)
+    found = wg.sparse_jacobian(lambda x: (np.ones(2), x * x, np.argmax(x), np.zeros(3), x[:2]))(x)
+    assert [m.shape for m in found] == [(2, 3), (3, 3), (1, 3), (3, 3), (2, 3)]
+    assert [m.nnz for m in found] == [0, 3, 0, 0, 2]
+    assert np.array_equal(found[1].toarray(), np.diag(2.0 * x))
+
+
 def test_formats(rng):
     x = rng.normal(size=5)
     for format in ("csr", "csc", "coo"):

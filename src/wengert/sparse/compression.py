@@ -55,7 +55,8 @@ def entries(call: Call, sweeps: Sweeps, in_specs: Sequence[Spec], out_specs: Seq
     if not sweeps.places.size:
         return np.zeros(0, dtype)
     result = Result(outs, call.nodes, call.variables)
-    found = diagonals(result, sweeps.limit) if sweeps.limit else None
+    sizes = [size_of(s) for s in out_specs]
+    found = diagonals(result, sizes, sweeps.limit) if sweeps.limit else None
     if found is not None:
         width = sum(size_of(s) for s in in_specs)
         values = read(found, sweeps.rows, sweeps.columns, width)

@@ -64,9 +64,20 @@ class Piece(NamedTuple):
     diagonals: list[Diagonal]
 
 
-def diagonals(result: Result, limit: int) -> list[Piece] | None:
+def diagonals(result: Result, sizes: Sequence[int], limit: int) -> list[Piece] | None:
     """The diagonals of the outputs; None if some are not to be had, or a line has too many.
 
+    Parameters
+    ----------
+    result : Result
+        Of the function.
+    sizes : sequence of int
+        Of its outputs.
+    limit : int
+        How many diagonals a line may have.
+
+    Notes
+    -----
     What is put together last stays apart, piece by piece: nobody has to find out for each element
     where it came from.
     """
@@ -91,8 +102,13 @@ def diagonals(result: Result, limit: int) -> list[Piece] | None:
             if made is None or len(made) > limit:
                 return None
             known[node] = made
-    outputs = [n for n in result.out_nodes if isinstance(n, Node)]
-    return [_cast(p, known.get(p, []), n.spec.dtype) for n in outputs for p in _pieces(n)]
+    pieces: list[Piece] = []
+    for out, size in zip(result.out_nodes, sizes, strict=True):
+        if type(out) is Node:
+            pieces += [_cast(p, known.get(p, []), out.spec.dtype) for p in _pieces(out)]
+        else:  # the same in every run, or a whole number
+            pieces.append(Piece(size, []))
+    return pieces
 
 
 def _cast(node: Node, found: list[Diagonal], dtype: Any) -> Piece:
