@@ -88,7 +88,7 @@ class Kept:
         return programs.Program(graph, *self._options)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self.made, name)
 
