@@ -403,6 +403,19 @@ def test_spherical_harmonics_by_both_angles(n, m):
         np.testing.assert_allclose(wg.hessian(f)(angles), hessian, atol=1e-12)
 
 
+@pytest.mark.skipif(not hasattr(scipy.special, "sph_harm_y"), reason="SciPy before 1.15")
+@pytest.mark.parametrize("theta", [-0.7, 4.0, 310.0])
+def test_spherical_harmonics_beyond_the_poles_are_mirrored(theta):
+    # There is a rotation by pi between: SciPy's values are those of the polar angle inside [0, pi].
+    inside = np.arccos(np.cos(theta))
+    f = lambda t: special.sph_harm_y(3, 2, t, 0.4).real  # noqa: E731
+    np.testing.assert_allclose(f(theta), f(inside), rtol=1e-12)
+    sign = np.sign(np.sin(theta))
+    np.testing.assert_allclose(wg.grad(f)(theta), sign * wg.grad(f)(inside), rtol=1e-11)
+    second = wg.grad(wg.grad(f))
+    np.testing.assert_allclose(second(theta), second(inside), rtol=1e-11)
+
+
 def test_ferrers_function_by_its_argument_only():
     _, gradient, hessian = exact_derivatives(lambda x: mp.re(mp.legenp(3, 1, x)), (0.4,))
     slope = wg.grad(lambda x: special.lpmv(1, 3, x))

@@ -358,8 +358,3 @@ def _(x, a):
 @formula("recipinvgauss.mean")
 def _(mu):
     return 1 + 1 / mu
-
-
-@formula("recipinvgauss.std")
-def _(mu):
-    return sqrt(2 + 1 / mu)

@@ -114,3 +114,31 @@ def test_a_fork_while_threads_compute(rng):
     finally:
         stop.set()
         worker.join()
+
+
+PRODUCTS = {
+    "rows behind each other": lambda a, b, c: a @ b,
+    "of a transpose": lambda a, b, c: a.T.copy().T @ b,
+    "by a transpose": lambda a, b, c: a @ b.T.copy().T,
+    "both": lambda a, b, c: a.T.copy().T @ b.T.copy().T,
+    "added": lambda a, b, c: c + a @ b,
+    "of three axes": lambda a, b, c: a.reshape(-1, 1, a.shape[1]) @ b,
+    "gradient": wg.grad(lambda a, b, c: np.sum((a @ b - c) ** 2), (0, 1)),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_that_threads_share(name, dtype, rng):
+    """Blocks of rows: the same bits on two threads and on three, as the blocks are the same."""
+    f = PRODUCTS[name]
+    for m, k, n in ((96, 300, 300), (97, 512, 200), (529, 130, 128), (4001, 64, 40)):
+        a, b = rng.normal(size=(m, k)).astype(dtype), rng.normal(size=(k, n)).astype(dtype)
+        c = rng.normal(size=(m, n)).astype(dtype)
+        runs = [leaves(wg.jit(f, threads=t)(a, b, c)) for t in (1, 2, 3)]
+        wanted = leaves(f(*(x.astype("f8") for x in (a, b, c))))
+        for one, two, three, exact in zip(*runs, wanted, strict=True):
+            np.testing.assert_array_equal(two, three)
+            near = np.max(np.abs(exact)) * 60 * np.finfo(dtype).eps
+            np.testing.assert_allclose(one, exact, rtol=0, atol=near)
+            np.testing.assert_allclose(two, exact, rtol=0, atol=near)

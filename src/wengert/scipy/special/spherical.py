@@ -146,10 +146,13 @@ if hasattr(scipy.special, "sph_harm_y"):  # SciPy 1.15
         return np.where(np.abs(m) > n, 0.0, found.real)
 
     def _along(t: Any, out: Any, n: Any, m: Any, theta: Any) -> Any:
-        """By theta: the raising and the lowering operator, which hold at the poles."""
+        """By theta: the raising and the lowering operator, which hold at the poles.
+
+        Beyond the poles SciPy mirrors the values: they are of cos(theta) and of abs(sin(theta)).
+        """
         up = np.sqrt(np.maximum((n - m) * (n + m + 1), 0) * 1.0) * meridian(n, m + 1, theta)
         down = np.sqrt(np.maximum((n + m) * (n - m + 1), 0) * 1.0) * meridian(n, m - 1, theta)
-        return 0.5 * t * (up - down)
+        return np.where(np.sin(theta) < 0.0, -0.5, 0.5) * t * (up - down)
 
     meridian.partials(None, None, _along)
 

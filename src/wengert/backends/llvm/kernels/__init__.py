@@ -1,6 +1,7 @@
 """Kernels: steps of a graph that are no loops of the plan, as native code.
 
     call.py            what a kernel is given, the functions of a program's steps, the registry
+    sharing.py         parts of a step, as the team of threads calls them
     homes.py           in which file the kernel of an operation is
     pointers.py        addresses of BLAS, LAPACK, special functions, NumPy's sorting
     transposing.py     rows and columns exchanged, in vectors

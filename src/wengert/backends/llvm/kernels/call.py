@@ -20,11 +20,12 @@ from typing import Any, NamedTuple
 
 from ....core.dims import Dim, Length, Quotient, names_in
 from ....core.params import frozen
-from ..assembly import Function, Module, Name, Section
+from ..assembly import Function, Name, Section
 from ..dtypes import Dtype, is_supported
 from ..language import Language
 from ..runtime import blas_threads, library
 from .homes import HOMES
+from .sharing import called_by_team, word
 
 ON_THE_STACK = 8192  # bytes of scratch memory, up to which it is part of the stack
 ON_ONE_THREAD = 20_000  # operations, up to which BLAS takes no second thread by itself
@@ -265,7 +266,11 @@ class Call:
         return self.external(name, library.symbols()[name], result, arguments)
 
     def in_parts(
-        self, extent: Length, grain: int, write: Callable[[Call, Name, Name], None]
+        self,
+        extent: Length,
+        grain: int,
+        write: Callable[[Call, Name, Name], None],
+        section: Section | None = None,
     ) -> None:
         """Work along a range that may be split: parts of it run on several threads.
 
@@ -278,17 +283,19 @@ class Call:
         write : callable
             ``write(call, start, stop)`` writes the work of a part: into another call of the same
             arrays and sizes, but without scratch memory of this one.
+        section : Section, optional
+            Where in the function the parts are called; by default in its own.
         """
         kinds = self._given()
         title = f"{self.function.name}.part"
         part = self._part(title, [("i64", "start"), ("i64", "stop")])
         write(part, "%start", "%stop")
         part.close()
-        _called_by_team(self.module, title, [kind for kind, _ in kinds])
-        s = self.section
+        called_by_team(self.module, title, [kind for kind, _ in kinds])
+        s = section or self.section
         frame = self.function.slot(f"[{len(kinds) + 1} x i64]", 8)
         for k, (kind, name) in enumerate([("i64", "0"), *kinds]):
-            s.write(f"store {kind} {name}, ptr {_word(s, frame, k)}")
+            s.write(f"store {kind} {name}, ptr {word(s, frame, k)}")
         threads = self.threads(s)
         run = self._of_runtime("wengert_parallel", "void", ["ptr", "ptr", *["i64"] * 4])
         span = f"i64 0, i64 {self.number(extent)}, i64 {grain}, i64 {threads}"
@@ -371,27 +378,6 @@ class Call:
                 body.write(f"call void {release}(ptr {held})")
         status = body.value(f"load i64, ptr {self._status}")
         body.write(f"ret i64 {status}")
-
-
-def _word(s: Section, frame: Name, k: int) -> Name:
-    return s.value(f"getelementptr i64, ptr {frame}, i64 {k}")
-
-
-def _called_by_team(module: Module, title: str, kinds: Sequence[str]) -> None:
-    """A part as the team of threads calls it: what it is given stands behind its status."""
-    arguments = [("ptr", "frame"), ("i64", "start"), ("i64", "stop"), ("i64", "part")]
-    function = Function(module, f"{title}.team", arguments, "void", "nounwind")
-    s = function.body
-    given = [
-        kind + " " + s.value(f"load {kind}, ptr {_word(s, '%frame', k)}")
-        for k, kind in enumerate(kinds, 1)
-    ]
-    listed = ", ".join([*given, "i64 %start", "i64 %stop"])
-    status = s.value(f"call i64 @{title}({listed})")
-    with s.when(s.value(f"icmp ne i64 {status}, 0")) as t:
-        t.write(f"store i64 {status}, ptr %frame")
-    s.write("ret void")
-    module.add(function)
 
 
 # ---- the registry ------------------------------------------------------------------------------

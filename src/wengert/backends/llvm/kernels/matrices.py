@@ -28,6 +28,10 @@ from .call import Call
 from .loops import larger, minus, nest, offset, plus, read, smaller, times, write
 
 U8 = np.dtype(np.uint8)
+_SHARED = (
+    16_000_000  # operations: some 0.2 ms of one thread, a hundred times what it takes to share
+)
+_BLOCK, _BLOCKS = 48, 4  # rows of a block at least, and blocks at most
 
 
 class Axis(NamedTuple):
@@ -130,6 +134,12 @@ def multiply(
         a, b, c = _in_numpy_order(a, b, c)
         if not tiles.serves(a, b, c, dtype):
             _general(call, s, a, b, c, dtype, alpha, beta)
+        elif _is_shared(call, s, (a, b, c), before):
+            alone = s.value(f"icmp eq i64 {call.threads(s)}, 1")
+            with s.when(alone) as t:
+                tiles.multiply(call, t, a, b, c, dtype, alpha, beta, before)
+            with s.when(s.value(f"xor i1 {alone}, true")) as t:
+                _in_blocks(call, t, (a, b, c), dtype, alpha, beta, before)
         elif _is_small(a, c):
             tiles.multiply(call, s, a, b, c, dtype, alpha, beta, before)
         else:
@@ -156,6 +166,58 @@ def _is_small(a: Matrix, c: Matrix) -> bool:
     """Whether one thread is enough; else the run decides: BLAS has several for large products."""
     work = _work(a, c)
     return isinstance(work, int) and work < WORTH
+
+
+def _is_shared(
+    call: Call, s: Section, matrices: tuple[Matrix, Matrix, Matrix], before: Name | None
+) -> bool:
+    """Whether threads of our own share a product: those of BLAS wait for each other too often."""
+    a, _, c = matrices
+    lengths = (c.rows.length, c.columns.length, a.columns.length)
+    if s is not call.section or not all(type(n) is int for n in lengths):
+        return False  # one of many, which are shared among threads or too small for it
+    given = {x.pointer for x in (*call.operands, *call.results)}
+    is_given = {m.pointer for m in matrices} | {before or c.pointer} <= given
+    work: Any = _work(a, c)
+    return is_given and _SHARED <= work < WORTH and c.rows.length >= 2 * _BLOCK
+
+
+def _in_blocks(
+    call: Call,
+    s: Section,
+    matrices: tuple[Matrix, Matrix, Matrix],
+    dtype: Dtype,
+    alpha: Any,
+    beta: Any,
+    before: Name | None,
+) -> None:
+    """Blocks of rows, of which threads take some each."""
+    m: Any = matrices[2].rows.length
+    size = max(_BLOCK, -(-m // _BLOCKS))
+    last = m % size or size
+
+    def write(part: Call, start: Name, stop: Name) -> None:
+        a, b, c = matrices
+        s = part.section
+        b = tiles.ready(part, s, b, dtype)
+        with s.loop(start, stop) as (t, q):
+            row = times(t, q, str(size))
+            here = [
+                offset(t, x, times(t, row, part.number(y.rows.stride)), dtype)
+                for x, y in ((a.pointer, a), (c.pointer, c), (before or c.pointer, c))
+            ]
+            is_last = t.value(f"icmp eq i64 {q}, {-(-m // size) - 1}")
+            for rows in {size, last}:
+                wanted = is_last if rows == last else t.value(f"xor i1 {is_last}, true")
+                with t.when("true" if last == size else wanted) as u:
+                    left, target = (
+                        x._replace(pointer=p, rows=x.rows._replace(length=rows))
+                        for x, p in ((a, here[0]), (c, here[1]))
+                    )
+                    old = here[2] if before else None
+                    tiles.multiply(part, u, left, b, target, dtype, alpha, beta, old)
+
+    call.in_parts(-(-m // size), 1, write, s)
 
 
 def _work(a: Matrix, c: Matrix) -> Length:

@@ -1,6 +1,7 @@
 """Tiles: products of matrices of which one has few columns, in registers.
 
     serves     whether a product on one thread is better done here than by BLAS
+    ready      the second matrix as it is read
     multiply   c = alpha * a @ b + beta * c
 
 A tile of the result, some rows by two vectors, is summed in registers; for each step of the sum two
@@ -111,8 +112,8 @@ def multiply(
     before : str, optional
         The address of what lies as c does, and takes its place on the right side.
     """
-    if b.columns.stride != 1 and c.columns.length > 1:
-        b = _copied(call, s, b, dtype)
+    if c.columns.length > 1:
+        b = ready(call, s, b, dtype)
     k, n = a.columns.length, c.columns.length
     tile = _Tile(
         dtype, 0, 0, a.rows.stride, a.columns.stride, b.rows.stride, c.rows.stride,
@@ -240,8 +241,10 @@ def _heights(m: Length, vectors: int) -> list[int]:
     return [x for x in (height, m % height if height else 0) if x]
 
 
-def _copied(call: Call, s: Section, b: Any, dtype: Dtype) -> Any:
-    """The same matrix with its columns side by side."""
+def ready(call: Call, s: Section, b: Any, dtype: Dtype) -> Any:
+    """The same matrix with its columns side by side: copied, if they are not."""
+    if b.columns.stride == 1:
+        return b
     k, n = b.rows.length, b.columns.length
     memory = call.scratch(k * n * dtype.itemsize)
     to = Array(memory, (k, n), (n, 1), dtype)
