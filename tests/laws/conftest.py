@@ -67,6 +67,6 @@ def quick(request, monkeypatch):
     is_thorough = not request.config.option.markexpr  # `make test-all`
     if is_thorough or request.function.__name__ not in QUICK or "llvm" not in backends():
         return
-    backend = importlib.import_module("wengert.backends.llvm.backend")
-    compiled = backend.kept_object_of
-    monkeypatch.setattr(backend, "kept_object_of", lambda text, _: compiled(text, quick=True))
+    kept = importlib.import_module("wengert.backends.llvm.kept")
+    compiled = kept.kept_object_of
+    monkeypatch.setattr(kept, "kept_object_of", lambda text, _: compiled(text, quick=True))
