@@ -58,6 +58,7 @@ def test_digits_twice(tmp_path):
     assert unlike.sub("", text) == unlike.sub("", same)  # everything follows from the seed
 
 
+@pytest.mark.slow
 def test_digits_eager_and_compiled(tmp_path):
     _, compiled = read_digits(tmp_path, "--epochs", "1", "--at-least", "0.5")
     _, eager = read_digits(tmp_path, "--epochs", "1", "--at-least", "0.5", "--eager")

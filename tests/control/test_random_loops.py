@@ -14,12 +14,12 @@ def slow(seed):
     return pytest.param(seed, marks=pytest.mark.slow)
 
 
-@pytest.mark.parametrize("seed", [*range(24), *(slow(k) for k in range(24, 40))])
+@pytest.mark.parametrize("seed", [*range(16), *(slow(k) for k in range(16, 40))])
 def test_values_and_gradients(seed):
     assert check(seed, most=2, second=False, many=seed % 2 == 0)
 
 
-@pytest.mark.parametrize("seed", [*range(40, 45), slow(45)])
+@pytest.mark.parametrize("seed", [*range(40, 44), slow(44), slow(45)])
 def test_second_derivatives(seed):
     assert check(seed, most=2, native=seed % 2 == 0)
 

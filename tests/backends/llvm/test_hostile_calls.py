@@ -133,14 +133,14 @@ def test_arguments_that_are_freed_by_another_thread():
         while not stop.is_set():
             k += 1
             holder[0] = np.full(60_000, float(k % 7))
-            if k % 50 == 0:
+            if k % 200 == 0:
                 gc.collect()
 
     thread = threading.Thread(target=change)
     thread.start()
     expected = {float(k): np.sin(k) * k * 60_000 + k for k in range(7)}
     try:
-        for _ in range(150):
+        for _ in range(100):
             found = f(holder[0])
             if not any(np.isclose(found, v, rtol=1e-9, atol=1e-9) for v in expected.values()):
                 wrong.append(found)

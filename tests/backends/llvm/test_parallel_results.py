@@ -127,12 +127,12 @@ PRODUCTS = {
 }
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_that_threads_share(name, dtype, rng):
     """Blocks of rows: the same bits on two threads and on three, as the blocks are the same."""
     f = PRODUCTS[name]
-    for m, k, n in ((96, 300, 300), (97, 512, 200), (529, 130, 128), (4001, 64, 40)):
+    for m, k, n in ((97, 512, 200), (529, 130, 128), (4001, 64, 40))[:: 1 if dtype == "f4" else 2]:
         a, b = rng.normal(size=(m, k)).astype(dtype), rng.normal(size=(k, n)).astype(dtype)
         c = rng.normal(size=(m, n)).astype(dtype)
         runs = [leaves(wg.jit(f, threads=t)(a, b, c)) for t in (1, 2, 3)]
