@@ -7,6 +7,7 @@ import threading
 from collections import OrderedDict, defaultdict, namedtuple
 
 import numpy as np
+import optree
 import pytest
 
 import wengert as wg
@@ -186,6 +187,24 @@ def test_what_is_no_array_is_refused_as_before():
         f({"b": X})
     with pytest.raises(TypeError):
         f()
+
+
+class Headed(list):
+    """A list whose second element is not looked at; registered so by its user."""
+
+
+optree.register_pytree_node(
+    Headed,
+    lambda x: (x[:1], None, None),
+    lambda _, x: Headed([*x, "rest"]),
+    namespace=tree.NAMESPACE,
+)
+
+
+def test_a_user_says_what_is_in_a_subclass():
+    f = wg.jit(lambda x: x[0] * 2.0)
+    for _ in range(3):
+        np.testing.assert_array_equal(f(Headed([X, "rest"])), X * 2)
 
 
 def test_policies_are_seen():

@@ -23,11 +23,7 @@ class Derived(functools.partial[Any]):
         return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> Any:
-        # A decorated function stands where its name says, as functions do; f itself is not there.
-        name = getattr(self, "__qualname__", None)
-        if name is not None and standing(self.__module__, name) is self:
-            return name
-        return super().__reduce__()
+        return standing(self) or super().__reduce__()
 
     def __repr__(self) -> str:
         name = getattr(self, "__qualname__", None) or repr(self.__dict__.get("__wrapped__"))
@@ -40,9 +36,15 @@ def derived(fun: Callable[..., Any], run: Callable[..., Any], *first: Any) -> Ca
     return functools.update_wrapper(Derived(run, *first), fun, updated=())
 
 
-def standing(module: str, name: str) -> Any:
-    """What is found under a name in a module that is loaded."""
-    found: Any = sys.modules.get(module)
+def standing(made: Any) -> str | None:
+    """The name under which it stands in its module, as a decorated function does; else None.
+
+    It is pickled by that name, as functions are: the plain function is not to be found there.
+    """
+    name: str | None = getattr(made, "__qualname__", None)
+    if name is None:
+        return None
+    found: Any = sys.modules.get(made.__module__)
     for part in name.split("."):
         found = getattr(found, part, None)
-    return found
+    return name if found is made else None

@@ -295,11 +295,7 @@ class Jitted:
         return Jitted(copy.deepcopy(self._fun, memo), self._options)
 
     def __reduce__(self) -> Any:
-        # A decorated function stands where its name says, as functions do; the plain one does not.
-        name = getattr(self, "__qualname__", None)
-        if name is not None and standing(self.__module__, name) is self:
-            return name
-        return Jitted, (self._fun, self._options)
+        return standing(self) or (Jitted, (self._fun, self._options))
 
     def __repr__(self) -> str:
         name = getattr(self, "__qualname__", None) or self.__name__

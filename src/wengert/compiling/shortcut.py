@@ -113,6 +113,8 @@ def _matcher(call: Call) -> Match | None:
         writer.container("kwargs", call.unflattened(range(len(call.leaves)))[1])
     except TypeError:
         return None
+    if writer.leaves != len(call.leaves):
+        return None
     for k, x in call.unfed:
         writer.require(f"leaf{k} is {writer.constant(x)}")
     unfed = {k for k, _ in call.unfed}
@@ -126,6 +128,7 @@ class _Matching:
         self._lines: list[str] = []
         self._constants: dict[str, Any] = {}
         self._containers = 0
+        self.leaves = 0
 
     def constant(self, x: Any) -> str:
         """The name of a thing that is known now."""
@@ -145,11 +148,12 @@ class _Matching:
             It is none of Python's own.
         """
         cls = type(x)
-        if cls is not dict and not isinstance(x, list | tuple):
-            raise TypeError
+        if cls not in (dict, list, tuple) and not hasattr(cls, "_fields"):
+            raise TypeError  # also of their subclasses: a user says what is in these
         self.require(f"type({name}) is {self.constant(cls)} and len({name}) == {len(x)}")
         for key, inner in x.items() if cls is dict else enumerate(x):
             if type(inner) is int:
+                self.leaves += 1
                 within = f"leaf{inner}"
             else:
                 self._containers += 1

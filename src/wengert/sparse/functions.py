@@ -108,11 +108,7 @@ class SparseDerivative:
         return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> Any:
-        # A decorated function stands where its name says, as functions do; the plain one does not.
-        name = getattr(self, "__qualname__", None)
-        if name is not None and standing(self.__module__, name) is self:
-            return name
-        return SparseDerivative, (self._fun, self._given, self._format)
+        return standing(self) or (SparseDerivative, (self._fun, self._given, self._format))
 
     def __repr__(self) -> str:
         return f"<{self._given.what}>"

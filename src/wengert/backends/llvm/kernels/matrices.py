@@ -28,9 +28,7 @@ from .call import Call
 from .loops import larger, minus, nest, offset, plus, read, smaller, times, write
 
 U8 = np.dtype(np.uint8)
-_SHARED = (
-    16_000_000  # operations: some 0.2 ms of one thread, a hundred times what it takes to share
-)
+_SHARED = 16_000_000  # operations, some 0.2 ms of one thread: far more than sharing takes
 _BLOCK, _BLOCKS = 48, 4  # rows of a block at least, and blocks at most
 
 
