@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.policy import BLOCKS
+from wengert.core.policy import gate
 from wengert.core.recording import switches
 from wengert.errors import ArgumentError, GuardError, NotFiniteError
 
@@ -17,9 +17,9 @@ X = np.array([-1.0, 0.0, 4.0])
 
 @pytest.fixture(autouse=True)
 def nothing_stays_on():
-    before = switches.count, int(BLOCKS[0])
+    before = switches.count, int(gate.cell[0])
     yield
-    assert (switches.count, int(BLOCKS[0])) == before
+    assert (switches.count, int(gate.cell[0])) == before
 
 
 def line_of(f, offset):

@@ -1,9 +1,13 @@
 """Blocks that end late, in another order, in another context, or by an interrupt."""
 
+import contextlib
 import contextvars
+import functools
+import gc
 import os
 import random
 import signal
+import sys
 import threading
 import warnings
 
@@ -16,7 +20,11 @@ from wengert.core import policy, recording, tracing
 
 def state():
     """All that a block of the library changes."""
+    for openings in (recording.switches, policy.gate):
+        openings.recount()
     return (
+        recording.switches.count,
+        int(policy.gate.cell[0]),
         wg.is_recording(),
         recording._enabled.get(),
         recording.noting(),
@@ -153,6 +161,63 @@ def test_interrupts_at_any_moment():
     thread.start()
     thread.join(20)
     assert not thread.is_alive()
+
+
+INTERRUPTED = {
+    "a block": lambda: opened(wg.policy(cast="raise")),
+    "two": lambda: opened(wg.policy(), wg.no_grad(), wg.scope("a")),
+    "checks": lambda: opened(wg.debug(nan=True), wg.no_grad()),
+    "a trace": lambda: wg.trace(np.sin)(wg.spec(3)),
+    "a gradient": lambda: wg.grad(lambda x: np.sum(x * x))(np.ones(2)),
+}
+
+
+def opened(*blocks):
+    with contextlib.ExitStack() as stack:
+        for block in blocks:
+            stack.enter_context(block)
+
+
+@pytest.mark.parametrize("act", INTERRUPTED.values(), ids=INTERRUPTED)
+def test_an_interrupt_wherever_one_can_be(act):
+    """Python looks for Ctrl-C where a function begins or goes on, and after each call of one of C.
+
+    Each of these moments in turn, anywhere in the library.
+    """
+    ours = os.path.dirname(wg.__file__)
+    double = wg.jit(lambda x: x * 2)
+    double(1.0)
+    before, moments = sys.getprofile(), 0
+
+    @functools.cache
+    def is_ours(code):
+        return code.co_filename.startswith(ours) or code.co_filename == contextlib.__file__
+
+    def look(frame, event, _):
+        nonlocal left
+        if event in ("call", "c_return") and is_ours(frame.f_code):
+            left -= 1
+            if left == 0:
+                raise Interrupt
+
+    while True:
+        moments += 1
+        left = moments
+        try:
+            sys.setprofile(look)
+            act()
+        except Interrupt:
+            pass
+        finally:
+            sys.setprofile(before)
+        wg.debug(nan=False)  # what no block had begun with stays until then
+        if state() != CLEAN:
+            gc.collect()  # frames of contextlib, which an exception holds in a ring
+        assert double(1.0) == 2.0  # counts again what is open
+        assert state() == CLEAN
+        if left > 0:
+            break
+    assert moments > 40
 
 
 @pytest.mark.parametrize("fails", [False, True])

@@ -30,6 +30,7 @@ from ..core.given import function as check_function
 from ..core.given import spelled, whole_numbers, words
 from ..core.handle import Handle
 from ..core.locks import lock
+from ..core.policy import gate
 from ..core.recording import noting, switches
 from ..errors import ArgumentError, BackendError, TraceError, at, user_line
 from ..graphs import Graph
@@ -87,6 +88,8 @@ class Jitted:
             found = shortcut(args, kwargs)
             if found is not MISSED:
                 return found
+        if gate.count:  # or Ctrl-C came before the end of a block
+            gate.recount()
         call = self._layout.call(args, kwargs)
         if call.traced:
             return self._written(args, kwargs)

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..backends import Executable
 from ..backends.updates import Lending, Writer, exclusively, locks_of, values_of
-from ..core.policy import BLOCKS
+from ..core.policy import gate
 
 Run = Callable[[Sequence[Any]], list[Any]]
 _MISSED = object()
@@ -43,7 +43,7 @@ def entry_of(
     make = getattr(executable.backend, "entry", None)
     if make is None:
         return None
-    options = {"single": single, "otherwise": otherwise, "gate": BLOCKS, "nested": nested}
+    options = {"single": single, "otherwise": otherwise, "gate": gate.cell, "nested": nested}
     if overwrites:
         options["overwrites"] = True
     return make(executable.graph, **options)  # type: ignore[no-any-return]

@@ -24,7 +24,7 @@ from .handle import Handle, _Class, is_general, wrap
 from .node import CONSTANT, NO_PARAMS, Constant, Discrete, Node, constant, keep, next_serial
 from .op import Op
 from .params import sizes_of
-from .recording import _enabled, _Pauses, _session, noting
+from .recording import _enabled, _session, noting, switches
 from .spec import spec_of, unweakened, weakened
 from .tracing import _Part, noted, record
 
@@ -84,14 +84,14 @@ def apply(
     else:
         inputs, values, recorded, derived, arrays = _gather(args)
         traced = any([v is None for v in values])
-    if traced or (_Pauses.count and derived and _are_general(inputs)):
+    if traced or (switches.count and derived and _are_general(inputs)):
         return record(op, args, params, run is not None)
     run = op.run if run is None else run
     try:
         value = run(*values, **params) if params else run(*values)
     except (TypeError, ValueError, IndexError) as error:
         return _refused(op, args, params, values, error)
-    if derived and (_Pauses.count == 0 or _enabled.get()):
+    if derived and (switches.count == 0 or _enabled.get()):
         if arrays:
             inputs = tuple([keep(a) if type(a) is _Array else a for a in inputs])
         node = _new(Node if recorded and not op.discrete else Discrete)
@@ -99,7 +99,7 @@ def apply(
     else:
         node = _unrecorded(op, inputs, derived)
     node.params, node.value, node.serial = params, value, next_serial()
-    node.extra = _notes(op, node, inputs, values) if _Pauses.count or op.notes_where else None
+    node.extra = _notes(op, node, inputs, values) if switches.count or op.notes_where else None
     if type(value) is not _Array:
         if type(value) is tuple:
             return tuple([wrap(part(node, i)) for i in range(len(value))])

@@ -5,15 +5,19 @@ context or thread than it began in.  So ending one does not put a former value b
 (`Token.reset`, which fails or revives what has ended): it marks the block as ended, and whoever
 looks sees the innermost one that has not.
 
-    Block    one of them: its value, the block around it, whether it has ended
-    Blocks   all of one sort, as a context variable: threads and tasks see their own
+    Block      one of them: its value, the block around it, whether it has ended
+    Blocks     all of one sort, as a context variable: threads and tasks see their own
+    Openings   how many of some sorts are open in any thread, for whoever has no time to look
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, Generic, TypeVar
+
+from .locks import lock
 
 T = TypeVar("T")
 
@@ -26,13 +30,19 @@ class Block(Generic[T]):
     value.
     """
 
-    __slots__ = ("end", "ends", "outer", "value")
+    __slots__ = ("_owner", "end", "ends", "outer", "value")
 
     def __init__(self, value: T) -> None:
         self.value = value
         self.outer: Block[T] | None = None
         self.ends: list[Any] = []
         self.end: Callable[[Any], None] = self.ends.append
+        self._owner: weakref.ref[Any] | None = None
+
+    def end_with(self, owner: object) -> None:
+        """End with what is about to open it, if Ctrl-C comes before anybody can."""
+        # Kept here, not with the owner: in a ring of garbage both would go, and nobody be called.
+        self._owner = weakref.ref(owner, self.end)
 
 
 class Blocks(Generic[T]):
@@ -92,3 +102,64 @@ class Blocks(Generic[T]):
     def forget(self) -> None:
         """Let go of blocks that have ended."""
         self._innermost.set(self.innermost())
+
+
+class Opening:
+    """That a block is open, for as long as its owner keeps this; see `Openings`."""
+
+    __slots__ = ("__weakref__", "reference")
+
+    reference: weakref.ref[Opening]
+
+
+class Openings:
+    """How many blocks are open in any thread.
+
+    Ctrl-C may come before the end of a block is counted.  What is counted is therefore what is left
+    of `Opening`, which goes with the frame of the block if nobody ends it; `count` is too large
+    until the next `recount`, and never too small.
+
+    Parameters
+    ----------
+    cell : numpy.ndarray, optional
+        One int64 that shows the number too, to native code.
+
+    Examples
+    --------
+    >>> from wengert.core.blocks import Openings
+    >>> blocks = Openings()
+    >>> opening = blocks.begin()
+    >>> blocks.count
+    1
+    >>> blocks.end(opening)
+    >>> blocks.count
+    0
+    """
+
+    __slots__ = ("_left", "_lock", "cell", "count")
+
+    def __init__(self, cell: Any = None) -> None:
+        self.count = 0
+        self.cell = cell
+        self._left: set[weakref.ref[Opening]] = set()
+        self._lock = lock()
+
+    def begin(self) -> Opening:
+        """Count a block that begins."""
+        opening = Opening()
+        opening.reference = weakref.ref(opening, self._left.discard)
+        self._left.add(opening.reference)
+        self.recount()
+        return opening
+
+    def end(self, opening: Opening) -> None:
+        """Count it no longer."""
+        self._left.discard(opening.reference)
+        self.recount()
+
+    def recount(self) -> None:
+        """See which are left."""
+        with self._lock:
+            self.count = len(self._left)
+            if self.cell is not None:
+                self.cell[0] = self.count

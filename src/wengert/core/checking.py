@@ -194,9 +194,11 @@ class Switch:
             self._closing.enter_context(gated())
             opened = Session(watching=True)
             opened.checks, opened.reads = self._checks, _Nowhere()
-            self._closing.callback(open_session(opened).end, True)
+            session_block = open_session(opened, self)
+            self._closing.callback(session_block.end, True)
             _lasting.set(self)
         block = Block(not is_on)
+        block.end_with(self)
         _unseen.open(block)
         self._closing.callback(block.end, True)
 

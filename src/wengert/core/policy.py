@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, PolicyError, at, user_level, user_line
-from .blocks import Block, Blocks
-from .locks import lock
+from .blocks import Block, Blocks, Openings
 from .recording import paused
 from .spec import Spec
 
@@ -64,20 +63,17 @@ _chosen: Blocks[Policy | None] = Blocks("wengert_policy", None)
 chosen: Callable[[], Policy | None] = _chosen.get
 
 
-BLOCKS = np.zeros(1, np.int64)  # how many are open in any thread; native entries look at it
-_lock = lock()
+gate = Openings(cell=np.zeros(1, np.int64))  # native entries look at the cell
 
 
 @contextmanager
 def gated() -> Iterator[None]:
     """A block in which native entries hand their calls on to Python."""
-    with _lock:
-        BLOCKS[0] += 1
+    opening = gate.begin()
     try:
         yield
     finally:
-        with _lock:
-            BLOCKS[0] -= 1
+        gate.end(opening)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Recording state: whether operations on tensors are written down.
 
 The state is a context variable, so threads and asyncio tasks do not see each other's `no_grad`.
-Reading it costs time in every operation, hence the module also counts how many `no_grad` blocks
+Reading it costs time in every operation, hence the module also counts how many blocks of it
 are open anywhere: while there are none, `apply` looks at one integer and nothing else.
 """
 
@@ -9,38 +9,27 @@ from __future__ import annotations
 
 import functools
 import inspect
-import weakref
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ContextDecorator, contextmanager
 from typing import Any
 
-from .blocks import Block, Blocks
+from .blocks import Block, Blocks, Opening, Openings
 from .locks import lock
 from .node import next_serial
 
 _enabled: Blocks[bool] = Blocks("wengert_recording", True)
 _lock = lock()
-
-
-class _Pauses:
-    """How many recording switches are open in any thread."""
-
-    count = 0
+switches = Openings()  # while there are any, operations and compiled functions look at the state
 
 
 @contextmanager
 def paused() -> Iterator[None]:
     """A block in which `apply` looks at the state."""
-    with _lock:
-        _Pauses.count += 1
+    opening = switches.begin()
     try:
         yield
     finally:
-        with _lock:
-            _Pauses.count -= 1
-
-
-switches = _Pauses  # for `jit`, which asks at each call
+        switches.end(opening)
 
 
 class Changes:
@@ -61,7 +50,7 @@ class Changes:
 
 def is_recording() -> bool:
     """Whether operations on tensors are recorded here and now."""
-    return _Pauses.count == 0 or _enabled.get()
+    return switches.count == 0 or _enabled.get()
 
 
 class Session:
@@ -146,24 +135,25 @@ _session: Blocks[Session | None] = Blocks("wengert_session", None)
 
 def session() -> Session | None:
     """The trace that is going on here, or None."""
-    opened = _session.get() if _Pauses.count else None
+    opened = _session.get() if switches.count else None
     return None if opened is None or opened.watching else opened
 
 
 def noting() -> Session | None:
     """The session that writes down or keeps what happens here, while tracing or not; or None."""
-    opened = _session.get() if _Pauses.count else None
+    opened = _session.get() if switches.count else None
     return opened if opened is None or opened.checks is None else None
 
 
 def naming() -> Session | None:
     """The session that notes the user's lines here, if only for a message; or None."""
-    return _session.get() if _Pauses.count else None
+    return _session.get() if switches.count else None
 
 
-def open_session(opened: Session | None) -> Block[Session | None]:
-    """Let a session begin here; ``end(True)`` of what is returned ends it (`core.checking`)."""
+def open_session(opened: Session | None, owner: object) -> Block[Session | None]:
+    """Let a session begin here, until its owner ends it (`Block.end`) or goes."""
     block = Block(opened)
+    block.end_with(owner)
     _session.open(block)
     return block
 
@@ -227,15 +217,12 @@ class _Switch(ContextDecorator):
     enabled: bool
 
     def __init__(self) -> None:
-        self._opened: list[tuple[Block[bool], Any]] = []
+        self._opened: list[tuple[Block[bool], Opening]] = []
 
     def __enter__(self) -> _Switch:
         block = Block(self.enabled)
-        # Ends the block, if Ctrl-C comes before `__exit__` can.
-        guard = weakref.ref(self, block.end)
-        with _lock:
-            _Pauses.count += 1
-        self._opened.append((block, guard))
+        block.end_with(self)
+        self._opened.append((block, switches.begin()))
         try:
             _enabled.open(block)
         except BaseException:  # Ctrl-C: nobody will call __exit__
@@ -254,9 +241,9 @@ class _Switch(ContextDecorator):
     def _close(self, block: Block[bool]) -> None:
         block.end(True)
         _enabled.forget()
-        self._opened = [pair for pair in self._opened if pair[0] is not block]
-        with _lock:
-            _Pauses.count -= 1
+        for opened in [x for x in self._opened if x[0] is block]:
+            self._opened.remove(opened)
+            switches.end(opened[1])
 
     def _recreate_cm(self) -> _Switch:
         return type(self)()

@@ -183,7 +183,7 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
                 "for a branch that does not depend on the inputs compute the condition outside"
                 f"{at(user_line())}."
             )
-        if recording._Pauses.count:
+        if recording.switches.count:
             note_read(self.node, "a branch")
         return bool(value_of(self))
 
