@@ -83,7 +83,6 @@ class Compiled:
         count = len(results.live)
         self._is_tuple = 0 < count == sum(results.live) and results.structure == _flat(count)
         self._count = sum(results.live)  # behind them are gradients
-        self._reached = _reached(graph, (*graph.inputs, *self._extras))
         self._sources = [_source(n) for n in self._extras if n.op is CAPTURED]
         self._taking_part: dict[Any, list[set[type]]] = {}  # classes of leaves, for each output
         # Whether what variables were before a run is needed afterwards, for derivatives.
@@ -165,8 +164,8 @@ class Compiled:
             line = Node(self._operation, args, NO_PARAMS, value)
         those_of = self._taking_part.get(kinds)
         if those_of is None:
-            those_of = [{kinds[k] for k in r if issubclass(kinds[k], Node)} for r in self._reached]
-            self._taking_part[kinds] = those_of
+            leaves = (*self.graph.inputs, *self._extras)
+            those_of = self._taking_part[kinds] = _taking_part(self.graph, leaves, kinds)
         made: list[Any] = []
         for i, (x, those) in enumerate(zip(found, those_of, strict=False)):
             if those and (line is None or those == {Constant}):
@@ -230,13 +229,16 @@ def _source(node: Node) -> Any:
     return (node.extra or {})["source"]
 
 
-def _reached(graph: Graph, leaves: Sequence[Node]) -> list[list[int]]:
-    """For each output the positions of the leaves that it is computed from."""
-    found: dict[Node, int] = {n: 1 << k for k, n in enumerate(leaves)}  # sets, as bits
+def _taking_part(graph: Graph, leaves: Sequence[Node], kinds: Sequence[type]) -> list[set[type]]:
+    """For each output the classes of the tensors among the leaves that it is computed from."""
+    classes = list({kind for kind in kinds if issubclass(kind, Node)})
+    found: dict[Node, int] = {}  # sets, as bits
+    for leaf, kind in zip(leaves, kinds, strict=True):
+        found[leaf] = 1 << classes.index(kind) if kind in classes else 0
     for node in graph.nodes:
         if node not in found:
             bits = 0
             for a in node.inputs:
                 bits |= found.get(a, 0)
             found[node] = bits
-    return [[k for k in range(len(leaves)) if found[n] >> k & 1] for n in graph.outputs]
+    return [{c for k, c in enumerate(classes) if found[n] >> k & 1} for n in graph.outputs]

@@ -142,3 +142,29 @@ def test_products_that_threads_share(name, dtype, rng):
             near = np.max(np.abs(exact)) * 60 * np.finfo(dtype).eps
             np.testing.assert_allclose(one, exact, rtol=0, atol=near)
             np.testing.assert_allclose(two, exact, rtol=0, atol=near)
+
+
+BATCHES = {
+    "matmul": lambda q, k, c: np.swapaxes(q, 1, 2) @ np.moveaxis(k, 1, 3) + c,
+    "einsum": lambda q, k, c: np.einsum("bthd,bshd->bhts", q, k),
+    "one axis for all": lambda q, k, c: np.einsum("bthd,shd->bhts", q, k[0]),
+    "rows are summed": lambda q, k, c: np.einsum("bthd,bthe->bhde", q, k),
+    "scaled and added": lambda q, k, c: 0.5 * np.einsum("bthd,bshd->bhts", q, k) + c,
+    "transposed result": lambda q, k, c: np.einsum("bthd,bshd->bsth", q, k),
+    "gradient": wg.grad(lambda q, k, c: np.sum(np.einsum("bthd,bshd->bhts", q, k) ** 2), (0, 1)),
+}
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_batches_of_products_that_threads_share(name, rng):
+    """Each product is that of one thread, bit for bit, also where parts do not divide a batch."""
+    for b, t, h, d in ((8, 64, 4, 32), (7, 40, 3, 33), (40, 16, 1, 100), (5, 1, 3, 7)):
+        q, k = (rng.normal(size=(b, t, h, d)).astype("f") for _ in "qk")
+        c = rng.normal(size=(b, h, t, t)).astype("f")
+        one, *others = (leaves(wg.jit(BATCHES[name], threads=n)(q, k, c)) for n in (1, 2, 3))
+        wanted = leaves(BATCHES[name](*(x.astype("f8") for x in (q, k, c))))
+        for n, exact in enumerate(wanted):
+            near = np.max(np.abs(exact)) * 200 * np.finfo("f").eps
+            np.testing.assert_allclose(one[n], exact, rtol=0, atol=near)
+            for other in others:
+                np.testing.assert_array_equal(other[n], one[n])

@@ -20,7 +20,7 @@ from .nests import extent_of
 if TYPE_CHECKING:
     from .routine import Routine
 
-PART = 4_000_000  # the work worth a thread, in additions: some tenths of a millisecond
+PART = 500_000  # the work worth a thread, in additions: some tens of microseconds
 _OVERHEAD = 4  # reading and writing an element, beside what is computed
 
 

@@ -12,16 +12,19 @@ can be one axis, or not in an order that BLAS takes, it is copied; a result like
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 from ....core.dims import Length
-from ..assembly import Section
+from ..assembly import Name, Section
 from ..dtypes import F16, F32, Dtype
 from . import fortran
 from .call import Array, Call, contiguous
 from .loops import copy, held, nest, place, read, size_of, write
 from .matrices import Axis, Matrix, is_by_blas, multiply, takes
+
+_PART = 2_000_000  # operations worth a thread, some 30 us of one
 
 
 class Word(NamedTuple):
@@ -134,15 +137,18 @@ def _parts(a: Word, b: Word, c: Word) -> Parts:
     return parts
 
 
-def _announce(call: Call, left: Word, right: Word, parts: Parts, dtype: Dtype) -> None:
+def _announce(call: Call, words: Sequence[Word], parts: Parts, dtype: Dtype) -> None:
     """Say how much work BLAS is given, and refuse lengths that it cannot take."""
-    axes = [w.merged(g) for w, g in ((left, parts.rows), (right, parts.columns))]
-    axes.append(left.merged(parts.shared))
-    fortran.check_lengths(call, *[call.number(x.length) for x in axes if x is not None])
-    work: Length = 2 if dtype.kind == "f" else 8
-    for x in axes:
-        work = work * (1 if x is None else x.length)
-    call.works(work)
+    rows, columns, shared = _lengths(words, parts)
+    fortran.check_lengths(call, *[call.number(n) for n in (rows, columns, shared)])
+    call.works((2 if dtype.kind == "f" else 8) * rows * columns * shared)
+
+
+def _lengths(words: Sequence[Word], parts: Parts) -> list[Length]:
+    """How many rows and columns one product has, and how many numbers each of its sums."""
+    left, right, _ = words
+    axes = [w.merged(g) for w, g in zip((left, right, left), parts[1:], strict=True)]
+    return [1 if x is None else x.length for x in axes]
 
 
 def multiplied(
@@ -172,38 +178,67 @@ def multiplied(
         if beta != 0:
             copy(call, s, result.array, arranged(c if addend is None else addend, order))
             addend = None
-    lengths = [call.number(c.axis(x).length) for x in parts.batch]
-    shapes = [
-        _matrix(call, s, w, "", (), rows, columns)
-        for w, rows, columns in (
-            (left, parts.rows, parts.shared),
-            (right, parts.shared, parts.columns),
-            (result, parts.rows, parts.columns),
-        )
-    ]
-    by_blas = is_by_blas(shapes[0], shapes[1], shapes[2], dtype)
+    words = (left, right, result)
+    by_blas = is_by_blas(*_matrices(call, s, words, parts), dtype)
     if addend is not None and (by_blas or not _lies_as(addend, c)):
         copy(call, s, c.array, arranged(addend, c.letters))
         addend = None
     if by_blas:
-        _announce(call, left, right, parts, dtype)
-    with nest(s, lengths) as (inner, indices):
-        each = [
-            _matrix(call, inner, w, parts.batch, indices, rows, columns)
-            for w, rows, columns in (
-                (left, parts.rows, parts.shared),
-                (right, parts.shared, parts.columns),
-                (result, parts.rows, parts.columns),
-            )
-        ]
+        _announce(call, words, parts, dtype)
+
+    def one(on: Call, t: Section, indices: Sequence[Name]) -> None:
+        each = _matrices(on, t, words, parts, parts.batch, indices)
         before = None
         if addend is not None:
-            before = _matrix(
-                call, inner, addend, parts.batch, indices, parts.rows, parts.columns
-            ).pointer
-        multiply(call, inner, each[0], each[1], each[2], dtype, alpha, beta, before)
+            before = place(on, t, arranged(addend, parts.batch), indices)
+        multiply(on, t, *each, dtype, alpha, beta, before)
+
+    given = {x.pointer for x in (*call.operands, *call.results)}
+    used = {w.array.pointer for w in (*words, addend) if w is not None}
+    is_ours = s is call.section and not by_blas and used <= given
+    batch = [c.axis(x).length for x in parts.batch]
+    rows, columns, shared = _lengths(words, parts)
+    _for_all(call, s, batch, 2 * rows * columns * shared, is_ours, one)
     if result is not c:
         copy(call, s, arranged(c, result.letters), result.array)
+
+
+def _for_all(
+    call: Call,
+    s: Section,
+    lengths: Sequence[Length],
+    each: Length,
+    is_ours: bool,
+    write: Callable[[Call, Section, Sequence[Name]], None],
+) -> None:
+    """Loops over a batch of products, its first axis in parts on several threads if that pays.
+
+    Parameters
+    ----------
+    call : Call
+    s : Section
+    lengths : sequence of Length
+    each : Length
+        The operations of a product.
+    is_ours : bool
+        Whether they may be shared: those of BLAS it shares itself, and memory that the call has
+        for itself is not handed on.
+    write : callable
+        ``write(call, section, indices)`` writes one product.
+    """
+    constant = is_ours and lengths and all(type(n) is int for n in (*lengths, each))
+    grain: Any = -(-_PART // max(1, prod(lengths[1:]) * each)) if constant else 0
+    if not constant or lengths[0] < 2 * grain:
+        with nest(s, [call.number(n) for n in lengths]) as (inner, indices):
+            write(call, inner, indices)
+        return
+
+    def part(on: Call, start: Name, stop: Name) -> None:
+        rest = [on.number(n) for n in lengths[1:]]
+        with on.section.loop(start, stop) as (t, i), nest(t, rest) as (u, more):
+            write(on, u, [i, *more])
+
+    call.in_parts(lengths[0], grain, part)
 
 
 def _lies_as(x: Word, y: Word) -> bool:
@@ -211,15 +246,23 @@ def _lies_as(x: Word, y: Word) -> bool:
     return x.letters == y.letters and x.array.strides == y.array.strides
 
 
-def _matrix(
-    call: Call, s: Section, w: Word, batch: str, indices: Sequence[str], rows: str, columns: str
-) -> Matrix:
-    """One of the matrices in a word."""
-    first = arranged(w, batch)
-    pointer = place(call, s, first, indices) if batch else w.array.pointer
-    across, down = w.merged(rows), w.merged(columns)
-    assert across is not None and down is not None
-    return Matrix(pointer, across, down)
+def _matrices(
+    call: Call,
+    s: Section,
+    words: tuple[Word, Word, Word],
+    parts: Parts,
+    batch: str = "",
+    indices: Sequence[Name] = (),
+) -> tuple[Matrix, Matrix, Matrix]:
+    """Of two operands and their product the matrices with some indices."""
+    sides = ((parts.rows, parts.shared), (parts.shared, parts.columns), (parts.rows, parts.columns))
+    found = []
+    for w, (rows, columns) in zip(words, sides, strict=True):
+        pointer = place(call, s, arranged(w, batch), indices) if batch else w.array.pointer
+        across, down = w.merged(rows), w.merged(columns)
+        assert across is not None and down is not None
+        found.append(Matrix(pointer, across, down))
+    return found[0], found[1], found[2]
 
 
 def _fits(w: Word, rows: str, columns: str, dtype: Dtype) -> bool:
