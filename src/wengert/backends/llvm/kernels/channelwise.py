@@ -110,40 +110,76 @@ def value(call: Call, form: Any) -> None:
 
 def of_input(call: Call, form: Any) -> None:
     """Products added up where windows were, for each sample and channel."""
+    write = _turned if set(form.geometry.stride) == {1} else _added_up
 
     def part(inner: Call, start: Name, stop: Name) -> None:
-        (y, w), (x,) = inner.operands, inner.results
-        s, dtype, vectors = inner.section, form.dtype, _vectors(inner, form)
-        image = Image(inner, form.geometry, 1, dtype)
-        step, taps = form.geometry.stride[-1], image.taps
-        with s.loop(start, stop) as (t, q):
-            target = offset(t, x.pointer, times(t, q, str(form.x_size)), dtype)
-            given = offset(t, y.pointer, times(t, q, str(form.outputs * form.places)), dtype)
-            channel = t.value(f"srem i64 {q}, {form.groups}")
-            _, factor = _kernels(inner, t, form, w.pointer, channel)
-            image.prepare(t)
-            if not image.memory:
-                clear(inner, t, target, form.x_size, dtype)
-            ready = image.memory or target
-
-            def piece(u: Section, source: Name, place: Name, count: int) -> None:
-                ones = [
-                    vectors.load(
-                        u, offset(u, given, plus(u, place, str(o * form.places)), dtype), count
-                    )
-                    for o in range(form.outputs)
-                ]
-                for k, tap in enumerate(taps):
-                    total = "zeroinitializer"
-                    for o, one in enumerate(ones):
-                        total = vectors.fma(u, one, factor(u, o * len(taps) + k), total)
-                    at = offset(u, ready, plus(u, source, str(tap)), dtype)
-                    vectors.add_to_every(u, at, step, total, count)
-
-            _each_piece(inner, t, form, piece)
-            image.take(t, target)
+        write(inner, start, stop, form)
 
     _shared(call, call.operands[0].shape[0] * form.groups, form.work, part)
+
+
+def _turned(inner: Call, start: Name, stop: Name, form: Any) -> None:
+    """Where windows are neighbours: a convolution of y with the kernel turned round.
+
+    Each element is written once. What is added to elements that were just written, beginning in the
+    middle of a vector, waits for it to reach the cache, which takes ten times as long.
+    """
+    (y, w), (x,) = inner.operands, inner.results
+    s, dtype = inner.section, form.dtype
+    turned = form._replace(geometry=form.geometry.turned)
+    vectors = _vectors(inner, turned)
+    image = Image(inner, turned.geometry, form.outputs, dtype)
+    image.prepare(s)
+    taps = [tap + o * image.plane for o in range(form.outputs) for tap in reversed(image.taps)]
+    with s.loop(start, stop) as (t, q):
+        size = str(form.outputs * form.places)
+        ready = image.bring(t, offset(t, y.pointer, times(t, q, size), dtype))
+        target = offset(t, x.pointer, times(t, q, str(form.x_size)), dtype)
+        channel = t.value(f"srem i64 {q}, {form.groups}")
+        _, factor = _kernels(inner, t, turned, w.pointer, channel)
+
+        def piece(u: Section, source: Name, place: Name, count: int) -> None:
+            total = "zeroinitializer"
+            for k, tap in enumerate(taps):
+                one = vectors.load(u, offset(u, ready, plus(u, source, str(tap)), dtype), count)
+                total = vectors.fma(u, one, factor(u, k), total)
+            vectors.store(u, offset(u, target, place, dtype), total, count)
+
+        _each_piece(inner, t, turned, piece)
+
+
+def _added_up(inner: Call, start: Name, stop: Name, form: Any) -> None:
+    """Each window of y times the kernel, added where it was."""
+    (y, w), (x,) = inner.operands, inner.results
+    s, dtype, vectors = inner.section, form.dtype, _vectors(inner, form)
+    image = Image(inner, form.geometry, 1, dtype)
+    step, taps = form.geometry.stride[-1], image.taps
+    with s.loop(start, stop) as (t, q):
+        target = offset(t, x.pointer, times(t, q, str(form.x_size)), dtype)
+        given = offset(t, y.pointer, times(t, q, str(form.outputs * form.places)), dtype)
+        channel = t.value(f"srem i64 {q}, {form.groups}")
+        _, factor = _kernels(inner, t, form, w.pointer, channel)
+        image.prepare(t)
+        if not image.memory:
+            clear(inner, t, target, form.x_size, dtype)
+        ready = image.memory or target
+
+        def piece(u: Section, source: Name, place: Name, count: int) -> None:
+            ones = [
+                vectors.load(
+                    u, offset(u, given, plus(u, place, str(o * form.places)), dtype), count
+                )
+                for o in range(form.outputs)
+            ]
+            for k, tap in enumerate(taps):
+                total = "zeroinitializer"
+                for o, one in enumerate(ones):
+                    total = vectors.fma(u, one, factor(u, o * len(taps) + k), total)
+                at = offset(u, ready, plus(u, source, str(tap)), dtype)
+                vectors.add_to_every(u, at, step, total, count)
+
+        _each_piece(inner, t, form, piece)
+        image.take(t, target)
 
 
 def of_weight(call: Call, form: Any) -> None:

@@ -76,6 +76,13 @@ class Geometry(NamedTuple):
         )
 
     @property
+    def turned(self) -> Geometry:
+        """Of the adjoint, whose windows are on the places, if those are neighbours."""
+        reach = [d * (k - 1) for k, d in zip(self.window, self.dilation, strict=True)]
+        padding = tuple([(r - a, r - b) for r, (a, b) in zip(reach, self.padding, strict=True)])
+        return self._replace(lengths=self.counts, padding=padding)
+
+    @property
     def is_copied(self) -> bool:
         """Whether the image is copied before windows are read."""
         return any(map(any, self.padding))
