@@ -170,15 +170,6 @@ def test_interrupts_at_any_moment():
     assert not thread.is_alive()
 
 
-INTERRUPTED = {
-    "a block": lambda: opened(wg.policy(cast="raise")),
-    "two": lambda: opened(wg.policy(), wg.no_grad(), wg.scope("a")),
-    "checks": lambda: opened(wg.debug(nan=True), wg.no_grad()),
-    "a trace": lambda: wg.trace(np.sin)(wg.spec(3)),
-    "a gradient": lambda: wg.grad(lambda x: np.sum(x * x))(np.ones(2)),
-}
-
-
 def test_a_block_that_nobody_ended_is_counted_no_longer_than_until_a_call():
     double = wg.jit(lambda x: x * 2)
     double(1.0)
@@ -188,6 +179,15 @@ def test_a_block_that_nobody_ended_is_counted_no_longer_than_until_a_call():
     del opening  # as the frame of a block does that Ctrl-C has ended too early
     assert policy.gate.cell[0] == before and double(3.0) == 6.0
     assert policy.gate.cell[0] == before - 1
+
+
+INTERRUPTED = {
+    "a block": lambda: opened(wg.policy(cast="raise")),
+    "two": lambda: opened(wg.policy(), wg.no_grad(), wg.scope("a")),
+    "checks": lambda: opened(wg.debug(nan=True), wg.no_grad()),
+    "a trace": lambda: wg.trace(np.sin)(wg.spec(3)),
+    "a gradient": lambda: wg.grad(lambda x: np.sum(x * x))(np.ones(2)),
+}
 
 
 def opened(*blocks):

@@ -170,8 +170,7 @@ def test_memory_does_not_grow(act):
     # up.  Traced from the first call on, so that a block given back counts as it did when taken.
     tracemalloc.start()
     try:
-        grown = before = 60 * 50
-        rounds = 0
+        grown, before, rounds = 60 * 50, 0, 0
         while grown >= 60 * 50 and rounds < 10:
             for i in range(60):
                 act(i)

@@ -77,6 +77,14 @@ def _kernels(
     return first, lambda section, k: known[k]
 
 
+def _all_outputs(
+    s: Section, form: Any, vectors: Vectors, y: Name, place: Name, count: int
+) -> list[Name]:
+    """What all output channels of an input channel have at some places."""
+    distances = [str(o * form.places) for o in range(form.outputs)]
+    return [vectors.load(s, offset(s, y, plus(s, place, d), form.dtype), count) for d in distances]
+
+
 def value(call: Call, form: Any) -> None:
     """Sums of products, for each sample and channel."""
 
@@ -165,12 +173,7 @@ def _added_up(inner: Call, start: Name, stop: Name, form: Any) -> None:
         ready = image.memory or target
 
         def piece(u: Section, source: Name, place: Name, count: int) -> None:
-            ones = [
-                vectors.load(
-                    u, offset(u, given, plus(u, place, str(o * form.places)), dtype), count
-                )
-                for o in range(form.outputs)
-            ]
+            ones = _all_outputs(u, form, vectors, given, place, count)
             for k, tap in enumerate(taps):
                 total = "zeroinitializer"
                 for o, one in enumerate(ones):
@@ -203,12 +206,7 @@ def of_weight(call: Call, form: Any) -> None:
                 given = offset(u, y.pointer, times(u, q, size), dtype)
 
                 def piece(v: Section, source: Name, place: Name, count: int) -> None:
-                    ones = [
-                        vectors.load(
-                            v, offset(v, given, plus(v, place, str(o * form.places)), dtype), count
-                        )
-                        for o in range(form.outputs)
-                    ]
+                    ones = _all_outputs(v, form, vectors, given, place, count)
                     for k, tap in enumerate(taps):
                         at = offset(v, ready, plus(v, source, str(tap)), dtype)
                         other = vectors.every(v, at, step, count)
