@@ -126,6 +126,64 @@ def test_further_derivatives():
         np.testing.assert_allclose(got, want, rtol=1e-12)
 
 
+def counted_by_itself(x, memory=None):
+    """A loop whose number of steps is computed."""
+    count = (np.abs(x[0]) * 3.0 + 3.0).astype(int)
+    return wg.fori_loop(0, count, lambda i, c: np.sin(c) * x + 0.1 * i, x, memory=memory).sum()
+
+
+def ending_by_itself(x, memory=None):
+    """A loop that ends when its condition does not hold."""
+
+    def step(c):
+        return np.sin(c[0]) * 1.1 + 0.1 * x, c[1] + 0.3 + 0.1 * np.abs(x[1])
+
+    return wg.while_loop(lambda c: c[1] < 2.0, step, (x, x[0]), memory=memory)[0].sum()
+
+
+@pytest.mark.parametrize("loop", [counted_by_itself, ending_by_itself])
+def test_all_derivatives_of_loops_of_unknown_length(loop):
+    x, v = np.array([0.3, 0.7, -0.2]), np.array([1.0, -2.0, 0.5])
+    rows = np.stack([x, -2.0 * x, x + 1.0])
+
+    def derivatives(x, rows, memory):
+        def f(x):
+            return loop(x, memory)
+
+        def along(x):
+            return wg.jvp(f, (x,), (v,))[1]
+
+        slope = wg.grad(f)
+
+        def back(x):
+            return slope(x) @ v
+
+        return (
+            wg.grad(back)(x),
+            wg.grad(along)(x),
+            wg.jvp(slope, (x,), (v,))[1],
+            wg.hessian(f)(x) @ v,
+            wg.grad(lambda x: wg.grad(back)(x) @ v)(x),
+            wg.jvp(wg.grad(back), (x,), (v,))[1],
+            wg.vmap(slope)(rows),
+            wg.vmap(wg.grad(back))(rows),
+            wg.vmap(lambda x: wg.jvp(slope, (x,), (v,))[1])(rows),
+            wg.grad(lambda rows: np.sum(wg.grad(lambda r: np.sum(wg.vmap(f)(r)))(rows) ** 2))(rows),
+        )
+
+    wanted = derivatives(x, rows, None)
+    for k in range(1, 4):
+        np.testing.assert_allclose(wanted[k], wanted[0], 1e-12)
+    each = np.stack([wg.grad(loop)(row) for row in rows])
+    np.testing.assert_allclose(wanted[6], each, 1e-12)
+    graph = wg.trace(lambda x, rows: derivatives(x, rows, 3))(x, rows)
+    native = wg.jit(lambda x, rows: wg.vmap(wg.hessian(lambda x: loop(x, 3)))(rows) @ v)
+    for found in (derivatives(x, rows, 3), graph(x, rows)):
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(a, b, 1e-11, 1e-13)
+    np.testing.assert_allclose(native(x, rows), wanted[7], 1e-11, 1e-13)
+
+
 def test_the_way_back_keeps_no_more_than_there_is_room_for():
     graph = wg.trace(wg.grad(lambda p: lorenz(p, 1000, 10)))(POINT)
     lines = [n for n in graph.nodes if n.op.kind == "control"]

@@ -18,9 +18,12 @@ from wengert.rewrite import (
     shapes,
     simplify,
     stabilise,
+    writes,
 )
 
-FAMILIES = (algebra, contractions, derivatives, exponentials, fold, matrices, shapes, stabilise)
+FAMILIES = (
+    algebra, contractions, derivatives, exponentials, fold, matrices, shapes, stabilise, writes,
+)  # fmt: skip
 RULES = [r for family in FAMILIES for r in family.RULES]
 PATTERNS = [r for r in RULES if isinstance(r, Rule) and not callable((*r.example, None)[0])]
 OTHERS = [r for r in RULES if r not in PATTERNS]

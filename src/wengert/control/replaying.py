@@ -21,6 +21,7 @@ from ..autodiff.forward import pushforward
 from ..autodiff.reverse import gathered, pullback
 from ..autodiff.tape import fresh, tape_between
 from ..core.body import Body
+from ..core.dims import open_length
 from ..core.handle import Handle, wrap
 from ..core.node import Node, constant
 from ..core.op import lookup, register
@@ -184,8 +185,10 @@ def _written(node: Node, variables: Sequence[Node]) -> Sequence[Any]:
 def expanded(args: Sequence[Any], params: Mapping[str, Any]) -> Sequence[Any]:
     """The loop forwards, keeping what the way back needs, and the loop backwards."""
     parts = Parts(args, params)
-    carried, stacked = params["carried"], params["stacked"]
-    same = {k: params[k] for k in ("length", "counted")}
+    carried, stacked, length = params["carried"], params["stacked"], params["length"]
+    if length is None:  # what the one loop keeps for the other has one all the same
+        length = open_length()
+    same = {"length": length, "counted": params["counted"]}
     states = lookup("scan")(
         *[*parts.count, *parts.consts, *parts.carry, *parts.xs],
         body=params["keep"], carried=carried, stacked=stacked, reverse=params["reverse"], **same,

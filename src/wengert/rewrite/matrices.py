@@ -54,13 +54,14 @@ def triangle(line: Node, new: Writer) -> Node | None:
     "inverse times",
     "matmul",
     "inv",
+    operand=0,
     reason="solving is more accurate than the inverse, and cheaper",
     example=(lambda x, y: np.linalg.inv(x) @ y, _S, _B),
 )
 def inverse_times(line: Node, new: Writer) -> Node | None:
     """solve(a, b) for inv(a) @ b."""
     left, b = line.args
-    return new("solve", left.args[0], b) if left.op.name == "inv" else None
+    return new("solve", left.args[0], b)
 
 
 @rule(

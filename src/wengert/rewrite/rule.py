@@ -259,6 +259,7 @@ def rule(
     on: str | Iterable[str],
     over: str | Iterable[str] | None = None,
     *,
+    operand: int | None = None,
     reason: str = "",
     exact: bool = False,
     example: tuple[Any, ...] = (),
@@ -272,6 +273,9 @@ def rule(
         The names of the operations whose lines it looks at, or of their kinds (``"elementwise"``).
     over : str or sequence of str, optional
         It only looks at lines of which at least one operand comes from these operations.
+    operand : int, optional
+        Which operand that has to be; any by default. A function that reads ``line.args[0]`` as a
+        line of these operations says 0.
     reason, exact, example
         As of `Rule`; the example is ``(function, *arrays)``.
 
@@ -299,7 +303,10 @@ def rule(
     def may(op: Op, operands: tuple[Descriptor, ...]) -> bool:
         if op.name not in ons and op.kind not in ons:
             return False
-        return overs is None or any(name_of(d) in overs for d in operands)
+        if overs is None:
+            return True
+        looked_at = operands if operand is None else operands[operand : operand + 1]
+        return any(name_of(d) in overs for d in looked_at)
 
     return lambda f: LineRule(name, f, may, reason=reason, exact=exact, example=example)
 

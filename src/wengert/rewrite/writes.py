@@ -50,9 +50,10 @@ def _is_alone(line: Node, new: Writer) -> bool:
     "read back",
     "getitem",
     "setitem",
+    operand=0,
     reason="what was just written there",
     exact=True,
-    example=(lambda x, i, v: _written(x, i, v)[i], np.arange(3.0), 1, 5.0),
+    example=(lambda x, i, v: _written(x, i, v)[i], np.arange(3.0), 1, np.array(5.0)),
 )
 def read_back(line: Node, new: Writer) -> Node | None:
     """The value, where it has the shape and dtype of what is read."""
@@ -68,9 +69,10 @@ def read_back(line: Node, new: Writer) -> Node | None:
     "read back from zeros",
     "getitem",
     "scatter",
+    operand=0,
     reason="what was just put there",
     exact=True,
-    example=(lambda v, i: scatter(v, i, index=Hole(0), shape=(3,))[i], 5.0, 1),
+    example=(lambda v, i: scatter(v, i, index=Hole(0), shape=(3,))[i], np.array(5.0), 1),
 )
 def read_from_zeros(line: Node, new: Writer) -> Node | None:
     """The value."""
@@ -82,6 +84,7 @@ def read_from_zeros(line: Node, new: Writer) -> Node | None:
     "written over",
     "setitem",
     "setitem",
+    operand=0,
     reason="the first write leaves nothing",
     exact=True,
     example=(lambda x, i, v: _written(_written(x, i, 7.0), i, v), np.arange(3.0), 1, 5.0),

@@ -1,0 +1,139 @@
+"""Reads and writes: what a rule takes for the line below, is it, whatever stands in other operands."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.ops.indexing import Hole, scatter
+from wengert.rewrite import simplify
+
+
+def _one(x, v):
+    v = v.copy()
+    v[1] = 7.0
+    return v
+
+
+# How an array of length three, and whole numbers in it, may have come about.
+ARRAYS = {
+    "input": lambda x, v, i: v * 1.0,
+    "read": lambda x, v, i: x[i],
+    "read back": lambda x, v, i: x[::-1],
+    "written": lambda x, v, i: _one(x, v),
+    "written there": lambda x, v, i: np.put_along_axis(y := x.copy(), i, v, 0) or y,
+    "put there": lambda x, v, i: scatter(v, i, index=Hole(0), shape=(3,)),
+}
+PLACES = {
+    "input": lambda i: i * 1,
+    "read": lambda i: i[i],
+    "written": lambda i: np.put_along_axis(j := i.copy(), i, i, 0) or j,
+    "put there": lambda i: scatter(i, i, index=Hole(0), shape=(3,)) % 3,
+}
+X, V, I = np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0]), np.array([0, 0, 1])
+
+
+def _set(x, i, v):
+    x = x.copy()
+    x[i] = v
+    return x
+
+
+@pytest.mark.parametrize("simplest", [False, True])
+def test_operands_that_are_reads_and_writes_themselves(simplest):
+    ways = list(itertools.product(ARRAYS.values(), ARRAYS.values(), PLACES.values()))
+
+    def every(x, v, i):
+        found = []
+        for array, value, place in ways:
+            a, b, j = array(x, v, i), value(x, v, i), place(i)
+            found += [_set(a, i, b), _set(a, j, b), a[i], a[j]]
+            found += [_set(a, slice(1, None), b[1:]), _set(a, slice(None, None, -1), b)]
+        return found
+
+    graph, wanted = wg.trace(every)(X, V, I), every(X, V, I)
+    found = (simplify(graph) if simplest else graph)(X, V, I)
+    assert len(found) == len(wanted) == 6 * len(ways)
+    for f, w in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(f, w)
+
+
+def _row_of_none(x):
+    v = x * 1.0
+    w = v[None]
+    w[0] = 2.0
+    return v * x
+
+
+def _rest(x):
+    a = x * 1.0
+    b = a[1:]
+    b[0] = 5.0
+    return a * x
+
+
+def _rows(x):
+    a = np.stack([x, 2.0 * x])
+    for row in a:
+        row[:] = row * x
+    return a
+
+
+def _columns_of_none(x):
+    a = np.outer(x, x)
+    b = a[:, None, 1:]
+    b[:, 0] = np.sin(x)[:, None]
+    b[1:, :, :1] += 3.0
+    return a * x
+
+
+def _views_of_views(x):
+    a = np.outer(x, x)
+    a[None, ::-1][0, 1:][None][..., 0] = x[1:]
+    return a * x
+
+
+@pytest.mark.parametrize("f", [_row_of_none, _rest, _rows, _columns_of_none, _views_of_views])
+def test_writes_through_views_of_new_axes(f):
+    x = np.array([0.3, 1.2, -0.7])
+    slope = wg.grad(lambda x: np.sum(np.sin(f(x))))
+    wanted = f(x.copy())
+    h = 1e-6
+    for make, value in ((f, wanted), (slope, slope(x))):
+        np.testing.assert_array_equal(make(x), value)
+        np.testing.assert_array_equal(simplify(wg.trace(make)(x))(x), value)
+        np.testing.assert_allclose(wg.jit(make)(x), value, 1e-14, 1e-15)
+    for k, e in enumerate(np.eye(3) * h):
+        differences = (np.sum(np.sin(f(x + e))) - np.sum(np.sin(f(x - e)))) / (2 * h)
+        np.testing.assert_allclose(slope(x)[k], differences, 1e-8)
+
+
+def test_convolution_with_indices_of_rows_and_columns():
+    def convolved(inputs, weights):
+        size = weights.shape[0]
+        rows, columns = inputs.shape[1] - size + 1, inputs.shape[2] - size + 1
+        output = np.empty((inputs.shape[0], rows, columns, weights.shape[3]), like=inputs)
+        for i in range(rows):
+            for j in range(columns):
+                output[:, i, j, :] = np.sum(
+                    inputs[:, i : i + size, j : j + size, :, np.newaxis]
+                    * weights[np.newaxis, :, :, :],
+                    axis=(1, 2, 3),
+                )
+        return output
+
+    def layer(inputs, weights):
+        padded = np.zeros((2, 4, 4, 2), like=inputs)
+        padded[:, 1:-1, 1:-1, :] = convolved(inputs, weights)
+        for image in padded:
+            image[:, 0][None] += 1.0
+        return np.sum(np.maximum(padded, 0.1) ** 2)
+
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(2, 3, 3, 2)), rng.normal(size=(2, 2, 2, 2))
+    slope = wg.value_and_grad(layer, (0, 1))
+    value, (dx, dw) = wg.jit(slope)(x, w)
+    eager, (ex, ew) = slope(x, w)
+    for found, wanted in ((value, eager), (dx, ex), (dw, ew)):
+        np.testing.assert_allclose(found, wanted, 1e-13)
