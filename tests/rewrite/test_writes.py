@@ -1,4 +1,4 @@
-"""Reads and writes: what a rule takes for the line below, is it, whatever stands in other operands."""
+"""Reads and writes: rules look at the operand they are about, whatever the others come from."""
 
 import itertools
 
@@ -31,7 +31,7 @@ PLACES = {
     "written": lambda i: np.put_along_axis(j := i.copy(), i, i, 0) or j,
     "put there": lambda i: scatter(i, i, index=Hole(0), shape=(3,)) % 3,
 }
-X, V, I = np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0]), np.array([0, 0, 1])
+X, V, AT = np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0]), np.array([0, 0, 1])
 
 
 def _set(x, i, v):
@@ -52,8 +52,8 @@ def test_operands_that_are_reads_and_writes_themselves(simplest):
             found += [_set(a, slice(1, None), b[1:]), _set(a, slice(None, None, -1), b)]
         return found
 
-    graph, wanted = wg.trace(every)(X, V, I), every(X, V, I)
-    found = (simplify(graph) if simplest else graph)(X, V, I)
+    graph, wanted = wg.trace(every)(X, V, AT), every(X, V, AT)
+    found = (simplify(graph) if simplest else graph)(X, V, AT)
     assert len(found) == len(wanted) == 6 * len(ways)
     for f, w in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(f, w)
