@@ -54,7 +54,8 @@ LOCKS = ("*.lock", "*-lock.*", "requirements*.txt", "constraints*.txt", "Pipfile
 
 def texts():
     """Every text file of the repository that is not made by a tool."""
-    files = [path for path in ROOT.iterdir() if path.is_file()]
+    # A worktree's own .git is a file that names the repository: nothing that is committed.
+    files = [path for path in ROOT.iterdir() if path.is_file() and path.name != ".git"]
     for folder in FOLDERS:
         files += [path for path in (ROOT / folder).rglob("*") if path.is_file()]
     for path in sorted(files):
