@@ -4,6 +4,11 @@
 of two modes.
 """
 
+import array
+import copy
+import math
+import pickle
+import random
 import re
 from functools import partial
 from math import log, pi
@@ -16,9 +21,11 @@ import wengert as wg
 from wengert import nn
 from wengert.core.op import lookup
 from wengert.errors import (
+    ConversionError,
     DerivativeError,
     NotDifferentiableError,
     NotScalarError,
+    TraceError,
     UnconnectedError,
     UnconnectedWarning,
 )
@@ -799,6 +806,160 @@ def test_12_5_places_that_coincide():
 def test_12_6_lengths_of_ends():
     window = lambda alpha: wg.scipy.signal.windows.tukey(9, alpha)  # noqa: E731
     assert wg.jacobian(window)(0.5)[2] == 0.0  # the first that is one
+
+
+# ---- 13 ways out into plain Python -------------------------------------------------------------
+
+WAYS_OUT = {
+    "float": lambda t: float(t[0]),
+    "complex": lambda t: complex(t[0]),
+    "item": lambda t: t[0].item(),
+    "item of an index": lambda t: t.item(0),
+    "tolist": lambda t: t.tolist(),
+    "numpy": lambda t: t.numpy(),
+    "data": lambda t: t.data,
+    "tobytes": lambda t: t.tobytes(),
+    "pickle": lambda t: pickle.dumps(t),
+    "tensor": lambda t: wg.tensor(t),
+    "variable": lambda t: wg.variable(t),
+    "assigned to data": lambda t: setattr(wg.tensor([0.0, 0.0, 0.0]), "data", t),
+    "math.sin": lambda t: math.sin(t[0]),
+    "math.fsum": lambda t: math.fsum(t),
+    "array.array": lambda t: array.array("d", t),
+    "%": lambda t: "%.3f" % t[0],  # noqa: UP031
+    "an element": lambda t: np.zeros(3).__setitem__(0, t[0]),
+    "fill": lambda t: np.zeros(3).fill(t[0]),
+}
+STEPS = {
+    "int": lambda t: int(t[0]),
+    "round": lambda t: round(t[0]),
+    "floor": lambda t: math.floor(t[0]),
+    "trunc": lambda t: math.trunc(t[0]),
+    "bool": lambda t: bool(t[0]),
+    "compare": lambda t: 1 if t[0] > 0 else 2,
+    "in": lambda t: 1.5 in t,
+    "argmax": lambda t: np.argmax(t).item(),
+    "index": lambda t: [1, 2, 3][np.argmax(t)],
+    "count": lambda t: int(np.count_nonzero(t)),
+}
+TEXTS = {
+    "print": lambda t: print(t[0]),
+    "str": lambda t: str(t[0]),
+    "repr": lambda t: repr(t),
+    "format": lambda t: f"{t[0]:.3f}",
+}
+TENSORS = {
+    "iteration": lambda t: next(iter(t)),
+    "list": lambda t: list(t)[1],
+    "max": lambda t: max(t),
+    "sorted": lambda t: sorted(t)[0],
+    "choice": lambda t: random.Random(0).choice(t),
+    "divmod": lambda t: divmod(t[0], 1.0)[1],
+    "deepcopy": lambda t: copy.deepcopy(t)[0],
+}
+ARRAYS = {
+    "asarray": lambda t: np.asarray(t),
+    "array": lambda t: np.array([t[0], t[1]]),
+    "slice": lambda t: np.zeros(3).__setitem__(slice(None), t),
+    "dlpack": lambda t: np.from_dlpack(t),
+    "generator": lambda t: np.random.default_rng(0).normal(t),
+}
+THREE = np.array([1.5, 2.0, 3.0])
+
+
+def inside(way, x=THREE):
+    """The gradient of a function in which a tensor goes that way, and the result does not."""
+    return wg.grad(lambda t: (way(t), np.sum(t * 2.0))[1])(x)
+
+
+@pytest.mark.parametrize("way", WAYS_OUT.values(), ids=WAYS_OUT)
+def test_13_1_a_plain_value_inside_is_an_error(way):
+    transformed = [
+        lambda f: wg.grad(lambda t: (f(t), np.sum(t))[1])(THREE),
+        lambda f: wg.jvp(f, (THREE,), (THREE,)),
+        lambda f: wg.vjp(f, THREE),
+        lambda f: wg.jacobian(lambda t: (f(t), t)[1])(THREE),
+        lambda f: wg.grad(lambda s: wg.grad(lambda t: (f(s * t), s * t.sum())[1])(THREE).sum())(
+            1.0
+        ),
+        lambda f: wg.grad(wg.checkpoint(lambda t: (f(t * 1.0), np.sum(t))[1]))(THREE),
+    ]
+    for call in transformed:
+        with pytest.raises(ConversionError, match=r"(?s)detach\(\).*test_conventions\.py"):
+            call(way)
+
+
+def test_13_2_what_is_detached_on_purpose():
+    f = lambda t: t[0] * t[1].detach().item() * float(wg.stop_gradient(t[2]))  # noqa: E731
+    assert wg.grad(f)(THREE).tolist() == [6.0, 0.0, 0.0]
+
+    def under_no_grad(t):
+        with wg.no_grad():
+            factor = float(t[1])
+        return t[0] * factor
+
+    assert wg.grad(under_no_grad)(THREE).tolist() == [2.0, 0.0, 0.0]
+    alone = lambda t: t[0].detach().item()  # noqa: E731
+    assert wg.grad(alone)(THREE).tolist() == [0.0, 0.0, 0.0]
+    with pytest.raises(UnconnectedError):
+        wg.grad(alone, unconnected="raise")(THREE)
+    beside = wg.grad(lambda t: (np.sum(t * t), t[0] * 2.0), has_aux=True)(THREE)
+    assert beside[1] == 3.0
+
+
+@pytest.mark.parametrize("name", WAYS_OUT)
+def test_13_3_a_plain_value_outside(name):
+    w = wg.tensor(THREE, requires_grad=True)
+    wanted, found = (WAYS_OUT[name](t) for t in (wg.tensor(THREE), w * 1.0))
+    if name != "pickle":
+        assert np.array_equal(wanted, found)
+    with_w = wg.grad(lambda x: (WAYS_OUT[name](w), x * x)[1])  # which does not depend on x
+    assert with_w(3.0) == 6.0
+    kept = []
+    wg.grad(lambda t: (kept.append(t * 2.0), np.sum(t))[1])(THREE)
+    assert kept[0].tolist() == [3.0, 4.0, 6.0]  # that derivative has been taken
+
+
+def test_13_3_an_error_leaves_nothing_behind():
+    kept = []
+    with pytest.raises(ZeroDivisionError):
+        wg.grad(lambda t: (kept.append(t), 1 / 0))(THREE)
+    assert kept[0].tolist() == THREE.tolist()
+
+
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+def test_13_4_whole_numbers_and_truth_values(step):
+    assert inside(step).tolist() == [2.0, 2.0, 2.0]
+    value = step(wg.tensor(THREE))
+    assert wg.grad(lambda t: t[0] * step(t))(THREE).tolist() == [value, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_13_5_text(text, capsys):
+    assert inside(text).tolist() == [2.0, 2.0, 2.0]
+    wg.trace(lambda t: (text(t), t)[1])(wg.spec(3))
+
+
+@pytest.mark.parametrize("way", TENSORS.values(), ids=TENSORS)
+def test_13_6_tensors_out_of_tensors(way):
+    g = wg.grad(lambda t: way(t) * 3.0)(THREE)
+    assert g.sum() == 3.0 and g.max() == 3.0
+
+
+@pytest.mark.parametrize("way", ARRAYS.values(), ids=ARRAYS)
+def test_13_7_plain_arrays(way):
+    w = wg.tensor(THREE, requires_grad=True)
+    for call in (inside, lambda way: way(w), lambda way: way(w * 2.0)):
+        with pytest.raises(ConversionError, match=r"test_conventions\.py"):
+            call(way)
+    way(w.detach())
+
+
+@pytest.mark.parametrize("name", [*WAYS_OUT, *ARRAYS, "int", "bool", "compare", "floor"])
+def test_13_8_in_a_graph(name):
+    way = (WAYS_OUT | ARRAYS | STEPS)[name]
+    with pytest.raises(TraceError):
+        wg.trace(lambda t: (way(t), t)[1])(wg.spec(3))
 
 
 def test_every_statement_has_a_test():

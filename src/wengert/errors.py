@@ -204,6 +204,18 @@ def user_level() -> int:
     return _user_frame()[1]
 
 
+def hidden(error: ValueError) -> WengertError | None:
+    """The error of ours that NumPy has hidden as the cause of one of its own, or None.
+
+    Where `float(x)` of an element raises, NumPy raises "setting an array element with a sequence"
+    in its place.
+    """
+    cause = error.__cause__
+    if isinstance(cause, WengertError) and "setting an array element" in str(error):
+        return cause.with_traceback(error.__traceback__)
+    return None
+
+
 def at(where: str | None) -> str:
     """The closing words of a message: where in the user's file."""
     return f" (at {where})" if where else ""

@@ -36,7 +36,7 @@ OUT = {
     "int": (lambda x: int(x[0, 0]), r"int\(x\)"),
     "complex": (lambda x: complex(x[0, 0]), r"complex\(x\)"),
     "math": (lambda x: math.sin(x[0, 0]), r"np\.exp, not math\.exp"),
-    "floor": (lambda x: math.floor(x[0, 0]), r"item\(\)"),
+    "floor": (lambda x: math.floor(x[0, 0]), r"math\.floor\(x\)"),
     "numpy": (lambda x: x.numpy(), r"numpy\(\).*debug\.show"),
     "data": (lambda x: x.data, r"numpy\(\)"),
     "item": (lambda x: x[0, 0].item(), r"item\(\)"),
@@ -102,11 +102,9 @@ def test_a_value_is_needed(name):
 
 
 def test_into_a_plain_array():
-    # NumPy puts a message of its own before ours.
-    with pytest.raises(ValueError, match="sequence") as caught:
+    # NumPy puts a message of its own before ours, which must not be what is read last.
+    with pytest.raises(TraceError, match=r"np\.zeros_like\(x\)"):
         traced(into_plain)
-    assert isinstance(caught.value.__cause__, TraceError)
-    assert "np.zeros_like(x)" in str(caught.value.__cause__)
 
 
 BRANCHES = {

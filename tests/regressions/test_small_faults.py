@@ -167,13 +167,15 @@ def test_assignment_of_a_recorded_number_to_an_element_of_a_plain_array(dtype):
         c[0] = x[0]
         return x[0]
 
+    if np.dtype(dtype).kind == "i":  # truncated, a step: conventions 13.4
+        assert wg.grad(f)(np.ones(3)).tolist() == [1.0, 0.0, 0.0]
+        return
     # Of a float array NumPy puts an error of its own before ours, which it names as the cause.
-    with pytest.raises((wg.errors.ConversionError, ValueError)) as caught:
+    with pytest.raises(wg.errors.ConversionError) as caught:
         wg.grad(f)(np.ones(3))
-    error = caught.value
-    ours = error if isinstance(error, wg.errors.ConversionError) else error.__cause__
-    assert isinstance(ours, wg.errors.ConversionError)
-    assert "np.zeros(n, like=x)" in str(ours) and __file__ in str(ours)
+    assert "np.zeros(n, like=x)" in str(caught.value) and __file__ in str(caught.value)
+    with pytest.raises(wg.errors.TraceError, match=r"np\.zeros_like"):
+        wg.trace(f)(np.ones(3))
 
 
 @pytest.mark.parametrize(

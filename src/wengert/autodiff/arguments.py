@@ -16,6 +16,7 @@ import numpy as np
 from ..core import recording, tree
 from ..core.given import whole_numbers, words
 from ..core.handle import Handle, describe, is_traced, wrap
+from ..core.leaving import with_variables
 from ..core.node import Constant, Node, constant
 from ..errors import NotDifferentiableError, StructureError, at, user_line
 from .project import zeros
@@ -24,15 +25,15 @@ from .tape import fresh
 Argnums = int | Sequence[int]
 
 
-def recorded(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Run a function that is to be differentiated.
+def recorded(variables: Sequence[Node], fun: Callable[[], Any]) -> Any:
+    """Run a function that is to be differentiated with respect to these lines.
 
     `no_grad` around a derivative says that the derivative is not recorded, not that it is zero.
     """
     if recording.is_recording():
-        return fun(*args, **kwargs)
+        return with_variables(variables, fun)
     with recording.enable_grad():
-        return fun(*args, **kwargs)
+        return with_variables(variables, fun)
 
 
 def name_of(fun: Any) -> str:
@@ -147,7 +148,14 @@ class Call:
 
     def __call__(self) -> Any:
         """Run the function."""
-        return recorded(self.fun, *self.args, **self.kwargs)
+        return recorded(self.nodes, self._run)
+
+    def looked_at(self) -> Any:
+        """Run the function, although values may leave it: who asks why notes where (`reads`)."""
+        return recorded((), self._run)
+
+    def _run(self) -> Any:
+        return self.fun(*self.args, **self.kwargs)
 
     def results(self, bars: Sequence[Any]) -> Any:
         """What the caller gets: one tree for a single argnum, else a tuple of trees."""

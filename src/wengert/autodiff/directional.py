@@ -56,7 +56,9 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """
     what = f"vjp of {name_of(fun)}"
     variables = Variables(primals, what)
-    out, aux = split_aux(recorded(fun, *variables.handles()), has_aux, what)
+    out, aux = split_aux(
+        recorded(variables.nodes, lambda: fun(*variables.handles())), has_aux, what
+    )
     outs, structure = tree.flatten(out)
     result = Result(outs, variables.nodes, variables)
 
@@ -93,7 +95,7 @@ def linearize(fun: Callable[..., Any], *primals: Any) -> Any:
 
 def _linearize(fun: Callable[..., Any], primals: tuple[Any, ...], what: str) -> Any:
     variables = Variables(primals, what)
-    outs, structure = tree.flatten(recorded(fun, *variables.handles()))
+    outs, structure = tree.flatten(recorded(variables.nodes, lambda: fun(*variables.handles())))
     result = Result(outs, variables.nodes, variables)
 
     def push(*tangents: Any) -> Any:

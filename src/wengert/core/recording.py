@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ContextDecorator, contextmanager
 from typing import Any
 
+from ..errors import hidden
 from .blocks import Block, Blocks, Opening, Openings
 from .locks import lock
 from .node import next_serial
@@ -169,6 +170,11 @@ def tracing(watching: bool = False) -> Iterator[Session]:
         try:
             _session.open(block)
             yield opened
+        except ValueError as error:
+            ours = hidden(error)
+            if ours is None:
+                raise
+            raise ours from None
         finally:
             block.end(True)
             try:

@@ -20,7 +20,7 @@ from ..core.size_text import dim
 from ..core.spec import Spec, is_inexact
 from ..core.tracing import placeholder
 from ..errors import DtypeError, ShapeError, at, user_line
-from ..tensor.operands import known
+from ..tensor.operands import left
 
 Lengths = int | str | Dim | Sequence[int | str | Dim]
 
@@ -125,7 +125,7 @@ def variable(value: Any, name: str | None = None, *, differentiable: bool | None
     ([0, 1, 2], 3)
     """
     if isinstance(value, Handle):
-        value = known(value, "a variable")
+        value = left(value, "a variable")
     try:
         array = np.array(value)
     except ValueError as error:

@@ -206,7 +206,7 @@ def _of_function(
     call = Call(fun, args, kwargs, argnums, argnames, f"why of {name_of(fun)}")
     with note_lines() as notes, np.errstate(all="ignore"):
         already = len(notes.reads)
-        out = call()
+        out = call.looked_at()
         reads = notes.reads[already:]
     outputs = _nodes(out)
     names = _names(fun, call.variables, argnums, argnames)

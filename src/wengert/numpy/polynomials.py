@@ -193,7 +193,7 @@ def polyfit(
     if full or cov:
         raise OperandError(
             "polyfit of tensors gives the coefficients only. Leave out full= and cov=, or convert "
-            f"with .numpy(){at(user_line())}."
+            f"with .detach().numpy(){at(user_line())}."
         )
     x, y = as_array(x) + 0.0, as_array(y) + 0.0
     lhs = np.vander(x, int(deg) + 1)

@@ -18,7 +18,7 @@ from ..errors import ArgumentError, at, user_line
 from ..errors import ShapeError as _ShapeError
 from ..ops import casts, shapes
 from ..ops.creation import positions
-from .operands import known, length
+from .operands import known, left, length
 from .protocols import FUNCTIONS, operation_of
 
 FROM_NUMPY = """sum prod mean var std max min argmax argmin any all cumsum cumprod swapaxes squeeze
@@ -136,11 +136,11 @@ class Methods:
 
     def item(self, *args: Any) -> Any:
         """The only element, or the chosen one, as a Python number; derivatives end here."""
-        return np.asarray(known(self, "item()")).item(*args)
+        return np.asarray(left(self, "x.item()")).item(*args)
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers; derivatives end here."""
-        return np.asarray(known(self, "tolist()")).tolist()
+        return np.asarray(left(self, "x.tolist()")).tolist()
 
     def sort(self, axis: int = -1, **how: Any) -> None:
         """Sort in place."""
@@ -194,7 +194,7 @@ class Methods:
 
     def tobytes(self, order: str = "C") -> bytes:
         """The values as bytes; derivatives end here."""
-        return np.asarray(known(self, "tobytes()")).tobytes(order)  # type: ignore[arg-type]
+        return np.asarray(left(self, "x.tobytes()")).tobytes(order)  # type: ignore[arg-type]
 
 
 class Flat:

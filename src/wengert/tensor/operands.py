@@ -16,6 +16,7 @@ import numpy as np
 from ..core.dims import Dim
 from ..core.handle import Handle, is_traced, value_of
 from ..core.kept import source, told
+from ..core.leaving import refuse_differentiated
 from ..core.node import Constant, Node
 from ..core.recording import noting
 from ..core.tracing import SIZE, size_value
@@ -61,6 +62,22 @@ def known(x: Any, what: str) -> Any:
     if isinstance(x, Handle):
         note_read(x.node, what)
     return value_of(x)
+
+
+def left(x: Any, what: str) -> Any:
+    """The value behind a handle, to be handed out as a plain number or array.
+
+    Raises
+    ------
+    ConversionError
+        A derivative is being taken through it, and would end here silently.
+    TraceError
+        It is not known: a graph is being built.
+    """
+    value = known(x, what)
+    if isinstance(x, Handle):
+        refuse_differentiated(x.node, what)
+    return value
 
 
 def needed(x: Any, what: str, why: str, remedy: str) -> Any:

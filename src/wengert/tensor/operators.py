@@ -20,7 +20,7 @@ from ..core.node import INPUT, NO_PARAMS, Node
 from ..core.op import lookup
 from ..errors import DtypeError, at, user_line
 from ..ops import indexing
-from .operands import NUMERIC, operand
+from .operands import NUMERIC, known, operand
 from .protocols import fitted
 
 Method = Callable[..., Any]
@@ -170,7 +170,7 @@ def _number(x: Any, name: str) -> Any:
             f"math.{name}(x) of {x.dtype} and shape {x.shape}: it takes one real number. Use "
             f"np.{name}{at(user_line())}."
         )
-    value = x.item()
+    value = np.asarray(known(x, f"math.{name}(x)")).item()
     return value if isinstance(value, int | float) else float(value)  # a longdouble is neither
 
 

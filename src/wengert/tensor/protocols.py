@@ -72,7 +72,7 @@ def operation_of(ufunc: np.ufunc) -> Callable[..., Any]:
         module = "numpy" if theirs else "scipy.special"
         raise NotDifferentiableError(
             f"{module}.{ufunc.__name__} was called with a tensor, and wengert has no operation for "
-            "it. Convert with .numpy() if no derivative is wanted, or register one "
+            "it. Convert with .detach().numpy() if no derivative is wanted, or register one "
             f"(wengert.extend){at(user_line())}."
         )
     return ours
@@ -123,8 +123,8 @@ class Protocols:
         module = getattr(func, "__module__", "numpy")
         raise NotDifferentiableError(
             f"{module}.{func.__name__} was called with a tensor, and wengert has no counterpart "
-            "for it. Convert with .numpy() if no derivative is wanted, or write it with other "
-            f"functions{at(user_line())}."
+            "for it. Convert with .detach().numpy() if no derivative is wanted, or write it with "
+            f"other functions{at(user_line())}."
         )
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:

@@ -14,11 +14,12 @@ import numpy as np
 
 from ..core import recording
 from ..core.handle import Handle, leaf, rebind, register_handle, value_of, wrap
+from ..core.leaving import refuse_differentiated
 from ..core.node import Node, constant, is_variable
 from ..errors import ConversionError, DtypeError, TracedBranchError, TraceError, at, user_line
 from .gradients import Gradients
 from .methods import Methods
-from .operands import as_array, is_of_sizes, known, note_read, refuse_kept
+from .operands import as_array, is_of_sizes, known, left, note_read, refuse_kept
 from .operators import Operators, install
 from .protocols import Protocols
 
@@ -58,7 +59,7 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
 
     def __init__(self, data: Any, requires_grad: bool = False, dtype: Any = None) -> None:
         if isinstance(data, Handle):
-            data = known(data, "Tensor(x)")
+            data = left(data, "Tensor(x)")
         if isinstance(data, np.ndarray) and type(data) is not np.ndarray:
             data = as_array(data)
         array = np.array(data, dtype=dtype)
@@ -75,7 +76,11 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The values as a plain array that cannot be written to; derivatives end here."""
-        view = np.asarray(known(self, "numpy()")).view()
+        return self._read_only(left(self, "x.numpy()"))
+
+    @staticmethod
+    def _read_only(value: Any) -> np.ndarray[Any, Any]:
+        view = np.asarray(value).view()
         view.flags.writeable = False
         return view
 
@@ -86,8 +91,9 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
 
     @data.setter
     def data(self, value: Any) -> None:
+        plain = np.array(left(value, "x.data = y"), dtype=self.dtype)
         with recording.no_grad():
-            self._assign(wrap(constant(np.array(value_of(value), dtype=self.dtype))))
+            self._assign(wrap(constant(plain)))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if self.node.is_traced:
@@ -105,10 +111,10 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
                 "a recorded tensor was about to become a plain array, which would lose its "
                 "derivative silently. For a list of tensors use np.stack or "
                 "wengert.numpy.array; to write into a plain array make it a tensor first, "
-                "np.zeros(n, like=x); where no derivative is wanted say x.numpy()"
+                "np.zeros(n, like=x); where no derivative is wanted say x.detach().numpy()"
                 f"{at(user_line())}."
             )
-        value = self.numpy()
+        value = self._read_only(known(self, "a plain array"))
         if dtype is not None and value.dtype != dtype:
             return value.astype(dtype)
         return value.copy() if copy else value
@@ -144,14 +150,9 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
                 "choose with np.where; to write into an element of a plain array make that a "
                 f"tensor first, np.zeros_like(x){at(user_line())}."
             )
-        if type(self.node) is Node and recording.is_recording():
-            raise ConversionError(
-                f"{kind.__name__}(x) of a recorded tensor loses its derivative. Use functions of "
-                "numpy instead of math (np.exp, not math.exp); if it was assigned to an element of "
-                "a plain array, make that a tensor first, np.zeros(n, like=x); where no derivative "
-                f"is wanted say x.item(){at(user_line())}."
-            )
-        return kind(self.item())
+        if kind is not int:  # a step, as math.trunc: its derivative is known to be zero
+            refuse_differentiated(self.node, f"{kind.__name__}(x)")
+        return kind(np.asarray(known(self, f"{kind.__name__}(x)")).item())
 
     def __float__(self) -> float:
         return self._number(float)
@@ -163,9 +164,14 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
         return self._number(complex)
 
     def __index__(self) -> int:
-        return operator.index(
-            known(self, "a range, or an index (for that wengert.numpy.take(table, i))")
-        )
+        value = known(self, "a range, or an index (for that wengert.numpy.take(table, i))")
+        try:
+            return operator.index(value)
+        except TypeError as error:
+            raise DtypeError(
+                f"a tensor {self.node.spec} was about to become an index or a length, which is one "
+                f"integer. Round it first, int(x){at(user_line())}."
+            ) from error
 
     def __bool__(self) -> bool:
         if self.node.is_traced:
@@ -240,7 +246,7 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (
             type(self),
-            np.asarray(known(self, "pickling")),
+            np.asarray(left(self, "pickling")),
             self.requires_grad,
             self.grad,
             is_variable(self.node),

@@ -293,7 +293,7 @@ def romb(y: Any, dx: Any = 1.0, axis: int = -1, show: bool = False) -> Any:
     if show:
         raise ArgumentError(
             f"romb of a tensor with show: the table is of plain numbers. Leave it out, or pass "
-            f"y.numpy(){at(user_line())}."
+            f"y.detach().numpy(){at(user_line())}."
         )
     h, step = (n - 1) * (np.float64(1.0) * dx), n - 1
     row = [(lines[..., 0] + lines[..., -1]) / 2.0 * h]
