@@ -20,6 +20,7 @@ import wengert as wg
 from wengert.core.apply import Operation
 from wengert.core.op import REGISTRY, register
 from wengert.errors import FileError, RegistryError
+from wengert.keep.damage import Damage, parsed
 
 from .helpers import changed, joined, packed, parts, unpacked
 
@@ -574,3 +575,11 @@ def test_reading_takes_memory_for_the_arrays_once(tmp_path):
         tracemalloc.stop()
     size = sum(a.nbytes for a in made.values())
     assert size == 48_000_000 and peak < 1.4 * size  # and a buffer of 16 MB to read through
+
+
+def test_many_keys_of_which_one_comes_twice():
+    text = "{" + ",".join(f'"k{i}":0' for i in range(60_000)) + ',"k59999":0}'
+    start = time.process_time()
+    with pytest.raises(Damage, match="'k59999' comes twice"):
+        parsed(text, "the header")
+    assert time.process_time() - start < 5.0  # looked for among those before it, 20 s

@@ -8,6 +8,7 @@ They raise `Damage`, which says what is wrong and nothing about where the file i
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any, NoReturn
 
 
@@ -40,8 +41,8 @@ def brief(x: Any) -> str:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        keys = [k for k, _ in pairs]
-        twice = next(k for i, k in enumerate(keys) if k in keys[:i])
+        counts = Counter(k for k, _ in pairs)
+        twice = next(k for k, n in counts.items() if n > 1)
         raise Damage(f"the key {brief(twice)} comes twice")
     return made
 

@@ -9,6 +9,7 @@ known lengths) is computed at once.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import re
@@ -31,7 +32,7 @@ from ..errors import (
 )
 from ..graphs import Graph, spec, trace, variable
 from .library import dtype_of, onnx
-from .reading import Reading, imported, reader_of, settled
+from .reading import Reading, Room, imported, reader_of, settled
 
 __all__ = ["imported", "load", "parameters"]
 
@@ -53,7 +54,13 @@ _SAME_FROM = {
 }
 
 
-def load(file: Any, *, given: Mapping[str, Any] | None = None, constants: bool = False) -> Graph:
+def load(
+    file: Any,
+    *,
+    given: Mapping[str, Any] | None = None,
+    constants: bool = False,
+    limit: int = 1 << 30,
+) -> Graph:
     """The graph of a file of ONNX.
 
     Parameters
@@ -66,6 +73,10 @@ def load(file: Any, *, given: Mapping[str, Any] | None = None, constants: bool =
     constants : bool, default False
         Take initialisers as constants. By default those that are floating and have an axis are
         variables, with their names: they receive gradients and can be changed (`parameters`).
+    limit : int, default 2**30
+        How many bytes all arrays together may take that are computed when the file is read
+        (constants of a shape, ranges, what is padded, tiled or expanded). The weights that the file
+        contains do not count.
 
     Returns
     -------
@@ -76,7 +87,7 @@ def load(file: Any, *, given: Mapping[str, Any] | None = None, constants: bool =
     Raises
     ------
     FileError
-        The file is damaged, cut off, or no file of ONNX.
+        The file is damaged, cut off, or no file of ONNX; or it needs more memory than `limit`.
     BackendError
         It has an operator that is not read (the message names it), a version of the operators
         outside 13 to 28, or needs to know a shape that it computes from values.
@@ -91,7 +102,7 @@ def load(file: Any, *, given: Mapping[str, Any] | None = None, constants: bool =
     >>> graph(x)                            # doctest: +SKIP
     """
     try:
-        return _loaded(_model_of(file), given, constants)
+        return _loaded(_model_of(file), given, constants, Room(limit))
     except (OSError, WengertError):
         raise
     except Exception as error:  # names and numbers of a damaged file can be anything
@@ -100,7 +111,7 @@ def load(file: Any, *, given: Mapping[str, Any] | None = None, constants: bool =
         ) from error
 
 
-def _loaded(model: Any, given: Mapping[str, Any] | None, constants: bool) -> Graph:
+def _loaded(model: Any, given: Mapping[str, Any] | None, constants: bool, room: Room) -> Graph:
     opset = _opset_of(model)
     held = {name: np.asarray(value) for name, value in (given or {}).items()}
     known = {t.name: _array(t) for t in model.graph.initializer}
@@ -122,7 +133,7 @@ def _loaded(model: Any, given: Mapping[str, Any] | None, constants: bool) -> Gra
 
     def run(*inputs: Any) -> Any:
         found = {**values, **held, **dict(zip([i.name for i in heads], inputs, strict=True))}
-        Reader(opset, {**known, **held}).run(model.graph, found)
+        Reader(opset, {**known, **held}, room).run(model.graph, found)
         results = [_result(found[name]) for name in names]
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -156,11 +167,14 @@ class Reader:
     known : mapping from str to array
         The values of initialisers, also of those that are variables: where a shape or a number must
         be known when the graph is built, it is taken from here.
+    room : Room
+        What arrays of known values may take.
     """
 
-    def __init__(self, opset: int, known: Mapping[str, Any]) -> None:
+    def __init__(self, opset: int, known: Mapping[str, Any], room: Room) -> None:
         self.opset = opset
         self.known = known
+        self.room = room
 
     def run(self, graph: Any, values: dict[str, Any]) -> None:
         """Read the nodes of a graph; `values` has its inputs, and gets all else."""
@@ -171,7 +185,8 @@ class Reader:
                     values[name] = value
 
     def _read(self, proto: Any, values: dict[str, Any]) -> tuple[Any, ...]:
-        n = Reading(proto, self.opset, lambda body, given: self._inside(body, given, values))
+        inside = lambda body, given: self._inside(body, given, values)  # noqa: E731
+        n = Reading(proto, self.opset, self.room, inside)
         entry = reader_of(n.kind) if proto.domain in ("", "ai.onnx") else None
         if entry is None:
             kind = n.kind if proto.domain in ("", "ai.onnx") else f"{proto.domain}.{n.kind}"
@@ -192,7 +207,9 @@ class Reader:
         if not entry.lengths:
             inputs = [x if k in entry.static else settled(x) for k, x in enumerate(inputs)]
         try:
-            out = entry.function(n, *inputs)
+            run = functools.partial(entry.function, n)
+            self.room.need_result(n.label, run, inputs, entry.static, entry.grows)
+            out = run(*inputs)
         except (BackendError, FileError, TraceError):
             raise
         except Exception as error:
@@ -200,14 +217,16 @@ class Reader:
                 f"onnx.load: {n.kind} {n.name!r} of the file cannot be: {type(error).__name__}: "
                 f"{str(error).rstrip('.')}{at(user_line())}."
             ) from error
-        return out if isinstance(out, tuple) else (out,)
+        results = out if isinstance(out, tuple) else (out,)
+        self.room.take(results)
+        return results
 
     def _inside(self, body: Any, given: Any, values: Mapping[str, Any]) -> list[Any]:
         """The results of a graph inside a node, which sees what stands outside by its name."""
         own = {t.name: _array(t) for t in body.initializer}
         heads = [i.name for i in body.input]
         found = {**values, **own, **dict(zip(heads, given, strict=True))}
-        Reader(self.opset, {**self.known, **own}).run(body, found)
+        Reader(self.opset, {**self.known, **own}, self.room).run(body, found)
         return [settled(found[o.name]) for o in body.output]
 
     def _check_version(self, n: Reading) -> None:

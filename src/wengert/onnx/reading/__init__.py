@@ -2,6 +2,7 @@
 
 registry.py     which function reads which operator
 nodes.py        a node as these functions see it; lists of lengths
+limits.py       how much memory known results may take
 elements.py     operators that act on each element; activations
 reductions.py   sums, extremes, running sums, softmax
 shapes.py       arrangement of elements, lengths as values, padding
@@ -26,11 +27,13 @@ from . import (
     shapes,
     windows,
 )
+from .limits import Room
 from .nodes import Reading, settled
 from .registry import imported, reader_of, static_inputs
 
 __all__ = [
     "Reading",
+    "Room",
     "creation",
     "elements",
     "imported",

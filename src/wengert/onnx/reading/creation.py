@@ -6,6 +6,7 @@ runs.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ def _filled(n: Reading, shape: Any) -> Any:
     wanted = tuple(n.whole(shape, "shape"))
     if any(isinstance(m, Dim) for m in wanted):
         return full(wanted, np.asarray(fill).reshape(-1)[0], fill.dtype)
+    n.need(wanted, fill.dtype)
     return np.full(wanted, fill.reshape(()), fill.dtype)
 
 
@@ -47,19 +49,24 @@ def _range(n: Reading, start: Any, limit: Any, delta: Any) -> Any:
     bounds = [n.number(b, "bounds") for b in (start, limit, delta)]
     if any(isinstance(b, Dim) for b in bounds):
         return arange(*[b if isinstance(b, Dim) else int(b) for b in bounds])
-    return np.arange(*bounds, dtype=np.asarray(start).dtype)
+    first, end, step = bounds
+    dtype = np.asarray(start).dtype
+    n.need((max(0, math.ceil((float(end) - float(first)) / float(step))),), dtype)
+    return np.arange(*bounds, dtype=dtype)
 
 
 @imports("EyeLike")
 def _eye(n: Reading, x: Any) -> Any:
     dtype = x.dtype if n.get("dtype") is None else n.dtype(n.get("dtype"))
     rows, columns = x.shape
+    n.need((rows, columns), dtype)
     return np.eye(rows, columns, n.get("k", 0), dtype)
 
 
-@imports("OneHot", static=(1,))
+@imports("OneHot", static=(1,), grows=True)
 def _one_hot(n: Reading, indices: Any, depth: Any, values: Any) -> Any:
     count = int(n.number(depth, "depth"))
+    n.need((count,), np.int64)
     axis = n.get("axis", -1)
     axis = axis % (len(indices.shape) + 1)
     whole = astype(indices, np.int64) if isinstance(indices, Handle) else indices.astype(np.int64)

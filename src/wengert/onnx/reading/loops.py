@@ -27,7 +27,7 @@ def _if(n: Reading, condition: Any) -> Any:
     return tuple(out)
 
 
-@imports("Scan")
+@imports("Scan", grows=True)
 def _scan(n: Reading, *given: Any) -> Any:
     body, count = n.get("body"), n.get("num_scan_inputs")
     carried = len(given) - count
@@ -57,7 +57,7 @@ class _Ends(Exception):
     """The body itself says when the loop ends."""
 
 
-@imports("Loop", static=(0, 1))
+@imports("Loop", static=(0, 1), grows=True)
 def _loop(n: Reading, steps: Any, going: Any, *given: Any) -> Any:
     body = n.get("body")
     carried = len(given)
@@ -98,5 +98,6 @@ def _counted(n: Reading, body: Any, steps: int, given: Any) -> Any:
             raise _Ends
         return tuple(rest[:carried]), tuple(rest[carried:])
 
+    n.need((max(steps, 0),), np.int64)
     carry, ys = scan(step, tuple(given), np.arange(steps))
     return (*carry, *ys)

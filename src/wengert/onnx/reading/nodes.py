@@ -16,6 +16,7 @@ from ...core.handle import Handle
 from ...core.tracing import size_value
 from ...errors import BackendError, at, user_line
 from ..library import dtype_of, onnx
+from .limits import Room
 
 
 class Reading:
@@ -26,11 +27,14 @@ class Reading:
     proto : onnx.NodeProto
     opset : int
         The version of the operators in the file.
+    room : Room
+        What arrays of known values may take.
     inside : callable
         Runs a graph that is an attribute, with what stands outside: ``inside(graph, inputs)``.
     """
 
-    def __init__(self, proto: Any, opset: int, inside: Any = None) -> None:
+    def __init__(self, proto: Any, opset: int, room: Room, inside: Any = None) -> None:
+        self.room = room
         self.inside = inside
         self.kind = proto.op_type
         self.name = proto.name
@@ -46,8 +50,16 @@ class Reading:
 
     def refused(self, why: str) -> BackendError:
         """The error for what is not supported."""
-        label = f" {self.name!r}" if self.name else ""
-        return BackendError(f"onnx.load: {self.kind}{label} {why}{at(user_line())}.")
+        return BackendError(f"onnx.load: {self.label} {why}{at(user_line())}.")
+
+    @property
+    def label(self) -> str:
+        """How to call it in a message."""
+        return f"{self.kind} {self.name!r}" if self.name else self.kind
+
+    def need(self, shape: Any, dtype: Any) -> None:
+        """Refuse to make an array of that shape if it is too large."""
+        self.room.need(self.label, shape, dtype)
 
     def only(self, name: str, *allowed: Any) -> None:
         """Refuse an attribute of other values than these; the first is its default."""

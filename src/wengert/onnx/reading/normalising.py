@@ -80,11 +80,12 @@ def _mean_variance(n: Reading, x: Any) -> Any:
     return away / (np.sqrt(np.mean(away * away, axis=axes, keepdims=True)) + 1e-9)
 
 
-@imports("LRN")
+@imports("LRN", grows=True)
 def _local_response(n: Reading, x: Any) -> Any:
     size, channels = n.get("size"), x.shape[1]
     alpha, beta = weak(n.get("alpha", 1e-4)), weak(n.get("beta", 0.75))
     low, high = (size - 1) // 2, size - 1 - (size - 1) // 2
+    n.need((channels + size,), x.dtype)
     width = [(0, 0), (low, high), *[(0, 0)] * (len(x.shape) - 2)]
     squares = np.pad(x * x, width)
     total = squares[:, :channels]

@@ -24,18 +24,19 @@ class Entry(NamedTuple):
     function: Read
     lengths: bool  # it takes lists of lengths with names as they are
     static: tuple[int, ...]  # the inputs that must be known when the file is read
+    grows: bool  # attributes or static inputs say how large the result is
 
 
 _BY_NAME: dict[str, Entry] = {}
 
 
 def imports(
-    *names: str, lengths: bool = False, static: tuple[int, ...] = ()
+    *names: str, lengths: bool = False, static: tuple[int, ...] = (), grows: bool = False
 ) -> Callable[[Read], Read]:
     """Enter the function below it for operators of these names (a decorator)."""
 
     def enter(function: Read) -> Read:
-        _BY_NAME.update(dict.fromkeys(names, Entry(function, lengths, static)))
+        _BY_NAME.update(dict.fromkeys(names, Entry(function, lengths, static, grows)))
         return function
 
     return enter

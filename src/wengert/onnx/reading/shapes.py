@@ -94,7 +94,7 @@ def _split(n: Reading, x: Any, sizes: Any = None) -> Any:
     return tuple(parts)
 
 
-@imports("Expand", static=(1,))
+@imports("Expand", static=(1,), grows=True)
 def _expand(n: Reading, x: Any, shape: Any) -> Any:
     wanted = n.whole(shape, "shape")
     have = (1,) * (len(wanted) - len(x.shape)) + tuple(x.shape)
@@ -105,7 +105,7 @@ def _expand(n: Reading, x: Any, shape: Any) -> Any:
     return np.broadcast_to(x, final)
 
 
-@imports("Tile", static=(1,))
+@imports("Tile", static=(1,), grows=True)
 def _tile(n: Reading, x: Any, counts: Any) -> Any:
     return np.tile(x, tuple(n.whole(counts, "repeats")))
 
@@ -156,7 +156,7 @@ def _space_to_depth(n: Reading, x: Any) -> Any:
     return np.reshape(moved, (b, c * size**2, h // size, w // size))
 
 
-@imports("Pad", static=(1, 2, 3))
+@imports("Pad", static=(1, 2, 3), grows=True)
 def _pad(n: Reading, x: Any, pads: Any, value: Any = None, axes: Any = None) -> Any:
     mode = n.get("mode", "constant")
     amounts = n.whole(pads, "pads")
@@ -173,6 +173,7 @@ def _pad(n: Reading, x: Any, pads: Any, value: Any = None, axes: Any = None) -> 
     width = [(max(low, 0), max(high, 0)) for low, high in width]
     if mode == "constant":
         fill = 0 if value is None else n.number(value, "value")
+        n.need([m + low + high for m, (low, high) in zip(x.shape, width, strict=True)], x.dtype)
         return np.pad(x, width, constant_values=fill)
     n.only("mode", "constant", "reflect", "edge", "wrap")
     return np.pad(x, width, mode=mode)

@@ -40,7 +40,7 @@ def _padding(n: Reading, lengths: Any, kernel: Any, stride: Any, dilation: Any) 
     return tuple(pairs)
 
 
-@imports("Conv")
+@imports("Conv", grows=True)
 def _conv(n: Reading, x: Any, w: Any, bias: Any = None) -> Any:
     kernel = tuple(w.shape[2:])
     stride, dilation = _options(n, len(kernel))
@@ -59,7 +59,7 @@ def _biased(y: Any, bias: Any, axes: int) -> Any:
     return y if bias is None else y + np.reshape(bias, (-1, *[1] * axes))
 
 
-@imports("ConvTranspose")
+@imports("ConvTranspose", grows=True)
 def _transposed(n: Reading, x: Any, w: Any, bias: Any = None) -> Any:
     kernel, axes = tuple(w.shape[2:]), len(w.shape) - 2
     stride, dilation = _options(n, axes)
@@ -130,7 +130,7 @@ def _frame(n: Reading, x: Any) -> tuple[Any, Any, Pairs, Any]:
     return kernel, stride, _padding(n, x.shape[2:], kernel, stride, dilation), dilation
 
 
-@imports("MaxPool")
+@imports("MaxPool", grows=True)
 def _max_pool(n: Reading, x: Any) -> Any:
     kernel, stride, _, dilation = frame = _frame(n, x)
     options = {
@@ -149,11 +149,12 @@ def _max_pool(n: Reading, x: Any) -> Any:
     return y, indices + (np.arange(rows) * each).reshape(*x.shape[:2], *[1] * len(kernel))
 
 
-def sums(x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:
+def sums(n: Reading, x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:
     """Sums over windows; of windows with gaps by a convolution with ones, channel by channel."""
     if all(d == 1 for d in dilation):
         return lookup("sum_pool")(x, window=kernel, stride=stride, padding=padding)
     channels = x.shape[1]
+    n.need((channels, *kernel), x.dtype)
     return lookup("convolution")(
         x,
         np.ones((channels, 1, *kernel), x.dtype),
@@ -164,25 +165,26 @@ def sums(x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:
     )
 
 
-@imports("AveragePool")
+@imports("AveragePool", grows=True)
 def _average_pool(n: Reading, x: Any) -> Any:
     kernel, stride, padding, dilation = frame = _frame(n, x)
     wide = _rounded_up(n, x, frame)
-    total = sums(x, kernel, stride, wide, dilation)
+    total = sums(n, x, kernel, stride, wide, dilation)
     if wide == padding and (n.get("count_include_pad", 0) or not any(map(any, padding))):
         return total / prod(kernel)
+    n.need([m + sum(p) for m, p in zip(x.shape[2:], wide, strict=True)], x.dtype)
     ones = np.ones((1, 1, *x.shape[2:]), x.dtype)
     if n.get("count_include_pad", 0):
         ones = np.pad(ones, [(0, 0), (0, 0), *padding], constant_values=1)
         wide = tuple((0, b - a) for (_, a), (_, b) in zip(padding, wide, strict=True))
-    return total / sums(ones, kernel, stride, wide, dilation)
+    return total / sums(n, ones, kernel, stride, wide, dilation)
 
 
-@imports("LpPool")
+@imports("LpPool", grows=True)
 def _lp_pool(n: Reading, x: Any) -> Any:
     kernel, stride, _, dilation = frame = _frame(n, x)
     p = n.get("p", 2)
-    total = sums(np.abs(x) ** p, kernel, stride, _rounded_up(n, x, frame), dilation)
+    total = sums(n, np.abs(x) ** p, kernel, stride, _rounded_up(n, x, frame), dilation)
     return total ** (1.0 / p)
 
 
