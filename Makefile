@@ -19,6 +19,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 BENCH := .venv-bench/bin
+PYTENSOR := .venv-pytensor/bin
 
 # A file of tests stays in one process; tests/conftest.py says which files begin.
 PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
@@ -65,7 +66,7 @@ docs: .venv/ready
 	@for script in docs/generate/*.py; do test ! -e $$script || $(BIN)/python $$script || exit 1; done
 	@$(BIN)/python -m pytest tests/test_docs.py
 
-bench: .venv-bench/ready
+bench: .venv-bench/ready .venv-pytensor/ready
 	@$(BENCH)/python benchmarks/suites.py $(BENCH_OPTIONS)
 
 guard: .venv/ready
@@ -75,14 +76,14 @@ guard-update: .venv/ready
 	@$(BIN)/python benchmarks/guard.py --instructions --update
 
 # GradBench's evals need these two; ARGUMENTS are those of benchmarks/gradbench/checkout.py.
-gradbench: .venv-bench/ready
+gradbench: .venv-bench/ready .venv-pytensor/ready
 	@test -n "$(GRADBENCH)" || { echo "say GRADBENCH=path of a checkout of gradbench/gradbench"; exit 1; }
 	@$(BENCH)/python -c 'import pydantic, dataclasses_json' 2>/dev/null \
 		|| $(BENCH)/python -m pip install --quiet pydantic dataclasses-json
 	@PYTHONPATH=benchmarks $(BENCH)/python -m gradbench.checkout "$(GRADBENCH)" $(ARGUMENTS)
 
 clean:
-	rm -rf .venv .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-bench .venv-pytensor build dist .mypy_cache .ruff_cache .pytest_cache
 	rm -rf .import_linter_cache .hypothesis src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -100,4 +101,12 @@ clean:
 	@echo "preparing .venv-bench (once; this downloads PyTorch and JAX)"
 	@$(PYTHON) -m venv .venv-bench
 	@$(BENCH)/python $(INSTALL) -e '.[bench]'
+	@touch $@
+
+# PyTensor alone, whose pins are not ours; the benchmarks run it as a process (native/elsewhere.py).
+.venv-pytensor/ready: pyproject.toml
+	@echo "preparing .venv-pytensor (once)"
+	@$(PYTHON) -m venv .venv-pytensor
+	@$(PYTENSOR)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["bench-pytensor"], sep="\n")' > .venv-pytensor/requirements.txt
+	@$(PYTENSOR)/python $(INSTALL) -r .venv-pytensor/requirements.txt
 	@touch $@

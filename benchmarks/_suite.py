@@ -88,15 +88,18 @@ class Suite:
 
     def worker(self, name: str, out: str, quick: bool) -> None:
         """In the process of a workload: measure, and write to a file."""
-        from native import libraries, measure
+        from native import elsewhere, libraries, measure
         from native.environment import threads
 
         module = importlib.import_module(f"{self.package}.{name}")
         if hasattr(module, "cases"):
             cases = []
+            workers = elsewhere.Workers(self.package, name, quick)
             for case in module.cases(quick):
-                cases.append(measure.measure(case, float(os.environ[SECONDS_OF_WORKER])))
+                placed = workers.placed(case)
+                cases.append(measure.measure(placed, float(os.environ[SECONDS_OF_WORKER])))
                 print(f"  {case.name}", flush=True)
+            workers.close()
         else:
             cases = module.measure(quick, threads())
         section = {
@@ -134,11 +137,13 @@ class Suite:
 
     def arranged(self, found: dict[tuple[str, int], dict[str, Any]]) -> dict[str, Any]:
         """Sections in the order of the page, and what they were measured on."""
+        from native import elsewhere
+
         order = sorted(found, key=lambda key: (key[1], self.workloads.index(key[0])))
         sections = [found[key] for key in order]
         flags = [f for f in self.flags() if f.startswith(("-O", "-m", "-ff"))]
         return {
-            "machine": machine(PACKAGES),
+            "machine": elsewhere.versions(machine(PACKAGES)),
             "compiler": f"gcc {' '.join(flags)}",
             "jit": all(section["jit"] for section in sections),
             "sections": sections,

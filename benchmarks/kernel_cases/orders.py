@@ -125,15 +125,15 @@ def hessians(build: Any, x: Any, symbols: Any) -> dict[str, Any]:
 
         return Call(hessian(build(anp, np.asarray)), (x,))
 
-    def casadi() -> Call:
+    def casadi() -> Any:
         import casadi
 
         s = casadi.SX.sym("x", x.size)
         matrix = casadi.hessian(symbols(casadi, s), s)[0]
-        return Call(casadi.Function("h", [s], [casadi.densify(matrix)]), (x,))
+        return casadi.Function("h", [s], [casadi.densify(matrix)])
 
     found = {"wengert": wengert, "JAX": jax, "torch": torch, "autograd": autograd}
-    return found | ({"CasADi": casadi} if symbols else {})
+    return found | (libraries.casadi(casadi, x) if symbols else {})
 
 
 def products(build: Any, x: Any, v: Any, symbols: Any) -> dict[str, Any]:
@@ -167,15 +167,16 @@ def products(build: Any, x: Any, v: Any, symbols: Any) -> dict[str, Any]:
 
         return Call(hessian_vector_product(build(anp, np.asarray)), (x, v))
 
-    def casadi() -> Call:
+    def casadi() -> Any:
         import casadi
 
         kind = casadi.MX if x.size > 200 else casadi.SX
         s, d = kind.sym("x", x.size), kind.sym("v", x.size)
         bar = casadi.gradient(symbols(casadi, s), s)
-        return Call(casadi.Function("p", [s, d], [casadi.jtimes(bar, s, d)]), (x, v))
+        return casadi.Function("p", [s, d], [casadi.jtimes(bar, s, d)])
 
-    return {"wengert": wengert, "JAX": jax, "torch": torch, "CasADi": casadi, "autograd": autograd}
+    found = {"wengert": wengert, "JAX": jax, "torch": torch, "autograd": autograd}
+    return found | libraries.casadi(casadi, x, v)
 
 
 def bell(xp: Any) -> Function:
@@ -219,12 +220,13 @@ def fifth(x: Any) -> dict[str, Any]:
 
         return Call(five(grad, anp), (x,))
 
-    def casadi() -> Call:
+    def casadi() -> Any:
         import casadi
 
         s = casadi.SX.sym("x")
         slope = reduce(lambda g, _: casadi.gradient(g, s), range(5), bell(casadi)(s))
         one = casadi.Function("f", [s], [slope])
-        return Call(one.map(x.size), (x.reshape(1, -1),))
+        return one.map(x.size)
 
-    return {"wengert": wengert, "JAX": jax, "torch": torch, "CasADi": casadi, "autograd": autograd}
+    found = {"wengert": wengert, "JAX": jax, "torch": torch, "autograd": autograd}
+    return found | libraries.casadi(casadi, x.reshape(1, -1))

@@ -77,7 +77,7 @@ def contestants(x: Any, y: Any) -> dict[str, Any]:
 
     def torch(compile: bool) -> Call:
         libraries.torch()
-        return libraries.torch_gradient(function, x, y, compiled=compile, value=False)
+        return libraries.torch_gradient(function, x, y, compile=compile, value=False)
 
     return {
         "wengert": lambda: libraries.wengert(function, x, y, value=False),

@@ -96,7 +96,7 @@ def contestants(arrays: tuple[Any, ...]) -> dict[str, Any]:
 
     def torch(compile: bool) -> Call:
         t = libraries.torch()
-        return libraries.torch_gradient(pricer(t, t.erf), *arrays, by=(0, 2, 3), compiled=compile)
+        return libraries.torch_gradient(pricer(t, t.erf), *arrays, by=(0, 2, 3), compile=compile)
 
     def pytensor() -> Call:
         def build(pt: Any, spot: Any, strike: Any, time: Any, sigma: Any) -> Any:
@@ -105,11 +105,8 @@ def contestants(arrays: tuple[Any, ...]) -> dict[str, Any]:
 
         return libraries.pytensor_call(build, *arrays)
 
-    def casadi() -> Call:
-        def price(c: Any, *symbols: Any) -> Any:
-            return pricer(c, c.erf)(*symbols)
-
-        return libraries.casadi_gradient(price, *arrays, by=(0, 2, 3))
+    def in_casadi(c: Any, *symbols: Any) -> Any:
+        return pricer(c, c.erf)(*symbols)
 
     def autograd() -> Call:
         import autograd.numpy as anp
@@ -135,6 +132,6 @@ def contestants(arrays: tuple[Any, ...]) -> dict[str, Any]:
         "torch": lambda: torch(False),
         "torch.compile": lambda: torch(True),
         "PyTensor": pytensor,
-        "CasADi": casadi,
+        **libraries.casadi_gradient(in_casadi, *arrays, by=(0, 2, 3)),
         "autograd": autograd,
     }

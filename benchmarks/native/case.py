@@ -27,12 +27,15 @@ class Call:
 
     ``ready`` waits for a library that returns before it has computed.  ``numbers`` makes of the
     result what is compared: arrays in the order of the other contestants; it is not timed.
+    ``sample`` stands for a call that another process times (elsewhere.py): seconds, seconds of
+    processors and page faults of one of so many calls.
     """
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
     ready: Callable[[Any], Any] | None = None
     numbers: Callable[[Any], Any] = lambda result: result
+    sample: Callable[[int], tuple[float, float, float]] | None = None
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from .case import Cannot
 from .environment import SCRATCH, threads
 
 SOURCES = Path(__file__).resolve().parent.parent / "c"
 FLAGS = "-O3 -march=native -ffast-math -fopenmp-simd -fPIC -Wall -Werror".split()
 STRICT = "-O3 -march=native -fPIC -Wall -Werror".split()  # rounds as the source says
+LONGEST = 40  # seconds for generated C
 REAL = {"float64": "double", "float32": "float"}
 
 
@@ -50,6 +52,33 @@ def library(name: str, dtype: str = "float64", flags: Sequence[str] = FLAGS) -> 
         )
         linked.rename(target)
     return ctypes.CDLL(str(target))
+
+
+def generated(source: str) -> Path:
+    """Compile C that a library has written, and return the file to load.
+
+    ``Cannot`` if gcc needs longer than LONGEST, as it does for one long function without loops.
+    """
+    gcc = shutil.which("gcc")
+    if gcc is None:
+        raise NoCompiler("gcc")
+    key = hashlib.sha256(source.encode()).hexdigest()[:16]
+    target = SCRATCH / "generated" / f"{key}.so"
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        written, linked = target.with_suffix(".c"), target.with_suffix(".linking")
+        written.write_text(source)
+        flags = "-O3 -march=native -fPIC -shared".split()
+        command = [gcc, *flags, str(written), "-o", str(linked), "-lm"]
+        try:
+            subprocess.run(command, check=True, timeout=LONGEST)
+        except subprocess.TimeoutExpired:
+            size = len(source) / 1e6
+            raise Cannot(
+                f"gcc -O3 needs more than {LONGEST} s for its {size:.1f} MB of C"
+            ) from None
+        linked.rename(target)
+    return target
 
 
 def address(array: np.ndarray[Any, Any]) -> ctypes.c_void_p:

@@ -77,11 +77,7 @@ def contestants(x: Any) -> dict[str, Any]:
 
     def torch(compile: bool) -> Call:
         t = libraries.torch()
-        return libraries.torch_gradient(function(t), x, compiled=compile)
-
-    def casadi() -> Call:
-        f = lambda c, x: c.sum1(c.tanh(x * W + B) * c.exp(-x * x))  # noqa: E731
-        return libraries.casadi_gradient(f, x)
+        return libraries.torch_gradient(function(t), x, compile=compile)
 
     scalars = (x.dtype.type(W), x.dtype.type(B))
     return {
@@ -93,6 +89,6 @@ def contestants(x: Any) -> dict[str, Any]:
         "torch": lambda: torch(False),
         "torch.compile": lambda: torch(True),
         "PyTensor": lambda: libraries.pytensor_gradient(lambda pt, x: function(pt)(x), x),
-        "CasADi": casadi,
+        **libraries.casadi_gradient(lambda c, x: c.sum1(c.tanh(x * W + B) * c.exp(-x * x)), x),
         "autograd": autograd,
     }

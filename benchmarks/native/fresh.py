@@ -17,7 +17,6 @@ import functools
 import importlib.util
 import json
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -26,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from . import libraries
+from . import elsewhere, libraries
 from .case import Call
 from .environment import environment
 from .measure import arrays, deviation, middle
@@ -69,7 +68,7 @@ def process(
     """Run ``once`` of a module, ``arguments[0]``, in a fresh process."""
     _write_bytecode()
     path = Path(__file__).resolve().parent.parent / script
-    command = [sys.executable, str(path), "--once", *arguments]
+    command = [elsewhere.python(arguments[-1]), str(path), "--once", *arguments]
     try:
         done = subprocess.run(
             command, env=dict(variables), capture_output=True, text=True, timeout=limit, check=False

@@ -48,12 +48,12 @@ def rosenbrock(x: Any) -> dict[str, Any]:
         flat[1 :: n + 1] = flat[n :: n + 1] = -400.0 * x[:-1]
         return out
 
-    def casadi() -> Call:
+    def casadi() -> Any:
         import casadi
 
         s = casadi.SX.sym("x", x.size)
         value = casadi.sum1(100.0 * (s[1:] - s[:-1] ** 2) ** 2 + (1.0 - s[:-1]) ** 2)
-        return Call(casadi.Function("h", [s], [casadi.hessian(value, s)[0]]), (x,))
+        return casadi.Function("h", [s], [casadi.hessian(value, s)[0]])
 
     def pytensor() -> Call:
         def build(pt: Any, x: Any) -> Any:
@@ -72,7 +72,7 @@ def rosenbrock(x: Any) -> dict[str, Any]:
         **common(f, x),
         "NumPy": lambda: Call(hand, (x,)),
         "numba": lambda: libraries.numba_call(by_numba.rosenbrock_hessian, x),
-        "CasADi": casadi,
+        **libraries.casadi(casadi, x),
         "PyTensor": pytensor,
         "autograd": autograd,
     }
@@ -117,16 +117,17 @@ def dense(matrix: Any, x: Any) -> dict[str, Any]:
         out.reshape(-1)[:: x.size + 1] += 2.0 * inner
         return out
 
-    def casadi() -> Call:
+    def casadi() -> Any:
         import casadi
 
         s = casadi.SX.sym("x", x.size)
         value = casadi.sumsqr(casadi.tanh(casadi.DM(matrix) @ s)) + casadi.log(
             1.0 + casadi.sumsqr(s)
         )
-        return Call(casadi.Function("h", [s], [casadi.hessian(value, s)[0]]), (x,))
+        return casadi.Function("h", [s], [casadi.hessian(value, s)[0]])
 
-    return {**common(f, x, True), "NumPy": lambda: Call(hand, (x,)), "CasADi": casadi}
+    by_numpy = {"NumPy": lambda: Call(hand, (x,))}
+    return {**common(f, x, True), **by_numpy, **libraries.casadi(casadi, x)}
 
 
 def product() -> dict[str, Any]:
@@ -232,12 +233,12 @@ def fifth(x: float) -> dict[str, Any]:
 
         return libraries.pytensor_call(build, np.array(x), mode="CVM")
 
-    def casadi() -> Call:
+    def casadi() -> Any:
         import casadi
 
         s = casadi.SX.sym("x")
         g = reduce(lambda g, _: casadi.gradient(g, s), range(5), f(casadi)(s))
-        return Call(casadi.Function("f", [s], [g]), (x,))
+        return casadi.Function("f", [s], [g])
 
     def autograd() -> Call:
         import autograd.numpy as anp
@@ -252,6 +253,6 @@ def fifth(x: float) -> dict[str, Any]:
         "JAX": jax,
         "torch": torch,
         "PyTensor": pytensor,
-        "CasADi": casadi,
+        **libraries.casadi(casadi, x),
         "autograd": autograd,
     }

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from . import compiled
 from .case import Call, Cannot
 from .environment import threads
 
@@ -59,7 +60,29 @@ def jax_call(function: Function, *arguments: Any) -> Call:
     """``jax.jit(f)`` of arrays on the device."""
     j = jax()
     placed = tuple(j.tree.map(j.numpy.asarray, a) for a in arguments)
-    return Call(j.jit(function), placed, j.block_until_ready)
+    return Call(j.jit(function), placed, Ready())
+
+
+class Ready:
+    """Waits for JAX's results; ``of`` a first result is what waits for its like at least cost."""
+
+    def __call__(self, result: Any) -> Any:
+        """All arrays of a nest."""
+        return jax().block_until_ready(result)
+
+    def of(self, result: Any) -> Function:
+        """An array's own method; of several the first array, as one program computes them all."""
+        j = jax()
+        if isinstance(result, j.Array):
+            return type(result).block_until_ready  # type: ignore[no-any-return]
+        if not isinstance(result, tuple | list) or not isinstance(result[0], j.Array):
+            return self
+
+        def first(result: Any) -> Any:
+            result[0].block_until_ready()
+            return result
+
+        return first
 
 
 def jax_gradient(function: Function, *arguments: Any, argnums: Any = 0, value: bool = True) -> Call:
@@ -84,14 +107,14 @@ def torch_gradient(
     function: Function,
     *arguments: Any,
     by: Sequence[int] = (0,),
-    compiled: bool = False,
+    compile: bool = False,
     value: bool = True,
 ) -> Call:
     """Forward, then ``torch.autograd.grad``; of an array of values the sum is differentiated."""
     t = torch()
     placed = [t.from_numpy(np.array(a)) if isinstance(a, np.ndarray) else a for a in arguments]
     leaves = [placed[i].requires_grad_() for i in by]
-    forward = t.compile(function, dynamic=False) if compiled else function
+    forward = t.compile(function, dynamic=False) if compile else function
     pick = (lambda gradients: gradients[0]) if len(by) == 1 else (lambda gradients: gradients)
 
     def run(*args: Any) -> Any:
@@ -126,21 +149,57 @@ def numba_call(function: Function, *arguments: Any, fast: bool = True) -> Call:
 # ---- CasADi --------------------------------------------------------------------------------------
 
 
-def casadi_gradient(function: Function, *arguments: Any, by: Sequence[int] = (0,)) -> Call:
-    """Value and gradient of ``function(casadi, *symbols)``, or of the sum of its values.
+def casadi(make: Callable[[], Any], *arguments: Any) -> dict[str, Callable[[], Call]]:
+    """``make()``, a ``casadi.Function``: as it is, and as C (`casadi_compiled`).
 
-    Its arrays are columns of float64 (``casadi.DM``), which results are; arguments are converted at
-    every call, as NumPy's are by its users.
+    Its arrays are columns of float64 (``casadi.DM``), which results are and arguments are made
+    beforehand, as those of every library.
     """
+
+    def called(compile: bool) -> Call:
+        import casadi
+
+        function = casadi_compiled(make()) if compile else make()
+        return Call(function, tuple(casadi.DM(np.asarray(a)) for a in arguments))
+
+    return {"CasADi": lambda: called(False), "CasADi, compiled": lambda: called(True)}
+
+
+def casadi_compiled(function: Any) -> Any:
+    """CasADi's generated C, compiled by gcc -O3 -march=native and loaded as its users do."""
     import casadi
 
-    if any(np.asarray(a).dtype == np.float32 for a in arguments):
-        raise Cannot("CasADi computes in float64 alone")
-    symbols = [casadi.MX.sym(f"x{i}", np.size(a)) for i, a in enumerate(arguments)]
-    value = function(casadi, *symbols)
-    total = casadi.sum1(value) if value.numel() > 1 else value
-    gradients = [casadi.gradient(total, symbols[i]) for i in by]
-    return Call(casadi.Function("f", symbols, [value, *gradients]), arguments)
+    generator = casadi.CodeGenerator("generated.c")
+    generator.add(function)
+    return casadi.external(function.name(), str(compiled.generated(generator.dump())))
+
+
+def casadi_buffers(function: Any, x: Any) -> Call:
+    """A function of one array without conversions: it reads the array and writes another."""
+    out = np.zeros(function.size1_out(0))
+    buffer, evaluate = function.buffer()
+    given = np.array(x, np.float64, ndmin=1)
+    buffer.set_arg(0, memoryview(given))
+    buffer.set_res(0, memoryview(out))
+    # The default keeps the owners alive; the call takes nothing.
+    return Call(lambda _keep=(function, buffer, given): evaluate(), (), numbers=lambda _: out)
+
+
+def casadi_gradient(function: Function, *arguments: Any, by: Sequence[int] = (0,)) -> Any:
+    """Contestants: value and gradient of ``function(casadi, *symbols)``, or of their sum."""
+
+    def make() -> Any:
+        import casadi
+
+        if any(np.asarray(a).dtype == np.float32 for a in arguments):
+            raise Cannot("CasADi computes in float64 alone")
+        symbols = [casadi.MX.sym(f"x{i}", np.size(a)) for i, a in enumerate(arguments)]
+        value = function(casadi, *symbols)
+        total = casadi.sum1(value) if value.numel() > 1 else value
+        gradients = [casadi.gradient(total, symbols[i]) for i in by]
+        return casadi.Function("f", symbols, [value, *gradients])
+
+    return casadi(make, *arguments)
 
 
 # ---- PyTensor ------------------------------------------------------------------------------------
@@ -157,10 +216,10 @@ def pytensor_call(build: Function, *arguments: Any, mode: str = "NUMBA") -> Call
 
         placed = tuple(np.asarray(a) for a in arguments)
         symbols = [pt.tensor(dtype=str(a.dtype), shape=(None,) * a.ndim) for a in placed]
-        compiled = pytensor.function(
+        function = pytensor.function(
             symbols, build(pt, *symbols), mode=mode, trust_input=True, on_unused_input="ignore"
         )
-    return Call(compiled, placed)
+    return Call(function, placed)
 
 
 def pytensor_gradient(

@@ -15,6 +15,8 @@ from __future__ import annotations
 import resource
 import statistics
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from time import perf_counter, process_time
 from timeit import Timer
 from typing import Any
@@ -79,10 +81,25 @@ def statement(call: Call) -> tuple[Callable[[int], Any], str]:
     return Timer(line, globals=known).timeit, line
 
 
-def sampler(repeat: Callable[[int], Any], number: int) -> Callable[[], tuple[float, float, float]]:
-    """Seconds, seconds of processors, and page faults, of one call."""
+def once(call: Call) -> Any:
+    """The result of one call."""
+    result = call.function(*call.arguments)
+    return call.ready(result) if call.ready else result
 
-    def sample() -> tuple[float, float, float]:
+
+def waiting(call: Call, result: Any) -> Call:
+    """The call, waiting for results like this one at least cost (`libraries.Ready`)."""
+    cheapest = getattr(call.ready, "of", None)
+    return replace(call, ready=cheapest(result)) if cheapest else call
+
+
+def sampling(call: Call) -> Callable[[int], tuple[float, float, float]]:
+    """Of so many calls: seconds, seconds of processors, and page faults, of one."""
+    if call.sample is not None:
+        return call.sample
+    repeat, _ = statement(call)
+
+    def sample(number: int) -> tuple[float, float, float]:
         faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
         cpu, begin = process_time(), perf_counter()
         repeat(number)
@@ -101,9 +118,9 @@ def prepare(case: Case) -> tuple[dict[str, Call], dict[str, Any]]:
     for name, make in case.contestants.items():
         try:
             call = make()
-            result = call.function(*call.arguments)
-            numbers[name] = arrays(call.numbers(call.ready(result) if call.ready else result))
-            calls[name] = call
+            result = once(call)
+            numbers[name] = arrays(call.numbers(result))
+            calls[name] = waiting(call, result)
         except Cannot as reason:
             notes[name] = {"cannot": str(reason)}
         except (ModuleNotFoundError, NoCompiler) as error:
@@ -125,15 +142,14 @@ def measure(case: Case, budget: float) -> dict[str, Any]:
     groups: dict[bool, dict[str, Any]] = {False: {}, True: {}}
     each = {False: 0.0, True: 0.0}
     for name, call in calls.items():
-        repeat, _ = statement(call)
-        repeat(1)
-        once = repeat(1)
-        number = max(1, round(SAMPLE / max(once, 1e-8)))
-        once = repeat(number) / number
-        number = max(1, round(SAMPLE / once))
-        slow = once > budget / SLOW
-        groups[slow][name] = sampler(repeat, number)
-        each[slow] += max(once * number, 1e-6)
+        sample = sampling(call)
+        sample(1)
+        took, *_ = sample(1)
+        took, *_ = sample(max(1, round(SAMPLE / max(took, 1e-8))))
+        number = max(1, round(SAMPLE / took))
+        slow = took > budget / SLOW
+        groups[slow][name] = partial(sample, number)
+        each[slow] += max(took * number, 1e-6)
     settle()
     repetitions = {k: int(min(200, max(5, budget / each[k]))) for k in groups if groups[k]}
     timed: dict[str, Any] = {}

@@ -12,6 +12,7 @@ uses that Q is triangular.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import lgamma
 from typing import Any
 
@@ -170,7 +171,7 @@ def contestants(alphas: Any, means: Any, icf: Any, points: Any) -> dict[str, Any
 
         eye = t.eye(d, dtype=t.float64)
         f = objective(t, triangle, t.logsumexp, n, d, k, eye)
-        return libraries.torch_gradient(f, *arguments, by=(0, 1, 2), compiled=compile)
+        return libraries.torch_gradient(f, *arguments, by=(0, 1, 2), compile=compile)
 
     def pytensor() -> Call:
         def build(pt: Any, *symbols: Any) -> Any:
@@ -210,13 +211,30 @@ def contestants(alphas: Any, means: Any, icf: Any, points: Any) -> dict[str, Any
         "torch": lambda: torch(False),
         "torch.compile": lambda: torch(True),
         "PyTensor": pytensor,
-        "CasADi": lambda: casadi_call(*arguments),
+        **in_casadi(*arguments),
         "autograd": autograd,
     }
 
 
-def casadi_call(alphas: Any, means: Any, icf: Any, points: Any) -> Call:
-    """CasADi: the function of a point, mapped over all, and the gradient of their sum."""
+def in_casadi(alphas: Any, means: Any, icf: Any, points: Any) -> dict[str, Any]:
+    """CasADi, and its C."""
+
+    def numbers(result: Any) -> Any:
+        value, alphas_bar, means_bar, icf_bar = result
+        return value, (alphas_bar, means_bar.full().T, icf_bar.full().T)
+
+    def read(called: Any) -> Any:
+        return lambda: replace(called(), numbers=numbers)
+
+    made = libraries.casadi(
+        lambda: casadi_function(alphas, means, icf, points),
+        alphas, means.T.copy(), icf.T.copy(), points.T.copy(),
+    )  # fmt: skip
+    return {name: read(called) for name, called in made.items()}
+
+
+def casadi_function(alphas: Any, means: Any, icf: Any, points: Any) -> Any:
+    """The function of a point, mapped over all, and the gradient of their sum."""
     import casadi as c
 
     (n, d), k = points.shape, alphas.size
@@ -237,10 +255,4 @@ def casadi_call(alphas: Any, means: Any, icf: Any, points: Any) -> Call:
     total = c.sum2(one.map(n)(mx, c.repmat(ma, 1, n), c.repmat(mm, 1, n), c.repmat(mq, 1, n)))
     squares = c.sumsqr(c.exp(mq[:d, :])) + c.sumsqr(mq[d:, :])
     value = total - n * c.logsumexp(ma) + 0.5 * GAMMA**2 * squares + constant(n, d, k)
-    function = c.Function("f", given, [value, *(c.gradient(value, s) for s in given[:3])])
-
-    def numbers(result: Any) -> Any:
-        value, alphas_bar, means_bar, icf_bar = result
-        return value, (alphas_bar, means_bar.full().T, icf_bar.full().T)
-
-    return Call(function, (alphas, means.T.copy(), icf.T.copy(), points.T.copy()), numbers=numbers)
+    return c.Function("f", given, [value, *(c.gradient(value, s) for s in given[:3])])

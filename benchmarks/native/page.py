@@ -15,7 +15,7 @@ from _harness import machine_line, table
 
 WENGERT = "wengert"
 FAST_C = "C -ffast-math"  # beside C that rounds as written, where that is what targets speak of
-BY_HAND = ("C", FAST_C, "NumPy", "numba", "CasADi, buffers")
+BY_HAND = ("C", FAST_C, "NumPy", "numba")
 UNITS = [(1e-3, 1e6, "us"), (1.0, 1e3, "ms"), (float("inf"), 1.0, "s")]
 
 

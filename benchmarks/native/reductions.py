@@ -94,7 +94,7 @@ def summed(x: Any, value: bool, gradient: bool) -> dict[str, Any]:
     def torch(compile: bool) -> Call:
         t = libraries.torch()
         if gradient:
-            return libraries.torch_gradient(lambda x: t.logsumexp(x, -1), x, compiled=compile)
+            return libraries.torch_gradient(lambda x: t.logsumexp(x, -1), x, compile=compile)
         f = t.compile(lambda x: t.logsumexp(x, -1)) if compile else lambda x: t.logsumexp(x, -1)
         return Call(f, (t.from_numpy(x),))
 
@@ -105,15 +105,14 @@ def summed(x: Any, value: bool, gradient: bool) -> dict[str, Any]:
 
         return libraries.pytensor_call(build, x)
 
-    def casadi() -> Call:
-        if x.ndim == 2:
-            raise Cannot("CasADi has logsumexp of a vector, and not along an axis")
-        if gradient:
-            return libraries.casadi_gradient(lambda c, x: c.logsumexp(x), x)
+    def casadi() -> Any:
         import casadi as c
 
+        if x.ndim == 2:
+            raise Cannot("CasADi has logsumexp of a vector, and not along an axis")
         s = c.MX.sym("x", x.size)
-        return Call(c.Function("f", [s], [c.logsumexp(s)]), (x,))
+        value = c.logsumexp(s)
+        return c.Function("f", [s], [value, c.gradient(value, s)] if gradient else [value])
 
     def autograd() -> Call:
         from autograd import make_vjp
@@ -140,7 +139,7 @@ def summed(x: Any, value: bool, gradient: bool) -> dict[str, Any]:
         "torch": lambda: torch(False),
         "torch.compile": lambda: torch(True),
         "PyTensor": pytensor,
-        "CasADi": casadi,
+        **libraries.casadi(casadi, x),
         "autograd": autograd,
     }
 
@@ -190,7 +189,7 @@ def entropy(z: Any, labels: Any) -> dict[str, Any]:
         t = libraries.torch()
         at = t.from_numpy(labels)
         return libraries.torch_gradient(
-            lambda z: t.nn.functional.cross_entropy(z, at), z, compiled=compile
+            lambda z: t.nn.functional.cross_entropy(z, at), z, compile=compile
         )
 
     def pytensor() -> Call:

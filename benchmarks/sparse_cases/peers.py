@@ -8,6 +8,7 @@ not when they are timed).  JAX is told both by hand.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,20 +47,26 @@ def jax_columns(push: Function, x: Any, colours: Any, rows: Any, columns: Any) -
     return libraries.jax_call(run, x)
 
 
-def casadi_rows(build: Function, x: Any) -> Call:
-    """A function of ``build(casadi, symbol)``, a sparse matrix of its own."""
-    import casadi
-    from scipy.sparse import csc_array
+def casadi_rows(build: Function, x: Any) -> dict[str, Callable[[], Call]]:
+    """A function of ``build(casadi, symbol)``, a sparse matrix of its own; and its C."""
 
-    symbol = casadi.SX.sym("x", x.size)
-    function = casadi.Function("f", [symbol], [build(casadi, symbol)])
-    pattern = function.sparsity_out(0)
-    shape = pattern.shape
-    starts, inside = np.array(pattern.colind()), np.array(pattern.row())
+    def make() -> Any:
+        import casadi
+
+        symbol = casadi.SX.sym("x", x.size)
+        return casadi.Function("f", [symbol], [build(casadi, symbol)])
 
     def numbers(found: Any) -> Any:
-        made = csc_array((np.array(found.nonzeros()), inside, starts), shape=shape).tocsr()
-        made.sort_indices()
-        return made.data
+        from scipy.sparse import csc_array
 
-    return Call(function, (x,), numbers=numbers)
+        pattern = found.sparsity()
+        starts, inside = np.array(pattern.colind()), np.array(pattern.row())
+        values = np.array(found.nonzeros())
+        rows = csc_array((values, inside, starts), shape=pattern.shape).tocsr()
+        rows.sort_indices()
+        return rows.data
+
+    def read(called: Callable[[], Call]) -> Callable[[], Call]:
+        return lambda: replace(called(), numbers=numbers)
+
+    return {name: read(called) for name, called in libraries.casadi(make, x).items()}

@@ -218,6 +218,10 @@ def test_table_of_the_readme_is_rendered(monkeypatch):
     path = ROOT / "benchmarks" / "results" / "native.json"
     results = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
     assert readme.replaced(text, results) == text, "run `make docs`"
+    assert text.count(readme.LOOPS[0]) == text.count(readme.LOOPS[1]) == 1
+    path = ROOT / "benchmarks" / "results" / "loops.json"
+    results = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    assert readme.said(text, results) == text, "run `make docs`"
     case = {"a": {"median": 2.0}, "b": {"failed": "x"}, "C": {"median": 1.0}}
     cases = [{"case": n, "contestants": {**case, "wengert": {"median": n}}} for n in (0.5, 4.0)]
     section = {"title": "sums", "threads": 1, "peers": None, "cases": cases}
