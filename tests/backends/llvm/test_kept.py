@@ -1,5 +1,6 @@
 """What a second process finds of a program: the same one, and nothing where anything differs."""
 
+import marshal
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 
 import wengert as wg
 from wengert import control
-from wengert.backends.llvm import content, kept
+from wengert.backends.llvm import content, engine, kept
 from wengert.backends.llvm.backend import Compiled
 from wengert.backends.llvm.program import Program
 from wengert.backends.llvm.runtime import cache
@@ -86,6 +87,89 @@ def test_a_damaged_record_is_written_again(folder):
         path.write_bytes(path.read_bytes()[:-3])
     assert type(kept.program_of(graph, None)) is Program
     assert type(kept.program_of(graph, None)) is kept.Kept
+
+
+def changed(said, **places):
+    """A record with other content: of the program's own facts, or one of its parts."""
+    parts = list(marshal.loads(said))
+    for name, what in places.items():
+        k = ("own", "inputs", "outputs", "constants", "names", "keys").index(name)
+        parts[k] = what(parts[k]) if callable(what) else what
+    return marshal.dumps(tuple(parts), 2)
+
+
+RECORDS = {
+    "empty": lambda said: b"",
+    "no marshal": lambda said: b"\xff" * 100,
+    "of random bytes": lambda said: np.random.default_rng(0).bytes(300),
+    "cut off": lambda said: said[:-20],
+    "a number": lambda said: marshal.dumps(3),
+    "too few parts": lambda said: marshal.dumps((1, 2)),
+    "parts of other types": lambda said: marshal.dumps((None,) * 6),
+    "other ports": lambda said: changed(said, inputs=()),
+    "ports of no dtype": lambda said: changed(
+        said, inputs=[((4, 3), "?!", False, 0, False, False)]
+    ),
+    "ports of another shape": lambda said: changed(
+        said, inputs=lambda old: [((400, 3), *port[1:]) for port in old]
+    ),
+    "results of another shape": lambda said: changed(
+        said, outputs=lambda old: [((400, 3), *port[1:]) for port in old]
+    ),
+    "slots outside": lambda said: changed(
+        said, inputs=lambda old: [(*port[:3], 1 << 40, *port[4:]) for port in old]
+    ),
+    "a function that is not there": lambda said: changed(said, names=["no_such_function"]),
+    "names that are numbers": lambda said: changed(said, names=[1]),
+    "keys that are numbers": lambda said: changed(said, keys=[1]),
+    "keys that are short": lambda said: changed(said, keys=[b"ab"]),
+    "no keys": lambda said: changed(said, keys=[]),
+    "constants that do not fit": lambda said: changed(said, constants=[(0, "<f8", (3,), b"abc")]),
+}
+OBJECTS = {
+    "empty": lambda image: b"",
+    "of random bytes": lambda image: np.random.default_rng(0).bytes(3000),
+    "no object file": lambda image: marshal.dumps((1, 2)),
+    "cut off": lambda image: image[:-100],
+    "cut in half": lambda image: image[: len(image) // 2],
+    "only the beginning": lambda image: image[:30],
+    "of another function": lambda image: engine.object_of(
+        engine.heading() + "define void @other() {\n  ret void\n}"
+    ),
+}
+
+
+def signed(folder, change, is_record):
+    """Change what files hold and sign it again, as if it had been written like this."""
+    for path in folder.iterdir():
+        key, said = bytes.fromhex(path.stem), path.read_bytes()[cache._HEADER.size :]
+        if said.startswith(b"\x7fELF") != is_record:
+            cache.write(key, change(said))
+
+
+@pytest.mark.parametrize("damage", RECORDS)
+def test_a_record_that_is_signed_and_none_is_written_again(folder, damage):
+    f = FUNCTIONS["elementwise"][0]
+    graph = traced(f, X)
+    kept.program_of(graph, None)
+    signed(folder, RECORDS[damage], is_record=True)
+    found = kept.program_of(graph, None)
+    np.testing.assert_allclose(Compiled(found).run([X], {})[0], f(X), rtol=1e-14)
+    assert type(found) is Program
+    assert type(kept.program_of(graph, None)) is kept.Kept
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="an object file there begins in another way")
+@pytest.mark.parametrize("damage", OBJECTS)
+def test_an_object_file_that_is_signed_and_none_is_compiled_again(folder, damage):
+    f = FUNCTIONS["elementwise"][0]
+    graph = traced(f, X)
+    Compiled(kept.program_of(graph, None))
+    signed(folder, OBJECTS[damage], is_record=False)
+    compiled = Compiled(kept.program_of(graph, None))
+    np.testing.assert_allclose(compiled.run([X], {})[0], f(X), rtol=1e-14)
+    assert type(compiled.program) is Program
+    assert type(Compiled(kept.program_of(graph, None)).program) is kept.Kept
 
 
 def contents(*functions, arrays=(X,)):

@@ -32,7 +32,7 @@ Read from the top, each with what it stands on:
     spaces         which loop is inside, and how wide its steps are
     elements       an item's element at an index
     accumulators   what a reduction keeps while its loop runs
-    access         elements from memory and into it
+    access         elements from memory and into it; masked where only some lanes take part
     forms          where something is read, as sums over the counters of loops
     indices        what an index says of each axis
     gathers        elements whose place is told by other arrays
@@ -45,6 +45,7 @@ Read from the top, each with what it stands on:
     dtypes         how LLVM names NumPy's dtypes
     assembly       LLVM's text: modules, functions, sections that nest as loops do
     engine         text made into machine code in memory; nothing else imports llvmlite
+    objectfile     what an object file calls outside; halves the conversions that LLVM calls
 
     entry/         a function of CPython's interface in front of a program; port one of its values,
                    layouts the arrays that it takes where they lie, returned how results come back

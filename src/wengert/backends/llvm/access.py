@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import masked
 from .assembly import Section
-from .dtypes import BOOL, Dtype, in_memory, of_width, part_of, suffix
+from .dtypes import BOOL, Dtype, in_memory, of_width, part_of
 from .lane import Lane, Pair
 from .language import Language
 
@@ -28,14 +29,9 @@ def load(
         name = section.value(f"load {kind}, ptr {address}, align {dtype.itemsize}")
     else:
         (mask,) = [language.widened(mask, width)]
-        callee = language.module.declare(
-            f"llvm.masked.load{suffix(in_memory(dtype), width)}.p0",
-            kind,
-            ["ptr", f"<{width} x i1>", kind],
-        )
-        name = section.value(
-            f"call {kind} {callee}(ptr align {dtype.itemsize} {address}, "
-            f"<{width} x i1> {mask.name}, {kind} zeroinitializer)"
+        name = masked.load(
+            *(language.module, section, in_memory(dtype), width),
+            *(address, dtype.itemsize, mask.name),
         )
     return _from_memory(language, section, name, dtype, width)
 
@@ -56,16 +52,9 @@ def gather(
         )
         real = gather(language, section, addresses, part, width, mask)
         return Pair(language, real, gather(language, section, other, part, width, mask), dtype)
-    kind = of_width(in_memory(dtype), width)
     which = "splat (i1 true)" if mask is None else language.widened(mask, width).name
-    callee = language.module.declare(
-        f"llvm.masked.gather{suffix(in_memory(dtype), width)}.v{width}p0",
-        kind,
-        [f"<{width} x ptr>", f"<{width} x i1>", kind],
-    )
-    name = section.value(
-        f"call {kind} {callee}(<{width} x ptr> align {dtype.itemsize} {addresses}, "
-        f"<{width} x i1> {which}, {kind} zeroinitializer)"
+    name = masked.gather(
+        language.module, section, in_memory(dtype), width, addresses, dtype.itemsize, which
     )
     return _from_memory(language, section, name, dtype, width)
 
@@ -88,14 +77,9 @@ def store(
         one = section.value(f"extractelement {kind} {name}, i64 0")
         section.write(f"store {in_memory(dtype)} {one}, ptr {address}, align {dtype.itemsize}")
         return
-    callee = language.module.declare(
-        f"llvm.masked.store{suffix(in_memory(dtype), width)}.p0",
-        "void",
-        [kind, "ptr", f"<{width} x i1>"],
-    )
-    section.write(
-        f"call void {callee}({kind} {name}, ptr align {dtype.itemsize} {address}, "
-        f"<{width} x i1> {language.widened(mask, width).name})"
+    masked.store(
+        *(language.module, section, in_memory(dtype), width),
+        *(name, address, dtype.itemsize, language.widened(mask, width).name),
     )
 
 
@@ -111,16 +95,9 @@ def scatter(
         return
     dtype = value.dtype
     name = _to_memory(section, language.widened(value, width), width)
-    kind = of_width(in_memory(dtype), width)
     which = "splat (i1 true)" if mask is None else language.widened(mask, width).name
-    callee = language.module.declare(
-        f"llvm.masked.scatter{suffix(in_memory(dtype), width)}.v{width}p0",
-        "void",
-        [kind, f"<{width} x ptr>", f"<{width} x i1>"],
-    )
-    section.write(
-        f"call void {callee}({kind} {name}, <{width} x ptr> align {dtype.itemsize} {addresses}, "
-        f"<{width} x i1> {which})"
+    masked.scatter(
+        language.module, section, in_memory(dtype), width, name, addresses, dtype.itemsize, which
     )
 
 

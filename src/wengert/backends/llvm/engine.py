@@ -13,10 +13,13 @@ import functools
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from struct import unpack_from
 from typing import Any
 
 import llvmlite.binding as llvm
+
+from ...errors import BackendError, at, user_line
+from . import halves
+from .objectfile import is_elf, symbols_of
 
 # LLVM's passes that are worth their time: values are written once and outside of loops already, so
 # a tenth of LLVM's standard ones gives code as fast, and so much sooner.
@@ -85,7 +88,6 @@ _ROOM = """@room = internal global i64 0, align 4096
 @llvm.used = appending global [1 x ptr] [ptr @room], section "llvm.metadata"
 """
 _PLACES = 1000  # in this room
-_SYMBOLS = 2  # the type of the section of an ELF file that lists them
 
 
 @functools.cache
@@ -94,20 +96,6 @@ def heading() -> str:
     with _LOCK:
         made = machine()
         return f'target triple = "{made.triple}"\ntarget datalayout = "{made.target_data}"\n{_ROOM}'
-
-
-def _fits(image: bytes) -> bool:
-    """Whether there is room for the addresses of all that an object file calls outside."""
-    if not image.startswith(b"\x7fELF\x02\x01"):  # of 64 bits
-        return False
-    (start,) = unpack_from("<Q", image, 0x28)
-    size, count = unpack_from("<HH", image, 0x3A)
-    for header in range(start, start + size * count, size):
-        if unpack_from("<I", image, header + 4) == (_SYMBOLS,):
-            at, length = unpack_from("<QQ", image, header + 0x18)
-            sections = [unpack_from("<H", image, k + 6)[0] for k in range(at, at + length, 24)]
-            return sections.count(0) < _PLACES  # without a section: defined elsewhere
-    return True
 
 
 def optimised(text: str) -> Any:
@@ -152,6 +140,20 @@ def assembly_of(text: str) -> str:
         return str(machine().emit_assembly(optimised(text)))
 
 
+@functools.cache
+def _halves() -> bytes:
+    """The object file of the conversions of half precision."""
+    return object_of(halves.text(heading()), quick=True)
+
+
+def _not_supplied(names: Sequence[str]) -> str:
+    return (
+        f"LLVM's code for this processor ({cpu()}) calls {', '.join(names)}, which neither the "
+        f'process nor wengert supplies, so it cannot run. Use backend="interpret" for this '
+        f"function{at(user_line())}."
+    )
+
+
 class Code:
     """Object files in memory.
 
@@ -160,7 +162,12 @@ class Code:
     image : bytes, or sequence of bytes
         As `object_of` made them; of several each may call the functions of the others.
     symbols : mapping from str to int
-        Addresses of what they need from outside.
+        Addresses of what they need from outside; what the C library has needs none.
+
+    Raises
+    ------
+    BackendError
+        They call a function that nobody supplies.
     """
 
     def __init__(self, image: bytes | Sequence[bytes], symbols: Mapping[str, int]) -> None:
@@ -168,9 +175,20 @@ class Code:
             for name, address in symbols.items():
                 llvm.add_symbol(name, address)
             empty = llvm.parse_assembly(heading())
-            images = (image,) if isinstance(image, bytes) else image
-            at_once = True if all(map(_fits, images)) else None  # None: as is usual here
-            self._engine = llvm.create_mcjit_compiler(empty, _new_machine(0), use_lmm=at_once)
+            images = [image] if isinstance(image, bytes) else list(image)
+            names = [symbols_of(one) for one in images]
+            needed = set[str]().union(*(n for _, n in names)).difference(*(d for d, _ in names))
+            if needed & halves.SUPPLIED:
+                images.append(_halves())
+                needed -= halves.SUPPLIED
+            # In one piece, if there is room for the addresses of all that is called; None: as usual
+            fits = all(is_elf(one) for one in images) and all(len(n) < _PLACES for _, n in names)
+            self._engine = llvm.create_mcjit_compiler(
+                empty, _new_machine(0), use_lmm=True if fits else None
+            )
+            missing = sorted(n for n in needed if llvm.address_of_symbol(n) is None)
+            if missing:
+                raise BackendError(_not_supplied(missing))
             for one in images:
                 self._engine.add_object_file(llvm.ObjectFileRef.from_data(one))
             self._engine.finalize_object()

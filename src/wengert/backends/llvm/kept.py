@@ -34,9 +34,10 @@ from .content import content_of
 from .islands import Islands
 from .listening import LISTENED
 from .listening import address_of as listened_at
+from .objectfile import symbols_of
 from .port import Port
 from .runtime import cache
-from .runtime.objects import circumstances, kept_object_of, key_of
+from .runtime.objects import circumstances, kept_object_of, key_of, read_object
 
 if TYPE_CHECKING:
     from . import program as programs
@@ -49,6 +50,7 @@ else:  # what is not needed where a program was kept
     blas_threads = Late(f"{__package__}.runtime.blas_threads")
 
 _LARGEST = 1 << 20  # bytes of constants
+_KEY = 32  # bytes
 _EARLIER = 1_000_000_000  # nanoseconds by which sources have to be older than the process
 
 
@@ -80,6 +82,22 @@ class Kept:
         self.callbacks = Islands(graph, (), ())
         self._graph, self._options = weakref.ref(graph), options
 
+    def is_of(self, graph: Graph) -> bool:
+        """Whether this can be what was kept of a graph: its values, of their dtypes and shapes."""
+        fed = [*graph.inputs, *graph.variables]
+        results: list[Any] = []
+        for node in (*graph.outputs, *graph.updates.values()):
+            results += node.spec if isinstance(node.spec, tuple) else [node.spec]
+        places = [port.slot for port in (*self.inputs, *self.outputs)]
+        places += [slot for slot, _ in self.constants]
+        return (
+            [n.spec for n in fed] == [port.spec for port in self.inputs]
+            and results == [port.spec for port in self.outputs]
+            and all(type(k) is int and 0 <= k < self.slots for k in places)
+            and all(type(k) is bytes and len(k) == _KEY for k in self.keys)
+            and bool(self.keys)
+        )
+
     @functools.cached_property
     def made(self) -> Program:
         """The program itself."""
@@ -103,10 +121,9 @@ def program_of(
         return programs.Program(graph, *options)
     found = cache.read(key)
     if found is not None:
-        try:
-            return Kept(marshal.loads(found), graph, options)
-        except (KeyError, OSError):  # a function from outside is not there
-            pass
+        kept = _kept(found, graph, options)
+        if kept is not None:
+            return kept
     made = programs.Program(graph, *options)
     said = _said(made)
     if said is not None:
@@ -117,12 +134,30 @@ def program_of(
 def images_of(program: Program | Kept) -> tuple[list[bytes], Program | Kept]:
     """Object files, and the program that they belong to: if one is gone, it is made once more."""
     if isinstance(program, Kept):
-        found = [cache.read(key) for key in program.keys]
+        found = [read_object(key) for key in program.keys]
         images = [x for x in found if x is not None]
-        if len(images) == len(found):
+        if len(images) == len(found) and _is_complete(images):
             return images, program
         program = program.made
     return [kept_object_of(text, quick) for text, quick in program.modules], program
+
+
+def _kept(found: bytes, graph: Graph, options: tuple[Any, ...]) -> Kept | None:
+    """What a record says; None if it says nothing that could be of this graph.
+
+    The checksum of a file is against accidents on disk: a right one tells nothing of the content.
+    """
+    try:
+        kept = Kept(marshal.loads(found), graph, options)
+        return kept if kept.is_of(graph) else None
+    except Exception:  # whatever damage leads to; also a function from outside that is not there
+        return None
+
+
+def _is_complete(images: list[bytes]) -> bool:
+    """Whether one of the object files defines what is entered."""
+    names = [symbols_of(image) for image in images]
+    return any("kernel" in defined for defined, _ in names)
 
 
 # ---- the key -----------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ import numpy as np
 
 from ...core.late import Late
 from ...core.scalar import ARRAYS, BINARY_LEAVES, UNARY_LEAVES
-from . import engine, integers
+from . import engine, halves, integers, masked
 from .assembly import Module, Section
 from .dtypes import BOOL, F16, F32, Dtype, in_register, literal, of_width, part_of, suffix
 from .lane import Lane, Pair
@@ -181,8 +181,12 @@ class Language:
 
     def _converted(self, x: Lane, dtype: Dtype) -> Lane:
         old, new = x.dtype, dtype
+        if new == F16 and old.kind in "biu":
+            x, old = self._converted(x, F32), F32  # as NumPy, which rounds twice
         if new.kind == "b":
             return self.compare("not_equal", x, self.constant(0, old))
+        if new == F16 and old.itemsize == 8:
+            return halves.to_half(self, x)
         if old.kind == "f" and new.kind == "f":
             word = "fpext" if new.itemsize > old.itemsize else "fptrunc"
         elif old.kind == "f":
@@ -278,21 +282,13 @@ class Language:
         listed = ", ".join(f"{kind} {literal(v, values.dtype)}" for v in values)
         base = self.module.constant(name, f"[{len(values)} x {kind}]", f"[{listed}]")
         (index,), section, width = self.together(index)
-        places = of_width("ptr", width)
         where = f"{of_width(in_register(index.dtype), width)} {index.name}"
         address = section.value(f"getelementptr {kind}, ptr {base}, {where}")
         size = values.dtype.itemsize
         if width == 1:
             return self.lane(section, f"load {kind}, ptr {address}", values.dtype, 1)
-        whole, mask = of_width(kind, width), f"<{width} x i1>"
-        callee = self.module.declare(
-            f"llvm.masked.gather.v{width}{suffix(kind, 1)[1:]}.v{width}p0",
-            whole,
-            [places, mask, whole],
-        )
-        text = f"call {whole} {callee}({places} align {size} {address}, "
-        text += f"{mask} splat (i1 true), {whole} poison)"
-        return self.lane(section, text, values.dtype, width)
+        name = masked.gather(self.module, section, kind, width, address, size, others="poison")
+        return Lane(self, section, name, values.dtype, width)
 
     # ---- the scalar language -------------------------------------------------------------------
 

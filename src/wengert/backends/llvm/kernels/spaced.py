@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .. import engine
+from .. import engine, masked
 from ..assembly import Name, Section
 from ..dtypes import Dtype, in_memory, of_width
 from .call import Call
@@ -41,33 +41,25 @@ class Vectors:
         self.kind = of_width(self.scalar, self.width)
         self._suffix = f"v{self.width}f{8 * dtype.itemsize}"
 
-    def _of_mask(self, size: int, lanes: Sequence[bool]) -> tuple[Name, Name, Name, Name]:
-        """The type of a longer vector, that of its mask, the mask, and how functions name them."""
+    def _of_mask(self, lanes: Sequence[bool]) -> tuple[Name, Name]:
+        """The type of a vector, and its mask."""
         mask = ", ".join(f"i1 {str(lane).lower()}" for lane in lanes)
-        suffix = f"v{size}f{8 * self.dtype.itemsize}"
-        return of_width(self.scalar, size), of_width("i1", size), f"<{mask}>", suffix
+        return of_width(self.scalar, len(lanes)), f"<{mask}>"
 
     def _read(self, s: Section, pointer: Name, lanes: Sequence[bool]) -> Name:
-        kind, flags, mask, suffix = self._of_mask(len(lanes), lanes)
+        kind, mask = self._of_mask(lanes)
         align = self.dtype.itemsize
         if all(lanes):
             return s.value(f"load {kind}, ptr {pointer}, align {align}")
-        name = f"llvm.masked.load.{suffix}.p0"
-        callee = self.module.declare(name, kind, ["ptr", flags, kind])
-        return s.value(
-            f"call {kind} {callee}(ptr align {align} {pointer}, {flags} {mask}, "
-            f"{kind} zeroinitializer)"
-        )
+        return masked.load(self.module, s, self.scalar, len(lanes), pointer, align, mask)
 
     def _write(self, s: Section, pointer: Name, value: Name, lanes: Sequence[bool]) -> None:
-        kind, flags, mask, suffix = self._of_mask(len(lanes), lanes)
+        kind, mask = self._of_mask(lanes)
         align = self.dtype.itemsize
         if all(lanes):
             s.write(f"store {kind} {value}, ptr {pointer}, align {align}")
             return
-        name = f"llvm.masked.store.{suffix}.p0"
-        callee = self.module.declare(name, "void", [kind, "ptr", flags])
-        s.write(f"call void {callee}({kind} {value}, ptr align {align} {pointer}, {flags} {mask})")
+        masked.store(self.module, s, self.scalar, len(lanes), value, pointer, align, mask)
 
     def load(self, s: Section, pointer: Name, count: int) -> Name:
         """So many elements; 0 in the rest of the vector."""

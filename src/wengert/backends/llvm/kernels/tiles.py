@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ....core.dims import Length
-from .. import engine
+from .. import engine, masked
 from ..assembly import Function, Name, Section
 from ..dtypes import F32, F64, Dtype, in_memory, literal, of_width
 from .call import Array, Call
@@ -358,7 +358,6 @@ class _Vectors:
         self.module, self.tile = call.module, tile
         self.each = range(-(-tile.columns // tile.width))
         self.kind = of_width(in_memory(tile.dtype), tile.width)
-        self.flags = of_width("i1", tile.width)
         self.suffix = f"v{tile.width}f{8 * tile.dtype.itemsize}"
 
     def _mask(self, v: int) -> Name | None:
@@ -373,13 +372,8 @@ class _Vectors:
         mask, align = self._mask(v), self.tile.dtype.itemsize
         if mask is None:
             return s.value(f"load {self.kind}, ptr {place}, align {align}")
-        callee = self.module.declare(
-            f"llvm.masked.load.{self.suffix}.p0", self.kind, ["ptr", self.flags, self.kind]
-        )
-        return s.value(
-            f"call {self.kind} {callee}(ptr align {align} {place}, {self.flags} {mask}, "
-            f"{self.kind} zeroinitializer)"
-        )
+        element, width = in_memory(self.tile.dtype), self.tile.width
+        return masked.load(self.module, s, element, width, place, align, mask)
 
     def spread(self, s: Section, pointer: Name) -> Name:
         """One element in all places of a vector."""
@@ -416,9 +410,4 @@ class _Vectors:
         if mask is None:
             s.write(f"store {kind} {total}, ptr {place}, align {align}")
             return
-        callee = self.module.declare(
-            f"llvm.masked.store.{self.suffix}.p0", "void", [kind, "ptr", self.flags]
-        )
-        s.write(
-            f"call void {callee}({kind} {total}, ptr align {align} {place}, {self.flags} {mask})"
-        )
+        masked.store(self.module, s, in_memory(dtype), self.tile.width, total, place, align, mask)

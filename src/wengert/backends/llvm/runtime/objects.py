@@ -1,5 +1,6 @@
 """Objects: the object file of a module, from the disk if it was compiled before.
 
+    read_object       the object file that is kept under a key
     kept_object_of    text -> the bytes of an object file, as `engine.object_of` makes them
     key_of            what it is kept under
     circumstances     all that it depends on beside its text
@@ -12,13 +13,25 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
 import llvmlite
 import llvmlite.binding as llvm
 
 from .. import engine
+from ..objectfile import is_whole
 from . import cache
+
+
+def read_object(key: bytes, names: Iterable[str] = ()) -> bytes | None:
+    """The object file that is kept under a key and defines these names; None if none is.
+
+    A checksum says that a file is what somebody wrote, not that it is an object file, which LLVM
+    takes for granted.
+    """
+    found = cache.read(key)
+    return found if found is not None and is_whole(found, names) else None
 
 
 def kept_object_of(text: str, quick: bool = False) -> bytes:
@@ -48,11 +61,17 @@ def kept_object_of(text: str, quick: bool = False) -> bytes:
     if not cache.enabled():
         return engine.object_of(text, quick)
     key = key_of(text, quick)
-    kept = cache.read(key)
+    kept = read_object(key, _names(text))
     if kept is None:
         kept = engine.object_of(text, quick)
         cache.write(key, kept)
     return kept
+
+
+def _names(text: str) -> list[str]:
+    """The functions that a module defines for others."""
+    firsts = [part.partition("(")[0] for part in text.split("\ndefine ")[1:]]
+    return [x.partition("@")[2] for x in firsts if not x.startswith("internal ")]
 
 
 def key_of(text: str, quick: bool = False) -> bytes:

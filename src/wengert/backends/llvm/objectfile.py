@@ -1,0 +1,115 @@
+"""Object files: which functions one defines, and which it calls that are defined elsewhere.
+
+    symbols_of    both, by name, as LLVM's text has them
+    is_whole      whether bytes are an object file that defines some names
+
+Read from the table of symbols of an ELF, Mach-O or COFF file of 64 bits, in the order of bytes of
+x86 and ARM; it is all that is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from struct import error, iter_unpack, unpack_from
+
+_ELF_SYMBOLS = 2  # the type of the section that lists them
+_ELF_NO_BITS = 8  # that of one that takes no room in the file
+_MACH_SYMBOLS = 2  # the command that says where they are
+_MACH_EXTERNAL, _MACH_TYPE, _MACH_DEBUG = 0x01, 0x0E, 0xE0
+_COFF_EXTERNAL = 2
+_COFF_MACHINES = (0x8664, 0xAA64)
+# Names that a linker makes itself, or that refer to no address.
+_OF_LINKERS = frozenset({"_GLOBAL_OFFSET_TABLE_", "__dso_handle", "_fltused", ""})
+
+
+def is_elf(image: bytes) -> bool:
+    """Whether it is an ELF file of 64 bits."""
+    return image.startswith(b"\x7fELF\x02\x01")
+
+
+def symbols_of(image: bytes) -> tuple[set[str], set[str]]:
+    """The names that an object file defines for others, and those that it needs from elsewhere.
+
+    Raises
+    ------
+    ValueError
+        It is no object file of a known format.
+    """
+    if is_elf(image):
+        found = _elf(image)
+    elif image.startswith(b"\xcf\xfa\xed\xfe"):
+        found = _mach(image)
+    elif len(image) > 20 and unpack_from("<H", image)[0] in _COFF_MACHINES:
+        found = _coff(image)
+    else:
+        raise ValueError(f"no object file of ELF, Mach-O or COFF begins with {image[:4]!r}")
+    defined: set[str] = set()
+    needed: set[str] = set()
+    for name, is_defined in found:
+        (defined if is_defined else needed).add(name)
+    return defined, needed - defined - _OF_LINKERS
+
+
+def is_whole(image: bytes, names: Iterable[str] = ()) -> bool:
+    """Whether it is an object file, to its end, that defines functions of these names."""
+    try:
+        defined, _ = symbols_of(image)
+        if is_elf(image):
+            for kind, at, size in _sections(image):
+                if kind != _ELF_NO_BITS and at + size > len(image):
+                    return False
+    except (ValueError, error):  # error: there are fewer bytes than were announced
+        return False
+    return defined.issuperset(names)
+
+
+def _text(image: bytes, at: int) -> str:
+    return image[at : image.index(b"\0", at)].decode()
+
+
+def _sections(image: bytes) -> Iterator[tuple[int, int, int]]:
+    """The type of each section, where it begins and how long it is."""
+    (start,) = unpack_from("<Q", image, 0x28)
+    size, count = unpack_from("<HH", image, 0x3A)
+    for k in range(count):
+        yield unpack_from("<4xI16xQQ", image, start + k * size)
+
+
+def _elf(image: bytes) -> Iterator[tuple[str, bool]]:
+    (start,) = unpack_from("<Q", image, 0x28)
+    (step,) = unpack_from("<H", image, 0x3A)
+    for k, (kind, at, length) in enumerate(_sections(image)):
+        if kind != _ELF_SYMBOLS:
+            continue
+        (link,) = unpack_from("<I", image, start + k * step + 0x28)
+        (texts,) = unpack_from("<Q", image, start + link * step + 0x18)
+        for name, info, _, section in iter_unpack("<IBBH16x", image[at : at + length]):
+            if info >> 4:  # not local
+                yield _text(image, texts + name), section != 0
+
+
+def _mach(image: bytes) -> Iterator[tuple[str, bool]]:
+    (commands,) = unpack_from("<I", image, 16)
+    at = 32
+    for _ in range(commands):
+        kind, size = unpack_from("<II", image, at)
+        if kind == _MACH_SYMBOLS:
+            first, count, texts = unpack_from("<III", image, at + 8)
+            listed = image[first : first + 16 * count]
+            for name, flags, _, _, _ in iter_unpack("<IBBHQ", listed):
+                if flags & _MACH_EXTERNAL and not flags & _MACH_DEBUG:
+                    yield _text(image, texts + name).removeprefix("_"), bool(flags & _MACH_TYPE)
+        at += size
+
+
+def _coff(image: bytes) -> Iterator[tuple[str, bool]]:
+    first, count = unpack_from("<II", image, 8)
+    texts = first + 18 * count
+    k = 0
+    while k < count:
+        name, _, section, _, kind, more = unpack_from("<8sIhHBB", image, first + 18 * k)
+        if kind == _COFF_EXTERNAL:
+            zeros, place = unpack_from("<II", name)
+            written = name.rstrip(b"\0").decode() if zeros else _text(image, texts + place)
+            yield written, section != 0
+        k += 1 + more
