@@ -205,8 +205,9 @@ def rebind(handle: Handle, node: Node) -> None:
         base, _, put = shared
         if put is None:
             raise ReadOnlyError(
-                "assignment to a read-only view: NumPy's broadcast_to and diagonal cannot be "
-                f"written to. Copy it first (x.copy()){at(user_line())}."
+                "assignment to a read-only view: what broadcast_to, diagonal, sliding_window_view "
+                "and the imaginary part of a real array give cannot be written to, as in NumPy. "
+                f"Copy it first (x.copy()){at(user_line())}."
             )
         node = put(wrap(base.node), wrap(node)).node
         handle = base

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle, dtype_of, is_traced, value_of, wrap
+from ..core.handle import Handle, dtype_of, is_traced, link, value_of, wrap
 from ..core.node import constant
 from ..core.op import lookup
 from ..ops import arithmetic, choice, circular, complexes, logic, rounding
@@ -166,10 +166,16 @@ def real(val: Any) -> Any:
 
 @counterpart(np.imag)
 def imag(val: Any) -> Any:
-    """``numpy.imag``: the imaginary part, a view; zeros, without derivative, if `val` is real."""
+    """``numpy.imag``: the imaginary part, a view; if `val` is real zeros that are read-only."""
     if dtype_of(val).kind == "c":
         return complexes.imag(val)
-    return zeros_like(val) if is_traced(val) else wrap(constant(np.imag(value_of(val))))
+    part = _no_imaginary(val)
+    link(part, val, _no_imaginary, None, shares=True)
+    return part
+
+
+def _no_imaginary(x: Any) -> Any:
+    return zeros_like(x) if is_traced(x) else wrap(constant(np.imag(value_of(x))))
 
 
 @counterpart(np.angle)

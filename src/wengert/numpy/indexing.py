@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from ..core.handle import Handle, is_traced, shape_of, value_of
+from ..core.handle import Handle, is_traced, link, shape_of, value_of
 from ..core.handle import dtype_of as dtype_itself
 from ..errors import ShapeError, at, user_line
 from ..ops import casts, choice, indexing, joining, shapes
@@ -96,7 +96,7 @@ def sliding_window_view(
 ) -> Any:
     """All windows of a shape, as ``numpy.lib.stride_tricks.sliding_window_view``.
 
-    A copy: in the gradient an element that stands in several windows gets the sum.
+    Read-only, as NumPy's; in the gradient an element that stands in several windows gets the sum.
 
     Parameters
     ----------
@@ -123,14 +123,23 @@ def sliding_window_view(
             f"writeable={writeable}: give one length for each axis, and write to a copy"
             f"{at(user_line())}."
         )
+    room = list(x.shape)
     for n, a in zip(lengths, axes, strict=True):
-        room = x.shape[a] - n + 1
-        if n < 0 or room < 1:
+        room[a] = room[a] - n + 1
+        if n < 0 or room[a] < 1:
             raise ShapeError(
                 f"windows of length {n} along axis {a} of shape {x.shape}: there is no room for "
                 f"one{at(user_line())}."
             )
-        starts = np.arange(room)[:, None] + np.arange(n)
+    windows = _windows(x, lengths, axes)
+    link(windows, x, lambda base: _windows(base, lengths, axes), None, shares=True)
+    return windows
+
+
+def _windows(x: Any, lengths: Sequence[int], axes: Sequence[int]) -> Any:
+    """A copy of all windows; an axis of lengths one by one, the last ones of the result."""
+    for n, a in zip(lengths, axes, strict=True):
+        starts = np.arange(x.shape[a] - n + 1)[:, None] + np.arange(n)
         x = np.moveaxis(take(x, starts, axis=a), a + 1, -1)
     return x
 

@@ -24,7 +24,7 @@ from ..ops import indexing, products, shapes
 from ..ops.casts import astype
 from ..tensor.protocols import deliver, implements
 from .dispatch import as_array, counterpart
-from .subscripts import parse
+from .subscripts import diagonals, parse, view_of
 
 __all__ = ["dot", "vdot", "inner", "outer", "matmul", "vecdot"]
 __all__ += ["tensordot", "einsum", "kron", "cross"]
@@ -328,7 +328,8 @@ def einsum(
     Notes
     -----
     A letter that repeats within an operand takes its diagonal first; a letter that only one
-    operand has and the result has not is summed.
+    operand has and the result has not is summed. Where nothing is multiplied or summed the result
+    is a view that may be written to: ``np.einsum("ii->i", x)[...] = 1.0`` writes the diagonal.
 
     Examples
     --------
@@ -338,26 +339,12 @@ def einsum(
            [0., 1.]])
     """
     arrays, words, result = parse(operands)
+    if len(arrays) == 1 and out is None and set(words[0]) == set(result):
+        return view_of(as_array(arrays[0]), words[0], result)  # whatever the dtype, as in NumPy
     arrays = [as_array(x) if dtype is None else astype(x, dtype) for x in arrays]
     for k, word in enumerate(words):
-        arrays[k], words[k] = _diagonals(arrays[k], word)
+        arrays[k], words[k] = diagonals(arrays[k], word, shapes.diagonal)
     return _given(_einsum(*arrays, letters=(*words, result)), out)
-
-
-def _diagonals(x: Any, word: str) -> tuple[Any, str]:
-    """The diagonal of every letter that repeats, until none does."""
-    for c in dict.fromkeys(word):
-        while word.count(c) > 1:
-            i = word.index(c)
-            j = word.index(c, i + 1)
-            if x.shape[i] != x.shape[j]:
-                raise ShapeError(
-                    f"einsum: the letter {c!r} repeats in an operand of shape {x.shape}, where its "
-                    f"axes differ in length. Give them letters of their own{at(user_line())}."
-                )
-            x = shapes.diagonal(x, axis1=i, axis2=j)
-            word = word[:i] + word[i + 1 : j] + word[j + 1 :] + c
-    return x, word
 
 
 # ---- Kronecker and cross -----------------------------------------------------------------------

@@ -1,20 +1,28 @@
 """Subscripts of einsum: from what the user writes to one string of letters for each operand.
 
+    parse       arrays and letters
+    diagonals   a letter that repeats within an operand
+    view_of     a letter for each axis, and no sum: what is written to the result is in the operand
+
 All forms of NumPy's: a string with or without an arrow, sublists of whole numbers, an ellipsis in
 any place, spaces.  What cannot be read here is given to NumPy, whose complaint says why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any
 
 import numpy as np
 
-from ..core.dims import spelled
-from ..core.handle import is_traced, shape_of, value_of
+from ..core.apply import apply
+from ..core.dims import Dim, spelled
+from ..core.handle import is_traced, link, shape_of, value_of
 from ..errors import ShapeError, at, user_line
+from ..ops import indexing, shapes
+from ..ops.creation import positions
+from ..ops.indices import Hole
 
 _LETTERS = ascii_uppercase + ascii_lowercase  # in the order of the alphabet, as sublists sort
 _DOTS = "..."
@@ -98,3 +106,52 @@ def _refused(operands: Sequence[Any], arrays: Sequence[Any], error: Exception) -
         f"einsum with {subscripts} of shapes {shapes}: {why.rstrip('.')}. Give each axis of each "
         f"operand a letter, or '...' for the rest{at(user_line())}."
     )
+
+
+def diagonals(x: Any, word: str, take: Callable[..., Any]) -> tuple[Any, str]:
+    """The diagonal of every letter that repeats, by `take(x, axis1=i, axis2=j)`; its letters."""
+    for c in dict.fromkeys(word):
+        while word.count(c) > 1:
+            i = word.index(c)
+            j = word.index(c, i + 1)
+            if x.shape[i] != x.shape[j]:
+                raise ShapeError(
+                    f"einsum: the letter {c!r} repeats in an operand of shape {x.shape}, where its "
+                    f"axes differ in length. Give them letters of their own{at(user_line())}."
+                )
+            x = take(x, axis1=i, axis2=j)
+            word = word[:i] + word[i + 1 : j] + word[j + 1 :] + c
+    return x, word
+
+
+def view_of(x: Any, word: str, result: str) -> Any:
+    """The view of an operand that has those letters: diagonals, and axes in another order."""
+    x, word = diagonals(x, word, _diagonal)
+    return shapes.transpose(x, axes=tuple([word.index(c) for c in result]))
+
+
+def _diagonal(x: Any, axis1: int, axis2: int) -> Any:
+    """The diagonal of two axes as a new last one: unlike `np.diagonal`, it may be written to."""
+    where = {"offset": 0, "axis1": axis1, "axis2": axis2}
+
+    def take(base: Any) -> Any:
+        return apply(shapes.diagonal, (base,), where)
+
+    out = take(x)
+    link(out, x, take, lambda base, view: _with_diagonal(base, view, axis1, axis2), shares=True)
+    return out
+
+
+def _with_diagonal(base: Any, view: Any, axis1: int, axis2: int) -> Any:
+    """`base` with that diagonal of two axes."""
+    n, ndim = base.shape[axis1], base.ndim
+    axes = (*[k for k in range(ndim) if k not in (axis1, axis2)], axis1, axis2)
+    turned = base if axes == tuple(range(ndim)) else shapes.transpose(base, axes=axes)
+    if isinstance(n, Dim):
+        places = positions(n), positions(n)
+        new = indexing.replaced(turned, view, (Ellipsis, Hole(0), Hole(1)), places)
+    else:  # every so many elements of the rows, one after the other
+        flat = shapes.reshape(turned, shape=(*turned.shape[:-2], n * n))
+        flat = indexing.replaced(flat, view, (Ellipsis, slice(None, None, n + 1)), ())
+        new = shapes.reshape(flat, shape=turned.shape)
+    return new if turned is base else shapes.transpose(new, axes=shapes.inverse_order(axes))

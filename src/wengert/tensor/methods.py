@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.dims import Dim
 from ..core.handle import dtype_of, shape_of
-from ..errors import ArgumentError, at, user_line
+from ..errors import ArgumentError, DtypeError, at, user_line
 from ..errors import ShapeError as _ShapeError
 from ..ops import casts, shapes
 from ..ops.creation import positions
@@ -92,10 +92,23 @@ class Methods:
         """Real part; the tensor itself if it is real."""
         return FUNCTIONS[np.real](self)
 
+    @real.setter
+    def real(self, values: Any) -> None:
+        self.real[...] = values
+
     @property
     def imag(self) -> Any:
         """Imaginary part."""
         return FUNCTIONS[np.imag](self)
+
+    @imag.setter
+    def imag(self, values: Any) -> None:
+        if self.dtype.kind != "c":
+            raise DtypeError(
+                f"a tensor of {self.dtype} does not have an imaginary part to set. Make it complex "
+                f"first, x.astype(complex){at(user_line())}."
+            )
+        self.imag[...] = values
 
     def conj(self) -> Any:
         """Complex conjugate; the tensor itself if it is real."""
