@@ -207,6 +207,51 @@ def test_at_with_a_tensor_as_index():
     assert x32.dtype == np.float32
 
 
+AT = [
+    np.maximum, np.minimum, np.multiply, np.divide, np.power, np.hypot, np.add, np.subtract, np.fmax,
+]  # fmt: skip
+
+
+def test_at_with_positions_that_are_not_known():
+    """Repeated or not: visits happen in order, in graphs and compiled as in NumPy."""
+
+    def every(x, i, v):
+        found = []
+        for ufunc in AT:
+            y = x * 1.0
+            ufunc.at(y, i, v)
+            found.append(y)
+        z = np.outer(x, x)
+        np.maximum.at(z, (i, slice(None)), 5.0)
+        np.multiply.at(z, (i[:2], i[1:3]), v[:2])
+        np.negative.at(z[1:], (0, i[3:]))
+        return [*found, z]
+
+    def slopes(x, i, v):
+        def loss(x, v):
+            return sum(np.sum(np.sin(y)) for y in every(x, i, v))
+
+        return wg.grad(loss, (0, 1))(x, v)
+
+    x, v = np.array([1.0, 2.0, 3.0, 4.0]), np.array([5.0, 2.0, 1.0, 7.0, 6.0])
+    i = np.array([0, 0, 2, -1, 0])
+    for f in (every, slopes):
+        graph, native = wg.trace(f)(x, i, v), wg.jit(f)
+        for places in (i, np.array([3, 1, 2, 0, 1])):
+            wanted = f(x, places, v)
+            for found in (graph(x, places, v), native(x, places, v)):
+                for a, b in zip(found, wanted, strict=True):
+                    np.testing.assert_allclose(a, b, 1e-13, 1e-14)
+    rows = np.stack([i, i[::-1]])
+    found = wg.vmap(lambda i: every(x + 0.0 * i[0], i, v)[0])(rows)
+    np.testing.assert_array_equal(found, [every(x, r, v)[0] for r in rows])
+    for bad in (4, -5):
+        with pytest.raises(IndexError, match=f"index {bad} is out of bounds"):
+            native(x, np.array([0, 0, 2, bad, 0]), v)
+    with pytest.raises(ConversionError, match="Make the array a tensor first"):
+        wg.jit(lambda i: np.maximum.at(np.zeros(3), i, 1.0))(i)
+
+
 # ---- out=, where=, dtype= of plain calls -------------------------------------------------------
 
 

@@ -16,18 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle, shape_of, value_of
+from ..control import scan
+from ..core.handle import Handle, is_traced, shape_of, value_of
 from ..core.node import Node
 from ..errors import ConversionError, DtypeError, ShapeError, at, user_line
 from ..kinds.reduction import axes_of
-from ..ops import casts, cumulative, indexing, joining, reductions
+from ..ops import casts, cumulative, indexing, joining, masks, reductions
 from ..ops.choice import where as choose
 from ..ops.shapes import reshape
 from ..tensor.operands import needed
 from ..tensor.protocols import fitted, implements_method
 from . import extremes
 from . import reductions as ours
-from .dispatch import as_array, spread
+from .dispatch import as_array, numbers, spread
 from .options import NOTHING
 
 __all__: list[str] = []  # reached through NumPy's ufuncs only
@@ -238,6 +239,12 @@ def at_(ufunc: np.ufunc, x: Any, index: Any, *operands: Any) -> None:
                 "recorded for a derivative, which a plain array cannot hold. Make the array a "
                 f"tensor first, wengert.tensor(array){at(user_line())}."
             )
+        if any(map(is_traced, indexing.split_index(index)[1])):
+            raise ConversionError(
+                f"numpy.{ufunc.__name__}.at writes into a plain array, at positions that are not "
+                "known while a graph is built. Make the array a tensor first, "
+                f"wengert.tensor(array){at(user_line())}."
+            )
         plain_index = index
         if isinstance(index, Handle):
             plain_index = value_of(index)
@@ -249,6 +256,8 @@ def at_(ufunc: np.ufunc, x: Any, index: Any, *operands: Any) -> None:
     template, parts = indexing.split_index(index)
     if v is not None and ufunc in (np.add, np.subtract):
         new = _added(ufunc, x, v, template, parts)
+    elif any(map(is_traced, parts)) and not masks.has_masks(parts):
+        new = _in_order(ufunc, x, v, template, parts)
     else:
         remedy = "Combine what meets at an index first, or use np.add.at"
         known = [
@@ -272,6 +281,22 @@ def _added(ufunc: np.ufunc, x: Any, v: Any, template: Any, parts: Any) -> Any:
     v = _fitting(v, spot)
     added: Any = indexing.scatter
     return ufunc(x, added(v, *parts, index=template, shape=tuple(x.shape)))
+
+
+def _in_order(ufunc: np.ufunc, x: Any, v: Any, template: Any, parts: Any) -> Any:
+    """One visit after the other, where it is not known which elements are visited twice."""
+    places = indexing.getitem(numbers(x.size).reshape(x.shape), *parts, index=template)
+    spot = shape_of(places)
+    rows = [reshape(places, shape=(-1,))]
+    if v is not None:
+        rows.append(reshape(_fitting(v, spot), shape=(-1,)))
+
+    def visit(flat: Any, row: Any) -> Any:
+        place, *rest = row
+        return indexing.written(flat, place, ufunc(flat[place], *rest)), None
+
+    flat, _ = scan(visit, reshape(x, shape=(-1,)), tuple(rows))
+    return reshape(flat, shape=tuple(x.shape))
 
 
 def _in_rounds(ufunc: np.ufunc, x: Any, v: Any, index: Any) -> Any:
