@@ -82,8 +82,8 @@ OUT = {
     "chkfinite": (wnp.asarray_chkfinite, r"np\.asarray_chkfinite"),
     "roll": (lambda x: np.roll(x, x[0, 0].astype(int)), r"np\.roll.*np\.take"),
     "maximum.at": (
-        lambda x: np.maximum.at(x, (x[:, 0].astype(int),), 1.0),
-        r"np\.maximum\.at.*np\.add\.at",
+        lambda x: np.maximum.at(x, (x[:, 0] > 0.0,), 1.0),
+        r"np\.maximum\.at.*np\.where\(mask",
     ),
 }
 

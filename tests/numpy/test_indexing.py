@@ -384,3 +384,59 @@ def test_sliding_windows(window, axis):
         view(wg.tensor(x), 5, 0)
     with pytest.raises(wg.errors.ShapeError):
         view(wg.tensor(x), (2, 2, 2))
+
+
+NONE = np.zeros(0, int)
+FROM_NOTHING = {
+    "repeat": lambda x: np.repeat(x, []),
+    "repeat along an axis": lambda x: x.repeat([], axis=0),
+    "repeat an array of counts": lambda x: np.repeat(x, NONE),
+    "take, wrapped": lambda x: np.take(x, NONE, mode="wrap", axis=0),
+    "take, clipped": lambda x: x.take(NONE, axis=0, mode="clip"),
+    "take a list": lambda x: np.take(x, [], mode="wrap"),
+    "insert": lambda x: np.insert(x, [], []),
+    "delete": lambda x: np.delete(x, [], axis=0),
+    "put": lambda x: np.put(x * 1.0, NONE, 1.0, mode="wrap") or x,
+    "maximum.at": lambda x: np.maximum.at(x * 1.0, NONE, 1.0) or x,
+}
+
+
+@pytest.mark.parametrize("name", FROM_NOTHING)
+def test_nothing_is_chosen_from_nothing(name):
+    f = FROM_NOTHING[name]
+    for x in (np.zeros(0), np.zeros((0, 3))):
+        wanted = f(x)
+        for found in (f(wg.tensor(x)).numpy(), wg.trace(f)(x)(x)):
+            assert found.shape == wanted.shape and found.dtype == wanted.dtype
+        assert wg.grad(lambda x: np.sum(f(x)))(x).shape == x.shape
+
+
+@pytest.mark.parametrize("mode", ["raise", "wrap", "clip"])
+def test_something_is_chosen_from_nothing(mode):
+    for f in (
+        lambda x: np.take(x, [0], mode=mode, axis=0),
+        lambda x: np.put(x * 1.0, [0], 1.0, mode=mode),
+    ):
+        for run in (f, lambda x, f=f: f(wg.tensor(x)), lambda x, f=f: wg.jit(f)(x)):
+            with pytest.raises(IndexError):
+                run(np.zeros(0))
+
+
+def test_counts_must_be_whole_numbers():
+    for f in (np.repeat, np.insert, np.delete):
+        more = ([],) if f is np.insert else ()
+        for x in (np.zeros(0), wg.tensor(np.zeros(0))):
+            with pytest.raises((TypeError, IndexError)):
+                f(x, np.zeros(0), *more)
+
+
+def test_ufunc_at_of_a_size_with_a_name():
+    def f(x):
+        y = x * 1.0
+        np.maximum.at(y, [0, 0], [1.0, 5.0])
+        np.multiply.at(y, (slice(None),), 2.0)
+        return y
+
+    graph = wg.trace(f)(wg.spec(("n",)))
+    for n in (1, 4):
+        np.testing.assert_array_equal(graph(np.arange(1.0 * n)), f(np.arange(1.0 * n)))

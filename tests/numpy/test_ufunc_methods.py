@@ -208,7 +208,8 @@ def test_at_with_a_tensor_as_index():
 
 
 AT = [
-    np.maximum, np.minimum, np.multiply, np.divide, np.power, np.hypot, np.add, np.subtract, np.fmax,
+    np.maximum, np.minimum, np.multiply, np.divide, np.power, np.hypot, np.add, np.subtract,
+    np.fmax,
 ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.errors import DtypeError, ReadOnlyError
+from wengert.errors import DtypeError, ReadOnlyError, TraceError
 from wengert.rewrite import simplify
 
 windows = np.lib.stride_tricks.sliding_window_view
@@ -218,3 +218,46 @@ def test_parts_of_complex_numbers_are_assigned():
     np.testing.assert_array_equal(wg.jit(real)(x), real(x))
     with pytest.raises(DtypeError, match="does not have an imaginary part to set"):
         wg.tensor(x).imag = 1.0
+
+
+def test_reshapes_may_be_written_to_in_graphs():
+    """Whether the other array shows it is not known there: using that is refused."""
+
+    def alone(x):
+        r = (x * 2.0).reshape(-1)
+        r[1:][::2] = 5.0
+        s = r.reshape(2, -1)
+        s[0] *= x[0, 0]
+        return s
+
+    def below(x):
+        v = x * 2.0
+        v.reshape(-1)[0] = 5.0
+        return v
+
+    def above(x):
+        v = x * 2.0
+        r = np.ravel(v[:, 0])  # other than reshape a copy, as the elements lie apart
+        v[...] = 0.0
+        return r
+
+    def beside(x):
+        v = x * 2.0
+        w, r = v[1:], v.ravel()
+        r[0] = 5.0
+        return w
+
+    def argument(x):
+        np.ravel(x)[0] = 1.0
+        return 2.0
+
+    x = np.arange(6.0).reshape(3, 2) + 0.5
+    for make in (lambda f: wg.trace(f)(x), wg.jit):
+        np.testing.assert_array_equal(make(alone)(x), alone(x))
+        for refused in (below, above, beside):
+            with pytest.raises(TraceError, match=r"may share its memory was written to .*, in "):
+                make(refused)(x)
+    with pytest.raises(TraceError, match="may share its memory"):  # jit writes to its arguments
+        wg.jit(argument)(x.copy())
+    for f in (below, above, beside):
+        np.testing.assert_array_equal(f(wg.tensor(x)).numpy(), f(x))

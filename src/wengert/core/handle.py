@@ -188,11 +188,25 @@ def is_shared_view(node: Node, base: Node) -> bool:
 
 
 def _unknown_layout(base: Any, view: Any) -> Any:
+    """What the base becomes, where it is not known whether it shares memory with what is written.
+
+    Raises
+    ------
+    TraceError
+        The base is from outside of the trace, which cannot see whether it is used afterwards.
+    """
     raise TraceError(
         "writing to a reshaped array while a graph is built: whether NumPy would write to the "
-        "array it was made of depends on how that lies in memory. Copy it first, "
+        "array it was made of, too, depends on how that lies in memory. Copy it first, "
         f"x.reshape(...).copy(){at(user_line())}."
     )
+
+
+def doubt(view: Handle) -> None:
+    """Note that a traced view may be a copy in NumPy: that depends on how its base lies."""
+    shared = getattr(view, "_link", None)
+    if shared is not None:
+        view._link = (*shared[:2], _unknown_layout)  # type: ignore[attr-defined]
 
 
 def rebind(handle: Handle, node: Node) -> None:
@@ -209,6 +223,9 @@ def rebind(handle: Handle, node: Node) -> None:
                 "and the imaginary part of a real array give cannot be written to, as in NumPy. "
                 f"Copy it first (x.copy()){at(user_line())}."
             )
+        if put is _unknown_layout and _is_of_this_trace(base):
+            _make_ambiguous(_owner_of_memory(base), but=handle)
+            break
         node = put(wrap(base.node), wrap(node)).node
         handle = base
         shared = getattr(handle, "_link", None)
@@ -291,22 +308,40 @@ def refresh_views(base: Handle) -> None:
 AMBIGUOUS = Leaf("ambiguous")
 
 
-def _make_ambiguous(view: Handle) -> None:
-    """A reshaped array of which the original has been written to: an error if it is used."""
-    extra = {"spec": view.node.spec, "where": user_line()}
-    view.node = Discrete(AMBIGUOUS, (), NO_PARAMS, None, extra)
-    for ref in getattr(view, "_views", None) or ():
+def _make_ambiguous(handle: Handle, but: Handle | None = None) -> None:
+    """Make it an error to use a handle and its views, which may show what was written, or not."""
+    if handle is but:
+        return
+    extra = {"spec": handle.node.spec, "where": user_line()}
+    handle.node = Discrete(AMBIGUOUS, (), NO_PARAMS, None, extra)
+    for ref in getattr(handle, "_views", None) or ():
         inner = ref()
         if inner is not None:
-            _make_ambiguous(inner)
+            _make_ambiguous(inner, but)
+
+
+def _owner_of_memory(handle: Handle) -> Handle:
+    """The handle that others are views of."""
+    while (shared := getattr(handle, "_link", None)) is not None:
+        handle = shared[0]
+    return handle
+
+
+def _is_of_this_trace(handle: Handle) -> bool:
+    """Whether the owner of a handle's memory was made in the trace, so that all uses are seen."""
+    owner, open_session = _owner_of_memory(handle), session()
+    node = owner.node
+    if open_session is None or node.value is not None or owner in open_session.written:
+        return False
+    return node.serial >= open_session.since or not open_session.isolated
 
 
 def refuse_ambiguous(node: Node) -> None:
     """Raise TraceError if it is not known what a traced array holds (`_make_ambiguous`)."""
     if node.op is AMBIGUOUS:
         raise TraceError(
-            f"a reshaped array {node.spec} is used after the array that it was made of was written "
-            f"to{at(node.where)}: whether it shows that depends on how that array lay in memory, "
-            "which is not known while a graph is built. Copy it first, x.reshape(...).copy()"
-            f"{at(user_line())}."
+            f"an array {node.spec} is used after one that may share its memory was written to"
+            f"{at(node.where)}. One was made of the other by reshape or ravel; whether NumPy makes "
+            "a view or a copy there depends on how that lay in memory, which is not known while a "
+            f"graph is built. Copy it first, x.reshape(...).copy(){at(user_line())}."
         )

@@ -137,7 +137,10 @@ class _Inputs:
     def written(self) -> list[int]:
         """The numbers of those that have been written to."""
         pairs = enumerate(zip(self.handles, self.nodes, strict=True))
-        return [k for k, (handle, node) in pairs if handle.node is not node]
+        found = [k for k, (handle, node) in pairs if handle.node is not node]
+        for k in found:
+            refuse_ambiguous(self.handles[k].node)
+        return found
 
     @contextmanager
     def belonging_to(self, what: str) -> Iterator[None]:

@@ -54,7 +54,11 @@ def in_range(indices: Any, n: int, mode: str) -> Any:
     if mode == "raise":
         return indices if isinstance(indices, Handle) else plain(indices).astype(np.intp)
     positions = values(indices).astype(np.intp)
-    return positions % n if mode == "wrap" else np.minimum(np.maximum(positions, 0), max(n - 1, 0))
+    if type(n) is int and n == 0:
+        if positions.size:
+            raise IndexError(f"there are no elements to choose from{at(user_line())}.")
+        return positions
+    return positions % n if mode == "wrap" else np.minimum(np.maximum(positions, 0), n - 1)
 
 
 @counterpart(np.take)

@@ -205,7 +205,14 @@ def _places(obj: Any, what: str) -> Any:
     """Positions, which have to be known: as an int, a slice or an array."""
     remedy = "Give positions as numbers, or choose with np.where"
     obj = needed(obj, what, "what the result is made of", remedy)
-    return obj if isinstance(obj, slice | int) else np.asarray(obj)
+    return obj if isinstance(obj, slice | int) else _whole(obj)
+
+
+def _whole(numbers: Any) -> Any:
+    """The numbers as an array; an empty list has whole numbers, as in NumPy."""
+    array = np.asarray(numbers)
+    empty = array.size == 0 and isinstance(numbers, list | tuple)
+    return array.astype(np.intp) if empty else array
 
 
 def _single(obj: Any, n: Any, end: Any, what: str) -> Any:
@@ -272,7 +279,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     if not isinstance(repeats, Dim):
         many = "how many elements there are"
         repeats = needed(repeats, "np.repeat", many, "Give numbers of repeats as numbers")
-        counts = np.asarray(repeats)
+        counts = _whole(repeats)
         if counts.size != 1:
             if isinstance(n, Dim):
                 raise ShapeError(

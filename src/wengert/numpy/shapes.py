@@ -20,7 +20,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from ..core.dims import Dim, is_symbolic, spelled
-from ..core.handle import Handle, is_traced, shape_of, wrap
+from ..core.handle import Handle, doubt, is_traced, shape_of, wrap
 from ..core.node import Node
 from ..core.recording import session
 from ..errors import ShapeError, TraceError, at, user_line
@@ -112,7 +112,11 @@ def ravel(a: Any, order: Any = "C") -> Any:
             a = shapes.transpose(a, axes=tuple(np.argsort([-n for n in strides], kind="stable")))
         order = "C"
     out = shapes.reshape(a, shape=(-1,), order=order_in_memory(a, order))
-    return out if is_traced(out) or plain(out).flags.contiguous else own_copy(out)
+    if is_traced(out):
+        if len(shape_of(a)):
+            doubt(out)  # other than reshape it copies a vector whose elements lie apart
+        return out
+    return out if plain(out).flags.contiguous else own_copy(out)
 
 
 @counterpart(np.squeeze)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..control import scan
+from ..core.dims import is_symbolic
 from ..core.handle import Handle, is_traced, shape_of, value_of
 from ..core.node import Node
 from ..errors import ConversionError, DtypeError, ShapeError, at, user_line
@@ -256,15 +257,19 @@ def at_(ufunc: np.ufunc, x: Any, index: Any, *operands: Any) -> None:
     template, parts = indexing.split_index(index)
     if v is not None and ufunc in (np.add, np.subtract):
         new = _added(ufunc, x, v, template, parts)
-    elif any(map(is_traced, parts)) and not masks.has_masks(parts):
+    elif _decided_later(x, parts):
         new = _in_order(ufunc, x, v, template, parts)
     else:
-        remedy = "Combine what meets at an index first, or use np.add.at"
-        known = [
-            needed(p, f"np.{ufunc.__name__}.at", "which indices repeat", remedy) for p in parts
-        ]
+        name = f"np.{ufunc.__name__}"
+        remedy = f"Choose with np.where(mask, {name}(x, v), x)"
+        known = [needed(p, f"{name}.at", "which elements are visited", remedy) for p in parts]
         new = _in_rounds(ufunc, x, v, indexing.join_index(template, known))
     x._assign(fitted(new, x, f"numpy.{ufunc.__name__}.at"))  # type: ignore[attr-defined]
+
+
+def _decided_later(x: Any, parts: Any) -> bool:
+    """Whether it is only known when a graph runs which elements are visited, and how often."""
+    return (any(map(is_traced, parts)) or is_symbolic(x.shape)) and not masks.has_masks(parts)
 
 
 def _fitting(v: Any, spot: tuple[int, ...]) -> Any:
