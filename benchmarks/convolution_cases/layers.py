@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from native import libraries
 from native.case import Call, Case, generator
 
+from . import channels_last
+
 TITLE = "Convolutions"
 TEXT = (
     "float32. *value* is the convolution alone, *gradients* the value and its gradients by input "
     "and weights for a given cotangent. Shapes are samples, channels, lengths; then outputs, "
-    "inputs of a group, kernel."
+    "inputs of a group, kernel. *JAX, channels last* has its arrays made so beforehand."
 )
 PEERS = ("torch",)
 TARGET = "at most 1.5 times torch's time, so 0.67 or more"
@@ -69,7 +72,14 @@ def functions(axes: int, options: Any) -> dict[str, Callable[[], Any]]:
             feature_group_count=groups, dimension_numbers=LETTERS[axes],
         )  # fmt: skip
 
-    return {"wengert": wengert, "torch": torch, "JAX": jax}
+    def jax_last() -> Any:
+        lax = libraries.jax().lax
+        return lambda x, w: lax.conv_general_dilated(
+            x, w, (stride,) * axes, [(padding, padding)] * axes, rhs_dilation=(dilation,) * axes,
+            feature_group_count=groups, dimension_numbers=channels_last.LETTERS[axes],
+        )  # fmt: skip
+
+    return {"wengert": wengert, "torch": torch, "JAX": jax, "JAX, channels last": jax_last}
 
 
 def values(ways: Any, x: Any, w: Any) -> dict[str, Callable[[], Call]]:
@@ -79,10 +89,16 @@ def values(ways: Any, x: Any, w: Any) -> dict[str, Callable[[], Call]]:
         t = libraries.torch()
         return Call(ways["torch"](), (t.from_numpy(x), t.from_numpy(w)))
 
+    def last() -> Call:
+        conv, own = ways["JAX, channels last"](), channels_last
+        call = libraries.jax_call(conv, own.last(x), own.kernel_last(w))
+        return replace(call, numbers=own.first)
+
     return {
         "wengert": lambda: Call(libraries.jit(ways["wengert"]()), (x, w)),
         "torch": torch,
         "JAX": lambda: libraries.jax_call(ways["JAX"](), x, w),
+        "JAX, channels last": last,
     }
 
 
@@ -114,4 +130,14 @@ def gradients(ways: Any, x: Any, w: Any, t: Any) -> dict[str, Callable[[], Call]
     def jax() -> Call:
         return libraries.jax_call(pulled(libraries.jax().vjp, ways["JAX"]()), x, w, t)
 
-    return {"wengert": wengert, "torch": torch, "JAX": jax}
+    def jax_last() -> Call:
+        run, own = pulled(libraries.jax().vjp, ways["JAX, channels last"]()), channels_last
+        call = libraries.jax_call(run, own.last(x), own.kernel_last(w), own.last(t))
+
+        def numbers(result: Any) -> Any:
+            y, x_bar, w_bar = result
+            return own.first(y), own.first(x_bar), own.kernel_first(w_bar)
+
+        return replace(call, numbers=numbers)
+
+    return {"wengert": wengert, "torch": torch, "JAX": jax, "JAX, channels last": jax_last}

@@ -8,6 +8,7 @@ the functions are written from the definitions in its documentation.
     tool       the adapter: answers the messages of any eval over standard input and output
     evals      for each eval a module with the program that a user of wengert writes
     cases      for each eval a module with the published inputs, C by hand, and peer libraries
+    in_jax     JAX's programs for ba and ht
     byhand     functions of benchmarks/c/gradbench as tasks, which C itself times
     measure    agreement first, then time by the published rules (min_runs, min_seconds)
     page       results as docs/benchmarks-gradbench.md

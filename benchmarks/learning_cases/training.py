@@ -8,6 +8,7 @@ A model is a module of this folder with
     wengert()          a model of wengert.nn, and its loss, a function of model and inputs
     torch(t, state)    parameters, and the loss as a function of inputs
     jax(j)             the loss as a function of a dict of parameters and of inputs
+    jax_arrays         (if it has one) both as JAX's experts lay them out
     by_hand(state)     a step in NumPy, if there is one
 
 All begin with the same weights, made here with NumPy, so that in a process of one library no other
@@ -128,20 +129,18 @@ def jax(of: Any, quick: bool) -> Call:
         return loss, (j.tree.map(moved, p, m, v), m, v, t)
 
     compiled = j.jit(step, donate_argnums=0)
-    start = j.tree.map(xp.asarray, weights(of.SHAPES))
+    state, inputs = weights(of.SHAPES), of.data(quick)
+    if hasattr(of, "jax_arrays"):
+        state, inputs = of.jax_arrays(state, inputs)
+    start = j.tree.map(xp.asarray, state)
     kept = [(start, *(j.tree.map(xp.zeros_like, start) for _ in range(2)), xp.float32(0.0))]
 
     def run(*inputs: Any) -> Any:
         loss, kept[0] = compiled(kept[0], *inputs)
         return loss
 
-    return stepping(run, tuple(map(xp.asarray, of.data(quick))), lambda r: whole(j, r, kept))
-
-
-def whole(j: Any, loss: Any, kept: list[Any]) -> Any:
-    """Wait for the new parameters, too."""
-    j.block_until_ready(kept[0])
-    return loss
+    # One program computes the loss and the new parameters, which are ready together.
+    return stepping(run, tuple(map(xp.asarray, inputs)), libraries.Ready())
 
 
 def hand(of: Any, quick: bool) -> Call:

@@ -162,14 +162,14 @@ def particle(loops: peers.Loops, both: Any) -> Any:
     return lambda w: descent(loops, both(flight), w)
 
 
-def saddle(loops: peers.Loops, both: Any) -> Any:
-    """The saddle point of f(p, q) = |p|^2 - |q|^2."""
-    xp = loops.xp
+def saddle(loops: peers.Loops, both: Any, inner: Any = None) -> Any:
+    """The saddle point of f(p, q) = |p|^2 - |q|^2; ``inner`` is the mode of the inner descent."""
+    xp, inner = loops.xp, inner or both
 
     def run(start: Any) -> Any:
         def against(p: Any) -> Any:
             f = lambda q: (q * q).sum() - (p * p).sum()  # noqa: E731
-            return descent(loops, both(f), start)
+            return descent(loops, inner(f), start)
 
         def cost(p: Any) -> Any:
             q = against(p)

@@ -14,6 +14,7 @@ crosses the pipe, and while one process measures the other waits.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import pickle
@@ -95,20 +96,27 @@ class Workers:
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             self.processes[interpreter] = process
         assert process.stdin and process.stdout
-        pickle.dump(message, process.stdin)
-        process.stdin.flush()
         try:
+            pickle.dump(message, process.stdin)
+            process.stdin.flush()
             return pickle.load(process.stdout)
-        except EOFError:
-            del self.processes[interpreter]
-            raise Failed(f"the process ended with status {process.wait()}") from None
+        except (EOFError, BrokenPipeError):
+            status = ended(self.processes.pop(interpreter))
+            raise Failed(f"the process ended with status {status}") from None
 
     def close(self) -> None:
         """Let the processes end."""
-        for process in self.processes.values():
-            assert process.stdin
-            process.stdin.close()
-            process.wait()
+        while self.processes:
+            ended(self.processes.popitem()[1])
+
+
+def ended(process: subprocess.Popen[bytes]) -> int:
+    """Close both pipes, so that a process ends; its status."""
+    assert process.stdin and process.stdout
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.close()
+    process.stdout.close()
+    return process.wait()
 
 
 def serve(package: str, module: str, quick: bool) -> None:

@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from gradbench import byhand, peers
+from gradbench import byhand, in_jax, peers
 from gradbench.evals import ba
 from gradbench.task import Task
 
 TITLE = "ba: bundle adjustment"
 TEXT = (
     "Residuals of p observations of m points by n cameras, and their Jacobian in compressed rows "
-    "(31 p values, with columns and row pointers). *C* writes formulas of the derivative; *torch* "
-    "is one pass back for each of the two coordinates, for all observations at once."
+    "(31 p values, with columns and row pointers). *C* writes formulas of the derivative; wengert "
+    "and *JAX* are `vmap` of `jacrev` of one observation, *torch* is one pass back for each of the "
+    "two coordinates, for all observations at once."
 )
 DERIVATIVES = ("jacobian",)
 SIZES = (
@@ -40,7 +41,7 @@ def inputs(quick: bool) -> Iterator[tuple[str, Any]]:
 
 
 def contestants(function: str, given: dict[str, Any]) -> dict[str, Callable[[], Task]]:
-    """C and PyTorch."""
+    """C, JAX and PyTorch."""
     n, m, p = given["n"], given["m"], given["p"]
     arrays = ba.arrays(given)
     if function == "objective":
@@ -52,7 +53,11 @@ def contestants(function: str, given: dict[str, Any]) -> dict[str, Callable[[], 
         answer = ba.answer_jacobian
     c = byhand.both("ba", function, (n, m, p), arrays, outputs, answer)
     program = torch_objective if function == "objective" else torch_jacobian
-    return c | {"torch": peers.torch(program, *arrays, answer=answer)}
+    jax = in_jax.ba_objective if function == "objective" else in_jax.ba_jacobian
+    return c | {
+        "JAX": peers.jax(jax, *arrays, answer=answer),
+        "torch": peers.torch(program, *arrays, answer=answer),
+    }
 
 
 # ---- PyTorch -------------------------------------------------------------------------------------
@@ -92,7 +97,9 @@ def torch_jacobian(t: Any) -> Any:
         for k in range(2):
             of_camera, of_point, of_weight = t.autograd.grad(out[:, k].sum(), by, retain_graph=True)
             blocks.append(t.cat([of_camera, of_point, of_weight[:, None]], 1))
-        values = t.cat([t.stack(blocks, 1).reshape(-1), -2.0 * weights])
+        own = weights.detach().requires_grad_()
+        (of_excess,) = t.autograd.grad((1.0 - own**2).sum(), own)
+        values = t.cat([t.stack(blocks, 1).reshape(-1), of_excess])
         last = 11 * n + 3 * m + t.arange(p)
         one = t.cat([11 * pairs[:, :1] + t.arange(11),
                      11 * n + 3 * pairs[:, 1:] + t.arange(3), last[:, None]], 1)  # fmt: skip

@@ -16,7 +16,8 @@ TITLE = "gmm: a mixture of Gaussians"
 TEXT = (
     "The log posterior of k Gaussians in d dimensions with a Wishart prior, at n = 1000 points, "
     "and its gradient by all parameters. *C* goes through blocks of points and uses that the "
-    "factors are triangular; the libraries are batched, and multiply with BLAS."
+    "factors are triangular. wengert maps a function of one component over all; JAX and PyTorch "
+    "the same (`lax.map`, Python's loop) and, *vmap*, all at once."
 )
 DERIVATIVES = ("jacobian",)
 SEED = 31337
@@ -65,24 +66,22 @@ def contestants(function: str, given: dict[str, Any]) -> dict[str, Callable[[], 
             return number(out[0] if isinstance(out, list) else out)
         return {name: np.asarray(bar).tolist() for name, bar in zip(PARAMETERS, out, strict=True)}
 
-    def jax(j: Any) -> Any:
-        def triangular(q: Any, below: Any) -> Any:
-            full = j.numpy.zeros((len(q), q.shape[1], q.shape[1]))
-            return full.at[:, rows, columns].set(below)
+    columns, rows = np.triu_indices(sizes[0], 1)
 
-        columns, rows = np.triu_indices(sizes[0], 1)
-        lse = j.scipy.special.logsumexp
-        f = posterior(j.numpy, triangular, lambda v, axis: lse(v, axis=axis), sizes, gamma, fixed)
+    def jax(j: Any, mapped: Any) -> Any:
+        def triangular(q: Any, below: Any) -> Any:
+            return j.numpy.diag(j.numpy.exp(q)).at[rows, columns].set(below)
+
+        f = posterior(j.numpy, triangular, mapped, j.scipy.special.logsumexp, sizes, gamma, fixed)
         return f if plain else j.grad(f, (0, 1, 2, 3))
 
-    def torch(t: Any) -> Any:
-        def triangular(q: Any, below: Any) -> Any:
-            full = t.zeros((len(q), q.shape[1], q.shape[1]), dtype=t.float64)
-            full[:, rows, columns] = below
-            return full
+    def torch(t: Any, mapped: Any) -> Any:
+        at = t.from_numpy(rows), t.from_numpy(columns)
 
-        columns, rows = map(t.from_numpy, np.triu_indices(sizes[0], 1))
-        f = posterior(t, triangular, lambda v, axis: t.logsumexp(v, axis), sizes, gamma, fixed)
+        def triangular(q: Any, below: Any) -> Any:
+            return t.index_put(t.diag(t.exp(q)), at, below)
+
+        f = posterior(t, triangular, mapped, t.logsumexp, sizes, gamma, fixed)
 
         def gradient(*arguments: Any) -> Any:
             leaves = [a.detach().requires_grad_() for a in arguments[:4]]
@@ -90,29 +89,47 @@ def contestants(function: str, given: dict[str, Any]) -> dict[str, Callable[[], 
 
         return f if plain else gradient
 
-    outputs = [()] if plain else [p.shape for p in parameters]
-    arrays = [*parameters, x]
-    given_to_c = [*arrays, [gamma], [fixed]]
-    return byhand.both("gmm", function, sizes, given_to_c, outputs, answer) | {
-        "JAX": peers.jax(jax, *arrays, answer=answer),
-        "torch": peers.torch(torch, *arrays, answer=answer),
+    def python_map(t: Any) -> Any:
+        def mapped(f: Any, parameters: Any) -> Any:
+            found = [f(p) for p in zip(*parameters, strict=True)]
+            return tuple(t.stack(part) for part in zip(*found, strict=True))
+
+        return mapped
+
+    def all_at_once(vmap: Any) -> Any:
+        return lambda f, parameters: vmap(f)(parameters)
+
+    ways = {
+        "JAX": peers.jax(lambda j: jax(j, j.lax.map), *parameters, x, answer=answer),
+        "JAX, vmap": peers.jax(
+            lambda j: jax(j, all_at_once(j.vmap)), *parameters, x, answer=answer
+        ),
+        "torch": peers.torch(lambda t: torch(t, python_map(t)), *parameters, x, answer=answer),
+        "torch, vmap": peers.torch(
+            lambda t: torch(t, all_at_once(t.func.vmap)), *parameters, x, answer=answer
+        ),
     }
+    outputs = [()] if plain else [p.shape for p in parameters]
+    given_to_c = [*parameters, x, [gamma], [fixed]]
+    return byhand.both("gmm", function, sizes, given_to_c, outputs, answer) | ways
 
 
 def posterior(
-    xp: Any, triangular: Any, logsumexp: Any, sizes: list[int], gamma: float, fixed: float
-) -> Any:
-    """The objective over a namespace, with what lies below the diagonal times centred points."""
+    xp: Any, triangular: Any, mapped: Any, logsumexp: Any, sizes: list[int], gamma: float,
+    fixed: float,
+) -> Any:  # fmt: skip
+    """The objective over a namespace, one component after the other or all at once: evals/gmm."""
     n, m = sizes[2:]
 
     def f(alpha: Any, mu: Any, q: Any, below: Any, x: Any) -> Any:
-        diagonals = xp.exp(q)
-        centred = x[:, None, :] - mu[None]
-        product = xp.einsum("kij,nkj->nki", triangular(q, below), centred)
-        whitened = diagonals * centred + product
-        beta = alpha + q.sum(1) - 0.5 * (whitened**2).sum(2)
-        likelihood = logsumexp(beta, 1).sum() - n * logsumexp(alpha, 0)
-        squares = (diagonals**2).sum() + (below**2).sum()
-        return fixed + likelihood - 0.5 * gamma**2 * squares + m * q.sum()
+        def component(parameters: Any) -> Any:
+            alpha, mu, q, below = parameters
+            factor = triangular(q, below)
+            whitened = (x - mu) @ factor.T
+            beta = alpha + q.sum() - 0.5 * (whitened**2).sum(1)
+            return beta, m * q.sum() - 0.5 * gamma**2 * (factor**2).sum()
+
+        beta, prior = mapped(component, (alpha, mu, q, below))
+        return fixed + logsumexp(beta, 0).sum() - n * logsumexp(alpha, 0) + prior.sum()
 
     return f

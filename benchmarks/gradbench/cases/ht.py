@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gradbench import byhand, peers
+from gradbench import byhand, in_jax, peers
 from gradbench.evals import ht
 from gradbench.task import Task, listed
 
@@ -21,8 +21,8 @@ TITLE = "ht: hand tracking"
 TEXT = (
     "Differences between n points and a posed hand of 22 bones, and their Jacobian by the pose (26 "
     "parameters) and by the places of the points in their triangles (a sparse block: two "
-    "columns). *C* differentiates only the bones behind each joint; *torch* pushes all directions "
-    "forwards at once (`torch.func`), two for the places."
+    "columns). *C* differentiates only the bones behind each joint; wengert, *JAX* and "
+    "*torch* push all directions forwards at once (`jacfwd`, `torch.func`), two for the places."
 )
 DERIVATIVES = ("jacobian",)
 PARENTS = [-1, *(parent for k in range(5) for parent in (0, 4 * k + 1, 4 * k + 2, 4 * k + 3)), 0]
@@ -83,7 +83,7 @@ def inputs(quick: bool) -> Iterator[tuple[str, Any]]:
 
 
 def contestants(function: str, given: dict[str, Any]) -> dict[str, Callable[[], Task]]:
-    """C and PyTorch."""
+    """C, JAX and PyTorch."""
     theta, us, points, corners, *model = ht.arrays(given)
     n, places, about = len(points), corners.ndim == 2, given["data"]["model"]
     sizes = n, len(model[2]), places, about["is_mirrored"]
@@ -92,7 +92,10 @@ def contestants(function: str, given: dict[str, Any]) -> dict[str, Callable[[], 
     c = byhand.both("ht", function, sizes, inputs, outputs, lambda out: listed(out[0].T))
     program = torch_objective if function == "objective" else torch_jacobian
     make = partial(program, parents=about["parents"], mirrored=about["is_mirrored"])
-    return c | {"torch": peers.torch(make, theta, us, points, corners, *model)}
+    program = in_jax.ht_objective if function == "objective" else in_jax.ht_jacobian
+    jax = partial(program, parents=about["parents"], mirrored=about["is_mirrored"])
+    arrays = theta, us, points, corners, *model
+    return c | {"JAX": peers.jax(jax, *arrays), "torch": peers.torch(make, *arrays)}
 
 
 # ---- PyTorch -------------------------------------------------------------------------------------

@@ -15,8 +15,9 @@ from gradbench.task import Task, listed, number
 TITLE = "kmeans: a clustering"
 TEXT = (
     "The cost of k centroids for n points of d dimensions, and *dir*, its gradient over the "
-    "diagonal of its Hessian. wengert takes a forward derivative of a reverse one; JAX and PyTorch "
-    "the same with the minimum of all distances, as GradBench's programs for them. *C* sums the "
+    "diagonal of its Hessian. wengert takes a forward derivative of a reverse one; so do JAX and "
+    "PyTorch, with the same program (which centroid is nearest, then the distances to it) and, "
+    "*minimum*, with the minimum of all distances, as GradBench's programs for them. *C* sums the "
     "points of each centroid."
 )
 DERIVATIVES = ("dir",)
@@ -33,17 +34,26 @@ def inputs(quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def contestants(function: str, given: dict[str, Any]) -> dict[str, Callable[[], Task]]:
-    """C, JAX, PyTorch."""
+    """C, and JAX and PyTorch in two ways."""
     points, centroids = np.array(given["points"]), np.array(given["centroids"])
     (n, d), k, plain = points.shape, len(centroids), function == "cost"
 
-    def cost(centroids: Any, points: Any) -> Any:
+    def distances(centroids: Any, points: Any) -> Any:
         squares = (points**2).sum(1)[None, :] + (centroids**2).sum(1)[:, None]
         return squares - 2 * centroids @ points.T
 
-    def jax(j: Any) -> Any:
+    def nearest(argmin: Any) -> Any:
         def f(centroids: Any, points: Any) -> Any:
-            return j.numpy.min(cost(centroids, points), axis=0).sum()
+            place = argmin((centroids**2).sum(1) - 2.0 * points @ centroids.T, 1)
+            return ((points - centroids[place]) ** 2).sum()
+
+        return f
+
+    def jax(j: Any, minimum: bool = False) -> Any:
+        def least(centroids: Any, points: Any) -> Any:
+            return j.numpy.min(distances(centroids, points), axis=0).sum()
+
+        f = least if minimum else nearest(j.numpy.argmin)
 
         def direction(centroids: Any, points: Any) -> Any:
             ones = j.numpy.ones_like(centroids)
@@ -52,9 +62,11 @@ def contestants(function: str, given: dict[str, Any]) -> dict[str, Callable[[], 
 
         return f if plain else direction
 
-    def torch(t: Any) -> Any:
-        def f(centroids: Any, points: Any) -> Any:
-            return t.min(cost(centroids, points), dim=0)[0].sum()
+    def torch(t: Any, minimum: bool = False) -> Any:
+        def least(centroids: Any, points: Any) -> Any:
+            return t.min(distances(centroids, points), dim=0)[0].sum()
+
+        f = least if minimum else nearest(t.argmin)
 
         def direction(centroids: Any, points: Any) -> Any:
             c = centroids.detach().requires_grad_()
@@ -68,5 +80,9 @@ def contestants(function: str, given: dict[str, Any]) -> dict[str, Callable[[], 
         "kmeans", function, (n, k, d), [points, centroids], [shape], lambda out: answer(out[0])
     ) | {
         "JAX": peers.jax(jax, centroids, points, answer=answer),
+        "JAX, minimum": peers.jax(lambda j: jax(j, minimum=True), centroids, points, answer=answer),
         "torch": peers.torch(torch, centroids, points, answer=answer),
+        "torch, minimum": peers.torch(
+            lambda t: torch(t, minimum=True), centroids, points, answer=answer
+        ),
     }

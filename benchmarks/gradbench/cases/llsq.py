@@ -14,8 +14,9 @@ TITLE = "llsq: linear least squares"
 TEXT = (
     "A polynomial of m coefficients at n points by Horner's rule, its squared distance from the "
     "sign function, and the gradient by the coefficients. *C* goes through the points in blocks. "
-    "JAX and PyTorch have the powers of the points as cumulative products, as GradBench's own "
-    "program for JAX has them."
+    "JAX has the same program (`jnp.polyval`, a scan of several steps at once; GradBench's own "
+    "makes a table of all powers), PyTorch the same as Python's loop, and *torch, powers* the "
+    "table. All make the points in the call."
 )
 DERIVATIVES = ("gradient",)
 SEED = 31337
@@ -39,20 +40,33 @@ def contestants(function: str, given: dict[str, Any]) -> dict[str, Callable[[], 
 
         def y(x: Any) -> Any:
             t = -1.0 + xp.arange(n) * 2.0 / (n - 1.0)
-            powers = xp.cumprod(xp.full((n, m), t[:, None]).at[:, 0].set(1.0), axis=1)
-            return 0.5 * xp.sum((xp.sign(t) - powers @ x) ** 2)
+            return 0.5 * xp.sum((xp.sign(t) - xp.polyval(x[::-1], t)) ** 2)
 
         return y if plain else j.grad(y)
 
-    def torch(t: Any) -> Any:
+    def torch(t: Any, table: bool = False) -> Any:
+        def horner(x: Any, points: Any) -> Any:
+            p = x[m - 1].expand(n)
+            for coefficient in reversed(x[: m - 1].unbind()):
+                p = p * points + coefficient
+            return p
+
+        def powers(x: Any, points: Any) -> Any:
+            return t.linalg.vander(points, N=m) @ x
+
+        polynomial = powers if table else horner
+
         def y(x: Any) -> Any:
             points = -1.0 + t.arange(n, dtype=t.float64) * 2.0 / (n - 1)
-            powers = t.linalg.vander(points, N=m)
-            return 0.5 * ((t.sign(points) - powers @ x) ** 2).sum()
+            return 0.5 * ((t.sign(points) - polynomial(x, points)) ** 2).sum()
 
         return y if plain else peers.gradient(t, y)
 
     answer = number if plain else listed
     return byhand.both(
         "llsq", function, (n, m), [x], [() if plain else m], lambda out: answer(out[0])
-    ) | {"JAX": peers.jax(jax, x, answer=answer), "torch": peers.torch(torch, x, answer=answer)}
+    ) | {
+        "JAX": peers.jax(jax, x, answer=answer),
+        "torch": peers.torch(torch, x, answer=answer),
+        "torch, powers": peers.torch(lambda t: torch(t, table=True), x, answer=answer),
+    }

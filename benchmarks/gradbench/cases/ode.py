@@ -14,7 +14,8 @@ from gradbench.task import Task, listed
 
 TITLE = "ode: Runge-Kutta steps"
 TEXT = (
-    "s steps for a chain of n equations, and the gradient of the last element. *C* keeps the "
+    "s steps for a chain of n equations, and the gradient of the last element. JAX has the same "
+    "program, and *JAX, roll* turns the state round, as GradBench's own does. *C* keeps the "
     "states and computes the stages again on the way back. *C, closed form* differentiates the "
     "true solution, a product, without any step: GradBench's own program does that. It is another "
     "program than the one in question, and not in the ratios. At these sizes the gradient is "
@@ -33,18 +34,20 @@ def inputs(quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def contestants(function: str, given: dict[str, Any]) -> dict[str, Callable[[], Task]]:
-    """C in two ways, and JAX."""
+    """C in two ways, and JAX in two."""
     x, s = np.array(given["x"]), given["s"]
     n, plain = x.size, function == "primal"
 
-    def jax(j: Any) -> Any:
-        h = 2.0 / s
+    def jax(j: Any, roll: bool = False) -> Any:
+        h, xp = 2.0 / s, j.numpy
 
         def solve(x: Any) -> Any:
-            first = j.numpy.arange(n) == 0
+            first = xp.arange(n) == 0
 
             def rate(y: Any) -> Any:
-                return j.numpy.where(first, x, x * j.numpy.roll(y, 1))
+                if roll:
+                    return xp.where(first, x, x * xp.roll(y, 1))
+                return x * xp.concatenate([xp.ones(1), y[:-1]])
 
             def step(y: Any, _: Any) -> Any:
                 a = rate(y)
@@ -53,7 +56,7 @@ def contestants(function: str, given: dict[str, Any]) -> dict[str, Callable[[], 
                 d = rate(y + h * c)
                 return y + h / 6 * (a + 2 * b + 2 * c + d), None
 
-            return j.lax.scan(step, j.numpy.zeros_like(x), None, length=s)[0]
+            return j.lax.scan(step, xp.zeros_like(x), None, length=s)[0]
 
         return solve if plain else j.grad(lambda x: solve(x)[-1])
 
@@ -65,4 +68,4 @@ def contestants(function: str, given: dict[str, Any]) -> dict[str, Callable[[], 
         made["C, closed form"] = lambda: byhand.task(
             "ode", "closed_gradient", (n, s), [x], [n], answer
         )
-    return made | {"JAX": peers.jax(jax, x)}
+    return made | {"JAX": peers.jax(jax, x), "JAX, roll": peers.jax(lambda j: jax(j, True), x)}

@@ -1,14 +1,12 @@
 """ba: bundle adjustment, residuals of many observations and their sparse Jacobian.
 
-A residual depends on one camera, one point and one weight.  So two cotangents for an observation
-give its two rows of the Jacobian, 15 numbers each; that is done for some observations at once
-(``wg.map`` with a batch size), and the rows go into compressed form as they are: row pointers,
-columns, values.
+A residual depends on one camera, one point and one weight, so its two rows of the Jacobian have 15
+numbers each: those of `wg.jacrev` of one observation, batched over all (`wg.vmap`).  The rows go
+into compressed form as they are: row pointers, columns, values.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,6 @@ from gradbench.task import Task
 
 CAMERA, POINT = 11, 3
 COLUMNS = CAMERA + POINT + 1  # in a row
-TOGETHER = 32  # observations at once: what they need fits the cache nearest to the processor
 
 
 def rotated(rotation: Any, v: Any) -> tuple[Any, Any, Any]:
@@ -37,30 +34,29 @@ def rotated(rotation: Any, v: Any) -> tuple[Any, Any, Any]:
     )
 
 
-def residual(camera: Any, point: Any, weight: Any, feature: Any) -> tuple[Any, Any]:
+def residual(camera: Any, point: Any, weight: Any, feature: Any) -> Any:
     """How far a point is from where a camera saw it, in both coordinates."""
+    camera, point = [*camera], [*point]
     rotation, centre, (focal, u, v, k1, k2) = camera[:3], camera[3:6], camera[6:]
     x, y, depth = rotated(rotation, [p - c for p, c in zip(point, centre, strict=True)])
     x, y = x / depth, y / depth
     square = x * x + y * y
     scale = focal * (1.0 + k1 * square + k2 * square * square)
-    return weight * (scale * x + u - feature[0]), weight * (scale * y + v - feature[1])
+    return np.stack([weight * (scale * x + u - feature[0]), weight * (scale * y + v - feature[1])])
+
+
+def excess(weight: Any) -> Any:
+    """What a weight costs."""
+    return 1.0 - weight**2
 
 
 def objective(cameras: Any, points: Any, weights: Any, features: Any, pairs: Any) -> Any:
     """Residuals of all observations, and 1 - weight**2."""
 
     def one(pair: Any, weight: Any, feature: Any) -> Any:
-        return np.stack(residual([*cameras[pair[0]]], [*points[pair[1]]], weight, feature))
+        return residual(cameras[pair[0]], points[pair[1]], weight, feature)
 
-    return wg.vmap(one)(pairs, weights, features), 1.0 - weights**2
-
-
-def rows(camera: Any, point: Any, weight: Any, feature: Any) -> Any:
-    """The two rows of an observation, by camera, point and weight: (2, 15)."""
-    given = partial(residual, feature=feature)
-    _, pull = wg.vjp(given, [*camera], [*point], weight)
-    return np.stack([np.stack([*c, *p, w]) for c, p, w in (pull((1.0, 0.0)), pull((0.0, 1.0)))])
+    return wg.vmap(one)(pairs, weights, features), excess(weights)
 
 
 def columns(n: int, m: int, pairs: Any) -> tuple[Any, Any]:
@@ -79,12 +75,13 @@ def columns(n: int, m: int, pairs: Any) -> tuple[Any, Any]:
 def jacobian(cameras: Any, points: Any, weights: Any, features: Any, pairs: Any) -> Any:
     """The Jacobian of residuals and of 1 - weight**2 in compressed rows."""
 
-    def block(observation: Any) -> Any:
-        (camera, point), weight, feature = observation
-        return rows(cameras[camera], points[point], weight, feature)
+    def rows(pair: Any, weight: Any, feature: Any) -> Any:
+        slopes = wg.jacrev(residual, argnums=(0, 1, 2))
+        by_camera, by_point, by_weight = slopes(cameras[pair[0]], points[pair[1]], weight, feature)
+        return np.concatenate([by_camera, by_point, by_weight[:, None]], axis=1)
 
-    blocks = wg.map(block, (pairs, weights, features), batch_size=TOGETHER)
-    values = np.concatenate([blocks.reshape(-1), -2.0 * weights])
+    blocks = wg.vmap(rows)(pairs, weights, features)
+    values = np.concatenate([blocks.reshape(-1), wg.vmap(wg.grad(excess))(weights)])
     return *columns(len(cameras), len(points), pairs), values
 
 

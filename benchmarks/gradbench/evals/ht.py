@@ -2,18 +2,13 @@
 
 A pose has 26 parameters: a rotation, a translation, and four angles of each finger.  A point
 belongs to a vertex ("simple"), or to a place in a triangle with two coordinates of its own
-("complicated").  The Jacobian is sparse in two ways, and directions are chosen accordingly:
-
-bones     depend on the angles of their own finger: four directions, for all fingers at once
-places    a point depends on its own place: two directions, for all points at once
-
-Between them, vertices are linear in the matrices of the bones, and points in the vertices: what
-moves the ones moves the others by the same function.
+("complicated").  The Jacobian by the pose is `wg.jacfwd`; that by the places is sparse, as a point
+depends on its own place alone, and GradBench asks for its two columns: two directions, for all
+points at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -24,7 +19,6 @@ from gradbench.task import Task, listed
 
 SMALL = 1e-4  # a rotation by less is none
 ARRAYS = ("base_relatives", "inverse_base_absolutes", "base_positions", "weights")
-FINGERS = slice(1, 21)  # of the bones: five times four, the last three of which are turned
 
 
 def rotation(r: Any) -> Any:
@@ -61,16 +55,11 @@ def skinned(bones: Any, base: Any, weights: Any) -> Any:
     return np.sum(mean * base[:, None], axis=2)
 
 
-def pushed(f: Callable[[Any], Any], x: Any, directions: Any) -> Any:
-    """The derivative of f at x along each direction."""
-    return wg.vmap(lambda d: wg.jvp(f, (x,), (d,))[1])(directions)
-
-
 def placed(at: Any, us: Any, corners: Any) -> Any:
     """Where the points should be: at a vertex, or within a triangle."""
     if corners.ndim == 1:
         return at[corners]
-    first, second = us.T.reshape(2, -1, *[1] * (at.ndim - 1))
+    first, second = us[:, :1], us[:, 1:]
     a, b, c = (at[corners[:, k]] for k in range(3))
     return first * a + second * b + (1.0 - first - second) * c
 
@@ -84,38 +73,18 @@ def objective(parents: Any, mirror: Any, theta: Any, us: Any, points: Any, corne
 
 
 def jacobian(parents: Any, mirror: Any, theta: Any, us: Any, points: Any, corners: Any,
-             relatives: Any, inverses: Any, base: Any, weights: Any) -> Any:  # fmt: skip
+             *model: Any) -> Any:  # fmt: skip
     """A row for each difference: by the place (two columns for all of them), then by the pose."""
 
-    def bones_of(angles: Any) -> Any:
-        return mirror * posed(angles, parents, relatives, inverses)
+    def differences(theta: Any, us: Any) -> Any:
+        return objective(parents, mirror, theta, us, points, corners, *model)
 
-    turn, angles = theta[:3], theta[6:].reshape(5, 4)
-    each = np.broadcast_to(np.eye(4)[:, None], (4, 5, 4))
-    bones, by_angle = bones_of(angles), pushed(bones_of, angles, each)
-    matrix, by_turn = rotation(turn), wg.jacfwd(rotation)(turn)
-    local = skinned(bones, base, weights)
-
-    def vertex(row: Any) -> Any:
-        """By the angles: (3, 20)."""
-        weight, x = row
-        return ((weight @ moving).reshape(5, 3, 4, 4) @ x).transpose(1, 0, 2).reshape(3, 20)
-
-    moving = (matrix @ by_angle)[:, FINGERS].reshape(4, 5, 4, 3, 4)[:, :, 1:]
-    moving = moving.transpose(1, 2, 3, 0, 4).reshape(5, 3, 48)
-    of_fingers = weights[:, FINGERS].reshape(-1, 5, 1, 4)[..., 1:]
-    slopes = np.concatenate([
-        np.einsum("imk,vm->vik", by_turn, local),
-        np.broadcast_to(np.eye(3), (len(base), 3, 3)),
-        wg.map(vertex, (of_fingers, base)),
-    ], axis=2)  # fmt: skip
-    rows = -placed(slopes, us, corners)
-    if corners.ndim == 2:
-        at = local @ matrix.T
-        each = np.broadcast_to(np.eye(2)[:, None], (2, *us.shape))
-        by_place = pushed(lambda us: -placed(at, us, corners), us, each)
-        rows = np.concatenate([by_place.transpose(1, 2, 0), rows], axis=2)
-    return rows.reshape(points.size, -1)
+    by_pose = wg.jacfwd(differences)(theta, us)
+    if corners.ndim == 1:
+        return by_pose
+    along = lambda d: wg.jvp(lambda us: differences(theta, us), (us,), (d,))[1]  # noqa: E731
+    each = np.broadcast_to(np.eye(2)[:, None], (2, *us.shape))
+    return np.concatenate([wg.vmap(along)(each).T, by_pose], axis=1)
 
 
 def arrays(given: dict[str, Any]) -> tuple[Any, ...]:

@@ -18,9 +18,10 @@ from gradbench.task import Task, listed, number
 
 def objective(n: int) -> Callable[[Any], Any]:
     """Return y for n points."""
-    t = -1.0 + np.arange(n) * 2.0 / (n - 1)
 
     def y(x: Any) -> Any:
+        t = -1.0 + np.arange(n, like=x) * 2.0 / (n - 1)
+
         def horner(p: Any, coefficient: Any) -> Any:
             return p * t + coefficient, None
 
