@@ -6,6 +6,7 @@ sparse_jacobian, sparse_hessian, sparsity      those with few entries, and where
 checkpoint, stop_gradient, no_grad             what is remembered, what is passed
 Tensor, tensor                                 arrays that remember how they were computed
 vmap                                           many rows at once
+custom_jvp, custom_vjp                         functions with derivatives of your own
 scan, fori_loop, while_loop, cond, switch      loops and choices; map, associative_scan
 jit                                            functions, compiled
 trace, input, variable, spec, dim              graphs from functions, and by hand
@@ -58,7 +59,8 @@ ELSEWHERE = {
     **dict.fromkeys("explain why".split(), "graphs"),
     **dict.fromkeys("sparse_hessian sparse_jacobian sparsity".split(), "sparse"),
     **dict.fromkeys(
-        "associative_scan cond fori_loop map scan switch while_loop".split(), "control"
+        "associative_scan cond custom_jvp custom_vjp fori_loop map scan switch while_loop".split(),
+        "control",
     ),
     **dict.fromkeys("get_threads set_threads".split(), "backends.llvm.runtime.threads"),
     **dict.fromkeys("save load".split(), "graphs"),  # which makes the graphs that are loaded
@@ -77,6 +79,8 @@ __all__ = [
     "checkpoint",
     "computation",
     "cond",
+    "custom_jvp",
+    "custom_vjp",
     "dim",
     "enable_grad",
     "explain",

@@ -193,8 +193,9 @@ class Jitted:
             if options["simplify"]:
                 graph = graph.simplify()
             backend = self._backend()
-            _check_islands(backend, graph, options["islands"])
-            return Compiled(graph, backend, options["simplify"], guards, grads, written)
+            compiled = Compiled(graph, backend, options["simplify"], guards, grads, written)
+            _check_islands(backend, compiled.executed, options["islands"])
+            return compiled
         except RecursionError as error:
             raise self._endless() from error
         finally:
@@ -247,7 +248,7 @@ class Jitted:
                 f"the backend {compiled.backend.name!r} makes no machine code, so {self.__name__} "
                 f"has no address. Compile it with backend='llvm'{at(user_line())}."
             )
-        return make(compiled.graph, **options)
+        return make(compiled.executed, **options)
 
     def program(self, /, *args: Any, **kwargs: Any) -> tuple[Compiled, Call]:
         """The program that serves a call, compiled if there is none, and the call taken apart."""

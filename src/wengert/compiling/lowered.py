@@ -37,8 +37,8 @@ class Lowered:
 
     @property
     def graph(self) -> Graph:
-        """The simplified graph."""
-        return self._compiled.graph
+        """The simplified graph, as it runs."""
+        return self._compiled.executed
 
     @property
     def loops(self) -> str:

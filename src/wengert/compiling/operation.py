@@ -31,6 +31,7 @@ from ..core.spec import Spec, at_sizes
 from ..core.tracing import placeholder
 from ..graphs import Graph
 from ..graphs.building import built
+from ..rewrite import without_calls
 from .native import Run, run_of
 
 
@@ -48,6 +49,12 @@ def closed(graph: Graph, count: int) -> Graph:
         inputs=[*[lines[n] for n in graph.inputs], *place.values()],
         name=graph.name,
     )
+
+
+def written_out(graph: Graph, simplify: bool) -> Graph:
+    """A graph to be run, in which functions with rules of their own are written out."""
+    made = without_calls(graph)
+    return made.simplify() if simplify and made is not graph else made
 
 
 class GraphOperation(Operation):
@@ -75,7 +82,8 @@ class GraphOperation(Operation):
 
     @functools.cached_property
     def _run(self) -> Run:
-        return run_of(Executable(self.graph, self.backend), single=False)
+        graph = written_out(self.graph, self.simplify)
+        return run_of(Executable(graph, self.backend), single=False)
 
     def run(self, *values: Any) -> Any:
         """The value, or a tuple of them."""

@@ -16,7 +16,7 @@ import numpy as np
 from ..backends import Backend, Executable
 from ..core import tree
 from ..core.apply import part
-from ..core.handle import Handle, wrap
+from ..core.handle import Handle, owners_of, wrap
 from ..core.node import INPUT, NO_PARAMS, Constant, Discrete, Node, constant, keep
 from ..core.rebuild import CAPTURED, rebuilt
 from ..core.recording import Changes, is_recording
@@ -25,7 +25,7 @@ from ..errors import TraceError, at, user_line
 from ..graphs import Graph
 from ..graphs.calling import restored
 from .native import entry_of, run_of
-from .operation import GraphOperation, closed, extras_of
+from .operation import GraphOperation, closed, extras_of, written_out
 
 if TYPE_CHECKING:
     from ..backends.timing import Timing
@@ -41,6 +41,9 @@ class Compiled:
     Attributes
     ----------
     graph : Graph
+        As it was traced; derivatives are taken of it.
+    executed : Graph
+        The same without functions that have rules of their own (`rewrite.without_calls`).
     is_plain : bool
         Whether nothing from outside takes part.
     is_asked : bool
@@ -71,11 +74,15 @@ class Compiled:
         self._extras = extras_of(graph)
         self._acts = bool(graph.updates or graph.effects or grads or written)
         self.is_plain = not self._extras
+        self.executed = graph
         if self.is_inline:
             return
-        known = {n: constant(n.value) for n in graph.nodes if n.op is CAPTURED}
-        lines = rebuilt(graph.nodes, known) if known else {}
-        self._executable = Executable(graph.with_lines(lines) if known else graph, backend)
+        self.executed = written_out(graph, simplify)
+        known = {n: constant(n.value) for n in self.executed.nodes if n.op is CAPTURED}
+        lines = rebuilt(self.executed.nodes, known) if known else {}
+        executed = self.executed.with_lines(lines) if known else self.executed
+        self._executable = Executable(executed, backend)
+        self._owners = owners_of(graph.variables)
         self._operation: GraphOperation | None = None
         results = graph.structure[1]
         self.is_single = results.structure.is_leaf() and results.live[0]
@@ -142,7 +149,7 @@ class Compiled:
             )
         inputs: list[Any] = [x.node if isinstance(x, Handle) else x for x in fed]
         values = list(map(_plain, inputs))
-        inputs += map(_node, self._executable.owners)  # what they are now, before the run
+        inputs += map(_node, self._owners)  # what they are now, before the run
         inputs += self._sources
         kinds = tuple(map(type, inputs))
         if not self._keeps:

@@ -16,13 +16,26 @@ reverse.py      their pullbacks: a loop backwards (residuals.py: what the forwar
 dependence.py   what moves in a loop when some of its operands do
 forward.py      their tangents: the same loop with tangents beside the carry
 many.py         many rows at once
+custom_functions.py  custom_jvp, custom_vjp: functions with rules; custom_calls.py a call of one
+custom.py       the line of such a call; custom_rules.py rules for many rows, and as lists
 examples.py     lines that the laws check
 """
 
 from . import examples as examples
 from .choices import cond, switch
+from .custom_functions import custom_jvp, custom_vjp
 from .loops import map, scan
 from .prefixes import associative_scan
 from .repeating import fori_loop, while_loop
 
-__all__ = ["associative_scan", "cond", "fori_loop", "map", "scan", "switch", "while_loop"]
+__all__ = [
+    "associative_scan",
+    "cond",
+    "custom_jvp",
+    "custom_vjp",
+    "fori_loop",
+    "map",
+    "scan",
+    "switch",
+    "while_loop",
+]

@@ -221,6 +221,14 @@ def _any(condition: Body) -> Body:
     return Body(held, inputs=condition.inputs, name=condition.name)
 
 
+def custom(args: Sequence[Any], flags: Sequence[bool], size: Any, params: dict[str, Any]) -> Any:
+    """A call with a rule for all rows, with a rule that is applied to each."""
+    body, first = params["body"], params["captured"]
+    made, _ = of_rows(body, tuple(flags), size, (True,) * len(body.outputs))
+    rule = params["rule"].of_rows(tuple(flags[first:]))
+    return lookup("custom_call")(*args, body=made, rule=rule, captured=first)
+
+
 def choice(args: Sequence[Any], flags: Sequence[bool], size: Any, params: dict[str, Any]) -> Any:
     """A choice for all rows: of one branch, or row by row among the results of all."""
     which, *operands = args

@@ -16,6 +16,8 @@
                      laid_out.py, in_step.py
     bodies.py        their bodies, simplified by the same passes
 
+    calls.py         functions with rules of their own, written out once nobody differentiates
+
     properties.py    what is known of values: finite, positive, symmetric, ...
     assume.py        what users know of them
 
@@ -23,6 +25,7 @@ How to write a rule and a pass: docs/rewriting.md.
 """
 
 from .assume import assume
+from .calls import without_calls
 from .history import History, Step
 from .passes import DEFAULT, Pass, Passes, passes, register_pass, simplify
 from .rule import LineRule, Match, Rule, rule
@@ -41,4 +44,5 @@ __all__ = [
     "register_pass",
     "rule",
     "simplify",
+    "without_calls",
 ]
