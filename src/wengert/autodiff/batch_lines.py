@@ -35,6 +35,7 @@ from .tape import VARIABLE
 Pair = tuple[Any, bool]  # a value, and whether its first axis are the rows
 _serial = attrgetter("serial")
 _inside = Late("wengert.core.inside")
+_row_by_row = Late(f"{__package__}.row_by_row")
 
 
 class Lines:
@@ -173,7 +174,9 @@ class Lines:
                 return wrap(node), False
             return plainly(op, args, node.params), False
         out = op.batched(args, flags, self.size, node.params)
-        if out is NotImplemented:
+        if out is NotImplemented and not getattr(op, "trusted", True):
+            out = _row_by_row.applied(op, args, flags, node.params)
+        elif out is NotImplemented:
             out = one_by_one(node, args, flags, self.size)
         self._check(node, out)
         return out, True

@@ -33,6 +33,7 @@ from ..core.tracing import Derivation, derivation, level_above
 from ..errors import NotDifferentiableError, at
 from .buffers import Buffers
 from .guards import Traced, linear_lines, note_written
+from .linearity import check_linear
 from .project import project, uniform, zeros
 from .tape import Tape, cycle, fresh, tape_between
 
@@ -425,7 +426,13 @@ def transpose(
             )
         pairs.append((out.node, project(seed, out.node)))
     live = [p for p in probes if p is not None]
-    bars = iter(
-        pullback(gathered(pairs), live, record=sweep.recorded or None, masked=sweep.guarded)
-    )
+    # What a user wrote may not be linear: then its transpose at zero would be a wrong derivative.
+    doubtful = not getattr(node.op, "trusted", True)
+    recorded = doubtful or sweep.recorded or None
+    found = pullback(gathered(pairs), live, record=recorded, masked=sweep.guarded)
+    if doubtful:
+        check_linear(node, found, live)
+    if doubtful and not sweep.recorded:
+        found = [value_of(x) if type(getattr(x, "node", None)) is not Node else x for x in found]
+    bars = iter(found)
     return [None if p is None else next(bars) for p in probes]

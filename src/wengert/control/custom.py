@@ -26,12 +26,13 @@ from ..autodiff.forward import jvp_from_vjp
 from ..autodiff.project import zeros
 from ..autodiff.reverse import PROBING, vjp_from_jvp
 from ..core.again import written_again
-from ..core.handle import Handle
+from ..core.handle import is_traced, value_of
 from ..core.late import Late
 from ..core.node import Node
-from ..core.op import Sweep, register
+from ..core.op import Sweep, lookup, register
 from ..core.spec import Spec
 from ..errors import NotDifferentiableError, RuleError, at
+from ..kinds.opaque import is_lasting
 from . import many
 from .operations import Compile, Control
 
@@ -50,6 +51,12 @@ class Rule:
     """
 
     name: str = "a custom function"
+
+    @property
+    def __name__(self) -> str:
+        """How a graph that is printed calls it."""
+        return f"<rule of {self.name}>"
+
     has_vjp: bool = False
     has_jvp: bool = False
 
@@ -66,11 +73,20 @@ class Rule:
         """
         raise NotImplementedError
 
+    def guarded_bars(
+        self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
+    ) -> Sequence[Any]:
+        """The same where what was not chosen stays zero, whatever it is multiplied with."""
+        return [spared(bar, ts) for bar in self.bars(operands, outs, ts, saved)]
+
     def dots(
         self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]
     ) -> Sequence[Any]:
         """A tangent for each result, None where it is zero; so has `dots` for the operands."""
         raise NotImplementedError
+
+    def check(self, specs: Sequence[Any], outs: Sequence[Any]) -> None:
+        """Refuse operands and results of these specs, where it is not made for them."""
 
     def of_rows(self, flags: tuple[bool, ...]) -> Rule:
         """The rule for many rows at once; `flags` says which operands have rows, all results do."""
@@ -93,8 +109,11 @@ class CustomCall(Control):
         if body is None:
             found: tuple[Spec, ...] = super(Control, self).infer(specs, params)
             return found
-        self.check(body, specs, params["rule"].name)
-        return tuple([Spec(n.spec.shape, n.spec.dtype) for n in body.outputs])
+        rule, first = params["rule"], params["captured"]
+        self.check(body, specs, rule.name)
+        outs = tuple([Spec(n.spec.shape, n.spec.dtype) for n in body.outputs])
+        rule.check([n.spec for n in body.inputs[first:]], outs)
+        return outs
 
     def run_by(self, compile: Compile, *values: Any, **params: Any) -> tuple[Any, ...]:
         """What the body gives."""
@@ -114,7 +133,8 @@ class CustomCall(Control):
             self._refuse_unruled(node)
             return vjp_from_jvp(node, ts, out, inputs, sweep)
         saved = None if sweep.recorded or node.extra is None else node.extra.get("saved")
-        bars = rule.bars(inputs[first:], out, ts, saved)
+        pull = rule.guarded_bars if sweep.guarded else rule.bars
+        bars = pull(inputs[first:], out, ts, saved)
         return [*[None] * first, *checked(node, bars, node.args[first:], rule.name, sweep)]
 
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
@@ -152,6 +172,22 @@ class CustomCall(Control):
                 f"the derivative of {rule.name} was needed, and it has no rule. {rule.missing()}"
                 f"{at(node.where)}."
             )
+
+
+def spared(bar: Any, ts: Sequence[Any]) -> Any:
+    """A cotangent, with 0 in the place of NaN if all cotangents of the results are zero."""
+    if bar is None:
+        return None
+    live = [t for t in ts if t is not None]
+    if not any(map(is_traced, (bar, *live))):
+        if any(np.any(value_of(t)) for t in live) or not np.isnan(value_of(bar)).any():
+            return bar
+        return np.zeros_like(value_of(bar))
+    nothing: Any = np.True_
+    for t in live:
+        is_zero = lookup("logical_not")(lookup("any")(lookup("not_equal")(t, 0)))
+        nothing = lookup("logical_and")(nothing, is_zero)
+    return lookup("where")(lookup("logical_and")(nothing, lookup("isnan")(bar)), 0.0, bar)
 
 
 def _full(t: Any, spec: Spec) -> Any:
@@ -233,9 +269,7 @@ def _refuse_complex(x: Any, spec: Spec, name: str, what: str, node: Node) -> Non
 
 def _refuse_recorded(x: Any, name: str, node: Node, sweep: Sweep) -> None:
     """A rule that computes with a recorded tensor from outside would lose its derivative."""
-    if sweep.recorded or not isinstance(x, Handle) or type(x.node) is not Node:
-        return
-    if x.node.is_traced:
+    if sweep.recorded or not is_lasting(x):
         return
     raise RuleError(
         f"the rule of {name} computes with a recorded tensor that is none of its arguments, so the "

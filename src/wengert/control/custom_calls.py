@@ -1,8 +1,8 @@
 """Custom calls: one call of a custom function, and the rule that its line has.
 
-The arguments of a function with a rule are containers; a line has leaves.  A call knows which leaves
-are operands (tensors and arrays), what the others are (Python's numbers, None, the arguments that
-are not differentiated), and how results are nested.
+The arguments of a function with a rule are containers; a line has leaves.  A call knows which
+leaves are operands (tensors and arrays), what the others are (Python's numbers, None, the arguments
+that are not differentiated), and how results are nested.
 
     Call           a call: how it is written down or recorded, and what its rule says of leaves
     is_recorded    whether a derivative may pass a value
@@ -31,8 +31,8 @@ from ..core.tracing import size_value
 from ..errors import MutatedError, RuleError, StructureError, at, user_line
 from .closing import Closed, closed
 from .custom import Rule, custom_call
-from .stepping import numeric
-
+from .loops import mapped
+from .stepping import numeric, strong
 
 # Functions whose `fwd` is running for its values: when it calls the function, that is all it needs.
 _starting: ContextVar[frozenset[Any]] = ContextVar("wengert_starting", default=frozenset())
@@ -119,7 +119,7 @@ class Call(Rule):
             nodes = [h.node for h in handles]
             found = self.made.fun(*self.args(handles))
             self._refuse_written(handles, nodes)
-            return found
+            return mapped(strong, found)
 
         what = f"{self.made.kind} of {self.name}"
         inside: Closed = closed(of_operands, [describe(x) for x in operands], what, hoist=False)
@@ -207,9 +207,7 @@ class Call(Rule):
         moving = self.moving(operands)
         return self._of_operands(bars, moving, "bwd")
 
-    def dots(
-        self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]
-    ) -> list[Any]:
+    def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
         """What the rule gives for the operands and their tangents."""
         full = [
             zeros(Spec(s.shape, s.dtype)) if d is None and s.dtype.kind in "fc" else d
@@ -247,19 +245,18 @@ class Call(Rule):
         assert self.out is not None
         leaves, structure = tree.flatten(found)
         if structure != self.out[0]:
-            raise RuleError(
-                f"{what} of {self.name} returned {_nesting(structure)} as its first result, but {self.name} "
-                f"returns {_nesting(self.out[0])}. Return the same as {self.name}"
-                f"{at(user_line())}."
-            )
+            self._differs(what, _nesting(structure), _nesting(self.out[0]))
         live = [x for x in leaves if x is not None]
         for x, y in zip(live, outs, strict=True):
             a, b = describe(x), describe(y)
             if not isinstance(a, Spec) or (a.shape, a.dtype) != (b.shape, b.dtype):
-                raise RuleError(
-                    f"{what} of {self.name} returned {a or type(x).__name__} as its first result, but "
-                    f"{self.name} returns {b}. Return the same as {self.name}{at(user_line())}."
-                )
+                self._differs(what, a or type(x).__name__, b)
+
+    def _differs(self, what: str, given: Any, right: Any) -> None:
+        raise RuleError(
+            f"{what} of {self.name} returned {given} as its first result, but {self.name} returns "
+            f"{right}. Return the same as {self.name}{at(user_line())}."
+        )
 
     def _of_operands(self, found: Any, moving: Any, what: str) -> list[Any]:
         """The leaves of cotangents that belong to operands."""

@@ -297,7 +297,11 @@ class custom_jvp(_Custom):
             if rule is None or all(x is None for x in tree.flatten(dot)[0]):
                 continue
             leaves = call.of_out(rule(dot, out, *primals), "a rule")
-            total = leaves if total is None else [_plus(a, b) for a, b in zip(total, leaves, strict=True)]
+            total = (
+                leaves
+                if total is None
+                else [_plus(a, b) for a, b in zip(total, leaves, strict=True)]
+            )
         return call.of_out(None, "") if total is None else total
 
 

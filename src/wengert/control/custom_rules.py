@@ -1,17 +1,19 @@
 """Custom rules: rules that are made of others, and rules as lists.
 
-    RowsRule    a rule for all rows: what `vmap` makes of one (control/many.py)
-    BodyRule    a rule that is a list itself, as files have it
-    as_bodies   any rule as such lists
+RowsRule    a rule for all rows: what `vmap` makes of one (control/many.py)
+BodyRule    a rule that is a list itself, as files have it
+as_bodies   any rule as such lists
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..autodiff.batch import over_rows
-from ..autodiff.project import uniform, zeros
+from ..autodiff.project import project, uniform, zeros
 from ..core.again import written_again
 from ..core.body import Body
 from ..core.dims import Dim
@@ -21,6 +23,7 @@ from ..core.op import Sweep, lookup
 from ..core.recording import enable_grad, tracing
 from ..core.spec import Spec
 from ..core.tracing import placeholder
+from ..errors import ShapeError
 from .custom import CustomCall, Rule, custom_call
 
 Flags = tuple[bool, ...]
@@ -66,11 +69,18 @@ class RowsRule(Rule):
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
     ) -> list[Any]:
         """The cotangents row by row; those of what is the same for all rows are summed."""
+        return self._pulled(self.rule.bars, operands, outs, ts)
+
+    def guarded_bars(
+        self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
+    ) -> list[Any]:
+        """The same, guarded row by row."""
+        return self._pulled(self.rule.guarded_bars, operands, outs, ts)
+
+    def _pulled(
+        self, of_row: Callable[..., Any], operands: Any, outs: Any, ts: Sequence[Any]
+    ) -> list[Any]:
         size = shape_of(outs[0])[0]
-
-        def of_row(operands: list[Any], outs: list[Any], ts: list[Any]) -> Sequence[Any]:
-            return self.rule.bars(operands, outs, ts)
-
         found = self._mapped(of_row, [(operands, self.flags), (outs, None), (ts, None)], size)
         bars: list[Any] = []
         for pair, has_rows in zip(found, self.flags, strict=True):
@@ -78,9 +88,7 @@ class RowsRule(Rule):
             bars.append(bar if bar is None or has_rows else lookup("sum")(bar, axis=0))
         return bars
 
-    def dots(
-        self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]
-    ) -> list[Any]:
+    def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
         """The tangents row by row."""
         size = shape_of(outs[0])[0]
 
@@ -92,7 +100,10 @@ class RowsRule(Rule):
         return [None if pair is None else _with_rows(*pair, size) for pair in found]
 
     def _mapped(
-        self, fun: Callable[..., Any], groups: Sequence[tuple[Sequence[Any], Flags | None]], size: Any
+        self,
+        fun: Callable[..., Any],
+        groups: Sequence[tuple[Sequence[Any], Flags | None]],
+        size: Any,
     ) -> list[Any]:
         """For each result of a function of one row its value and whether it has rows, or None."""
         columns, places = [], []
@@ -124,7 +135,9 @@ def _with_rows(x: Any, has_rows: bool, size: Any) -> Any:
 
 
 class BodyRule(Rule):
-    """A rule that is written down.
+    """A rule that is written down; equal to itself only, as its lists may have it inside.
+
+    Lengths with names in them are found from what it is given.
 
     Parameters
     ----------
@@ -140,30 +153,34 @@ class BodyRule(Rule):
     """
 
     def __init__(
-        self, name: str, reverse: Body | None, forward: Body | None, given: Flags
+        self,
+        name: str,
+        reverse: Body | None = None,
+        forward: Body | None = None,
+        given: Flags = (),
     ) -> None:
-        self.name, self.reverse, self.forward, self.given = name, reverse, forward, given
+        self.name = name
+        self.fill(reverse, forward, given)
+
+    def fill(self, reverse: Body | None, forward: Body | None, given: Flags) -> None:
+        """State the lists, in which this rule itself may occur."""
+        self.reverse, self.forward, self.given = reverse, forward, given
         self.has_vjp, self.has_jvp = reverse is not None, forward is not None
 
-    def _key(self) -> tuple[Any, ...]:
-        return self.name, self.reverse, self.forward, self.given
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is BodyRule and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    @property
-    def size_names(self) -> frozenset[str]:
-        """The named sizes in its lists."""
-        bodies = [b for b in (self.reverse, self.forward) if b is not None]
-        return frozenset[str]().union(*[b.size_names for b in bodies])
-
-    def at_sizes(self, sizes: Any) -> BodyRule:
-        """The same with numbers in the place of named sizes."""
-        bodies = [b if b is None else b.at_sizes(sizes) for b in (self.reverse, self.forward)]
-        return BodyRule(self.name, *bodies, self.given)
+    def check(self, specs: Sequence[Any], outs: Sequence[Any]) -> None:
+        """Refuse operands and results that its lists were not made for."""
+        moving = [s for s in specs if s.dtype.kind in "fc"]
+        live = [s for s in outs if s.dtype.kind in "fc"]
+        cases = [(self.forward, moving, live)]
+        if self.reverse is not None:
+            right = len(self.given) == len(specs)
+            wanted = [s for s, g in zip(specs, self.given, strict=False) if g]
+            cases.append((self.reverse, live, wanted if right else []))
+        for body, more, results in cases:
+            if body is not None and not (
+                _alike(body.inputs, [*specs, *outs, *more]) and _alike(body.outputs, results)
+            ):
+                raise ShapeError(f"the rule of {self.name} is made for other operands.")
 
     def bars(
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
@@ -174,9 +191,7 @@ class BodyRule(Rule):
         found = iter(written_again(self.reverse, [*operands, *outs, *given]))
         return [next(found) if is_given else None for is_given in self.given]
 
-    def dots(
-        self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]
-    ) -> list[Any]:
+    def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
         """What the list gives; it takes zeros for what does not move."""
         assert self.forward is not None
         inputs = self.forward.inputs
@@ -188,6 +203,24 @@ class BodyRule(Rule):
         found = iter(written_again(self.forward, [*operands, *outs, *given]))
         outputs = inputs[len(operands) : len(operands) + len(outs)]
         return [next(found) if n.spec.dtype.kind in "fc" else None for n in outputs]
+
+
+def _alike(nodes: Sequence[Node], specs: Sequence[Any]) -> bool:
+    """Whether lines were made for these specs; a length with a name may be any."""
+    return len(nodes) == len(specs) and all(
+        n.spec.dtype == s.dtype
+        and len(n.spec.shape) == len(s.shape)
+        and all(a == b or isinstance(a, Dim) for a, b in zip(n.spec.shape, s.shape, strict=True))
+        for n, s in zip(nodes, specs, strict=True)
+    )
+
+
+class Stated(NamedTuple):
+    """A rule with the list of the function that has it, to be kept in a file."""
+
+    rule: Rule
+    body: Body
+    captured: int
 
 
 def as_bodies(rule: Rule, body: Body, captured: int) -> BodyRule:
@@ -237,12 +270,10 @@ def _listed(
         xs, ys = [_like(n) for n in operands], [_like(n) for n in outs]
         ts = [placeholder(_spec(n)) if _is_inexact(n) else None for n in moving]
         made = fun(*[[None if n is None else wrap(n) for n in ns] for ns in (xs, ys, ts)])
-        given = tuple(
-            [b is not None and _is_inexact(n) for b, n in zip(made, found, strict=True)]
-        )
+        given = tuple([b is not None and _is_inexact(n) for b, n in zip(made, found, strict=True)])
         results = [
-            b if isinstance(b, Handle) else wrap(constant(b))
-            for b, is_given in zip(made, given, strict=True)
+            project(b if isinstance(b, Handle) else wrap(constant(np.asarray(b))), n)
+            for b, n, is_given in zip(made, found, given, strict=True)
             if is_given
         ]
     inputs = [*xs, *ys, *[n for n in ts if n is not None]]
@@ -289,4 +320,6 @@ def as_linear(node: Node) -> tuple[Body, tuple[int, ...]]:
         ]
     more = [x.node for x in outs]
     full = [*inputs, *more, *dots.values()]
-    return Body(*results, inputs=full, name=f"tangents of {node.params['rule'].name}"), tuple(moving)
+    return Body(*results, inputs=full, name=f"tangents of {node.params['rule'].name}"), tuple(
+        moving
+    )

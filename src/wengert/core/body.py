@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GuardError, at
+from ..errors import GuardError, TraceError, at, user_line
 from .apply import PART
 from .dims import OPEN
 from .equality import is_stopped, key_of_value
@@ -42,6 +42,19 @@ class Body(Graph):
     in either order; names, also those of lengths that its loops end with, the user's lines, scopes
     and levels do not count.
     """
+
+    def __init__(self, *outputs: Any, **options: Any) -> None:
+        super().__init__(*outputs, **options)
+        fed = set(self.inputs)
+        for node in self.nodes:
+            if node.op is INPUT and node not in fed and node.is_traced:
+                raise TraceError(
+                    f"{self.name}: a value that is traced outside of it ({node.spec}) is used "
+                    "inside without being handed in. A rule (wengert.custom_vjp, custom_jvp, "
+                    "extend.primitive) that a loop or choice needs cannot close over such a value: "
+                    "pass it as an argument of the function, with None as its cotangent"
+                    f"{at(user_line())}."
+                )
 
     @functools.cached_property
     def key(self) -> Hashable:

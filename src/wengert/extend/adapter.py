@@ -144,14 +144,14 @@ class UserOperation(Opaque):
             )
         return dot
 
-    def checked(self, node: Node, bars: Any) -> list[Any]:
+    def checked(self, node: Node, bars: Any, sweep: Sweep) -> list[Any]:
         """As for all opaque operations; moreover no operand may have been forgotten."""
         if isinstance(bars, list | tuple) and len(bars) == len(node.args):
             for i, (bar, a) in enumerate(zip(bars, node.args, strict=True)):
                 if bar is MISSING and type(a) is Node:
                     raise forgotten(self.name, i, node.where)
             bars = [None if bar is MISSING else bar for bar in bars]
-        return super().checked(node, bars)
+        return super().checked(node, bars, sweep)
 
     def _refuse_whole_numbers(self, node: Node) -> None:
         spec = node.spec

@@ -32,10 +32,11 @@ from typing import Any
 import numpy as np
 
 from ..core.apply import apply
-from ..core.handle import Handle
+from ..core.handle import Handle, is_traced
 from ..core.op import REGISTRY, register
 from ..errors import NotDifferentiableError, RegistryError, RuleError, at, user_line
 from .adapter import UserOperation, name_in_module, stand_in
+from .traced import written
 
 Rule = Callable[..., Any]
 Signature = tuple[type, ...]
@@ -96,8 +97,16 @@ def _narrower(a: type, b: type) -> bool:
 class Primitive(UserOperation):
     """A function that is one line of the list; made by the decorator `primitive`."""
 
-    def __init__(self, function: Callable[..., Any], name: str, discrete: bool, oracle: Any):
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        discrete: bool,
+        oracle: Any,
+        callback: bool | None = None,
+    ):
         super().__init__(function, name, discrete=discrete, oracle=oracle)
+        self.callback = callback
         self.__wrapped__ = function
         self.__module__ = function.__module__
         self.signature = None if isinstance(function, np.ufunc) else _signature_of(function)
@@ -122,6 +131,10 @@ class Primitive(UserOperation):
             args, params = bound.args, named
         for a in args:
             if isinstance(a, Handle):
+                if any([is_traced(x) for x in args]):
+                    found = written(self, args, params)
+                    if found is not NotImplemented:
+                        return found
                 return apply(self, args, params)
         return self.function(*args, **params)
 
@@ -139,20 +152,26 @@ def primitive(
     name: str | None = None,
     discrete: bool = False,
     oracle: Any = None,
+    callback: bool | None = None,
 ) -> Any:
     """Make a function a primitive: a decorator, or `exp = primitive(math.exp)`.
 
     Parameters
     ----------
     function : callable
-        Of plain arrays and numbers; its positional arguments are operands, those by keyword only
-        are static parameters. It may contain any Python. Tensors never reach it.
+        Of arrays and numbers; its positional arguments are operands, those by keyword only are
+        static parameters. It may contain any Python.
     name : str, optional
         By default its module and name. Defining it again in the same place replaces it.
     discrete : bool, default False
         Its derivative is known to be zero.
     oracle : callable, optional
         An independent way to the same value, for `wengert.testing.check_op`.
+    callback : bool, optional
+        What becomes of it in a graph. By default function and rule are traced, once for each
+        trace, and compiled with the rest; a function that cannot be traced is called back whenever
+        the graph runs. True: always called back, as a function that does something beside its
+        value has to be. False: one that cannot be traced is an error.
 
     Returns
     -------
@@ -171,11 +190,13 @@ def primitive(
     (12.0, 12.0)
     """
     if function is None:
-        return lambda f: primitive(f, name=name, discrete=discrete, oracle=oracle)
+        return lambda f: primitive(
+            f, name=name, discrete=discrete, oracle=oracle, callback=callback
+        )
     if isinstance(function, Primitive):
         return function
     key = name or name_in_module(function)
-    made = Primitive(function, key, discrete, oracle)
+    made = Primitive(function, key, discrete, oracle, callback)
     if isinstance(REGISTRY.get(key), Primitive):
         return register(made, replace=True)
     return register(made)

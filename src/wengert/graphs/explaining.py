@@ -129,7 +129,8 @@ def _program(graph: lists.Graph, backend: Backend) -> Any:
             f"the backend {backend.name!r} makes no program that could be explained. Ask for "
             f"'llvm'{at(user_line())}."
         )
-    simplified = rewrite.simplify(rewrite.without_calls(graph))  # a program lives no longer than its graph
+    executed = rewrite.without_calls(graph)
+    simplified = rewrite.simplify(executed)  # a program lives no longer than its graph
     return make(simplified).summary
 
 

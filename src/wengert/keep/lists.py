@@ -20,6 +20,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..control.custom import Rule
+from ..control.custom_rules import Stated
 from ..core.apply import PART
 from ..core.body import Body
 from ..core.graph import Graph
@@ -83,7 +85,7 @@ class _Lines:
             self._check(i, node)
             what = self._op(node)
         if node.params and what not in ("constant", "value"):  # which may tell how it was made
-            notes["params"] = self.writer.value(self.writer.names.params(node.params), path)
+            notes["params"] = self.writer.value(self.writer.names.params(_params(node, path)), path)
         letter = LETTERS.get(type(node), "C")
         is_derived = what not in ("constant", "value")
         known = self.writer.names.spec(node.spec) if is_derived else None
@@ -194,3 +196,16 @@ def _spec_json(spec: Any) -> Any:
 def _module(op: Op) -> str:
     thing = getattr(op, "function", None) or op.run
     return getattr(thing, "__module__", None) or type(op).__module__
+
+
+def _params(node: Node, path: Path) -> dict[str, Any]:
+    """The parameters of a line, those of a function with a rule so that the rule can be kept."""
+    rule, body = node.params.get("rule"), node.params.get("body")
+    if not isinstance(rule, Rule):
+        return node.params
+    if body is None:
+        raise GraphError(
+            f"{path[-1]}: {rule.name} was recorded with values, so what it does is not known. "
+            f"Trace the function that calls it (wengert.trace), and save that{at(node.where)}."
+        )
+    return {**node.params, "rule": Stated(rule, body, node.params["captured"])}

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..control.custom_rules import BodyRule
 from ..core import tree
 from ..core.body import Body
 from ..core.dims import Dim
@@ -49,6 +50,7 @@ class Reader:
         self.arrays = arrays
         self.tensors: list[Handle] = []
         self.graphs: list[Any] = []
+        self.rules: dict[int, BodyRule] = {}
         self.given: set[int] = set()  # ids of the tensors that were taken from `bound`
         self._bound = dict(bound)
         self._names: list[str] = []
@@ -140,6 +142,22 @@ class Reader:
         made = self._graph(x, depth)
         need(isinstance(made, Body), f"the graph {brief(x)} is no body")
         return made
+
+    def _rule(self, x: Any, depth: int) -> BodyRule:
+        """A rule, which lists that were read before it may have inside."""
+        need(type(x) is list and len(x) in (1, 5), f"{brief(x)} is no rule")
+        k = _whole(x[0])
+        rule = self.rules.setdefault(k, BodyRule(f"rule {k}"))
+        if len(x) == 1:
+            return rule
+        name, given = x[1], x[4]
+        need(type(name) is str and type(given) is list, f"{brief(x)} is no rule")
+        need(all(type(g) is bool for g in given), f"{brief(given)} are no flags")
+        need(not rule.has_vjp and not rule.has_jvp, f"the rule {k} comes twice")
+        bodies = [None if b is None else self._body(b, depth) for b in x[2:4]]
+        rule.name = name
+        rule.fill(bodies[0], bodies[1], tuple(given))
+        return rule
 
     def _leaf(self, x: Any, depth: int) -> Mark:
         need(self.is_structure, "a leaf stands outside of a structure")
@@ -327,5 +345,6 @@ _GETS: dict[str, Callable[[Reader, Any, int], Any]] = {
     "tensor": Reader.tensor,
     "graph": Reader._whole_graph,
     "body": Reader._body,
+    "rule": Reader._rule,
     "structure": Reader._structure,
 }

@@ -10,6 +10,7 @@ with one key, which says what it is:
     {"scalar": [dtype, hex]}  {"weak": ..}             NumPy's numbers, Python's on the tape
     {"array": name}                                    stored under that name
     {"tensor": k}  {"graph": k}  {"body": k}           from tables, since they may be shared
+    {"rule": [k, name, body, body, [..]]}, {"rule": [k]}  of a function's derivative
     {"structure": ..}                                  containers, with {"leaf": k} inside
 
 What is none of these is refused, and the message says where it stands.
@@ -23,6 +24,7 @@ from typing import Any, TypeVar
 import numpy as np
 from optree import PyTreeSpec
 
+from ..control.custom_rules import Stated, as_bodies
 from ..core import tree
 from ..core.body import Body
 from ..core.dims import Dim
@@ -92,6 +94,7 @@ class Writer:
         self._alive: list[Any] = []  # so that ids stay theirs
         self._places: dict[int, str] = {}
         self._bodies: dict[Body, int] = {}
+        self._rules: dict[Stated, int] = {}
         self.names = OpenNames()
 
     def value(self, x: Any, path: Path, depth: int = 0) -> Any:
@@ -127,6 +130,8 @@ class Writer:
         if isinstance(x, PyTreeSpec):
             marks = [Mark(k) for k in range(x.num_leaves)]
             return {"structure": self.value(tree.unflatten(x, marks), path, depth + 1)}
+        if kind is Stated:
+            return {"rule": self._rule(x, path)}
         if isinstance(x, Body):
             return {"body": self._body(x, path)}
         if isinstance(x, Graph):
@@ -196,6 +201,17 @@ class Writer:
         if body not in self._bodies:
             self._bodies[body] = self._graph(body, (*path, body.name))
         return self._bodies[body]
+
+    def _rule(self, x: Stated, path: Path) -> list[Any]:
+        """A rule: its number, and where it is met first its lists, which may have it inside."""
+        if x in self._rules:
+            return [self._rules[x]]
+        k = self._rules[x] = len(self._rules)
+        made = as_bodies(x.rule, x.body, x.captured)
+        place = (*path, f"the rule of {made.name}")
+        bodies = [made.reverse, made.forward]
+        numbers = [None if b is None else self._body(b, place) for b in bodies]
+        return [k, made.name, *numbers, list(made.given)]
 
     def _tensor(self, x: Handle, path: Path) -> int:
         node = x.node

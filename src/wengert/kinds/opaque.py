@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..core.apply import Operation
+from ..core.handle import Handle
 from ..core.node import Node
 from ..core.op import Sweep, register
 from ..core.sizes import broadcast
@@ -82,7 +83,7 @@ class Opaque(Operation):
         if self.vjp_rule is None:
             raise self.no_rule(node)
         bars = self.vjp_rule(t, out, *inputs, **node.params)
-        return bars if self.trusted else self.checked(node, bars)
+        return bars if self.trusted else self.checked(node, bars, sweep)
 
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
         """What the author's rule returns."""
@@ -90,13 +91,14 @@ class Opaque(Operation):
             raise self.no_rule(node)
         return self.jvp_rule(dots, out, *inputs, **node.params)
 
-    def checked(self, node: Node, bars: Any) -> list[Any]:
+    def checked(self, node: Node, bars: Any, sweep: Sweep) -> list[Any]:
         """The author's cotangents, if there is one for each operand and each fits its operand.
 
         Raises
         ------
         RuleError
-            Wrong number, a shape that is not the operand's, or a dtype that is no number.
+            Wrong number, a shape that is not the operand's, a dtype that is no number, or a
+            recorded tensor from outside, whose derivative would be lost.
         """
         if not isinstance(bars, list | tuple):
             bars = (bars,)
@@ -124,8 +126,19 @@ class Opaque(Operation):
                     f"The rule of {self.name} returned shape {bar.shape} for operand {i}, which "
                     f"has shape {spec.shape}. A cotangent has the shape of its operand{where}."
                 )
+            if not sweep.recorded and is_lasting(bar):
+                raise RuleError(
+                    f"The rule of {self.name} computes with a recorded tensor that is none of its "
+                    "operands, so the derivative with respect to that tensor would be lost "
+                    f"silently. Pass it as an operand, or use its value (x.detach()){where}."
+                )
             fitted.append(bar)
         return fitted
+
+
+def is_lasting(bar: Any) -> bool:
+    """Whether a cotangent has a history of its own, which a sweep that is not recorded drops."""
+    return isinstance(bar, Handle) and (type(bar.node) is Node or bar.node.is_traced)
 
 
 def fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:

@@ -19,6 +19,7 @@ from ..errors import ArgumentError, BackendError, GraphError, at, user_line
 from ..graphs import Graph, trace
 from ..keep.files import write
 from ..nn import Module
+from ..rewrite import without_calls
 from .library import code_of, onnx
 from .writing import Outside, Writer, described, exported
 
@@ -96,7 +97,7 @@ def export(
             "computes results. Export a graph without them (a module in evaluation: "
             f"module.eval()){at(user_line())}."
         )
-    model = _model(graph, opset, inputs, outputs)
+    model = _model(without_calls(graph), opset, inputs, outputs)
     try:
         data = model.SerializeToString()
     except ValueError as error:

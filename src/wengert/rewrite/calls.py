@@ -15,7 +15,6 @@ from typing import Any
 from ..core.body import Body, bodies_of
 from ..core.graph import AnyGraph
 from ..core.node import Node
-from ..core.rebuild import rebuilt
 from .loop import Rewiring, inlined, like
 
 
@@ -40,8 +39,7 @@ def _without(graph: AnyGraph, known: dict[Body, Body]) -> AnyGraph:
             outs = inlined(known[node.params["body"]], new.now(node.inputs), type(node) is Node)
             new.replace(node, dict(enumerate(outs)))
         elif any(known[b] is not b for b in bodies_of(node)):
-            params = {k: _put(x, known) for k, x in node.params.items()}
-            new.place[node] = rebuilt([node], new.place, lambda n, args: like(n, args, params))[node]
+            new.place[node] = _with_bodies(node, tuple(new.now(node.inputs)), known)
         else:
             new.follow(node)
     return new.graph(graph)
@@ -50,6 +48,10 @@ def _without(graph: AnyGraph, known: dict[Body, Body]) -> AnyGraph:
 def _is_call(node: Node) -> bool:
     op: Any = node.op
     return getattr(op, "kind", "") == "call" and node.params.get("body") is not None
+
+
+def _with_bodies(node: Node, args: tuple[Node, ...], known: dict[Body, Body]) -> Node:
+    return like(node, args, {k: _put(x, known) for k, x in node.params.items()})
 
 
 def _put(x: Any, known: dict[Body, Body]) -> Any:

@@ -7,6 +7,7 @@ gathers what it may depend on in any step until nothing new comes; rows still ha
     scan            a known number of steps, with rows of arrays going in and coming out
     repeated_while  steps until a condition ends them
     choice          one of several bodies: the union of all
+    custom          a function with a rule of its own
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from itertools import accumulate
 
 import numpy as np
 
+from ..control.custom_rules import as_linear
 from ..core.body import Body
-from .line import Line, size_of
+from ..errors import WengertError
+from .line import Line, everything, size_of
 from .sets import (
     Sets,
     chosen,
@@ -108,6 +111,20 @@ def choice(line: Line, walk: Walk) -> list[Sets | None]:
     given = stacked(_filled(line, range(1, len(line.specs))), line.columns)
     each = [Inside(b, walk).outputs(given) for b in line.params["branches"]]
     return _of_numbers(line, [united(of_one) for of_one in zip(*each, strict=True)])
+
+
+def custom(line: Line, walk: Walk) -> list[Sets | None]:
+    """What the rule says of tangents, whatever the function itself depends on."""
+    if line.params["body"] is None:
+        return everything(line)  # type: ignore[no-any-return]
+    try:
+        body, moving = as_linear(line.node)
+    except WengertError:  # the rule cannot be traced here
+        return everything(line)  # type: ignore[no-any-return]
+    given = [line.sets[k] for k in moving]
+    before: list[Sets | None] = [None] * (len(body.inputs) - len(given))
+    found = iter(walk(body, [*before, *given], line.columns))
+    return [next(found) if s.dtype.kind in "fc" else None for s in line.node.spec]
 
 
 def _filled(line: Line, operands: Sequence[int]) -> list[Sets]:

@@ -58,6 +58,7 @@ _LOOPS: dict[str, Callable[..., Any]] = {
     "while": loops.repeated_while,
     "cond": loops.choice,
     "switch": loops.choice,
+    "custom_call": loops.custom,
 }
 
 

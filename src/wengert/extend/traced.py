@@ -1,0 +1,154 @@
+"""Traced: primitives in graphs, where their bodies and rules are lines like any other.
+
+A primitive is a function of arrays with a rule beside it.  On a traced operand the function is run
+once, with tensors, and what it does is written down; the rule is noted with it (`custom_call`,
+control/custom.py), batched with it, and asked in every derivative.  So a graph with primitives is
+fused and compiled as one without.  A function that cannot be traced (it calls another library,
+branches on a value, writes to its operands) is called back when the graph runs.
+
+    written    a call of a primitive in a graph; NotImplemented where it has to be called back
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..control.custom_calls import Call
+from ..core import tree
+from ..core.params import frozen, sizes_of, substituted
+from ..core.recording import no_grad
+from ..errors import NotDifferentiableError, RuleError, TraceError, WengertError, at, user_line
+from .adapter import failed
+
+
+class _Made:
+    """A primitive with its static parameters, as a function with a rule."""
+
+    kind = "primitive"
+
+    def __init__(self, op: Any, params: dict[str, Any]) -> None:
+        self.op, self.params, self.name = op, params, op.name
+        self._key = op, frozen(params)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Made) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def has_vjp(self) -> bool:
+        """Whether a reverse rule is registered by now."""
+        return self.op.vjp_rule is not None
+
+    @property
+    def has_jvp(self) -> bool:
+        """Whether a forward rule is registered by now."""
+        return self.op.jvp_rule is not None
+
+    def fun(self, *args: Any) -> Any:
+        """The value."""
+        return self.op.function(*args, **self.params)
+
+    def full(self, nondiff: Sequence[Any], moving: Sequence[Any]) -> list[Any]:
+        """All operands."""
+        return list(moving)
+
+
+class PrimitiveCall(Call):
+    """The rule of one call of a primitive."""
+
+    def missing(self) -> str:
+        """How to give it one."""
+        return (
+            "It was registered without one: register a rule (wengert.extend.vjp), or put "
+            "wengert.stop_gradient around it if it is meant to be a constant"
+        )
+
+    @property
+    def size_names(self) -> frozenset[str]:
+        """The named sizes among its parameters."""
+        return sizes_of(self.made.params)
+
+    def at_sizes(self, sizes: Any) -> Call:
+        """The same with numbers in the place of named sizes."""
+        if self.size_names.isdisjoint(sizes):
+            return self
+        made = _Made(self.made.op, substituted(self.made.params, sizes))
+        other = object.__new__(PrimitiveCall)
+        other.__dict__.update(self.__dict__, made=made, _key=(made, *self._key[1:]))
+        return other
+
+    def bars(
+        self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
+    ) -> list[Any]:
+        """What the rule gives."""
+        op, args = self.made.op, self.args(operands)
+        self._refuse_whole_numbers(outs)
+        t, out = self.results(ts), self.results(outs)
+        bars = self._explained("reverse", op.vjp_rule, t, out, args)
+        if not isinstance(bars, list | tuple):
+            bars = (bars,)
+        if len(bars) != len(args):
+            raise RuleError(
+                f"The rule of {op.name} returned {len(bars)} cotangents for {len(args)} operands. "
+                f"Return a tuple with one for each, None where there is none{at(user_line())}."
+            )
+        return [bars[k] for k in self.slots]
+
+    def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
+        """What the rule gives."""
+        args: list[Any] = [None] * len(self.static)
+        for k, dot in zip(self.slots, dots, strict=True):
+            args[k] = dot
+        self._refuse_whole_numbers(outs)
+        out, rule = self.results(outs), self.made.op.jvp_rule
+        found = self._explained("forward", rule, args, out, self.args(operands))
+        return list(found) if isinstance(found, tuple) else [found]
+
+    def _refuse_whole_numbers(self, outs: Sequence[Any]) -> None:
+        if len(outs) == 1 and outs[0].dtype.kind not in "fc":
+            raise NotDifferentiableError(
+                f"{self.name} returned {outs[0].dtype}, and whole numbers have no derivative. "
+                "Compute in floating point, or register it with discrete=True if its derivative is "
+                f"known to be zero{at(user_line())}."
+            )
+
+    def _explained(self, mode: str, rule: Any, first: Any, out: Any, args: Sequence[Any]) -> Any:
+        try:
+            return rule(first, out, *args, **self.made.params)
+        except WengertError:
+            raise
+        except Exception as error:
+            what = f"The {mode} rule of {self.name}"
+            raise failed(what, error, user_line() or None) from error
+
+
+def written(op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """A call of a primitive in a graph, as lines; NotImplemented where it has to be called back.
+
+    Raises
+    ------
+    TraceError
+        It cannot be traced, and was registered with ``callback=False``.
+    """
+    leaves, structure = tree.flatten(tuple(args))
+    if op.callback or len(leaves) != len(args):
+        return NotImplemented
+    try:
+        if op.discrete:
+            with no_grad():
+                return op.function(*args, **params)
+        return PrimitiveCall(_Made(op, params), (), leaves, structure).written(leaves)
+    except Exception as error:
+        if op.callback is False:
+            raise TraceError(
+                f"{op.name} was registered with callback=False, and cannot be traced: {error}. "
+                "Write it in NumPy's functions without branches on values, or let it be called "
+                f"back (callback=True){at(user_line())}."
+            ) from error
+        return NotImplemented
+
+
+__all__ = ["PrimitiveCall", "written"]
