@@ -483,7 +483,7 @@ def test_noted_lines_are_seen():
 
 
 def test_islands(compiler):
-    @wg.primitive
+    @wg.primitive(callback=True)
     def reversed_twice(x):
         return x[::-1] * 2.0
 

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 from types import MethodType
 from typing import Any
 
+import numpy as np
+
 from ..core import tree
 from ..core.dims import Dim
 from ..core.given import function
@@ -49,10 +51,12 @@ class _Custom:
         functools.update_wrapper(self, fun, updated=())
         self.fun = fun
         self.name = getattr(fun, "__name__", type(fun).__name__)
+        self._signature: inspect.Signature | None = None
         try:
-            self._signature: inspect.Signature | None = inspect.signature(fun)
+            if not isinstance(fun, np.ufunc):  # theirs has `out`, which is no argument
+                self._signature = inspect.signature(fun)
         except (TypeError, ValueError):  # some functions written in C do not say
-            self._signature = None
+            pass
         numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else nondiff_argnums
         names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else nondiff_argnames
         self.nondiff_argnums = self._positions(tuple(numbers), tuple(names))
@@ -102,11 +106,12 @@ class _Custom:
         if self._signature is None or not (kwargs or self._signature.parameters):
             return args
         bound = self._signature.bind(*args, **kwargs)
+        named = bound.kwargs
         bound.apply_defaults()
-        if bound.kwargs:
+        if named:
             raise ArgumentError(
                 f"{self.name} has a rule, which takes its arguments by position, and "
-                f"{', '.join(bound.kwargs)} cannot be given by position. Write {self.name} without "
+                f"{', '.join(named)} cannot be given by position. Write {self.name} without "
                 f"* and ** arguments{at(user_line())}."
             )
         return bound.args

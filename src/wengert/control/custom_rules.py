@@ -17,7 +17,7 @@ from ..autodiff.project import project, uniform, zeros
 from ..core.again import written_again
 from ..core.body import Body
 from ..core.dims import Dim
-from ..core.handle import Handle, shape_of, wrap
+from ..core.handle import Handle, describe, shape_of, wrap
 from ..core.node import Node, constant
 from ..core.op import Sweep, lookup
 from ..core.recording import enable_grad, tracing
@@ -194,15 +194,14 @@ class BodyRule(Rule):
     def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
         """What the list gives; it takes zeros for what does not move."""
         assert self.forward is not None
-        inputs = self.forward.inputs
+        specs = [describe(x) for x in operands]
         given = [
-            zeros(n.spec) if d is None else d
-            for n, d in zip(inputs, dots, strict=False)
-            if n.spec.dtype.kind in "fc"
+            zeros(Spec(s.shape, s.dtype)) if d is None else d
+            for s, d in zip(specs, dots, strict=True)
+            if s.dtype.kind in "fc"
         ]
         found = iter(written_again(self.forward, [*operands, *outs, *given]))
-        outputs = inputs[len(operands) : len(operands) + len(outs)]
-        return [next(found) if n.spec.dtype.kind in "fc" else None for n in outputs]
+        return [next(found) if describe(x).dtype.kind in "fc" else None for x in outs]
 
 
 def _alike(nodes: Sequence[Node], specs: Sequence[Any]) -> bool:

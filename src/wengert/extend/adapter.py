@@ -115,12 +115,6 @@ class UserOperation(Opaque):
         self._refuse_whole_numbers(node)
         bars = self._explained("reverse", super().vjp, node, t, out, inputs, sweep)
         for i, bar in enumerate(bars):
-            if isinstance(bar, Handle) and not sweep.recorded and type(bar.node) is Node:
-                raise ConversionError(
-                    f"The rule of {self.name} computes with a recorded tensor that is not among "
-                    "the operands, so derivatives by that tensor would be lost silently. Pass the "
-                    f"tensor as an operand{at(node.where)}."
-                )
             if bar is None or not sweep.guarded:
                 continue
             if is_traced(bar):

@@ -97,6 +97,8 @@ def _narrower(a: type, b: type) -> bool:
 class Primitive(UserOperation):
     """A function that is one line of the list; made by the decorator `primitive`."""
 
+    may_be_nonlinear = True
+
     def __init__(
         self,
         function: Callable[..., Any],

@@ -14,12 +14,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..control.custom_calls import Call
 from ..core import tree
 from ..core.params import frozen, sizes_of, substituted
 from ..core.recording import no_grad
 from ..errors import NotDifferentiableError, RuleError, TraceError, WengertError, at, user_line
 from .adapter import failed
+
+_OPERAND = np.zeros(())  # stands for what is an operand
 
 
 class _Made:
@@ -58,6 +62,23 @@ class _Made:
 
 class PrimitiveCall(Call):
     """The rule of one call of a primitive."""
+
+    @classmethod
+    def of(
+        cls, op: Any, params: dict[str, Any], slots: Any, static: Any, count: int | None
+    ) -> PrimitiveCall:
+        """A rule again, of a primitive and what a file says of its call."""
+        leaves = [_OPERAND if k in slots else x for k, x in enumerate(static)]
+        made = cls(_Made(op, params), (), leaves, tree.flatten((0,) * len(leaves))[1])
+        made.out = tree.flatten(0 if count is None else (0,) * count)[1], (True,) * (count or 1)
+        return made
+
+    @property
+    def count(self) -> int | None:
+        """How many results it has, None for one that is no tuple."""
+        assert self.out is not None
+        structure, live = self.out
+        return None if structure.is_leaf() else len(live)
 
     def missing(self) -> str:
         """How to give it one."""

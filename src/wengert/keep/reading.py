@@ -11,14 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from ..control.custom import Rule
 from ..control.custom_rules import BodyRule
 from ..core import tree
 from ..core.body import Body
 from ..core.dims import Dim
 from ..core.handle import Handle, leaf
 from ..core.node import constant, is_variable
+from ..core.op import REGISTRY, lookup
 from ..core.spec import WEAK, Spec
-from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
+from ..errors import ArgumentError, DtypeError, RegistryError, ShapeError, at, user_line
+from ..extend.primitives import Primitive
+from ..extend.traced import PrimitiveCall
 from ..ops.indexing import Hole
 from . import classes, lengths
 from .container import DTYPES
@@ -143,8 +147,10 @@ class Reader:
         need(isinstance(made, Body), f"the graph {brief(x)} is no body")
         return made
 
-    def _rule(self, x: Any, depth: int) -> BodyRule:
+    def _rule(self, x: Any, depth: int) -> Rule:
         """A rule, which lists that were read before it may have inside."""
+        if type(x) is list and len(x) == 3:
+            return self._primitive(x, depth)
         need(type(x) is list and len(x) in (1, 5), f"{brief(x)} is no rule")
         k = _whole(x[0])
         rule = self.rules.setdefault(k, BodyRule(f"rule {k}"))
@@ -158,6 +164,26 @@ class Reader:
         rule.name = name
         rule.fill(bodies[0], bodies[1], tuple(given))
         return rule
+
+    def _primitive(self, x: list[Any], depth: int) -> Rule:
+        """The rule of a primitive that the running program has registered."""
+        name, module, given = x
+        need(type(name) is str and type(module) is str, f"{brief(x)} is no rule")
+        op = registered(name, module)
+        need(isinstance(op, Primitive), f"the operation {brief(name)} is no primitive")
+        given = self.value(given, depth)
+        need(type(given) is list and len(given) == 4, f"{brief(x)} is no rule")
+        slots, static, params, count = given
+        need(type(slots) is list and type(static) is list, f"{brief(x)} is no rule")
+        right = sorted(set(slots)) == slots and all(
+            type(k) is int and 0 <= k < len(static) and static[k] is None for k in slots
+        )
+        need(right and type(params) is dict, f"{brief(x)} is no rule")
+        need(all(type(k) is str for k in params), f"{brief(x)} is no rule")
+        need(
+            count is None or (type(count) is int and 0 < count < 1 << 20), f"{brief(x)} is no rule"
+        )
+        return PrimitiveCall.of(op, params, slots, static, count)
 
     def _leaf(self, x: Any, depth: int) -> Mark:
         need(self.is_structure, "a leaf stands outside of a structure")
@@ -348,3 +374,20 @@ _GETS: dict[str, Callable[[Reader, Any, int], Any]] = {
     "rule": Reader._rule,
     "structure": Reader._structure,
 }
+
+
+def registered(name: str, module: str) -> Any:
+    """The operation of that name in the running program.
+
+    Raises
+    ------
+    RegistryError
+        There is none; the message says what to import.
+    """
+    if name not in REGISTRY:
+        hint = f"It was defined in {brief(module)}: import that (if you trust it), and load again"
+        try:
+            lookup(name)
+        except RegistryError as error:
+            raise RegistryError(f"{error} {hint}{at(user_line())}.") from None
+    return REGISTRY[name]

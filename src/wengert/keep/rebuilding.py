@@ -17,17 +17,16 @@ from ..core.body import Body
 from ..core.dims import Dim
 from ..core.graph import Graph
 from ..core.node import CONSTANT, INPUT, NO_PARAMS, Leaf, Node, is_variable
-from ..core.op import REGISTRY, lookup
 from ..core.sizes import Requirement
 from ..core.spec import Spec, bare, is_inexact, shown, spec_of
 from ..core.tracing import SIZE
-from ..errors import RegistryError, at, user_line
+from ..errors import TraceError
 from . import lengths
 from .checks import Budget
 from .classes import graph_class
 from .damage import Damage, brief, index, need
 from .lists import ANEW, LETTERS, OWN
-from .reading import Reader, read_spec
+from .reading import Reader, read_spec, registered
 
 _KEYS = {
     "name", "ops", "specs", "texts", "lines", "inputs", "outputs", "updates", "effects", "structure"
@@ -70,7 +69,10 @@ def graph_of(reader: Reader, x: Any) -> Graph:
     effects = chosen("effects")
     graph: Graph
     if is_body:
-        graph = Body(*outputs, inputs=inputs, name=x["name"])
+        try:
+            graph = Body(*outputs, inputs=inputs, name=x["name"])
+        except TraceError as error:
+            raise Damage("a body is not closed") from error
         _check_closed(graph, updates, effects)
     else:
         structure = reader.value(x["structure"])
@@ -267,13 +269,7 @@ def _op_of(entry: Any) -> Any:
     name, kind, module = entry
     if name == PART.name:
         return PART
-    if name not in REGISTRY:
-        hint = f"It was defined in {brief(module)}: import that (if you trust it), and load again"
-        try:
-            lookup(name)
-        except RegistryError as error:
-            raise RegistryError(f"{error} {hint}{at(user_line())}.") from None
-    op = REGISTRY[name]
+    op = registered(name, module)
     need(op.kept, f"the operation {brief(name)} reaches outside, which no file may ask for")
     need(
         op.kind == kind,

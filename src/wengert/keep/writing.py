@@ -11,6 +11,7 @@ with one key, which says what it is:
     {"array": name}                                    stored under that name
     {"tensor": k}  {"graph": k}  {"body": k}           from tables, since they may be shared
     {"rule": [k, name, body, body, [..]]}, {"rule": [k]}  of a function's derivative
+    {"rule": [name, module, [..]]}                     of a primitive's, registered by name
     {"structure": ..}                                  containers, with {"leaf": k} inside
 
 What is none of these is refused, and the message says where it stands.
@@ -31,9 +32,11 @@ from ..core.dims import Dim
 from ..core.graph import Graph
 from ..core.handle import Handle
 from ..core.node import Constant, Discrete, Node, is_variable, owner_of
+from ..core.op import REGISTRY
 from ..core.open_names import OpenNames
 from ..core.spec import WEAK, Spec
-from ..errors import ConversionError, StructureError, TraceError, at, user_line
+from ..errors import ConversionError, RegistryError, StructureError, TraceError, at, user_line
+from ..extend.traced import PrimitiveCall
 from ..ops.indexing import Hole
 from ..tensor import Tensor
 from . import classes
@@ -204,6 +207,8 @@ class Writer:
 
     def _rule(self, x: Stated, path: Path) -> list[Any]:
         """A rule: its number, and where it is met first its lists, which may have it inside."""
+        if isinstance(x.rule, PrimitiveCall):
+            return self._primitive(x.rule, path)
         if x in self._rules:
             return [self._rules[x]]
         k = self._rules[x] = len(self._rules)
@@ -212,6 +217,18 @@ class Writer:
         bodies = [made.reverse, made.forward]
         numbers = [None if b is None else self._body(b, place) for b in bodies]
         return [k, made.name, *numbers, list(made.given)]
+
+    def _primitive(self, x: PrimitiveCall, path: Path) -> list[Any]:
+        """A primitive's rules are kept by its name, as operations are."""
+        op = x.made.op
+        if REGISTRY.get(op.name) is not op:
+            raise RegistryError(
+                f"{_spot(path)}the operation {op.name} is kept by its name, but another operation "
+                "is registered under it. Register it under a name of its own, "
+                f"wengert.extend.primitive(..., name=...){at(user_line())}."
+            )
+        given = [list(x.slots), list(x.static), x.made.params, x.count]
+        return [op.name, op.__module__, self.value(given, path)]
 
     def _tensor(self, x: Handle, path: Path) -> int:
         node = x.node

@@ -24,7 +24,7 @@ from ..core.node import Node
 from ..core.op import Sweep, register
 from ..core.sizes import broadcast
 from ..core.spec import Spec
-from ..errors import RuleError, at
+from ..errors import ConversionError, RuleError, at
 
 
 class Opaque(Operation):
@@ -97,8 +97,9 @@ class Opaque(Operation):
         Raises
         ------
         RuleError
-            Wrong number, a shape that is not the operand's, a dtype that is no number, or a
-            recorded tensor from outside, whose derivative would be lost.
+            Wrong number, a shape that is not the operand's, or a dtype that is no number.
+        ConversionError
+            A recorded tensor from outside is in it, whose derivative would be lost.
         """
         if not isinstance(bars, list | tuple):
             bars = (bars,)
@@ -127,10 +128,10 @@ class Opaque(Operation):
                     f"has shape {spec.shape}. A cotangent has the shape of its operand{where}."
                 )
             if not sweep.recorded and is_lasting(bar):
-                raise RuleError(
-                    f"The rule of {self.name} computes with a recorded tensor that is none of its "
-                    "operands, so the derivative with respect to that tensor would be lost "
-                    f"silently. Pass it as an operand, or use its value (x.detach()){where}."
+                raise ConversionError(
+                    f"The rule of {self.name} computes with a recorded tensor that is not among "
+                    "the operands, so derivatives by that tensor would be lost silently. Pass the "
+                    f"tensor as an operand{where}."
                 )
             fitted.append(bar)
         return fitted

@@ -127,7 +127,7 @@ class Lowering:
                 note_line(node, line)
                 self.items[node] = self._lowered(node)
         results = tuple([settled(self.items[n]) for n in inside.outputs])
-        return results[0] if len(results) == 1 else results
+        return results if isinstance(line.spec, tuple) else results[0]
 
     def _has_lanes(self, node: Node) -> bool:
         known = self._supported
