@@ -146,10 +146,11 @@ class RowByRow(Operation):
 
         pairs = iter(_batch.over_rows(row, columns, size, self.name))
         found = [next(pairs) if is_live else None for is_live in live]
-        return [None if p is None else _spread(*p, size) for p in found]
+        return [None if p is None else _spread(p, size) for p in found]
 
 
-def _spread(x: Any, has_rows: bool, size: Any) -> Any:
+def _spread(pair: tuple[Any, bool], size: Any) -> Any:
+    x, has_rows = pair
     if has_rows:
         return x
     if not isinstance(size, int) and not isinstance(x, Handle):

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..autodiff.batch import over_rows
+from ..autodiff.batch_lines import Pair
 from ..autodiff.project import project, uniform, zeros
 from ..core.again import written_again
 from ..core.body import Body
@@ -84,7 +85,7 @@ class RowsRule(Rule):
         found = self._mapped(of_row, [(operands, self.flags), (outs, None), (ts, None)], size)
         bars: list[Any] = []
         for pair, has_rows in zip(found, self.flags, strict=True):
-            bar = None if pair is None else _with_rows(*pair, size)
+            bar = None if pair is None else _with_rows(pair, size)
             bars.append(bar if bar is None or has_rows else lookup("sum")(bar, axis=0))
         return bars
 
@@ -97,7 +98,7 @@ class RowsRule(Rule):
 
         groups = [(operands, self.flags), (outs, None), (dots, self.flags)]
         found = self._mapped(of_row, groups, size)
-        return [None if pair is None else _with_rows(*pair, size) for pair in found]
+        return [None if pair is None else _with_rows(pair, size) for pair in found]
 
     def _mapped(
         self,
@@ -126,7 +127,8 @@ class RowsRule(Rule):
         return [next(pairs) if is_live else None for is_live in live]
 
 
-def _with_rows(x: Any, has_rows: bool, size: Any) -> Any:
+def _with_rows(pair: Pair, size: Any) -> Any:
+    x, has_rows = pair
     if has_rows:
         return x
     if isinstance(size, Dim) and not isinstance(x, Handle):

@@ -220,8 +220,8 @@ class Writer:
 
     def _primitive(self, x: PrimitiveCall, path: Path) -> list[Any]:
         """A primitive's rules are kept by its name, as operations are."""
-        op = x.made.op
-        if REGISTRY.get(op.name) is not op:
+        op: Any = x.made.op
+        if (op.name, op) not in REGISTRY.items():
             raise RegistryError(
                 f"{_spot(path)}the operation {op.name} is kept by its name, but another operation "
                 "is registered under it. Register it under a name of its own, "
