@@ -19,6 +19,7 @@ import numpy as np
 
 from ..autodiff.tape import VARIABLE
 from ..core import kept, tree
+from ..core.apply import PART
 from ..core.body import Body
 from ..core.handle import Handle, describe, refuse_ambiguous, wrap
 from ..core.node import CONSTANT, Constant, Leaf, Node, constant
@@ -199,32 +200,62 @@ def _is_small(node: Node) -> bool:
     )
 
 
-def hoisted(body: Body, count: int) -> tuple[Body, Body | None]:
-    """A body without what depends on its first inputs only, and what computes that.
+def same_in_each_step(body: Body, count: int, runs: bool = False) -> set[Node]:
+    """The lines that depend on the first inputs only, and may run before a loop.
 
     Parameters
     ----------
     body : Body
     count : int
         So many inputs are the same in each step.
+    runs : bool
+        Whether there is a step for sure: what refuses its operands would refuse them anyway.
+    """
+    fixed = set(body.inputs[:count])
+    for node in body.nodes:
+        op: Any = node.op
+        if isinstance(op, Leaf) or op.effect:
+            continue
+        may_move = op.kind in _SAFE or op.kind == "view" or op.total or op is PART
+        if not (may_move or (runs and getattr(op, "trusted", False) and not op.sized_by_values)):
+            continue
+        args = [a for a in node.inputs if a.op is not CONSTANT]
+        if args and fixed.issuperset(args):
+            fixed.add(node)
+    return fixed
+
+
+def hoisted(body: Body, count: int, runs: bool = False) -> tuple[Body, Body | None]:
+    """A body without what depends on its first inputs only, and what computes that.
+
+    A view costs nothing, and is part of the loop that reads it: it moves only if what does too
+    needs it.
+
+    Parameters
+    ----------
+    body : Body
+    count : int
+        So many inputs are the same in each step.
+    runs : bool
+        Whether there is a step for sure.
 
     Returns
     -------
     body, before : Body, Body or None
         `before` takes these inputs and gives more of them, which `body` takes behind them.
     """
-    fixed = set(body.inputs[:count])
-    for node in body.nodes:
-        op: Any = node.op
-        if isinstance(op, Leaf) or op.kind not in _SAFE or op.effect:
+    fixed = same_in_each_step(body, count, runs)
+    reached = [a for n in body.nodes if n not in fixed for a in n.inputs]
+    reached += [n for n in body.outputs]
+    used: dict[Node, None] = {}
+    while reached:
+        node = reached.pop(0)
+        if node not in fixed or not node.args:
             continue
-        args = [a for a in node.inputs if a.op is not CONSTANT]
-        if args and fixed.issuperset(args):
-            fixed.add(node)
-    used = dict.fromkeys(
-        a for n in body.nodes if n not in fixed for a in n.inputs if a in fixed and a.args
-    )
-    used.update(dict.fromkeys(n for n in body.outputs if n in fixed and n.args))
+        if node.op.kind == "view" and node.op is not PART:
+            reached += node.inputs
+        else:
+            used[node] = None
     if not used:
         return body, None
     before = Body(*used, inputs=body.inputs[:count], name=body.name)

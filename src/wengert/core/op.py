@@ -123,6 +123,8 @@ class Op:
     singular : bool or callable
         Its derivative is infinite, or not a number, at some finite operands; a callable says so
         of a line.
+    total : bool
+        It refuses no operands of its spec, so it may run before a loop that has no steps.
     sized_by_values : bool
         The shape of the result may depend on values, and not on shapes alone (nonzero, x[mask]).
     """
@@ -154,6 +156,7 @@ class Op:
     jvp_into: Callable[..., Any] | None = None  # `jvp_into(node, dots, tangents)`, the same forward
     # `spec_rule(*specs, **params)`: the spec of the result, where it is stated and not asked for.
     spec_rule: Callable[..., Any] | None = None
+    total = False
     sized_by_values = False
     batch_rule: Callable[..., Any] | None = None
 

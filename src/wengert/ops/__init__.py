@@ -4,7 +4,8 @@ elements     arithmetic exponential circular hyperbolic special rounding complex
              gated
 reductions   reductions cumulative sorting softmax
 arrays       creation shapes joining casts; indexing, with indices masks index_shapes indexing_rows
-matrices     products linalg factorizations determinants spectral polar, confluence; accepting
+matrices     products linalg factorizations packed determinants spectral polar, confluence;
+             accepting
 sequences    fourier
 pictures     convolution pooling, with windows (imported at first use)
 other        effects (summaries: what a log says); random, with keys, on philox
@@ -35,6 +36,7 @@ from . import (
     keys,
     linalg,
     logic,
+    packed,
     polar,
     products,
     random,
@@ -70,6 +72,7 @@ __all__ = [
     "keys",
     "linalg",
     "logic",
+    "packed",
     "polar",
     "products",
     "random",

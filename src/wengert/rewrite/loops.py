@@ -3,6 +3,7 @@
     leaving       a loop that leaves snapshots is that loop, too (leaving.py)
     written out   loops of at most one step, choices that are known (written_out.py)
     trimmed       what nobody needs is not carried, stacked or taken along (trimming.py)
+    factored      a matrix that is the same in every step is factorized once (factored.py)
     hoisted       what is the same in every step is computed before the loop
     afterwards    products that are only added up are one product behind it (afterwards.py)
     laid out      matrices are transposed before it, if products want it so (laid_out.py)
@@ -13,12 +14,17 @@ Their bodies are lists like any other, and simplified by the same passes (bodies
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..control.closing import hoisted
 from ..core.body import Body
+from ..core.dims import is_open
 from ..core.graph import AnyGraph
 from ..core.node import Node
 from ..core.tracing import placeholder
 from .afterwards import summed_afterwards
+from .factored import NAME as FACTORED
+from .factored import factored
 from .in_step import joined
 from .laid_out import laid_out
 from .leaving import taken_over
@@ -71,8 +77,9 @@ def _one(node: Node, operands: tuple[Node, ...], need: Need) -> tuple[list[str],
     if found is not None:
         done, parts = list(found.done), found.results
         node, operands = found.line, found.line.inputs
-    if is_loop and (moved := _hoisted(node, operands)) is not None:
-        done.append("hoisted")
+    if is_loop and (found_before := _hoisted(node, operands)) is not None:
+        words, moved = found_before
+        done += words
         if parts is None:
             return done, parts_of(moved, need.results)
         for k, x in parts.items():
@@ -81,12 +88,18 @@ def _one(node: Node, operands: tuple[Node, ...], need: Need) -> tuple[list[str],
     return done, parts or {}
 
 
-def _hoisted(node: Node, operands: tuple[Node, ...]) -> Node | None:
-    """The loop without what is the same in every step; None if there is nothing of the kind."""
+def _hoisted(node: Node, operands: tuple[Node, ...]) -> tuple[list[str], Node] | None:
+    """The loop without what is the same in every step, and in words what was done to get there.
+
+    None if there is nothing of the kind.
+    """
     first = Loop(node)
-    body, before = hoisted(first.body, first.fixed)
+    runs = not first.is_while and not first.count and _is_some(first.length)
+    split = factored(first.body, first.fixed, runs)
+    body, before = hoisted(split or first.body, first.fixed, runs)
     if before is None:
         return None
+    words = [FACTORED] * (split is not None) + ["hoisted"]
     loop = Loop(like(node, operands, node.params))
     count = len(loop.count)
     given = operands[count:]
@@ -98,4 +111,10 @@ def _hoisted(node: Node, operands: tuple[Node, ...]) -> Node | None:
         inner = condition.inputs
         inputs = [*inner[: loop.fixed], *places, *inner[loop.fixed :]]
         condition = Body(*condition.outputs, inputs=inputs, name=condition.name)
-    return loop.line(body, condition, [*consts, *ready], carry, given[loop.fixed + loop.carried :])
+    rows = given[loop.fixed + loop.carried :]
+    return words, loop.line(body, condition, [*consts, *ready], carry, rows)
+
+
+def _is_some(length: Any) -> bool:
+    """Whether it is known that a loop of this length has a step."""
+    return isinstance(length, int) and not is_open(length) and length > 0

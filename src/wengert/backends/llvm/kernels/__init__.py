@@ -17,6 +17,7 @@
     lapack.py          what the kernels of matrices share
     solving.py         linear systems, inverses, determinants
     factoring.py       Cholesky, QR, LU
+    packed.py          LU and what is solved with it, one after the other
     structured.py      systems with banded and positive definite matrices
     levinson.py        equations with constant diagonals; orders of rows
     roots.py           square roots, logarithms and signs of matrices

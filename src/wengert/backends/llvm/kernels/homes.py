@@ -19,6 +19,7 @@ HOMES: dict[str, str] = {
         "draws": "random_uniform random_normal random_integers random_bits random_tail",
         "exponentials": "expm",
         "factoring": "cholesky qr completing_columns linalg.lu_factors",
+        "packed": "lu_packed solve_packed linalg.order_of rows_exchanged linalg.exchanges",
         "filters": "signal.lfilter",
         "fourier": "fft rfft irfft",
         "indexing": "scatter setitem getitem scatter_along",

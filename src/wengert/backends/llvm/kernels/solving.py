@@ -51,6 +51,7 @@ from .loops import (
     times,
     write,
 )
+from .packed import fail_at_zero, substitute
 
 _I32 = np.dtype(np.int32)
 
@@ -79,10 +80,7 @@ def gesv(call: Call, s: Section, a: Array, b: Array, pivots: Name, info: Name) -
         return
     fortran.run(call, s, "getrf", a.dtype, size, size, a.pointer, near, pivots, info)
     fail_if_refused(call, s, info)
-    fortran.run(call, s, "laswp", a.dtype, width, b.pointer, near, 1, size, pivots, 1)
-    for triangle, diagonal in (("L", "U"), ("U", "N")):
-        given = (size, width, fortran.number(call, 1, a.dtype), a.pointer, near, b.pointer, near)
-        fortran.run(call, s, "trsm", a.dtype, "L", triangle, "N", diagonal, *given)
+    substitute(call, s, a, b, pivots)
 
 
 @kernel("solve", strided=True)
@@ -416,7 +414,7 @@ def solve_triangular(call: Call) -> None:
             copy(call, s, ordered, left)
             left = ordered
         if not unit:
-            _fail_at_zero(call, s, left)
+            fail_at_zero(call, s, left)
         copy(call, s, target, one(call, s, b, at, 2))
         fortran.run(
             call,
@@ -435,13 +433,3 @@ def solve_triangular(call: Call) -> None:
             target.pointer,
             distance(call, s, columns),
         )
-
-
-def _fail_at_zero(call: Call, s: Section, a: Array) -> None:
-    """Fail if an element of the diagonal is zero."""
-    with s.loop("0", call.number(a.shape[0])) as (t, i):
-        x = element(call, t, a, i, i)
-        parts = [x.real, x.imag] if type(x) is Pair else [x]
-        flags = [t.value(f"fcmp oeq {in_register(p.dtype)} {p.name}, 0.0") for p in parts]
-        name = flags[0] if len(flags) == 1 else t.value(f"and i1 {flags[0]}, {flags[1]}")
-        call.fail_if(name, 1, t)
