@@ -12,7 +12,7 @@
                      derivatives.py matrices.py contractions.py
 
     loops.py         what is done with loops and choices as a whole; by loop.py (a line taken
-                     apart), leaving.py, trimming.py, written_out.py, afterwards.py,
+                     apart), leaving.py, trimming.py, written_out.py, factored.py, afterwards.py,
                      laid_out.py, in_step.py
     bodies.py        their bodies, simplified by the same passes
 
