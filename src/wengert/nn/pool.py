@@ -22,6 +22,7 @@ import numpy as np
 from ..core.dims import Dim, spelled
 from ..core.handle import shape_of
 from ..errors import ArgumentError, ShapeError, at, user_line
+from ..numpy import take
 from ..ops.pooling import max_pool, max_pool_indices, sum_pool
 from .window_options import per_axis, with_samples
 
@@ -217,5 +218,5 @@ def adaptive_largest(x: Any, output_size: Any, indices: bool, axes: int, who: st
         return y[0] if alone else y
     where = max_pool_indices(x, **frame, dilation=ones)
     if numbers is not None:
-        where = np.take(numbers.ravel(), where)
+        where = take(numbers, where)  # ours: the positions may be lines of a graph
     return (y[0], where[0]) if alone else (y, where)
