@@ -21,7 +21,7 @@ from _harness import PAGES
 from _suite import Suite
 
 PAGE = "benchmarks-loops.md"  # under docs
-WORKLOADS = ("lorenz", "kalman", "garch", "lstm", "nested", "lengths", "memory")
+WORKLOADS = ("lorenz", "kalman", "garch", "lstm", "nested", "rules", "lengths", "memory")
 
 
 def render(results: dict[str, Any]) -> str:
