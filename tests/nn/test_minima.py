@@ -235,3 +235,48 @@ def test_least_squares_takes_scipys_options_and_bounds():
         f_scale=0.5,
     )  # fmt: skip
     np.testing.assert_allclose(found.x, want.x, rtol=1e-10)
+
+
+# ---- the order of a dict's keys is the user's ----------------------------------------------------
+
+UNSORTED = {"z": 1.0, "m": [np.array([2.0, 3.0]), {"q": 4.0, "b": 5.0}], "a": 6.0}
+
+
+def line_of(x):
+    return [x["z"], *x["m"][0], x["m"][1]["q"], x["m"][1]["b"], x["a"]]
+
+
+def test_least_squares_keeps_the_order_of_keys_in_x_and_jac():
+    factors = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+
+    def residuals(x):
+        scaled = [f * v for f, v in zip(factors, line_of(x), strict=True)]
+        return {"w": np.stack(scaled[:4]), "c": np.stack(scaled[4:])}
+
+    lower = {"a": -5.0, "z": -1.0, "m": [-2.0, {"b": -4.0, "q": -3.0}]}
+    found = optim.least_squares(residuals, UNSORTED, bounds=(lower, np.inf))
+    assert list(found.x) == ["z", "m", "a"] == list(found.grad)
+    assert list(found.x["m"][1]) == ["q", "b"]
+    np.testing.assert_allclose(found.jac, np.diag(factors))
+    np.testing.assert_allclose(line_of(found.x), np.zeros(6), atol=1e-6)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_minimize_keeps_the_order_of_keys_in_what_stays_a_matrix(compiled):
+    def bowl(x):
+        return 0.5 * (x["z"] - 1.0) ** 2 + 5.0 * (x["a"] - 1.0) ** 2
+
+    start = {"z": 3.0, "a": 3.0}
+    found = optim.minimize(bowl, start, method="BFGS", compile=compiled, options={"gtol": 1e-9})
+    assert list(found.x) == list(found.jac) == ["z", "a"]
+    np.testing.assert_allclose(found.hess_inv, np.diag([1.0, 0.1]), atol=1e-3)
+
+
+def test_the_same_keys_in_another_order_are_another_program():
+    def residuals(x):
+        return np.stack([2.0 * x["z"], 3.0 * x["a"]])
+
+    one = optim.least_squares(residuals, {"z": 1.0, "a": 1.0})
+    other = optim.least_squares(residuals, {"a": 1.0, "z": 1.0})
+    np.testing.assert_allclose(one.jac, [[2.0, 0.0], [0.0, 3.0]])
+    np.testing.assert_allclose(other.jac, [[0.0, 2.0], [3.0, 0.0]])

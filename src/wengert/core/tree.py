@@ -65,6 +65,28 @@ def paths(tree: Any) -> list[str]:
     return [a.codify("") for a in accessors]
 
 
+def insertion_order(tree: Any) -> list[int]:
+    """The numbers of the leaves as `flatten` counts them, in the order in which dicts were filled.
+
+    `flatten` sorts the keys of a dict, so that equal containers have equal leaves; whoever shows
+    a container as one vector shows it in the order in which the caller wrote it.
+    """
+    _, structure = flatten(tree)
+    return _ordered(tree, structure, 0)
+
+
+def _ordered(x: Any, structure: Any, begin: int) -> list[int]:
+    if structure.is_leaf():
+        return [begin]
+    children, _, keys, _ = optree.tree_flatten_one_level(x, none_is_leaf=True, namespace=NAMESPACE)
+    places: dict[Any, list[int]] = {}
+    for key, child, part in zip(keys, children, structure.children(), strict=True):
+        places[key] = _ordered(child, part, begin)
+        begin += part.num_leaves
+    written = x if isinstance(x, dict) else keys
+    return [k for key in written for k in places[key]]
+
+
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any) -> Any:
     """`f` of corresponding leaves, in the structure of the first tree.
 

@@ -69,7 +69,8 @@ def minimize(
     -------
     scipy.optimize.OptimizeResult
         SciPy's, in which `x` and the gradient (`jac`; `grad` of trust-constr) are containers like
-        `x0`; `success` and `message` say whether and why it ended.
+        `x0`; `success` and `message` say whether and why it ended. What stays a vector or a matrix
+        (`hess_inv`) has the numbers in the order of `x0`, dicts in the order of their keys.
 
     Raises
     ------
@@ -154,8 +155,9 @@ def least_squares(
     Returns
     -------
     scipy.optimize.OptimizeResult
-        SciPy's, in which `x` and `grad` are containers like `x0`; `fun` and `jac` are of all
-        residuals in one line.
+        SciPy's, in which `x` and `grad` are containers like `x0`; `fun` and the rows of `jac` are
+        all residuals in one line, the columns of `jac` the numbers of `x0`, both in the order in
+        which they are written, dicts in the order of their keys.
 
     Examples
     --------
@@ -196,8 +198,9 @@ def _kept_parts(fun: Any, shape: Raveled, compile: bool) -> Callable[[str], Any]
     flat = shape.of_vectors(fun)
 
     def residuals(v: Any, *args: Any) -> Any:
-        leaves = tree.flatten(flat(v, *args))[0]
-        return np.concatenate([np.ravel(leaf) for leaf in leaves])
+        out = flat(v, *args)
+        leaves = tree.flatten(out)[0]
+        return np.concatenate([np.ravel(leaves[k]) for k in tree.insertion_order(out)])
 
     def product(v: Any, p: Any, *args: Any) -> Any:
         return grad(lambda w: np.sum(grad(flat)(w, *args) * p))(v)

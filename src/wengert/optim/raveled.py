@@ -22,7 +22,7 @@ Vector = np.ndarray[Any, Any]
 
 
 class Raveled:
-    """What a container of arrays looks like as a vector.
+    """What a container of arrays looks like as a vector: dicts in the order of their keys.
 
     Parameters
     ----------
@@ -51,6 +51,8 @@ class Raveled:
 
     def __init__(self, x: Any, what: str) -> None:
         leaves, self.structure = tree.flatten(x)
+        self._order = tree.insertion_order(x)
+        leaves = [leaves[k] for k in self._order]
         arrays = [np.asarray(value_of(leaf)) for leaf in leaves]
         for array in arrays:
             if array.dtype.kind not in "fiub":
@@ -67,7 +69,7 @@ class Raveled:
             )
 
     def _key(self) -> Any:
-        return self.structure, tuple(self.shapes), tuple(self.dtypes)
+        return self.structure, tuple(self._order), tuple(self.shapes), tuple(self.dtypes)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Raveled) and self._key() == other._key()
@@ -77,14 +79,18 @@ class Raveled:
 
     def vector(self, x: Any) -> Vector:
         """The numbers of a container of this shape, as float64."""
-        return np.concatenate([np.ravel(value_of(a)).astype(float) for a in tree.flatten(x)[0]])
+        leaves = tree.flatten(x)[0]
+        return np.concatenate([np.ravel(value_of(leaves[k])).astype(float) for k in self._order])
 
     def container(self, v: Any) -> Any:
         """The container of a vector; recorded and traced vectors as well."""
-        leaves, begin = [], 0
-        for shape, dtype, size in zip(self.shapes, self.dtypes, self.sizes, strict=True):
+        leaves: list[Any] = [None] * len(self._order)
+        begin = 0
+        for k, shape, dtype, size in zip(
+            self._order, self.shapes, self.dtypes, self.sizes, strict=True
+        ):
             leaf = np.reshape(v[begin : begin + size], shape) if shape else v[begin]
-            leaves.append(leaf if leaf.dtype == dtype else leaf.astype(dtype))
+            leaves[k] = leaf if leaf.dtype == dtype else leaf.astype(dtype)
             begin += size
         return tree.unflatten(self.structure, leaves)
 
@@ -118,7 +124,9 @@ class Raveled:
         leaves, structure = tree.flatten(bound)
         if len(leaves) == 1 and leaves[0] is bound and np.ndim(bound) == 0:
             leaves = leaves * len(self.shapes)
-        elif structure != self.structure:
+        elif structure == self.structure:
+            leaves = [leaves[k] for k in self._order]
+        else:
             raise ArgumentError(
                 f"{what}: bounds have the structure {structure}, x0 has {self.structure}. Give "
                 f"one number, or the structure of x0{at(user_line())}."
