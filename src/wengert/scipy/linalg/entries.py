@@ -4,6 +4,7 @@
     as_operand      the spec of a result that is as one of the operands
     square          an argument that has to be square matrices
     real_or_complex, of_its_dtype    functions that may be complex although the matrix is real
+    power_into_range                 what brings matrices to where products of elements are numbers
 
 Most functions of scipy.linalg take one matrix.  The operations take batches: matrices stand in the
 last two axes, and earlier axes broadcast (`entry` loops over them).
@@ -176,3 +177,16 @@ def of_its_dtype(found: Any, a: Any) -> Any:
             raise ComplexResult("the result is complex, and the matrix real")
         found = found.real
     return found.astype(a.dtype, copy=False)
+
+
+def power_into_range(*matrices: Any) -> float:
+    """The power of two that brings the largest element near 1; 1 where it is not far from there.
+
+    Of finite matrices in one dtype. What is not finite is left for the function to refuse.
+    """
+    largest = max((float(np.max(np.abs(m), initial=0.0)) for m in matrices), default=0.0)
+    exponent = int(np.frexp(largest)[1])
+    far = 50 if np.result_type(*matrices).char in "fFe" else 450
+    if largest == 0.0 or not np.isfinite(largest) or abs(exponent) <= far:
+        return 1.0
+    return float(np.ldexp(1.0, min(-exponent, 1023)))

@@ -21,7 +21,7 @@ from numpy.linalg import LinAlgError
 from ...ops import casts
 from ...ops.linalg import adjoint, inv, regular
 from ..dispatch import counterpart, floating
-from .entries import entry, square
+from .entries import entry, power_into_range, square
 
 __all__ = [
     *("solve_sylvester", "solve_continuous_lyapunov", "solve_discrete_lyapunov"),
@@ -41,14 +41,15 @@ def sylvester(a, b, q):
     if q.size == 0:
         return np.zeros(q.shape, dtype)
     output = "complex" if dtype.kind == "c" else "real"
-    r, u = scipy.linalg.schur(a.astype(dtype, copy=False), output=output)
-    s, v = scipy.linalg.schur(adjoint(b.astype(dtype, copy=False)), output=output)
+    unit = dtype.type(power_into_range(a, b))  # what trsyl takes for zero is absolute
+    r, u = scipy.linalg.schur(a.astype(dtype, copy=False) * unit, output=output)
+    s, v = scipy.linalg.schur(adjoint(b.astype(dtype, copy=False)) * unit, output=output)
     (solve,) = scipy.linalg.get_lapack_funcs(("trsyl",), (r, s))
     inner = adjoint(u) @ q.astype(dtype, copy=False) @ v
     y, scale, info = solve(r, s, inner, tranb="C" if output == "complex" else "T")
     if info:
         raise LinAlgError("a and -b have an eigenvalue in common, or nearly so")
-    return u @ (y / scale) @ adjoint(v)
+    return u @ (y / scale) @ adjoint(v) * unit
 
 
 def _by_kronecker(a: Any, b: Any, q: Any) -> Any:

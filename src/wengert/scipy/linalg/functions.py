@@ -24,7 +24,15 @@ from ...ops import casts
 from ...ops.linalg import adjoint, matrices, real_dtype, solve
 from ...ops.spectral import expm as exponential
 from ..dispatch import counterpart, floating
-from .entries import PREFIX, entry, of_its_dtype, over, real_or_complex, square
+from .entries import (
+    PREFIX,
+    entry,
+    of_its_dtype,
+    over,
+    power_into_range,
+    real_or_complex,
+    square,
+)
 from .equations import sylvester
 
 __all__ = [
@@ -174,7 +182,8 @@ def _(rng):
 )
 def matrix_sign(a):
     """The matrix sign: 1 for eigenvalues in the right half plane, -1 in the left one."""
-    return of_its_dtype(np.asarray(scipy.linalg.signm(a)), a) if a.size else a
+    # the sign of a multiple is the same, and SciPy's sizes are absolute
+    return of_its_dtype(np.asarray(scipy.linalg.signm(a * power_into_range(a))), a) if a.size else a
 
 
 @matrix_sign.define_vjp

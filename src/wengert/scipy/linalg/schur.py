@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from ...autodiff.transforms import stop_gradient
 from ...core.handle import is_traced, value_of
 from ...errors import ArgumentError, MatrixError, at, user_line
 from ...ops import casts
@@ -170,6 +171,8 @@ def triangle_with_one(h: Any) -> Any:
 
 def _reflection(x: Any) -> tuple[Any, Any]:
     """LAPACK's v and tau, by which 1 - tau v adjoint(v) brings a vector to its first axis."""
+    largest = stop_gradient(np.max(np.abs(x), axis=-1, keepdims=True))  # v, tau know no size
+    x = x / where(value_of(largest) == 0, 1.0, largest)
     first, rest = x[..., :1], x[..., 1:]
     outside = np.sum(np.abs(rest) ** 2, axis=-1, keepdims=True)
     zero = value_of(outside) == 0

@@ -6,6 +6,7 @@
     working      the dtype that numpy.linalg computes in
     fail_if_refused, workspace
                  what a routine says of its success, and the memory it asks for
+    into_range   a matrix times a power of two, so that products of its elements are numbers
 
 Matrices are copied as numpy.linalg does, and given to the same routines, so signs and order of what
 is not unique are those of the eager run.
@@ -20,9 +21,10 @@ from typing import Any
 from ....core.dims import Length, bounds
 from ..assembly import Name, Section
 from ..dtypes import C128, F64, Dtype, in_register, part_of
+from ..lane import Lane
 from . import fortran
 from .call import Array, Call
-from .loops import held, larger, nest, offset, place, read, times
+from .loops import held, larger, nest, offset, place, read, smaller, times, write
 
 
 @contextmanager
@@ -131,6 +133,34 @@ def fails_unless_finite(call: Call, s: Section, matrix: Array) -> None:
         t.write(f"store {kind} {t.value(f'fadd {kind} {old}, {zero}')}, ptr {cell}")
     total = s.value(f"load {kind}, ptr {cell}")
     call.fail_if(s.value(f"fcmp uno {kind} {total}, {total}"), 1, s)
+
+
+def into_range(call: Call, s: Section, matrix: Array) -> Lane:
+    """Multiply a matrix in double precision by a power of two, and say what undoes that.
+
+    Where the largest element lies between 2**-450 and 2**450 the power is one. geev scales such
+    matrices by itself, but in SciPy's build it does not undo that for the eigenvalues.
+    """
+    language, parts = call.language, 2 if matrix.dtype.kind == "c" else 1
+    count = times(s, times(s, *[call.number(n) for n in matrix.shape]), str(parts))
+    cell = held(call, F64)
+    write(s, cell, language.constant(0, F64))
+    with s.loop("0", count) as (t, i):
+        size = language.unary("absolute", read(language, t, offset(t, matrix.pointer, i, F64), F64))
+        write(t, cell, language.binary("maximum", read(language, t, cell, F64), size))
+    bits = s.value(f"load i64, ptr {cell}")
+    exponent = smaller(s, larger(s, s.value(f"lshr i64 {bits}, 52"), "1"), "2045")
+    outside = s.value(f"icmp ugt i64 {s.value(f'sub i64 {exponent}, {1023 - 450}')}, 900")
+    exponent = s.value(f"select i1 {outside}, i64 {exponent}, i64 1023")
+    power = s.value(f"shl i64 {s.value(f'sub i64 2046, {exponent}')}, 52")
+    with s.when(outside) as u:
+        write(u, cell, Lane(language, u, u.value(f"bitcast i64 {power} to double"), F64, 1))
+        with u.loop("0", count) as (t, i):
+            pointer = offset(t, matrix.pointer, i, F64)
+            factor = read(language, t, cell, F64)
+            write(t, pointer, read(language, t, pointer, F64) * factor)
+    undone = s.value(f"bitcast i64 {s.value(f'shl i64 {exponent}, 52')} to double")
+    return Lane(language, s, undone, F64, 1)
 
 
 def element(call: Call, s: Section, matrix: Array, i: Name, j: Name) -> Any:

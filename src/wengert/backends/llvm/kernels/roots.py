@@ -32,6 +32,7 @@ from .lapack import (
     distance,
     element,
     fails_unless_finite,
+    into_range,
     length,
     may_be_empty,
     memory,
@@ -253,6 +254,7 @@ def matrix_sign(call: Call) -> None:
     with batches(call, y, 2) as (s, at):
         copy(call, s, x, one(call, s, a, at, 2))
         fails_unless_finite(call, s, x)
+        into_range(call, s, x)
         s.write(f"store i64 2, ptr {left}")  # 2: goes on; 1: a last step; 0: done
         with s.loop("0", str(_STEPS)) as (t, _):
             state = t.value(f"load i64, ptr {left}")

@@ -27,6 +27,7 @@ from .lapack import (
     element,
     fail_if_refused,
     fails_unless_finite,
+    into_range,
     length,
     may_be_empty,
     memory,
@@ -74,7 +75,7 @@ def eig(call: Call) -> None:
     """Eigenvalues and eigenvectors of any square matrices, complex."""
     (a,), (w, v) = call.operands, call.results
     n = v.shape[-1]
-    dtype = working(a.dtype)
+    language, dtype = call.language, working(a.dtype)
     real = part_of(dtype)
     fortran.check_lengths(call, call.number(n))
     call.works(n * n * n * 8)
@@ -94,18 +95,29 @@ def eig(call: Call) -> None:
     with batches(call, v, 2) as (s, at):
         copy(call, s, matrix, one(call, s, a, at, 2))
         fails_unless_finite(call, s, matrix)
+        unit = held(call, F64)
+        write(s, unit, into_range(call, s, matrix))
         fortran.run(call, s, "geev", dtype, *start, *work, *after, info)
         fail_if_refused(call, s, info)
         target = one(call, s, w, at, 1), one(call, s, v, at, 2)
         if dtype.kind == "c":
-            copy(call, s, target[0], Array(values[0], (n,), (1,), dtype))
+            own = Array(values[0], (n,), (1,), dtype)
+            with s.loop("0", call.number(n)) as (t, j):
+                z, by = (
+                    read(language, t, place(call, t, own, [j]), C128),
+                    read(language, t, unit, F64),
+                )
+                z = Pair(language, z.real * by, z.imag * by, C128)
+                write(t, place(call, t, target[0], [j]), language.cast(z, w.dtype))
             copy(call, s, target[1], vectors)
         else:
-            _pairs(call, s, values, vectors, *target)
+            _pairs(call, s, values, vectors, *target, unit)
 
 
-def _pairs(call: Call, s: Section, values: list[Name], vectors: Array, w: Array, v: Array) -> None:
-    """Complex numbers of what geev says of real matrices.
+def _pairs(
+    call: Call, s: Section, values: list[Name], vectors: Array, w: Array, v: Array, unit: Name
+) -> None:
+    """Complex numbers of what geev says of real matrices; eigenvalues times the number in `unit`.
 
     Of a conjugate pair, that with the positive imaginary part is first; the two columns of vectors
     are the real and the imaginary part of its vector.
@@ -115,7 +127,8 @@ def _pairs(call: Call, s: Section, values: list[Name], vectors: Array, w: Array,
     kind = in_register(real)
     last = minus(s, n, "1")
     with s.loop("0", n) as (t, j):
-        re, im = (read(language, t, offset(t, p, j, real), real) for p in values)
+        by = read(language, t, unit, real)
+        re, im = (read(language, t, offset(t, p, j, real), real) * by for p in values)
         write(t, place(call, t, w, [j]), language.cast(Pair(language, re, im, C128), w.dtype))
         first = t.value(f"fcmp ogt {kind} {im.name}, 0.0")
         second = t.value(f"fcmp olt {kind} {im.name}, 0.0")
