@@ -6,7 +6,8 @@
                value, derivative and second derivative, in both modes, and for many rows
 
 A program is statements: names for expressions, writes to elements, and loops and choices whose
-bodies are statements again, down to three levels; bodies use what is around them.  All is smooth
+bodies are statements again, down to three levels; bodies use what is around them.  Some loops, of
+known and of unknown length, have room for few states (`memory=`).  All is smooth
 and squashed, so that values stay moderate and a derivative exists.  Eager steps are Python's own,
 and their derivative that of the tape without any loop in it: the reference.
 """
@@ -22,8 +23,8 @@ HEAD = "def f(x, s, A, k):"
 class Writer:
     """Text under construction: lines, and the names known so far by kind."""
 
-    def __init__(self, rng):
-        self.rng, self.lines, self.count = rng, [HEAD], 0
+    def __init__(self, rng, rooms):
+        self.rng, self.rooms, self.lines, self.count = rng, rooms, [HEAD], 0
         self.batched = False  # whether plain arrays from outside may not be copied and written to
 
     def name(self):
@@ -38,6 +39,11 @@ class Writer:
 
     def among(self, *items):
         return items[self.rng.integers(len(items))]
+
+    def room(self):
+        """An argument `memory=`, or none."""
+        texts = ["", "", ", memory=1", ", memory=2", ", memory=3", ", memory='1 kB'"]
+        return texts[self.rooms.integers(len(texts))]
 
 
 class Names:
@@ -203,7 +209,7 @@ def _scan(w, names, depth, level):
     ends = _tuple(_results(w, inner, kinds)) if kinds else "c"
     w.put(depth + 1, f"return {ends}, {collected}")
     out, outs, start = w.name(), w.name(), _tuple(starts) if starts else "()"
-    options = f"reverse={w.among(True, False)}"
+    options = f"reverse={w.among(True, False)}{w.room()}"
     w.put(depth, f"{out}, {outs} = wg.scan({body}, {start}, {rows}, {count}, {options})")
     for k, kind in enumerate(kinds):
         w.put(depth, f"{names.add(kind, w.name())} = {out}[{k}]")
@@ -223,7 +229,9 @@ def _fori(w, names, depth, level):
     body, inner = _body(w, names, depth, level, f"{i}, c", first, known)
     w.put(depth + 1, f"return {_tuple(_results(w, inner, kinds))}")
     low, high = w.among("0", "1", "k"), w.among("0", "3", "4", "k", "k + 2")
-    _take(w, names, depth, kinds, f"wg.fori_loop({low}, {high}, {body}, {_tuple(starts)})")
+    _take(
+        w, names, depth, kinds, f"wg.fori_loop({low}, {high}, {body}, {_tuple(starts)}{w.room()})"
+    )
 
 
 def _while(w, names, depth, level):
@@ -236,7 +244,8 @@ def _while(w, names, depth, level):
     w.put(depth + 1, f"return {_tuple([*_results(w, inner, kinds), f'{n} + 1'])}")
     far = {"S": "c[0] < 1.1", "V": "np.sum(c[0]) < 2.5", "M": "np.sum(c[0]) < 4.0"}[kinds[0]]
     test = f"lambda c: (c[{len(kinds)}] < {limit}) & ({far})"
-    _take(w, names, depth, kinds, f"wg.while_loop({test}, {body}, {_tuple([*starts, '0'])})")
+    call = f"wg.while_loop({test}, {body}, {_tuple([*starts, '0'])}{w.room()})"
+    _take(w, names, depth, kinds, call)
 
 
 def _choice(w, names, depth, level, count):
@@ -303,7 +312,7 @@ WRITERS = {
 
 def written(seed, most=4):
     """The text of a program, of at most so many statements outside of loops."""
-    w, names = Writer(np.random.default_rng([seed, 5])), Names()
+    w, names = Writer(np.random.default_rng([seed, 5]), np.random.default_rng([seed, 6])), Names()
     for kind, name in [("M", "A"), ("V", "x"), ("S", "s"), ("I", "k")]:
         names.add(kind, name, own=False)
     statements(w, names, 0, 0, int(w.rng.integers(2, most + 1)))

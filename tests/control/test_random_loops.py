@@ -5,7 +5,7 @@ Minimise what fails by hand: the message holds the program as text.
 
 import pytest
 
-from .random_loops import check
+from .random_loops import check, written
 
 CHUNK = 40
 
@@ -22,6 +22,13 @@ def test_values_and_gradients(seed):
 @pytest.mark.parametrize("seed", [*range(40, 44), slow(44), slow(45)])
 def test_second_derivatives(seed):
     assert check(seed, most=2, native=seed % 2 == 0)
+
+
+@pytest.mark.parametrize("seed", [27, 33, 59])
+def test_second_derivatives_with_little_memory(seed):
+    """Loops of unknown length with `memory=` are in all of these."""
+    assert "memory=" in written(seed, 2)
+    assert check(seed, most=2, native=False)
 
 
 @pytest.mark.slow

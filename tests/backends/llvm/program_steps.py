@@ -275,7 +275,20 @@ def added(x, y):
     return z * np.tanh(np.mean(y))
 
 
+def written_through_views(x, y):
+    z = x * (1.0 + 0.1 * np.tanh(np.sum(y)))
+    z[None][0, :1] = 0.5
+    np.einsum("...i->i...", z)[1:] *= 0.7
+    if z.ndim == 2:
+        n = min(z.shape) if type(z.shape[0]) is type(z.shape[1]) is int else 1
+        np.einsum("ii->i", z[:n, :n])[...] += np.tanh(y.reshape(-1)[:1])
+    for row in (z[1:], z[None, :1]):
+        row[...] = row * 2.0
+    return z
+
+
 TOGETHER = {
+    "written through views": written_through_views,
     "matmul": lambda x, y: np.tanh(x @ y),
     "matmul t": lambda x, y: np.tanh(x.T @ y) if x.ndim == 2 else x @ y,
     "matmul nt": lambda x, y: np.tanh(x @ y.T),

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....core.late import Late
-from ....core.node import Node
-from ..dtypes import F16, F32, is_supported, part_of
+from ....core.node import CONSTANT, Node
+from ..dtypes import F16, F32, I64, is_supported, part_of
 from ..integers import has_rule
 from ..items import Item, Map
 from ..language import loop_of
@@ -35,6 +35,7 @@ _HEAVY = frozenset(
     logaddexp2 power float_power cbrt erf erfc bell gelu elu sinc hypot fmod remainder floor_divide
     gcd lcm""".split()
 )
+_COMPARISONS = frozenset("less less_equal greater greater_equal equal not_equal".split())
 _PYTHON = {"f": float, "c": complex, "i": int, "u": int, "b": bool}
 
 
@@ -59,7 +60,7 @@ def elementwise(lowering: Any, node: Node, operands: Sequence[Item]) -> Any:
         rule = _rule(node, operands)
     else:
         met = [(a.dtype, a.weak) for a in [x.spec for x in node.inputs]]
-        key = (node.op, spec.dtype, *met, *[x.dtype for x in operands])
+        key = (node.op, spec.dtype, _may_exceed(node), *met, *[x.dtype for x in operands])
         rule = lowering.rules.get(key)
         if rule is None:
             rule = lowering.rules[key] = _rule(node, operands)
@@ -91,6 +92,8 @@ def _rule(node: Node, operands: Sequence[Item]) -> Any:
         *loop, outer = loop_of(ufunc.__name__, tuple(map(_class_of, node.inputs)))
         if not all(map(is_supported, (*loop, outer))):
             return NotImplemented
+        if _may_exceed(node):
+            loop = [x.dtype if x.dtype.str[1:] == "u8" else I64 for x in operands]
         kinds = {d.kind for d in loop}
         name = ufunc.__name__
         if "c" in kinds and not complexes.has_rule(name):
@@ -104,6 +107,23 @@ def _rule(node: Node, operands: Sequence[Item]) -> Any:
         else:
             combine = functools.partial(_in_loop, body, loop)
     return Map(op.name, combine, weight_of(op.name) + work)
+
+
+def _may_exceed(node: Node) -> bool:
+    """Whether small integers are compared with a Python number that their dtype may not hold.
+
+    NumPy compares by what the numbers are worth, in any other operation it refuses such a number.
+    """
+    if node.spec.dtype.kind != "b" or len(node.inputs) != 2 or node.op.name not in _COMPARISONS:
+        return False
+    specs = [a.spec for a in node.inputs]
+    if any(s.dtype.kind not in "iu" for s in specs) or specs[0].weak == specs[1].weak:
+        return False
+    number, dtype = node.inputs[specs[1].weak], specs[specs[0].weak].dtype
+    if number.op is not CONSTANT or number.value is None:
+        return bool(dtype != I64)
+    info = np.iinfo(dtype)
+    return not info.min <= int(number.value) <= info.max
 
 
 def _is_leaf(op: Any) -> bool:
