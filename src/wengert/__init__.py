@@ -32,7 +32,8 @@ from .autodiff.checkpoint import checkpoint
 from .autodiff.directional import jvp, linearize, vjp
 from .autodiff.matrices import hessian, hvp, jacfwd, jacobian, jacrev
 from .autodiff.transforms import grad, stop_gradient, value_and_grad
-from .core.late import FAMILIES
+from .core.foreign_names import PACKAGE, missing
+from .core.late import DUNDERS, FAMILIES
 from .core.policy import policy
 from .core.recording import enable_grad, is_recording, no_grad, note_lines
 from .core.size_text import dim
@@ -131,8 +132,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name in ELSEWHERE:
         return getattr(importlib.import_module(f"{__name__}.{ELSEWHERE[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise missing(f"module {__name__!r}", name, PACKAGE)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *SUBMODULES, *ELSEWHERE])
+    return sorted({*__all__, *SUBMODULES, *ELSEWHERE, *DUNDERS})

@@ -11,5 +11,8 @@ The environment variable WENGERT_CACHE=0 switches it off; WENGERT_CACHE=<path> m
 from __future__ import annotations
 
 from .backends.llvm.runtime.cache import Info, clear, directory, enabled, info, limit
+from .core.late import public_dir
 
 __all__ = ["Info", "clear", "directory", "enabled", "info", "limit"]
+
+__dir__ = public_dir(__name__)

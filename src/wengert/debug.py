@@ -24,6 +24,7 @@ import numpy as np
 from .core.checking import Switch
 from .core.given import spelled
 from .core.handle import Handle, describe
+from .core.late import public_dir
 from .core.params import stated
 from .errors import ArgumentError, DtypeError, ShapeError, at, user_line
 from .ops import effects
@@ -295,3 +296,6 @@ def _word(label: Any) -> str | None:
     if label is not None and not isinstance(label, str):
         raise ArgumentError(f"the label {label!r} is not a word{at(user_line())}.")
     return label
+
+
+__dir__ = public_dir(__name__)

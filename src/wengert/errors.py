@@ -46,11 +46,12 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 _PACKAGES = Path(np.__file__).parents[1]
-# A user's line is not in here, nor where NumPy, SciPy and context managers call us back.
+# A user's line is not in here, nor where NumPy, SciPy, pandas and context managers call us back.
 _INSIDE = (
     str(Path(__file__).parent),
     str(_PACKAGES / "numpy"),
     str(_PACKAGES / "scipy"),
+    str(_PACKAGES / "pandas"),
     contextlib.__file__,
 )
 
@@ -204,18 +205,48 @@ def user_level() -> int:
     return _user_frame()[1]
 
 
-def hidden(error: ValueError) -> WengertError | None:
-    """The error of ours that NumPy has hidden as the cause of one of its own, or None.
+def hidden(error: ValueError | TypeError) -> WengertError | None:
+    """The error of ours that NumPy or SciPy has hidden behind one of its own, or None.
 
     Where `float(x)` of an element raises, NumPy raises "setting an array element with a sequence"
-    in its place.
+    in its place; where the length of an array is a traced number, that it is no integer.
     """
-    cause = error.__cause__
-    if isinstance(cause, WengertError) and "setting an array element" in str(error):
-        return cause.with_traceback(error.__traceback__)
+    if isinstance(error, WengertError):
+        return None
+    trace, cause = error.__traceback__, error.__cause__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if isinstance(cause, WengertError):
+        theirs = trace is not None and trace.tb_frame.f_code.co_filename.startswith(_INSIDE[1:4])
+        if theirs or "setting an array element" in str(error):
+            return cause.with_traceback(error.__traceback__)
+    if "single integer, got 'Tensor(" in str(error) and "traced)'" in str(error):
+        trace, place = error.__traceback__, ""
+        while trace is not None:
+            if (
+                not _is_ours(trace.tb_frame)
+                and Path(trace.tb_frame.f_code.co_filename).is_absolute()
+            ):
+                code = trace.tb_frame.f_code
+                place = f"{code.co_filename}:{trace.tb_lineno}, in {code.co_name}"
+            trace = trace.tb_next
+        return TraceError(
+            "the length of an array was about to be a traced number, which is not known while a "
+            "graph is built. Take it from a shape (len(x), x.shape[0]), or make the argument that "
+            f"it is computed from static: wengert.jit(f, static_argnames='n'){at(place)}."
+        )
     return None
 
 
 def at(where: str | None) -> str:
     """The closing words of a message: where in the user's file."""
     return f" (at {where})" if where else ""
+
+
+__all__ = sorted(
+    n for n, c in globals().items() if isinstance(c, type) and c.__module__ == __name__
+)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__all__", "__doc__", "__file__", "__name__"]

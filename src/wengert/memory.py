@@ -11,5 +11,8 @@ size: fresh pages cost several times the computation that fills them.
 from __future__ import annotations
 
 from .backends.llvm.runtime.memory import Info, info, limit, trim
+from .core.late import public_dir
 
 __all__ = ["Info", "info", "limit", "trim"]
+
+__dir__ = public_dir(__name__)

@@ -8,7 +8,10 @@ An option, not a second kind of tensor: a Named holds a plain array or a tensor 
 are computed by the same operations, so derivatives, graphs and tracing are the same.
 """
 
+from ..core.late import public_dir
 from .array import Named, named
 from .functions import concatenate, dot, stack, where
 
 __all__ = ["Named", "concatenate", "dot", "named", "stack", "where"]
+
+__dir__ = public_dir(__name__)

@@ -17,7 +17,7 @@ transformed.py   the transformers of style 004 as backends
 
 from typing import TYPE_CHECKING
 
-from ..core.late import late_names
+from ..core.late import late_names, public_dir
 from .base import Backend, backend, backends, register_backend
 from .executable import Executable
 from .interpret import Interpreter
@@ -51,3 +51,5 @@ __getattr__ = late_names(
         "Transformed": ".transformed",
     },
 )
+
+__dir__ = public_dir(__name__)

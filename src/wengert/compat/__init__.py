@@ -6,12 +6,17 @@ autograd    the names of HIPS autograd, with its conventions (docs/autograd-user
 import importlib
 from typing import Any
 
+from ..core.late import public_dir
+
 SUBPACKAGES = ("autograd",)
 
-__all__ = ["SUBPACKAGES"]
+__all__ = [*SUBPACKAGES]
 
 
 def __getattr__(name: str) -> Any:
     if name in SUBPACKAGES:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__dir__ = public_dir(__name__)

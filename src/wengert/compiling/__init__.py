@@ -17,7 +17,7 @@ settings.py    which backend compiles, and how many programs are kept
 
 from typing import TYPE_CHECKING
 
-from ..core.late import late_names
+from ..core.late import late_names, public_dir
 from .function import Info, Jitted, jit
 from .lowered import Lowered
 
@@ -28,3 +28,5 @@ if TYPE_CHECKING:
 __all__ = ["Info", "Jitted", "Lowered", "Profile", "jit", "profile"]
 
 __getattr__ = late_names(__name__, {"Profile": ".measured", "profile": ".profiling"})
+
+__dir__ = public_dir(__name__)

@@ -21,6 +21,7 @@ custom.py       the line of such a call; custom_rules.py rules for many rows, an
 examples.py     lines that the laws check
 """
 
+from ..core.late import public_dir
 from . import examples as examples
 from .choices import cond, switch
 from .custom_functions import custom_jvp, custom_vjp
@@ -39,3 +40,5 @@ __all__ = [
     "switch",
     "while_loop",
 ]
+
+__dir__ = public_dir(__name__)

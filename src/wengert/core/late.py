@@ -4,6 +4,7 @@ Pictures, files, diagnoses and other backends are a third of what `wengert.jit` 
 first call, which uses none of them.
 
     Late          a module in whose place it stands, until something of it is asked for
+    public_dir    a module's `__dir__`: its public names
     late_names    a package's `__getattr__`, for names that stand in modules of its own
     STARTED       when wengert was imported: sources that are changed later are not what runs
     FAMILIES      modules that register operations and that `import wengert` leaves out
@@ -20,6 +21,22 @@ from typing import Any
 
 STARTED = time.time_ns()
 FAMILIES: list[str] = []  # full names, entered by the package that has them (wengert/__init__.py)
+
+
+# What `dir` shows of every module beside its public names.
+DUNDERS = ("__all__", "__doc__", "__file__", "__name__", "__package__", "__path__", "__spec__")
+
+
+def public_dir(module: str, *more: str) -> Callable[[], list[str]]:
+    """A module's `__dir__`: what it says is public in `__all__`, and submodules named here.
+
+    Parameters
+    ----------
+    module : str
+        Its `__name__`.
+    *more : str
+    """
+    return lambda: sorted({*sys.modules[module].__all__, *more, *DUNDERS})
 
 
 class Late:

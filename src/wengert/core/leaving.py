@@ -25,7 +25,7 @@ def with_variables(variables: Sequence[Node], fun: Callable[[], Any]) -> Any:
     try:
         _VARIABLES.update(variables)
         return fun()
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         ours = hidden(error)
         if ours is None:
             raise
@@ -52,8 +52,16 @@ def is_differentiated(node: Node) -> bool:
     return False
 
 
-def refuse_differentiated(node: Node, what: str) -> None:
+def refuse_differentiated(node: Node, what: str, remedy: Callable[[], str] | None = None) -> None:
     """Raise if handing out the plain value of a line would lose a derivative silently.
+
+    Parameters
+    ----------
+    node : Node
+    what : str
+        How the value was asked for.
+    remedy : callable, optional
+        Gives what to do instead, or an empty text for what is always said.
 
     Raises
     ------
@@ -61,11 +69,16 @@ def refuse_differentiated(node: Node, what: str) -> None:
         The line depends on a variable of a function that is being differentiated.
     """
     if _VARIABLES and is_differentiated(node):
+        instead = "" if remedy is None else remedy()
         raise ConversionError(
             f"{what} of a tensor that is being differentiated: what it gives would be a constant, "
-            "and its share of the derivative silently zero. Use functions of numpy instead of math "
-            "(np.exp, not math.exp); if it was to go into a plain array, make that a tensor first, "
-            "np.zeros(n, like=x); what is only shown or stored detach, x.detach().item() or "
+            "and its share of the derivative silently zero. "
+            + (
+                instead
+                or "Use functions of numpy instead of math (np.exp, not math.exp); if it was to go "
+                "into a plain array, make that a tensor first, np.zeros(n, like=x)"
+            )
+            + "; what is only shown or stored detach, x.detach().item() or "
             "wengert.stop_gradient(x), or return it beside the result (has_aux=True)"
             f"{at(user_line())}."
         )

@@ -170,7 +170,7 @@ def tracing(watching: bool = False) -> Iterator[Session]:
         try:
             _session.open(block)
             yield opened
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             ours = hidden(error)
             if ours is None:
                 raise

@@ -11,6 +11,7 @@ They need scikit-learn (the extra `learn`), take its parameters' names, and pass
 What they find is found by exact derivatives and compiled code.
 """
 
+from ..core.late import public_dir
 from .gaussian_process import GaussianProcessRegressor
 from .linear import ElasticNet, Lasso, Ridge
 from .logistic import LogisticRegression
@@ -25,3 +26,5 @@ __all__ = [
     "MLPRegressor",
     "Ridge",
 ]
+
+__dir__ = public_dir(__name__)

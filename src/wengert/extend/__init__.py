@@ -19,6 +19,7 @@ An operation in any style is used in expressions with all others, and differenti
 when its rule is written in differentiable operations.  docs/extend.md compares them.
 """
 
+from ..core.late import public_dir
 from ..kinds.contraction import contraction
 from ..kinds.elementwise import elementwise
 from ..kinds.linear import linear
@@ -95,3 +96,7 @@ __all__ = [
     "variable",
     "vjp",
 ]
+
+__dir__ = public_dir(
+    __name__, "behaviour_library", "op_library", "operator_library", "operators", "transformers"
+)

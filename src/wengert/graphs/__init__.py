@@ -13,7 +13,7 @@ reasons.py       why: why a gradient is None, zero, NaN, huge, tiny or slow (dia
 
 from typing import TYPE_CHECKING
 
-from ..core.late import late_names
+from ..core.late import late_names, public_dir
 from ..keep import register_class, register_graph
 from .calling import Results, Signature
 from .computation import Computation, computation
@@ -49,3 +49,5 @@ __getattr__ = late_names(
 register_graph(Graph)
 register_class(Signature, name="Signature")
 register_class(Results, name="Results")
+
+__dir__ = public_dir(__name__)

@@ -11,7 +11,7 @@ damage.py, lengths.py   what is wrong with a file; sizes with names, within limi
 
 from typing import TYPE_CHECKING
 
-from ..core.late import late_names
+from ..core.late import late_names, public_dir
 from .classes import register_class, register_graph
 
 if TYPE_CHECKING:
@@ -38,3 +38,5 @@ __getattr__ = late_names(
         **dict.fromkeys(("DamagedWarning", "latest", "snapshot", "snapshots"), ".series"),
     },
 )
+
+__dir__ = public_dir(__name__)

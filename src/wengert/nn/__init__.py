@@ -31,6 +31,7 @@ progress.py      a progress bar (imported on its own: ``from wengert.nn.progress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ..core.late import public_dir
 from . import functional, init
 from .activation_layers import (
     CELU,
@@ -329,3 +330,6 @@ def __getattr__(name: str) -> Any:
     if name in _LATE:
         return getattr(import_module(_LATE[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__dir__ = public_dir(__name__, "functional", "init", "training")

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.late import public_dir
 from .activations import (
     celu,
     elu,
@@ -255,3 +256,6 @@ def bilinear(x1: Any, x2: Any, weight: Any, bias: Any = None) -> Any:
     """
     y = np.einsum("...i,oij,...j->...o", x1, weight, x2)
     return y if bias is None else y + bias
+
+
+__dir__ = public_dir(__name__)

@@ -20,7 +20,42 @@ import numpy as np
 import scipy  # scipy.special is loaded when it is first used
 
 from ..core.handle import Handle
+from ..core.late import public_dir
 from ..errors import ArgumentError, ShapeError, at, user_line
+
+__all__ = [
+    "calculate_gain",
+    "constant",
+    "constant_",
+    "dirac",
+    "dirac_",
+    "eye",
+    "eye_",
+    "fans",
+    "kaiming_normal",
+    "kaiming_normal_",
+    "kaiming_uniform",
+    "kaiming_uniform_",
+    "normal",
+    "normal_",
+    "ones",
+    "ones_",
+    "orthogonal",
+    "orthogonal_",
+    "sparse",
+    "sparse_",
+    "trunc_normal",
+    "trunc_normal_",
+    "uniform",
+    "uniform_",
+    "xavier_normal",
+    "xavier_normal_",
+    "xavier_uniform",
+    "xavier_uniform_",
+    "zeros",
+    "zeros_",
+]
+__dir__ = public_dir(__name__)
 
 Shape = tuple[int, ...]
 Array = np.ndarray[Any, Any]

@@ -2,7 +2,7 @@
 
     shapes       reshape, transpose, moveaxis, flip, roll, broadcast_to, diag, tril ...
     padding      pad
-    joining      concatenate, stack, block, split, tile, repeat, insert ...
+    joining      concatenate, stack, block, split, tile, repeat, insert ...; concatenators: r_, c_
     indexing     take, where, select, choose, piecewise, meshgrid ...
     writing      put, place, putmask, copyto ...
     creation     array, zeros, eye, zeros_like ...
@@ -31,8 +31,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core.foreign_names import NUMPY, missing
+from ..core.late import DUNDERS
 from ..tensor.protocols import NAMESPACE
 from . import (
+    concatenators,
     creation,
     cumulative,
     elementwise,
@@ -60,6 +63,7 @@ from . import (
 from . import fft as fft  # its names stay there
 from . import linalg as linalg
 from . import random as random
+from .concatenators import *  # noqa: F403 - its `__all__`
 from .creation import *  # noqa: F403 - its `__all__`
 from .cumulative import *  # noqa: F403 - its `__all__`
 from .elementwise import *  # noqa: F403 - its `__all__`
@@ -85,6 +89,7 @@ from .writing import *  # noqa: F403 - its `__all__`
 
 SUBMODULES = {"linalg", "fft", "random", "polynomial"}  # their names stay there, as in NumPy
 COLLECTED = (
+    concatenators,
     creation,
     cumulative,
     elementwise,
@@ -119,11 +124,14 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.polynomial")
     if name.startswith("__") and name not in (*np.__all__, "__array_api_version__"):
         raise AttributeError(name)
-    return getattr(np, name)
+    try:
+        return getattr(np, name)
+    except AttributeError:
+        raise missing(f"module {__name__!r}", name, NUMPY) from None
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *globals()})
+    return sorted({*__all__, *SUBMODULES, *DUNDERS})
 
 
 NAMESPACE.append(sys.modules[__name__])

@@ -3,7 +3,8 @@
 `@counterpart(np.stack)` enters the function below it as what tensors do for `np.stack`, whether it
 is called by NumPy's own name or by ours, and returns the public function: with a tensor among the
 arguments it is ours, with plain arrays only it is NumPy's own, so that the result is exactly
-NumPy's.  Tensors inside a list are found by NumPy itself, whose dispatch looks there.
+NumPy's.  A list of tensors stands for an array; NumPy itself finds them only
+in the lists of functions of several arrays (`np.stack`), and a plain `np.mean([x, y])` is refused.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from ..core.spec import unweakened
 from ..errors import ArgumentError, ConversionError, ShapeError, at, user_line
 from ..ops import creation
 from ..ops.casts import broadcast_to
-from ..tensor.operands import length
+from ..ops.joining import NESTED, holds_handles
+from ..tensor.operands import length, without_lists
 from ..tensor.protocols import FUNCTIONS
 
 _OURS = (Handle, Dim)
@@ -45,11 +47,9 @@ def counterpart(function: Any, *others: Any) -> Callable[[Callable[..., Any]], C
 
         @functools.wraps(ours)
         def public(*args: Any, **kwargs: Any) -> Any:
-            for a in args:
-                if isinstance(a, _OURS):
-                    return ours(*args, **kwargs)
-            for a in kwargs.values():
-                if isinstance(a, _OURS):
+            for a in (*args, *kwargs.values()) if kwargs else args:
+                if isinstance(a, _OURS) or (isinstance(a, NESTED) and holds_handles(a)):
+                    args, kwargs = without_lists(function, args, kwargs)
                     return ours(*args, **kwargs)
             return function(*args, **kwargs)
 

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dims import Dim, is_symbolic
+from ..core.late import public_dir
 from ..errors import ArgumentError, ShapeError, at, user_line
 from ..ops import fourier
 from ..tensor.operands import length
@@ -311,3 +312,6 @@ def rfftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Any:
     if not is_symbolic((n,)):
         return np.fft.rfftfreq(n, d, device)
     return numbers(n // 2 + 1) / (n * d)
+
+
+__dir__ = public_dir(__name__)

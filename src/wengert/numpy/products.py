@@ -20,7 +20,7 @@ from ..core.dims import is_symbolic
 from ..core.handle import Handle
 from ..core.node import NO_PARAMS
 from ..errors import ShapeError, at, user_line
-from ..ops import indexing, products, shapes
+from ..ops import indexing, joining, products, shapes
 from ..ops.casts import astype
 from ..tensor.protocols import deliver, implements
 from .dispatch import as_array, counterpart
@@ -251,6 +251,7 @@ def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
     >>> wg.grad(lambda x: np.sum(w @ x))(np.ones(2))
     array([4., 6.])
     """
+    x1, x2 = joining.stacked(x1), joining.stacked(x2)
     return np.matmul(x1, x2) if out is None else np.matmul(x1, x2, out=out)
 
 

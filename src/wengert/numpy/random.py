@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.late import late_names
+from ..core.late import DUNDERS, late_names
 
 OURS = ("Generator", "default_rng")
 
@@ -26,4 +26,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*OURS, *dir(np.random)})
+    return sorted({*OURS, *np.random.__all__, *DUNDERS})

@@ -14,6 +14,7 @@ What is said of many of them beside their entries: result_shapes, the specs of r
 a line takes of time and memory.
 """
 
+from ..core.late import public_dir
 from . import (
     accepting,
     arithmetic,
@@ -85,3 +86,5 @@ __all__ = [
     "spectral",
     "special",
 ]
+
+__dir__ = public_dir(__name__)

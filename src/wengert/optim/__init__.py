@@ -15,6 +15,7 @@ averaging.py   EMA: a moving mean of the parameters
 held.py        what is remembered, as variables of compiled steps
 """
 
+from ..core.late import public_dir
 from . import schedules as schedules
 from .adam import Adam, AdamW
 from .adaptive import Adadelta, Adagrad, RMSprop
@@ -45,3 +46,5 @@ __all__ = [
     "minimize",
     "schedules",
 ]
+
+__dir__ = public_dir(__name__)

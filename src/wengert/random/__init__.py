@@ -9,8 +9,11 @@ on nothing else.
 """
 
 from .. import draws
+from ..core.late import public_dir
 from ..draws import *  # noqa: F403 - its `__all__`
 from .generator import Generator, default_rng
 from .stream import Stream
 
 __all__ = ["Generator", "Stream", "default_rng", *draws.__all__]
+
+__dir__ = public_dir(__name__)

@@ -24,6 +24,7 @@
 How to write a rule and a pass: docs/rewriting.md.
 """
 
+from ..core.late import public_dir
 from .assume import assume
 from .calls import without_calls
 from .history import History, Step
@@ -46,3 +47,5 @@ __all__ = [
     "simplify",
     "without_calls",
 ]
+
+__dir__ = public_dir(__name__)

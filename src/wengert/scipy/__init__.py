@@ -14,9 +14,11 @@ import pkgutil
 from importlib import import_module
 from typing import Any
 
+from ..core.late import public_dir
+
 SUBPACKAGES = sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg)
 
-__all__ = ["SUBPACKAGES"]
+__all__ = [*SUBPACKAGES]
 
 
 def __getattr__(name: str) -> Any:
@@ -25,5 +27,4 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def __dir__() -> list[str]:
-    return sorted([*globals(), *SUBPACKAGES])
+__dir__ = public_dir(__name__, *SUBPACKAGES)

@@ -18,6 +18,7 @@ flames.py      where the time of a run went, as a picture
 training.py    pictures of a training with matplotlib (imported on its own); curves.py its curves
 """
 
+from ..core.late import public_dir
 from .dot import to_dot
 from .explorer import explore, repr_html, show_graph
 from .svg import to_svg
@@ -25,3 +26,5 @@ from .table import table
 from .values import statistics
 
 __all__ = ["explore", "repr_html", "show_graph", "statistics", "table", "to_dot", "to_svg"]
+
+__dir__ = public_dir(__name__)

@@ -6,6 +6,7 @@ methods.py     NumPy's methods and attributes
 gradients.py   .grad, .backward(), hooks, leaves: PyTorch's names
 traced_gradients.py   the same while a function is compiled
 operands.py    what may stand beside a tensor, and as what it is taken
+refusals.py    what to write instead where a tensor cannot become plain data
 tensor.py      the class made of these, conversion, printing, copying, pickling
 """
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dims import Dim
+from ..core.foreign_names import KEYWORDS
 from ..core.handle import dtype_of, shape_of
 from ..errors import ArgumentError, DtypeError, at, user_line
 from ..errors import ShapeError as _ShapeError
@@ -32,6 +33,12 @@ def method(name: str) -> Any:
     function = getattr(np, name)
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if kwargs and not KEYWORDS.keys().isdisjoint(kwargs):
+            theirs = next(k for k in kwargs if k in KEYWORDS)
+            raise TypeError(
+                f"x.{name}({theirs}=...) is PyTorch's. As in NumPy it is {KEYWORDS[theirs]}= here"
+                f"{at(user_line())}."
+            )
         return FUNCTIONS[function](self, *args, **kwargs)
 
     call.__name__ = name

@@ -40,7 +40,44 @@ def operand(other: Any) -> Any:
         return other
     if isinstance(other, Dim):
         return size_value(other)
+    if hasattr(type(other), "__pandas_priority__"):
+        return _of_pandas(other)
     return NotImplemented
+
+
+def _of_pandas(table: Any) -> Any:
+    """The values of a Series, DataFrame or Index: a tensor has no labels to align by."""
+    array = np.asarray(table)
+    if array.dtype.kind not in "biufc":
+        raise DtypeError(
+            f"a pandas.{type(table).__name__} of {array.dtype} beside a tensor: its elements must "
+            f"be numbers. Convert it first, x.to_numpy(float){at(user_line())}."
+        )
+    return array
+
+
+# Functions of several arrays that come in one list or tuple; NumPy looks for tensors in there.
+SEQUENCES = frozenset(
+    """choose column_stack concat concatenate dstack histogramdd hstack lexsort multi_dot piecewise
+    row_stack select stack vstack""".split()
+)
+
+
+def without_lists(function: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """The arguments of a function of NumPy's, lists of tensors among them as tensors."""
+    name = getattr(function, "__name__", None)
+    if name == "block":  # whose lists say where each piece goes
+        return args, kwargs
+    made = _of_items if name in SEQUENCES else joining.stacked
+    if any(isinstance(a, list | tuple) for a in args):
+        args = tuple([made(a) for a in args])
+    if any(isinstance(a, list | tuple) for a in kwargs.values()):
+        kwargs = {k: made(a) for k, a in kwargs.items()}
+    return args, kwargs
+
+
+def _of_items(x: Any) -> Any:
+    return type(x)(map(joining.stacked, x)) if type(x) in (list, tuple) else x
 
 
 def known(x: Any, what: str) -> Any:

@@ -22,7 +22,7 @@ from ..core.op import REGISTRY
 from ..errors import ConversionError, DtypeError, NotDifferentiableError, ShapeError, at, user_line
 from ..kinds.elementwise import Elementwise
 from ..ops import casts, choice
-from .operands import NUMERIC, operands
+from .operands import NUMERIC, operands, without_lists
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
@@ -94,6 +94,7 @@ class Protocols:
 
     __slots__ = ()
     __array_priority__ = 1000.0
+    __pandas_priority__ = 5000  # above those of pandas: Series * tensor is a tensor
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs and method == "__call__":
@@ -119,6 +120,10 @@ class Protocols:
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         ours = FUNCTIONS.get(func)
         if ours is not None:
+            for a in args:
+                if type(a) is list or type(a) is tuple:
+                    args, kwargs = without_lists(func, args, kwargs)
+                    break
             return ours(*args, **kwargs)
         module = getattr(func, "__module__", "numpy")
         raise NotDifferentiableError(

@@ -13,15 +13,17 @@ from typing import Any
 import numpy as np
 
 from ..core import recording
-from ..core.handle import Handle, leaf, rebind, register_handle, value_of, wrap
+from ..core.foreign_names import TENSOR, Foreign
+from ..core.handle import Handle, is_traced, leaf, rebind, register_handle, value_of, wrap
 from ..core.leaving import refuse_differentiated
 from ..core.node import Node, constant, is_variable
-from ..errors import ConversionError, DtypeError, TracedBranchError, TraceError, at, user_line
+from ..errors import DtypeError, TracedBranchError, TraceError, at, user_line
 from .gradients import Gradients
 from .methods import Methods
 from .operands import as_array, is_of_sizes, known, left, note_read, refuse_kept
 from .operators import Operators, install
 from .protocols import Protocols
+from .refusals import conversion, of_library, setting
 
 
 @register_handle
@@ -98,22 +100,9 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if self.node.is_traced:
             refuse_kept(self, "a plain array")
-            raise TraceError(
-                f"a plain array was about to be made of {self.node.spec}, whose values are not "
-                "known while a graph is built. For a list of tensors use np.stack or "
-                "wengert.numpy.array; for table[i] of a plain array say "
-                "wengert.numpy.take(table, i); to "
-                "write into a plain array make it a tensor first, np.zeros_like(x); and use "
-                f"functions that know tensors{at(user_line())}."
-            )
+            raise conversion(self.node)
         if type(self.node) is Node and recording.is_recording():
-            raise ConversionError(
-                "a recorded tensor was about to become a plain array, which would lose its "
-                "derivative silently. For a list of tensors use np.stack or "
-                "wengert.numpy.array; to write into a plain array make it a tensor first, "
-                "np.zeros(n, like=x); where no derivative is wanted say x.detach().numpy()"
-                f"{at(user_line())}."
-            )
+            raise conversion(self.node)
         value = self._read_only(known(self, "a plain array"))
         if dtype is not None and value.dtype != dtype:
             return value.astype(dtype)
@@ -144,14 +133,17 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
     def _number(self, kind: Any) -> Any:
         if self.node.is_traced:
             refuse_kept(self, f"{kind.__name__}(x)")
+            remedy = of_library() or (
+                "Use functions of numpy instead of math (np.exp, not math.exp), and choose with "
+                "np.where; to write into an element of a plain array make that a tensor first, "
+                "np.zeros_like(x)"
+            )
             raise TraceError(
                 f"{kind.__name__}(x) of {self.node.spec}, whose value is not known while a graph "
-                "is built. Use functions of numpy instead of math (np.exp, not math.exp), and "
-                "choose with np.where; to write into an element of a plain array make that a "
-                f"tensor first, np.zeros_like(x){at(user_line())}."
+                f"is built. {remedy}{setting(self.node)}{at(user_line())}."
             )
         if kind is not int:  # a step, as math.trunc: its derivative is known to be zero
-            refuse_differentiated(self.node, f"{kind.__name__}(x)")
+            refuse_differentiated(self.node, f"{kind.__name__}(x)", of_library)
         return kind(np.asarray(known(self, f"{kind.__name__}(x)")).item())
 
     def __float__(self) -> float:
@@ -164,7 +156,14 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
         return self._number(complex)
 
     def __index__(self) -> int:
-        value = known(self, "a range, or an index (for that wengert.numpy.take(table, i))")
+        if is_traced(self):
+            refuse_kept(self, "a range, a length or an index")
+            raise TraceError(
+                f"a range, a length or an index needs the value of {self.node.spec}, which is not "
+                "known while a graph is built. For table[i] say wengert.numpy.take(table, i), for "
+                f"loops wengert.fori_loop{setting(self.node)}{at(user_line())}."
+            )
+        value = known(self, "an index")
         try:
             return operator.index(value)
         except TypeError as error:
@@ -187,7 +186,7 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
                 f"the program was about to branch on {self.node.op.name} {self.node.spec}, whose "
                 "value is not known while a graph is built. Choose with np.where(condition, x, y); "
                 "for a branch that does not depend on the inputs compute the condition outside"
-                f"{at(user_line())}."
+                f"{setting(self.node)}{at(user_line())}."
             )
         if recording.switches.count:
             note_read(self.node, "a branch")
@@ -213,6 +212,9 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
         elif self.requires_grad:
             parts.append("requires_grad=True")
         return f"Tensor({', '.join(parts)})"
+
+    def __dir__(self) -> list[str]:
+        return sorted(n for n in object.__dir__(self) if n not in TENSOR or hasattr(self, n))
 
     def __str__(self) -> str:
         return repr(self) if self.node.is_traced else str(self.node.value)
@@ -252,6 +254,11 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
             is_variable(self.node),
             self.node.name,
         )
+
+
+for _name in TENSOR:
+    if not hasattr(Tensor, _name):
+        setattr(Tensor, _name, Foreign(_name))
 
 
 def _restore(

@@ -20,6 +20,7 @@ native_laws.py     of native code: values, derivatives, sizes with names
 singular_laws.py   of singular points, and what was not chosen
 """
 
+from ..core.late import public_dir
 from . import batching_laws as _batching_laws  # enters its law  # noqa: F401
 from . import memory_laws as _memory_laws  # enters its law  # noqa: F401
 from . import native_laws as _native_laws  # enters its laws  # noqa: F401
@@ -32,3 +33,5 @@ from .ops import OpReport, check_op
 from .traced import check_traced
 
 __all__ = ["OpReport", "check_grads", "check_op", "check_traced"]
+
+__dir__ = public_dir(__name__)

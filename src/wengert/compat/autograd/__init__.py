@@ -20,6 +20,7 @@ What else differs stands in docs/autograd-users.md.
 import importlib
 from typing import Any
 
+from ...core.late import public_dir
 from .builtins import dict, isinstance, list, tuple, type
 from .differential_operators import (
     checkpoint,
@@ -85,3 +86,6 @@ def __getattr__(name: str) -> Any:
     if name in SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__dir__ = public_dir(__name__, *SUBMODULES)

@@ -12,6 +12,7 @@ interrupting.py  Ctrl-C
 logs.py          JSONLines, TensorBoard; events.py the bytes of the latter
 """
 
+from ...core.late import public_dir
 from .callbacks import Callback, EarlyStopping, OnPlateau
 from .checkpoints import Checkpoint, read_checkpoint
 from .evaluation import evaluate
@@ -35,3 +36,5 @@ __all__ = [
     "fit",
     "read_checkpoint",
 ]
+
+__dir__ = public_dir(__name__)

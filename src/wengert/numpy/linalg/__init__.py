@@ -11,6 +11,7 @@ Matrices stand in the last two axes.  A matrix that LAPACK refuses raises `Matri
 
 from numpy.linalg import LinAlgError
 
+from ...core.late import public_dir
 from ..products import linalg_cross as cross
 from ..products import matmul, outer, tensordot, vecdot
 from ..shapes import matrix_transpose
@@ -90,3 +91,5 @@ __all__ = [
     "SVDResult",
     "QRResult",
 ]
+
+__dir__ = public_dir(__name__)

@@ -20,7 +20,7 @@ from ...core.handle import wrap
 from ...core.node import constant
 from ...errors import ArgumentError, DtypeError, MatrixError, ShapeError, at, user_line
 from ...kinds.reduction import Axis
-from ...ops import linalg, shapes, spectral
+from ...ops import joining, linalg, shapes, spectral
 from ...ops.polar import nuclear_norm
 from ...tensor.protocols import deliver
 from .. import norms
@@ -189,7 +189,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     """The sum of a diagonal of the matrices in the last two axes, as ``numpy.linalg.trace``."""
-    return np.linalg.trace(x, offset=offset, dtype=dtype)
+    return np.linalg.trace(joining.stacked(x), offset=offset, dtype=dtype)
 
 
 @counterpart(np.linalg.diagonal)

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.late import public_dir
 from .series import Family, Recurrence, functions
 
 
@@ -46,3 +47,6 @@ __all__ = FAMILIES
 def __getattr__(name: str) -> Any:
     """NumPy's own of that name: its classes."""
     return getattr(np.polynomial, name)
+
+
+__dir__ = public_dir(__name__)

@@ -10,6 +10,7 @@ What has no operand to differentiate by (next_fast_len, workers) is SciPy's own.
 
 from scipy.fft import get_workers, next_fast_len, prev_fast_len, set_workers
 
+from ...core.late import public_dir
 from .hankel import fht, fhtoffset, ifht
 from .transforms import (
     fft,
@@ -76,3 +77,5 @@ __all__ = [
     "rfftn",
     "set_workers",
 ]
+
+__dir__ = public_dir(__name__)

@@ -15,6 +15,7 @@ tensors, they give tensors.  All are differentiable by the values, by the places
 and by the points of evaluation; where pieces meet, docs/conventions.md says which counts.
 """
 
+from ...core.late import public_dir
 from .bsplines import BSpline, make_interp_spline
 from .cubic import Akima1DInterpolator, CubicHermiteSpline, CubicSpline, PchipInterpolator
 from .fitpack import (
@@ -63,3 +64,5 @@ __all__ = [
     "splint",
     "splrep",
 ]
+
+__dir__ = public_dir(__name__)

@@ -21,6 +21,8 @@ and the like are taken and have no meaning.
 from importlib import import_module
 from typing import Any
 
+from ...core.late import public_dir
+
 MODULES = (
     "equations",
     "riccati",
@@ -50,3 +52,6 @@ __all__ = sorted(_NAMES)
 
 def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__dir__ = public_dir(__name__)

@@ -15,6 +15,7 @@
 Filters differentiate by their coefficients, signals and states, in O(n) both ways.
 """
 
+from ...core.late import public_dir
 from . import windows
 from .convolution import convolve, convolve2d, correlate, correlate2d, fftconvolve, oaconvolve
 from .designs import (
@@ -92,3 +93,5 @@ __all__ = [
     "wiener",
     "windows",
 ]
+
+__dir__ = public_dir(__name__)

@@ -38,6 +38,7 @@ import pkgutil
 from importlib import import_module
 from typing import Any
 
+from ...core.late import public_dir
 from .entries import public
 
 _NAMES: dict[str, Any] = {}
@@ -51,3 +52,6 @@ __all__ = sorted(_NAMES)
 
 def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__dir__ = public_dir(__name__)

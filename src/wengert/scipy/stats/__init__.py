@@ -32,6 +32,7 @@ distributions they have derivatives by the parameters (wengert.draws).
 
 from typing import Any
 
+from ...core.late import public_dir
 from . import (
     bounded,
     comparisons,
@@ -75,3 +76,6 @@ __all__ = sorted(_NAMES)
 
 def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__dir__ = public_dir(__name__)

@@ -11,12 +11,13 @@ import importlib
 import sys
 from typing import Any
 
-from ....core.late import Late
+from ....core.late import Late, public_dir
 
 _PLACES = {
     **{name: f"wengert.scipy.{name}" for name in ("special", "linalg", "signal", "integrate")},
     "misc": "wengert.scipy.special",
 }
+__all__ = [*_PLACES, "stats"]
 # So that `from wengert.compat.autograd.scipy.special import gammaln` finds them.
 for _name, _place in _PLACES.items():
     sys.modules[f"{__name__}.{_name}"] = Late(_place)  # type: ignore[assignment]
@@ -28,3 +29,6 @@ def __getattr__(name: str) -> Any:
     if name == "stats":
         return importlib.import_module(f"{__name__}.stats")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__dir__ = public_dir(__name__)
