@@ -4,9 +4,12 @@ Complex numbers follow autograd: the gradient of a real J by z is dJ/dRe z - i d
 pullback multiplies by f'(z).
 """
 
+import re
+
 import numpy as onp
 import pytest
 import scipy.special
+import scipy.stats
 import wengert.compat.autograd.numpy.random as npr
 import wengert.compat.autograd.scipy.stats.norm as norm  # noqa: F401 - it can be imported
 from wengert.compat.autograd.numpy.linalg import solve
@@ -524,3 +527,65 @@ def test_programs_compile():
     f = wg.jit(grad(lambda x: np.sum(np.sin(x) ** 2)))
     onp.testing.assert_allclose(f(X), onp.sin(2 * X))
     onp.testing.assert_allclose(wg.vmap(grad(np.sin))(X), onp.cos(X))
+
+
+@pytest.mark.parametrize("entry", [0, 7, 11])
+@pytest.mark.parametrize("wrong", ["vjp", "jvp", "second"])
+def test_check_grads_finds_one_wrong_entry(entry, wrong):
+    x = onp.random.default_rng(0).normal(size=(3, 4))
+    off = onp.zeros(12)
+    off[entry] = 1e-4
+    off = off.reshape(3, 4)
+
+    @primitive
+    def cube(x):
+        return x**3
+
+    def rule(amount):
+        if wrong == "second":
+            return lambda ans, x: lambda g: g * 3 * x**2 + off * (x - onp.array(getval(x)))
+        return lambda ans, x: lambda g: g * (3 * x**2 + amount)
+
+    defvjp(cube, rule(off if wrong == "vjp" else 0.0))
+    defjvp(cube, lambda g, ans, x: g * (3 * x**2 + (off if wrong == "jvp" else 0.0)))
+    index = re.escape(str(tuple(map(int, onp.unravel_index(entry, (3, 4))))))
+    message = {"vjp": f"index {index}", "jvp": f"output element {entry}", "second": "the vjp of"}
+    with pytest.raises(CheckError, match=message[wrong]):
+        check_grads(cube)(x)
+
+
+def test_the_cost_of_check_grads_does_not_grow_with_the_number_of_entries():
+    calls = []
+
+    def f(x):
+        calls.append(0)
+        return np.sum(np.sin(x)) * x
+
+    counts = []
+    for n in (2, 40):
+        calls.clear()
+        check_grads(f)(onp.linspace(0.1, 1.0, n))
+        counts.append(len(calls))
+    assert counts[1] <= 1.5 * counts[0] < 80  # entry by entry 430 and 2,900
+
+
+def test_random_variables_take_no_key():
+    for name in ("norm", "expon", "gamma", "t", "poisson", "chi2", "beta"):
+        given = {
+            "gamma": (2.0,),
+            "t": (3.0,),
+            "poisson": (4.0,),
+            "chi2": (2.0,),
+            "beta": (1.0, 2.0),
+        }
+        args = given.get(name, ())
+        theirs, ours = getattr(scipy.stats, name), getattr(autograd.scipy.stats, name)
+        found = ours.rvs(*args, size=3, random_state=0)
+        assert onp.array_equal(found, theirs.rvs(*args, size=3, random_state=0))
+        onp.random.seed(1)
+        wanted = theirs.rvs(*args)
+        onp.random.seed(1)
+        assert ours.rvs(*args) == wanted
+    assert autograd.scipy.stats.multivariate_normal.rvs(onp.zeros(2), size=3).shape == (3, 2)
+    assert autograd.scipy.stats.dirichlet.rvs([1.0, 2.0]).shape == (1, 2)
+    assert grad(autograd.scipy.stats.expon.logpdf)(1.0) == -1.0

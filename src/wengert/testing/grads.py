@@ -2,13 +2,15 @@
 
 Reverse mode is compared entry by entry with differences of the forward function, forward mode
 along random directions; the two are transposes of each other; and order k checks the derivative
-of order k - 1 in the same way.
+of order k - 1 in the same way.  With ``entries=False`` both are compared with the same differences
+along one random direction, in which every entry has its part: an error in any of them shows, and
+where one does, entry by entry tells which.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +34,7 @@ def check_grads(
     rtol: float | None = None,
     atol: float | None = None,
     seed: int = 0,
+    entries: bool = True,
 ) -> None:
     """Compare derivatives of `f` with differences of `f` itself.
 
@@ -50,6 +53,9 @@ def check_grads(
         in single.
     seed : int
         For the random directions.
+    entries : bool, default True
+        Whether the reverse mode is compared entry by entry, and not along one random direction,
+        whose cost does not grow with the number of entries.
 
     Raises
     ------
@@ -73,12 +79,20 @@ def check_grads(
     if unknown:
         raise ValueError(f"modes may contain 'fwd' and 'rev', not {sorted(unknown)}")
     rng = np.random.default_rng(seed)
-    _check(f, tuple(args), order, tuple(modes), rtol, atol, rng, getattr(f, "__name__", "f"))
+    how = _How(tuple(modes), rtol, atol, rng, entries)
+    _check(f, tuple(args), order, how, getattr(f, "__name__", "f"))
 
 
-def _check(
-    f: Any, args: Any, order: int, modes: Any, rtol: Any, atol: Any, rng: Any, what: str
-) -> None:
+class _How(NamedTuple):
+    modes: tuple[str, ...]
+    rtol: float | None
+    atol: float | None
+    rng: np.random.Generator
+    entries: bool
+
+
+def _check(f: Any, args: Any, order: int, how: _How, what: str) -> None:
+    modes, rng = how.modes, how.rng
     leaves, structure = tree.flatten(args)
     leaves = [value_of(x) for x in leaves]
     slots = [i for i, x in enumerate(leaves) if _varies(x)]
@@ -99,10 +113,12 @@ def _check(
     places = [tree.paths(args)[i] or "x" for i in slots]
     cotangents = tuple(_random_like(y, rng) for y in outs)
     tangents = tuple(_random_like(x, rng) for x in point)
-    tol = _tolerance([*point, *outs], rtol, atol)
-    if "rev" in modes:
+    tol = _tolerance([*point, *outs], how.rtol, how.atol)
+    if not how.entries:
+        _check_direction(of, point, cotangents, tangents, places, tol, what, how)
+    if "rev" in modes and how.entries:
         _check_reverse(of, point, cotangents, places, tol, what, rng)
-    if "fwd" in modes:
+    if "fwd" in modes and how.entries:
         _check_forward(of, point, tangents, tol, what)
     if order == 1:
         return
@@ -111,13 +127,13 @@ def _check(
         def pulled(*xs: Any) -> Any:
             return vjp(of, *xs)[1](cotangents)
 
-        _check(pulled, point, order - 1, modes, rtol, atol, rng, f"the vjp of {what}")
+        _check(pulled, point, order - 1, how, f"the vjp of {what}")
     if "fwd" in modes:
 
         def pushed(*xs: Any) -> Any:
             return jvp(of, xs, tangents)[1]
 
-        _check(pushed, point, order - 1, modes, rtol, atol, rng, f"the jvp of {what}")
+        _check(pushed, point, order - 1, how, f"the jvp of {what}")
 
 
 def _check_reverse(
@@ -149,22 +165,57 @@ def _check_reverse(
 
 
 def _check_forward(of: Any, point: Any, tangents: Any, tol: Any, what: str) -> None:
-    dots = [np.asarray(value_of(d)) for d in jvp(of, point, tangents)[1]]
+    got = _flat(jvp(of, point, tangents)[1])
+    size = _size(got)
+    want, error = _moved(of, point, tangents, tol[1] + tol[0] * size)
+    for k in range(got.size):
+        _compare(got[k], want[k], error[k], tol, size, f"{what}, forward mode, output element {k}")
+
+
+def _check_direction(
+    of: Any, point: Any, cotangents: Any, tangents: Any, places: Any, tol: Any, what: str, how: _How
+) -> None:
+    """Both modes against the differences along the tangents."""
+    bars = vjp(of, *point)[1](cotangents) if "rev" in how.modes else ()
+    got = _flat(jvp(of, point, tangents)[1]) if "fwd" in how.modes else None
+    sizes = ([] if got is None else [_size(got)]) + [_size(_flat(bars)) for _ in bars[:1]]
+    want, error = _moved(of, point, tangents, tol[1] + tol[0] * min(sizes))
+    for k in range(0 if got is None else got.size):
+        place = f"{what}, forward mode, output element {k}"
+        _compare(got[k], want[k], error[k], tol, sizes[0], place)  # type: ignore[index]
+    if not bars:
+        return
+    weights = _flat(cotangents)
+    paired = float(np.vdot(weights, want).real)
+    found = sum(float(np.vdot(v, np.asarray(value_of(b))).real)
+                for v, b in zip(tangents, bars, strict=True))  # fmt: skip
+    try:
+        summed = float(np.sum(np.abs(weights) * np.abs(error)))
+        _compare(found, paired, summed, tol, sizes[-1], f"{what}, reverse mode")
+    except CheckError:
+        _check_reverse(of, point, cotangents, places, tol, what, how.rng)  # which entry it is
+        raise
+
+
+def _moved(of: Any, point: Any, tangents: Any, needed: float) -> Any:
+    """Differences of all outputs along the tangents, and their errors."""
     scale = (
         min(_scale(v) for x in point for v in np.ravel(x)) if any(x.size for x in point) else 1.0
     )
 
     def along(h: float) -> Any:
         pairs = zip(point, tangents, strict=True)
-        moved = [np.asarray(x + h * v).astype(x.dtype) for x, v in pairs]
-        outs = [np.ravel(np.asarray(value_of(y))) for y in of(*moved)]
-        return np.concatenate(outs)
+        return _flat(of(*[np.asarray(x + h * v).astype(x.dtype) for x, v in pairs]))
 
-    got = np.concatenate([np.ravel(d) for d in dots])
-    size = max(float(np.abs(got).max()) if got.size else 0.0, 1e-3)
-    want, error = directional(along, scale, tol[1] + tol[0] * size)
-    for k in range(got.size):
-        _compare(got[k], want[k], error[k], tol, size, f"{what}, forward mode, output element {k}")
+    return directional(along, scale, needed)
+
+
+def _flat(outs: Any) -> Any:
+    return np.concatenate([np.ravel(np.asarray(value_of(y))) for y in outs])
+
+
+def _size(x: Any) -> float:
+    return max(float(np.abs(x).max()) if x.size else 0.0, 1e-3)
 
 
 def _compare(got: Any, want: Any, error: Any, tol: Any, size: float, what: str) -> None:

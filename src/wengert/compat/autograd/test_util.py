@@ -28,12 +28,14 @@ def check_grads(
 ) -> None:
     """``check_grads(f, argnum=0, modes=("fwd", "rev"), order=2)(*args)``.
 
+    As autograd's it looks along a random direction, in which every entry has its part.
+
     Raises
     ------
     CheckError
         An AssertionError; the message says what differs.
     """
-    _check_grads(f, (x,), order=order, modes=modes)
+    _check_grads(f, (x,), order=order, modes=modes, entries=False)
 
 
 def check_vjp(f: Callable[..., Any], x: Any) -> None:

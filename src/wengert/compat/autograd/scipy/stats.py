@@ -12,7 +12,10 @@ MODULES = ("beta", "chi2", "dirichlet", "gamma", "multivariate_normal", "norm", 
 
 
 class _Distribution:
-    """A distribution of `wengert.scipy.stats`, found when something of it is asked for."""
+    """A distribution of `wengert.scipy.stats`, found when something of it is asked for.
+
+    Its `rvs` is SciPy's own, as autograd's: without a key, and without derivatives.
+    """
 
     def __init__(self, name: str) -> None:
         self.__name__ = name
@@ -20,8 +23,14 @@ class _Distribution:
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("__"):
             raise AttributeError(attribute)
-        stats = importlib.import_module("wengert.scipy.stats")
-        return getattr(getattr(stats, self.__name__), attribute)
+        package = "scipy.stats" if attribute == "rvs" else "wengert.scipy.stats"
+        return getattr(getattr(importlib.import_module(package), self.__name__), attribute)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The distribution with these parameters."""
+        return getattr(importlib.import_module("wengert.scipy.stats"), self.__name__)(
+            *args, **kwargs
+        )
 
 
 for _name in MODULES:
@@ -31,4 +40,5 @@ for _name in MODULES:
 def __getattr__(name: str) -> Any:
     if name in MODULES:
         return sys.modules[f"{__name__}.{name}"]
-    return getattr(importlib.import_module("wengert.scipy.stats"), name)
+    found = getattr(importlib.import_module("wengert.scipy.stats"), name)
+    return _Distribution(name) if hasattr(found, "rvs") else found
