@@ -163,19 +163,6 @@ def test_static_objects_go_by_identity():
     assert f.cache_info().traces == 2
 
 
-def test_closures_are_what_they_were():
-    k = np.array([1.0, 2.0, 3.0])
-    f = wg.jit(lambda x: x * k)
-    equal(f(X), X * [1.0, 2.0, 3.0])
-    k[0] = 100.0
-    equal(f(X), X * [1.0, 2.0, 3.0])
-    big = np.ones(100_000)
-    g = wg.jit(lambda x: np.sum(x * big))
-    assert g(2.0) == 200_000.0
-    big[:] = 0.0
-    assert g(2.0) == 200_000.0
-
-
 def test_results_are_the_callers_own():
     f = wg.jit(lambda x: (x, x, x[1:]))
     x = X.copy()

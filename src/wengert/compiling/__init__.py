@@ -2,12 +2,14 @@
 
 function.py    jit and Jitted: the decorator, and the callable it makes
 arguments.py   what a call is: its structure, dtypes and shapes as a key; what is fed
+states.py      what a function captured, and the programs for it
 family.py      all calls that differ in lengths only: one program for each, or one for all
 program.py     one compiled graph, and what stands around its run
 shortcut.py    calls with containers, straight into a native entry
 native.py      a run by the native entry of a backend
 operation.py   a compiled graph as one line of a tape, with compiled derivatives
 collecting.py  Python's collector of cycles looks less often meanwhile
+refusing.py    what is not compiled
 drawing.py     random numbers that a trace would keep for ever
 lowered.py     what can be looked at: graph, loops, instructions
 profiling.py   where time and memory of a compiled function go; measured.py what was found out,

@@ -24,6 +24,7 @@ from ..core.policy import chosen
 from ..core.recording import switches
 from ..core.spec import WEAK, Spec
 from ..errors import ArgumentError, ConversionError, at, user_line
+from ..graphs.captures.library import is_immutable
 
 
 class _Number:
@@ -59,10 +60,13 @@ class Call:
         The rules that graphs are built under.
     key : hashable
         Equal for calls that one program serves in the same way.
+    given : Call
+        The call without captured arrays, which are not given by the caller.
     """
 
     __slots__ = (
         "fed",
+        "given",
         "handles",
         "key",
         "kinds",
@@ -74,7 +78,7 @@ class Call:
     )
 
     def __init__(self, structure: Any, leaves: list[Any], is_spec: bool) -> None:
-        self.structure, self.leaves = structure, leaves
+        self.structure, self.leaves, self.given = structure, leaves, self
         self.handles = self.traced = False
         kinds: list[Any] = []
         shapes: list[Any] = []
@@ -88,8 +92,12 @@ class Call:
                 continue
             kind: Any = _NUMBERS.get(cls)
             shape: Any = None
-            if kind is None:
-                kind, shape = self._of_tensor(x) if isinstance(x, Handle) else _of(x, is_spec)
+            if kind is None and isinstance(x, Handle):
+                kind, shape = self._of_tensor(x)
+            elif kind is None:
+                if hasattr(cls, "__array__") and not issubclass(cls, np.ndarray | np.generic):
+                    x = leaves[len(kinds)] = _as_array(x)
+                kind, shape = _of(x, is_spec)
             if isinstance(kind, np.dtype | _Number):
                 fed.append(x)
             kinds.append(kind)
@@ -113,6 +121,12 @@ class Call:
         return len(self.fed) == len(self.leaves) and self.structure == _flat(len(self.leaves))
 
     @property
+    def positional(self) -> int:
+        """How many leaves that are fed are given by position; the others follow."""
+        count = self.structure.children()[0].num_leaves
+        return sum(isinstance(kind, np.dtype | _Number) for kind in self.kinds[:count])
+
+    @property
     def pinned(self) -> tuple[set[int], set[str]]:
         """Which arguments are static, by position and by name."""
         marks = [isinstance(x, Pinned) for x in self.leaves]
@@ -128,6 +142,19 @@ class Call:
         """The leaves that are parts of the program, each with its place."""
         pairs = enumerate(zip(self.leaves, self.kinds, strict=True))
         return [(i, x) for i, (x, kind) in pairs if not isinstance(kind, np.dtype | _Number)]
+
+    @property
+    def objects(self) -> list[tuple[int, Any]]:
+        """The leaves whose attributes may change, each with its place."""
+        pairs = [(k, x.value if type(x) is Pinned else x) for k, x in self.unfed]
+        return [(k, x) for k, x in pairs if is_object(x)]
+
+    @property
+    def objects_key(self) -> Hashable:
+        """Equal for calls with the same objects."""
+        if len(self.fed) == len(self.leaves):
+            return ()
+        return tuple([(k, Identity(x)) for k, x in self.objects])
 
     @property
     def family(self) -> Hashable:
@@ -184,16 +211,25 @@ class Layout:
         self.names = {*names, *by_name}
         self.is_plain = not self.positions and not self.names and not self.negative
 
-    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], specs: bool = False) -> Call:
+    def call(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        specs: bool = False,
+        captured: bool = False,
+    ) -> Call:
         """A call, taken apart.
 
         Parameters
         ----------
         specs : bool
             Whether specs may stand for arrays.
+        captured : bool
+            Whether the last of `args` is no argument, but holds captured arrays.
         """
         if not self.is_plain:
-            pinned = {*self.positions, *(n + len(args) for n in self.negative)}
+            count = len(args) - captured
+            pinned = {*self.positions, *(n + count for n in self.negative)}
             args = tuple([Pinned(a) if i in pinned else a for i, a in enumerate(args)])
             kwargs = {k: Pinned(v) if k in self.names else v for k, v in kwargs.items()}
         elif not kwargs and _SIMPLE.issuperset(map(type, args)):
@@ -227,8 +263,47 @@ def _of(x: Any, specs: bool) -> tuple[Any, Any]:
     return stands_for(x.value if type(x) is Pinned else x), None
 
 
+def _as_array(x: Any) -> np.ndarray[Any, Any]:
+    """The numbers of a series, a table, an array of another library."""
+    found = np.asarray(x)
+    if found.dtype.kind not in "biufc":
+        raise ArgumentError(
+            f"a compiled function was given a {type(x).__name__} that is {found.dtype} as an array,"
+            " and not numbers. Select the numbers and convert them, x.to_numpy(), or list the "
+            f"argument in static_argnames{at(user_line())}."
+        )
+    return found
+
+
 def _python(spec: Spec) -> type:
     return next(kind for kind, n in _NUMBERS.items() if n.spec.dtype == spec.dtype)
+
+
+def is_object(x: Any) -> bool:
+    """Whether a leaf that is not fed may change and still be the very same object."""
+    return not isinstance(x, Handle | Spec) and not is_immutable(x)
+
+
+class Identity:
+    """Stands in a key for an object: equal to itself only, and not kept alive if that can be."""
+
+    __slots__ = ("_hash", "_of")
+
+    def __init__(self, x: Any) -> None:
+        try:
+            self._of: Any = weakref.ref(x)
+        except TypeError:
+            self._of = lambda: x
+        self._hash = id(x)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Identity):
+            return False
+        own = self._of()
+        return own is not None and own is other._of()
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 class Same:

@@ -54,52 +54,54 @@ class General(NamedTuple):
 
 
 class Family:
-    """The programs of one family.
+    """The programs of one family."""
 
-    Parameters
-    ----------
-    compile : callable
-        Makes a program for a call with given shapes in the place of its own.
-    """
-
-    def __init__(self, compile: Compile) -> None:
-        self._compile = compile
+    def __init__(self) -> None:
         self.exact: OrderedDict[Shapes, Compiled] = OrderedDict()
         self.general: General | None = None
         self._refused: OrderedDict[Shapes, None] = OrderedDict()
 
+    @property
+    def programs(self) -> list[Compiled]:
+        """Those for one shape each, and the one for many."""
+        general = [] if self.general is None else [self.general.compiled]
+        return [*self.exact.values(), *general]
+
     def is_valid(self) -> bool:
         """Whether what its programs were told beside the arguments is still so."""
-        programs = [
-            *self.exact.values(),
-            *([] if self.general is None else [self.general.compiled]),
-        ]
-        return all(p.is_valid() for p in programs)
+        return all(p.is_valid() for p in self.programs)
 
-    def find(self, call: Call) -> Compiled:
-        """The program for a call, compiled now if there is none."""
+    def find(self, call: Call, compile: Compile) -> Compiled:
+        """The program for a call, compiled now if there is none.
+
+        Parameters
+        ----------
+        call : Call
+        compile : callable
+            Makes a program for a call with given shapes in the place of its own.
+        """
         found = self.exact.get(call.shapes)
         if found is not None:
             self.exact.move_to_end(call.shapes)
             return found
         if any(isinstance(n, Dim) for s in call.shapes if s for n in s):  # asked for by name
-            self.general = self._traced(call, call.shapes)
+            self.general = self._traced(call, call.shapes, compile)
             return self.general.compiled
         if self.general is not None and self.general.serves(call.shapes):
             return self.general.compiled
         for base in self._bases(call.shapes):
-            made = self._generalised(call, base)
+            made = self._generalised(call, base, compile)
             if made is not None:
                 self.general = made
                 return made.compiled
-        found = self.exact[call.shapes] = self._compiled(call, call.shapes)
+        found = self.exact[call.shapes] = self._compiled(call, call.shapes, compile)
         while len(self.exact) > EXACT:
             self.exact.popitem(last=False)
         return found
 
-    def _compiled(self, call: Call, shapes: Shapes) -> Compiled:
+    def _compiled(self, call: Call, shapes: Shapes, compile: Compile) -> Compiled:
         with seldom():
-            return self._compile(call, shapes)
+            return compile(call, shapes)
 
     def _bases(self, shapes: Shapes) -> list[Shapes]:
         """Shapes that a wider pattern may be found from."""
@@ -109,13 +111,13 @@ class Family:
         recent = [s for s in self.exact if not any(n == 0 for one in s if one for n in one)]
         return [*bases, *recent[-2:]]
 
-    def _generalised(self, call: Call, base: Shapes) -> General | None:
+    def _generalised(self, call: Call, base: Shapes, compile: Compile) -> General | None:
         """A program for the pattern of two shapes, if there can be one."""
         pattern = _pattern(base, call.shapes)
         if pattern in self._refused or pattern == base:
             return None
         try:
-            made = self._traced(call, pattern)
+            made = self._traced(call, pattern, compile)
         except Exception:  # whatever it is: for numbers it may be right, or is raised again
             made = None
         if made is not None and made.serves(call.shapes) and not _is_probed(made.compiled):
@@ -125,9 +127,9 @@ class Family:
             self._refused.popitem(last=False)
         return None
 
-    def _traced(self, call: Call, pattern: Shapes) -> General:
+    def _traced(self, call: Call, pattern: Shapes, compile: Compile) -> General:
         with Comparisons.watched() as differences:
-            compiled = self._compiled(call, pattern)
+            compiled = self._compiled(call, pattern, compile)
         known = [d for d in dict.fromkeys(differences) if isinstance(d, Dim)]
         sizes = names_in([n for s in pattern if s for n in s])
         asked = tuple([d for d in known if names_in([d]) <= sizes])

@@ -14,10 +14,7 @@ from __future__ import annotations
 
 import copy
 import functools
-import inspect
 import time
-import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any, NamedTuple
@@ -37,11 +34,13 @@ from ..graphs import Graph
 from ..graphs.building import built, parameter_names
 from .arguments import Call, Layout
 from .drawing import undrawn
-from .family import Family, Shapes
+from .family import Shapes
 from .lowered import Lowered
 from .program import Compiled
-from .settings import CALLS, ENTRIES, FAMILIES, MODES, preferred_backend
-from .shortcut import MISSED, Shortcut, shortened
+from .refusing import check_islands, refuse_generators
+from .settings import CALLS, ENTRIES, preferred_backend
+from .shortcut import MISSED, LongWay, Shortcut, Without, shortened
+from .states import State, States
 
 
 class Info(NamedTuple):
@@ -63,12 +62,11 @@ class Jitted:
     """A compiled function; made by `jit`, which says what it does."""
 
     __name__: str
-    _calls: dict[Any, Compiled]
     _shortcuts: tuple[Shortcut, ...]
 
     def __init__(self, fun: Callable[..., Any], options: dict[str, Any]) -> None:
         check_function(fun, "jit")
-        _refuse_generators(fun)
+        refuse_generators(fun)
         self._fun, self._options = fun, options
         functools.update_wrapper(self, fun, updated=())
         self.__name__ = name_of(fun)
@@ -76,6 +74,7 @@ class Jitted:
         parameters = parameter_names(fun, 0)
         numbers, names = options["static_argnums"], options["static_argnames"]
         self._layout = Layout(numbers, names, parameters)
+        self._states = States(fun, self._layout)
         self.clear_cache()
 
     # ---- calling -------------------------------------------------------------------------------
@@ -93,9 +92,10 @@ class Jitted:
         call = self._layout.call(args, kwargs)
         if call.traced:
             return self._written(args, kwargs)
-        compiled = self._calls.get(call.key)
+        state, call = self._states.find(call, args, kwargs)
+        compiled = state.calls.get(call.key)
         if compiled is None or not compiled.is_valid():
-            compiled = self._compiled(call)
+            compiled, call = self._compiled(state, call, args, kwargs)
         if compiled.is_inline:
             return self._fun(*args, **kwargs)
         if compiled.writes and not compiled.writes_apart(call.fed, call.handles):
@@ -116,44 +116,55 @@ class Jitted:
             f"static argument (static_argnames=), or write a loop{at(user_line())}."
         )
 
-    def _compiled(self, call: Call) -> Compiled:
-        """The program for a call, found in its family or made now; by one thread at a time."""
+    def _compiled(
+        self, state: State, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Compiled, Call]:
+        """The program for a call, found in its family or made now; by one thread at a time.
+
+        Where the function needs the values of captured arrays while it is traced, these are parts
+        of the program, and compared at each call.
+        """
         with self._lock:
-            compiled = self._family(call).find(call)
-            if len(self._calls) >= CALLS:
-                self._calls = {}
-            self._calls[call.key] = compiled
-            self._enter(call, compiled)
-        return compiled
+            while True:
+                try:
+                    compile = functools.partial(self._compile, state)
+                    compiled = state.family(call).find(call, compile)
+                    state.captured.rebase()
+                    break
+                except Exception:
+                    if not state.captured.feeds:
+                        raise
+                    state, call = self._states.less_fed(state, args, kwargs)
+            if len(state.calls) >= CALLS:
+                state.calls = {}
+            state.calls[call.key] = compiled
+            self._enter(state, call, compiled)
+        return compiled, call
 
-    def _family(self, call: Call) -> Family:
-        """The family of a call, for the modes of models and the options as they are now."""
-        known = self._families.setdefault(call.family, [])
-        family = next((f for f in known if f.is_valid()), None)
-        if family is None:
-            family = Family(self._compile)
-            known[:] = [*known[1 - MODES :], family]
-        while len(self._families) > FAMILIES:
-            self._families.popitem(last=False)
-        return family
-
-    def _enter(self, call: Call, compiled: Compiled) -> None:
+    def _enter(self, state: State, call: Call, compiled: Compiled) -> None:
         """Put the native entry of a program in front, if calls like this one can go to it.
 
         An entry is not called by `__call__` but stands in its place, in a class for this function
         alone; what it does not serve it hands on. So the shortest way has no Python in it.
         """
+        captured, call = state.captured, call.given
+        captured.found = {}
         if not self._layout.is_plain:
             return
         if not call.is_flat:
-            self._shortcuts = shortened(self._shortcuts, call, compiled)
+            self._shortcuts = shortened(self._shortcuts, call, compiled, captured)
             return
         if call.policy or compiled in self._entered:
             return
         if len(self._entered) >= ENTRIES:
             self._leave()
-        last = type(self).__dict__.get("entry", _LongWay(self))
-        entry = compiled.entry(last)
+        last = type(self).__dict__.get("entry", LongWay(self, Jitted.__call__))
+        count = len(call.leaves)
+        entry = compiled.entry(
+            Without(last, count, len(captured.feeds)) if captured.feeds else last
+        )
+        if entry is not None:
+            entry = captured.guarded(entry, last, count, count)
         if entry is not None:
             self._entered.append(compiled)
             self.__class__ = type(
@@ -162,11 +173,13 @@ class Jitted:
 
     def _leave(self) -> None:
         """Take all native entries away."""
+        left = type(self)
         self.__class__ = Jitted
+        _empty(left)
         self._entered: list[Compiled] = []
         self._shortcuts = ()
 
-    def _compile(self, call: Call, shapes: Shapes) -> Compiled:
+    def _compile(self, state: State, call: Call, shapes: Shapes) -> Compiled:
         """A program for a call with these shapes in the place of its own."""
         began = time.perf_counter()
         options = self._options
@@ -180,11 +193,12 @@ class Jitted:
             with undrawn(self._fun, [x for x in call.leaves if not isinstance(x, Handle)]):
                 graph = built(
                     Graph,
-                    self._fun,
+                    self._states.substituted(state, call),
                     args,
                     kwargs,
                     positions=positions,
                     static=static,
+                    names=self._names(state, args),
                     name=self.__name__,
                     guards=guards,
                     grads=grads,
@@ -194,12 +208,19 @@ class Jitted:
                 graph = graph.simplify()
             backend = self._backend()
             compiled = Compiled(graph, backend, options["simplify"], guards, grads, written)
-            _check_islands(backend, compiled.executed, options["islands"])
+            check_islands(backend, compiled.executed, options["islands"])
             return compiled
         except RecursionError as error:
             raise self._endless() from error
         finally:
             self._seconds += time.perf_counter() - began
+
+    def _names(self, state: State, args: tuple[Any, ...]) -> list[str] | None:
+        """What the positional arguments are called, the captured arrays behind them."""
+        if not state.captured.feeds:
+            return None
+        count = len(args) - 1
+        return [*parameter_names(self._fun, count)[:count], "captured"]
 
     def _backend(self) -> Backend:
         """What compiles, with the options that it knows of."""
@@ -258,23 +279,27 @@ class Jitted:
                 f"{self.__name__} is asked for its program while a graph is built, where nothing "
                 f"runs. Ask outside, with arrays{at(user_line())}."
             )
-        return self._able(call), call
+        return self._able(call, args, kwargs)
 
     def _ahead(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Compiled:
-        return self._able(self._layout.call(args, kwargs, specs=True))
+        return self._able(self._layout.call(args, kwargs, specs=True), args, kwargs)[0]
 
-    def _able(self, call: Call) -> Compiled:
-        compiled = self._compiled(call)
+    def _able(
+        self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Compiled, Call]:
+        state, call = self._states.find(call, args, kwargs)
+        compiled, call = self._compiled(state, call, args, kwargs)
         if compiled.is_inline:
             raise TraceError(
                 f"{self.__name__} uses an input of a graph that is built by hand, and cannot be "
                 f"compiled without it. Pass it as an argument{at(user_line())}."
             )
-        return compiled
+        return compiled, call
 
     def cache_info(self) -> Info:
         """How many programs there are, and what they have cost."""
-        families = [f for known in self._families.values() for f in known]
+        states = [s for known in list(self._states.known.values()) for s in known]
+        families = [f for s in states for known in list(s.families.values()) for f in known]
         general = sum(f.general is not None for f in families)
         programs = general + sum(len(f.exact) for f in families)
         return Info(programs, general, self._traces, self._seconds)
@@ -282,10 +307,13 @@ class Jitted:
     def clear_cache(self) -> None:
         """Forget all programs; the next call compiles."""
         with self._lock:
-            self._calls = {}
-            self._families: OrderedDict[Any, list[Family]] = OrderedDict()
+            self._states = States(self._fun, self._layout)
             self._leave()
             self._traces, self._seconds = 0, 0.0
+
+    def __del__(self) -> None:
+        # A class is let go by the cycle collector only; what it holds need not wait for that.
+        _empty(type(self))
 
     # ---- being a function ------------------------------------------------------------------------
 
@@ -306,46 +334,10 @@ class Jitted:
         return f"<jit of {name}, {self.cache_info().programs} programs>"
 
 
-class _LongWay:
-    """The way through Python, for native entries, which would be kept alive in a ring for ever."""
-
-    __slots__ = ("_of",)
-
-    def __init__(self, of: Jitted) -> None:
-        self._of = weakref.ref(of)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        of = self._of()
-        assert of is not None
-        return Jitted.__call__(of, *args, **kwargs)
-
-
-def _check_islands(backend: Backend, graph: Graph, islands: str) -> None:
-    """Refuse a program that would call back into Python, where that is forbidden."""
-    make = getattr(backend, "program", None)
-    if islands == "allow" or make is None:
-        return
-    nodes = make(graph).islands
-    if nodes:
-        names = ", ".join(sorted({f"{n.op.name}{at(n.where)}" for n in nodes}))
-        raise BackendError(
-            f"{graph.name} would call back into Python for {names}, which islands='forbid' does "
-            "not allow. Write these operations with others, or allow islands."
-        )
-
-
-def _refuse_generators(fun: Any) -> None:
-    for is_odd, what in (
-        (inspect.isgeneratorfunction, "a generator"),
-        (inspect.iscoroutinefunction, "a coroutine"),
-        (inspect.isasyncgenfunction, "an asynchronous generator"),
-        (inspect.isclass, "a class"),
-    ):
-        if is_odd(fun):
-            raise ArgumentError(
-                f"jit of {name_of(fun)}, which is {what}. Compile a function that returns arrays, "
-                f"and call it from there{at(user_line())}."
-            )
+def _empty(cls: type) -> None:
+    """Take the native entry out of the class that was made for one function."""
+    if cls is not Jitted and "entry" in vars(cls):
+        del cls.__call__, cls.entry  # type: ignore[attr-defined]
 
 
 def jit(
@@ -398,9 +390,11 @@ def jit(
     -----
     *What is fed and what is fixed.* Arguments are fed, Python numbers among them. Parameters and
     variables (`wengert.variable`) that the function reads are read at each call, and what it writes
-    to them is written after each. Everything else that it takes from outside is what it was when
-    it was traced: arrays are copied, attributes and globals are read once. The mode of a module
-    (``train()``, ``eval()``) and whether a parameter is frozen are noticed.
+    to them is written after each. Arrays that it captures (globals, closures, defaults, attributes)
+    are fed, too; other captured values are compared at each call, and where one has changed the
+    function is traced again. The last 8 sets of captured values have programs, each for the last
+    64 ways of calling; what falls out is let go. The mode of a module (``train()``, ``eval()``) and
+    whether a parameter is frozen are noticed.
 
     *Sizes.* The first call compiles for its shapes. A call with other lengths compiles once more,
     for all of them. Where that cannot be, because the function loops over rows or asks for a

@@ -13,7 +13,8 @@ PREFERRED = ("llvm", "interpret")
 CALLS = 256  # ways of calling that are found at once, in each function
 EXACT = 32  # programs for one shape each, where one for all cannot be, in each family
 FAMILIES = 64  # ways of calling that differ in more than lengths
-MODES = 8  # of models and options, in each family: training and evaluation
+MODES = 8  # of models, options and captured values, in each family: training and evaluation
+OBJECTS = 32  # different objects among the arguments, such as those that a method belongs to
 ENTRIES = 4  # native entries that are tried in turn
 STRUCTURES = 3  # of containers, which are tried in turn
 

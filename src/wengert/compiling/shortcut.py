@@ -7,23 +7,25 @@ entry itself looks at.  What is not served goes the long way.
 
     Shortcut     of one structure of arguments: matcher, entry, how results are put together
     shortened    the shortcuts of a function, with one more
+    LongWay      the way through Python, for native entries
+    Without      a callable that is called with captured arrays, which it does not take
     MISSED       what a shortcut gives for a call that it does not serve
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..core import tree
-from .arguments import Call
+from ..graphs.captures import Captured
+from ..graphs.captures.library import is_immutable
+from .arguments import Call, Identity
 from .program import Compiled
 from .settings import ENTRIES, STRUCTURES
 
 MISSED: Any = object()
-_LASTING = (type(None), str, bytes, type, np.dtype)  # the very same one has the same value
 _MOST = 1000  # leaves
 Match = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any] | None]
 
@@ -43,12 +45,15 @@ class Shortcut:
         self, call: Call, programs: tuple[Compiled, ...], entry: Any, match: Match
     ) -> None:
         self.programs = programs
-        self._structure, self._unfed = call.structure, call.unfed
+        self._structure = call.structure
+        self._unfed = [(k, Identity(x)) for k, x in call.unfed]
         self._match, self._entry = match, entry
         self._results = None if programs[-1].is_single else programs[-1].graph.structure[1]
 
     @classmethod
-    def after(cls, before: Shortcut | None, call: Call, compiled: Compiled) -> Shortcut | None:
+    def after(
+        cls, before: Shortcut | None, call: Call, compiled: Compiled, captured: Captured
+    ) -> Shortcut | None:
         """The shortcut that serves this call too, or None if it has to go the long way."""
         if before is not None and not before._leads_on(compiled):
             before = None
@@ -56,15 +61,22 @@ class Shortcut:
         if compiled in programs:
             return before
         match = None if call.policy else _matcher(call)
-        entry = match and compiled.entry(before._entry if before else _missed, flat=True)
-        if match is None or entry is None:
+        if match is None:
+            return None
+        last = before._entry if before else _missed
+        count, place = len(call.fed), call.positional
+        feeds = len(captured.feeds)
+        entry = compiled.entry(Without(last, place, feeds) if feeds else last, flat=True)
+        if entry is not None:
+            entry = captured.guarded(entry, last, count, place)
+        if entry is None:
             return None
         return cls(call, (*programs, compiled), entry, match)
 
     def is_for(self, call: Call) -> bool:
         """Whether a call is nested in this way, and what is not fed is the same."""
-        own, given = ([(k, id(x)) for k, x in unfed] for unfed in (self._unfed, call.unfed))
-        return self._structure == call.structure and own == given
+        given = [(k, Identity(x)) for k, x in call.unfed]
+        return self._structure == call.structure and self._unfed == given
 
     def _leads_on(self, compiled: Compiled) -> bool:
         """Whether another program may be tried before those that it has."""
@@ -86,10 +98,12 @@ class Shortcut:
         return tree.unflatten(structure, found)
 
 
-def shortened(known: tuple[Shortcut, ...], call: Call, compiled: Compiled) -> tuple[Shortcut, ...]:
+def shortened(
+    known: tuple[Shortcut, ...], call: Call, compiled: Compiled, captured: Captured
+) -> tuple[Shortcut, ...]:
     """The shortcuts of a function, with one for calls like this one if they can have one."""
     before = next((s for s in known if s.is_for(call)), None)
-    made = Shortcut.after(before, call, compiled)
+    made = Shortcut.after(before, call, compiled, captured)
     if made is None:
         return known
     return (made, *[s for s in known if s is not before][: STRUCTURES - 1])
@@ -99,13 +113,48 @@ def _missed(*_: Any) -> Any:
     return MISSED
 
 
+class LongWay:
+    """The way through Python, for native entries, which would be kept alive in a ring for ever."""
+
+    __slots__ = ("_call", "_of")
+
+    def __init__(self, of: Any, call: Callable[..., Any]) -> None:
+        self._of, self._call = weakref.ref(of), call
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function returns."""
+        of = self._of()
+        assert of is not None
+        return self._call(of, *args, **kwargs)
+
+
+class Without:
+    """A callable of arguments, called with captured arrays among them.
+
+    Parameters
+    ----------
+    fun : callable
+    place, count : int
+        Where the arrays stand, and how many there are.
+    """
+
+    __slots__ = ("_fun", "_place", "_rest")
+
+    def __init__(self, fun: Callable[..., Any], place: int, count: int) -> None:
+        self._fun, self._place, self._rest = fun, place, place + count
+
+    def __call__(self, *args: Any) -> Any:
+        """What it returns for the arguments."""
+        return self._fun(*args[: self._place], *args[self._rest :])
+
+
 def _matcher(call: Call) -> Match | None:
     """A function of a call that gives its leaves, or None where it is nested otherwise.
 
-    None if it cannot be written: for containers that are none of Python's own, and where what is
-    not fed may change without becoming another.
+    None if it cannot be written: for containers that are none of Python's own.  An object that may
+    change is looked at by the guards of what was captured; here it only has to be the very same.
     """
-    if len(call.leaves) > _MOST or not all(isinstance(x, _LASTING) for _, x in call.unfed):
+    if len(call.leaves) > _MOST:
         return None
     writer = _Matching()
     try:
@@ -116,7 +165,7 @@ def _matcher(call: Call) -> Match | None:
     if writer.leaves != len(call.leaves):
         return None
     for k, x in call.unfed:
-        writer.require(f"leaf{k} is {writer.constant(x)}")
+        writer.require(f"leaf{k} is {writer.reference(x)}")
     unfed = {k for k, _ in call.unfed}
     return writer.function([f"leaf{k}" for k in range(len(call.leaves)) if k not in unfed])
 
@@ -135,6 +184,15 @@ class _Matching:
         name = f"constant{len(self._constants)}"
         self._constants[name] = x
         return name
+
+    def reference(self, x: Any) -> str:
+        """An expression for an object that is not kept alive, if that can be."""
+        if is_immutable(x):
+            return self.constant(x)
+        try:
+            return f"{self.constant(weakref.ref(x))}()"
+        except TypeError:
+            return self.constant(x)
 
     def require(self, condition: str) -> None:
         self._lines.append(f"if not ({condition}): return None")

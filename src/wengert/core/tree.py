@@ -1,14 +1,15 @@
 """Nested containers: arguments and results as trees of leaves (optree does the work).
 
-Lists, tuples, named tuples, dicts, and any class registered with optree are containers; so are
-plain dataclasses, which are registered here at first sight.  None is a leaf: it is a value that
-has no derivative, not an empty container.
+Lists, tuples, named tuples, dicts, `types.SimpleNamespace`, and any class registered with optree
+are containers; so are plain dataclasses, which are registered here at first sight.  None is a leaf:
+it is a value that has no derivative, not an empty container.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,23 @@ from ..errors import StructureError
 NAMESPACE = "wengert"
 _known: set[type] = set()
 _PLAIN = frozenset((np.ndarray, float, int, bool, complex, str, type(None)))
+
+
+def _namespace_parts(x: Any) -> tuple[list[Any], tuple[str, ...], list[str]]:
+    names = sorted(vars(x))
+    return [vars(x)[n] for n in names], tuple(names), names
+
+
+def _words(names: Any) -> tuple[str, ...]:
+    return tuple(names)
+
+
+optree.register_pytree_node(
+    SimpleNamespace,
+    _namespace_parts,
+    lambda names, parts: SimpleNamespace(**dict(zip(_words(names), parts, strict=True))),
+    namespace=NAMESPACE,
+)
 
 
 def _register_dataclass(cls: type) -> None:

@@ -7,6 +7,7 @@ calling.py       containers of arguments and results (core/again.py: the lines w
 inputs.py        input, spec, variable: what graphs are built by hand from
 computation.py   computation: outputs and inputs as a callable
 derivatives.py   gradients: of tensors by tensors, for graphs built by hand
+captures         what a function reads that is not an argument, and how a change is noticed
 explaining.py    explain: what a function does, line by line of its program
 reasons.py       why: why a gradient is None, zero, NaN, huge, tiny or slow (diagnosis/)
 """

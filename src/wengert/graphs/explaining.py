@@ -25,6 +25,7 @@ from ..core.handle import Handle, describe, wrap
 from ..core.recording import enable_grad, note_lines
 from ..core.spec import Spec, is_inexact
 from ..errors import BackendError, TraceError, at, user_line
+from .captures import captured_by
 from .diagnosis.explanation import Explanation
 from .diagnosis.findings import Finding, unique
 from .diagnosis.notes import notes_on
@@ -95,16 +96,31 @@ def explain(
         """What the function does with these arguments."""
         if isinstance(fun, lists.Graph):
             return _explanation(fun, simplify=simplify, backend=backend)
+        more = _unnoticed(fun)
         try:
             build = trace(fun, static_argnums=static_argnums, static_argnames=static_argnames)
             graph = build(*args, **kwargs)
-            return _explanation(graph, simplify=simplify, backend=backend)
+            return _explanation(graph, simplify=simplify, backend=backend, more=more)
         except TraceError as error:
             if any(isinstance(x, Spec) or _is_traced(x) for x in tree.flatten((args, kwargs))[0]):
                 raise
-            return _explanation(_run(fun, args, kwargs), str(error))
+            return _explanation(_run(fun, args, kwargs), str(error), more=more)
 
     return explained
+
+
+def _unnoticed(fun: Any) -> list[Finding]:
+    """What the function captures and `jit` can neither feed nor compare."""
+    captured = captured_by(fun, (), lambda array: False)
+    return [
+        Finding(
+            "captured",
+            f"{name} is captured, and can be neither fed nor compared at a call of the compiled "
+            f"function: {why}. What changes in it is not noticed; pass what is needed of it as an "
+            "argument",
+        )
+        for name, why in captured.unguarded.items()
+    ]
 
 
 def _is_traced(x: Any) -> bool:
@@ -112,9 +128,13 @@ def _is_traced(x: Any) -> bool:
 
 
 def _explanation(
-    graph: lists.Graph, reason: str = "", simplify: bool = False, backend: Any = None
+    graph: lists.Graph,
+    reason: str = "",
+    simplify: bool = False,
+    backend: Any = None,
+    more: Sequence[Finding] = (),
 ) -> Explanation:
-    notes = [*notes_on(graph), *slow(graph.outputs, wasted=1)]
+    notes = [*more, *notes_on(graph), *slow(graph.outputs, wasted=1)]
     if simplify:
         notes += _rewrites(graph)
     program = None if backend is None else _program(graph, backend_of(backend))

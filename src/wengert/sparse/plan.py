@@ -20,6 +20,7 @@ from scipy.sparse import csr_array
 
 from ..autodiff.arguments import Argnums, Call
 from ..compiling import jit
+from ..compiling.arguments import is_object
 from ..compiling.drawing import undrawn
 from ..core import tree
 from ..core.handle import describe
@@ -28,6 +29,7 @@ from ..core.spec import Spec
 from ..errors import NotDifferentiableError, StructureError, at, user_line
 from ..graphs import Graph
 from ..graphs.building import built, parameter_names
+from ..graphs.captures import Captured, captured_by
 from .colouring import Colouring, apart, coloured, least
 from .compression import Sweeps, entries
 from .propagation import dependence
@@ -57,6 +59,7 @@ class Traced(NamedTuple):
     restore : from a list of blocks, in the order of `ins`, to what the caller gets.
     structure : of the results.
     guards : what else it was traced for, the mode of a module for one; questions and answers.
+    captured : what the function reads beside its arguments, compared at each call.
     graph : called in the place of the function, whose closure may have changed since.
     """
 
@@ -66,6 +69,7 @@ class Traced(NamedTuple):
     restore: Callable[[list[Any]], Any]
     structure: Any
     guards: list[tuple[Callable[[], Any], Any]]
+    captured: Captured
     graph: Graph
 
     def is_valid(self) -> bool:
@@ -115,7 +119,9 @@ class Plan:
         self.values: Callable[..., Any] = jit(values)
 
     def is_valid(self) -> bool:
-        """Whether modules that the function reads are in the modes that it was made for."""
+        """Whether what the function reads beside its arguments is what it was made for."""
+        if self._found.captured.arrays() is None:
+            return False
         if self._seen != Changes.count:
             if not self._found.is_valid():
                 return False
@@ -178,6 +184,8 @@ def traced(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace
     structures: list[Any] = []
     guards: list[Any] = []
     names = parameter_names(given.fun, len(args))
+    captured = captured_by(given.fun, _objects(args, kwargs), lambda array: False)
+    captured.found = {}
     with undrawn(given.fun, tree.flatten((args, kwargs))[0]):
         graph = built(Graph, probed, args, kwargs, names=names, guards=guards)
     variables, single = calls[0].variables, calls[0].single
@@ -197,7 +205,13 @@ def traced(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace
 
     pattern = dependence(graph, inputs)
     ins = [n.spec for n in inputs]
-    return Traced(pattern, ins, specs, restore, structure, guards, graph)
+    return Traced(pattern, ins, specs, restore, structure, guards, captured, graph)
+
+
+def _objects(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The leaves that are passed on as they are."""
+    leaves = enumerate(tree.flatten((args, kwargs))[0])
+    return [(f"argument {k}", x) for k, x in leaves if describe(x) is None and is_object(x)]
 
 
 def planned(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:

@@ -96,7 +96,7 @@ class Explanation:
         In the order in which they come into the list.
     notes : tuple of Finding
         What loops cost; what is opaque, broadcast, cast, widened, stopped, guarded, unused, held,
-        slow.
+        slow; what is captured and may change unnoticed.
     kinds : dict from int to Counter
         For each level how many lines of which kind of operation.
     scopes : Counter

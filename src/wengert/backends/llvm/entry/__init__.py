@@ -10,6 +10,7 @@
     results     the objects that a call returns
     text        the whole text of an entry            `entry_text(module, program)`
     make        the function object                   `make_entry(program, code, miss, failed)`
+    guarded     entries that look at captured values first; guarded_text, their text
     pointers    C function pointers for other libraries   `pointer(program, code, signature)`
 
 Begin with text.py, which tells the way that a call goes.

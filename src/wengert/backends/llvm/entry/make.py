@@ -20,13 +20,13 @@ from . import python
 from .support import shared
 from .table import Layout
 
-_FASTCALL = 0x80 | 0x02  # METH_FASTCALL, METH_KEYWORDS: methodobject.h
+FASTCALL = 0x80 | 0x02  # METHFASTCALL, METH_KEYWORDS: methodobject.h
 
 _OPEN = np.zeros(1, np.int64)
 _OPEN.flags.writeable = False
 
 
-class _Definition(ctypes.Structure):
+class Definition(ctypes.Structure):
     """PyMethodDef: what makes a C function known to Python."""
 
     _fields_ = [
@@ -124,8 +124,8 @@ def make_entry(
         )
     own["gate"] = gate.ctypes.data
     table, kept = Layout(program).filled({**own, **shared()}, program)
-    definition = _Definition(
-        name.encode(), code.address(symbol), _FASTCALL, doc.encode() if doc is not None else None
+    definition = Definition(
+        name.encode(), code.address(symbol), FASTCALL, doc.encode() if doc is not None else None
     )
     # The table stands first: that is where the entry looks for it.
     owned = (table, definition, code, *given.values(), gate, *kept)

@@ -1,0 +1,86 @@
+"""Code: the names that a code object reads, found in its bytecode.
+
+Reads       globals, attributes and free variables of a code object and of those inside it
+reads_of    the reads of a code object; remembered
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+from types import CodeType
+from typing import NamedTuple
+
+_GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"))
+_ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"))
+_WRITTEN_CELLS = frozenset(("STORE_DEREF", "DELETE_DEREF"))
+_WRITTEN_GLOBALS = frozenset(("STORE_GLOBAL", "DELETE_GLOBAL"))
+# Names by which code can read attributes that its bytecode does not name.
+_ANY_ATTRIBUTE = frozenset(
+    ("getattr", "vars", "hasattr", "__dict__", "attrgetter", "asdict", "astuple", "fields", "dir")
+)
+_ANY_GLOBAL = frozenset(("globals", "eval", "exec", "locals"))
+
+
+class Reads(NamedTuple):
+    """What a code object may read.
+
+    globals : names that are looked up among globals.
+    attributes : names of attributes of whatever object.
+    written_cells, written_globals : free variables and globals that it assigns to.
+    any_attribute : whether it may read attributes that it does not name.
+    any_global : whether it may read globals that it does not name.
+    """
+
+    globals: frozenset[str]
+    attributes: frozenset[str]
+    written_cells: frozenset[str]
+    written_globals: frozenset[str]
+    any_attribute: bool
+    any_global: bool
+
+
+@functools.lru_cache(maxsize=4096)
+def reads_of(code: CodeType) -> Reads:
+    """The reads of a code object, and of the functions defined inside it.
+
+    Examples
+    --------
+    >>> def f(x):
+    ...     return x * scale.value
+    >>> sorted(reads_of(f.__code__).globals), sorted(reads_of(f.__code__).attributes)
+    (['scale'], ['value'])
+    """
+    names: set[str] = set()
+    attributes: set[str] = set()
+    cells: set[str] = set()
+    stored: set[str] = set()
+    for instruction in dis.get_instructions(code):
+        name = instruction.opname
+        if name in _GLOBALS:
+            names.add(instruction.argval)
+        elif name in _ATTRIBUTES:
+            attributes.add(instruction.argval)
+        elif name in _WRITTEN_CELLS:
+            cells.add(instruction.argval)
+        elif name in _WRITTEN_GLOBALS:
+            stored.add(instruction.argval)
+    any_attribute = bool(_ANY_ATTRIBUTE & (names | attributes))
+    any_global = bool(_ANY_GLOBAL & names)
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            found = reads_of(inner)
+            names |= found.globals
+            attributes |= found.attributes
+            cells |= found.written_cells
+            stored |= found.written_globals
+            any_attribute |= found.any_attribute
+            any_global |= found.any_global
+    return Reads(
+        frozenset(names),
+        frozenset(attributes),
+        frozenset(cells & set(code.co_freevars)),
+        frozenset(stored),
+        any_attribute,
+        any_global,
+    )

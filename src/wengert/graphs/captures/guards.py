@@ -1,0 +1,114 @@
+"""Guards: one comparison of a captured value with what it was when the function was traced.
+
+Same        the very same object, or an equal immutable value
+Content     an array with the same elements
+Test        whatever a function of the value says
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .library import is_immutable, same_value
+from .sources import Source
+
+
+class Guard:
+    """A comparison; `holds` says whether the value is still what it was."""
+
+    source: Source
+
+    def holds(self) -> bool:
+        """Whether the value is the same now."""
+        raise NotImplementedError
+
+
+class Same(Guard):
+    """The very same object; if it is immutable, an equal one of the same type."""
+
+    __slots__ = ("expected", "source")
+
+    def __init__(self, source: Source, expected: Any) -> None:
+        self.source, self.expected = source, expected
+
+    def holds(self) -> bool:
+        """Whether the value is the same; an equal one is expected from then on."""
+        found = self.source.read()
+        if found is self.expected:
+            return True
+        plain = is_immutable(found) and is_immutable(self.expected)
+        if plain and same_value(found, self.expected):
+            self.expected = found
+            return True
+        return False
+
+
+class Content(Guard):
+    """The very same array, with the same dtype, shape and elements."""
+
+    __slots__ = ("array", "bytes", "layout", "source")
+
+    def __init__(self, source: Source, array: np.ndarray[Any, Any]) -> None:
+        self.source, self.array = source, array
+        self.layout = array.dtype, array.shape, array.strides, array.ctypes.data
+        self.bytes = np.array(array, order="K", subok=False, copy=True)
+
+    def holds(self) -> bool:
+        """Whether dtype, shape and elements are the same; another equal array is expected then."""
+        found = self.source.read()
+        if type(found) is not type(self.array):
+            return False
+        if found.dtype != self.bytes.dtype or found.shape != self.bytes.shape:
+            return False
+        if np.asarray(found).tobytes() != self.bytes.tobytes():
+            return False
+        self.array = found
+        self.layout = found.dtype, found.shape, found.strides, found.ctypes.data
+        return True
+
+
+class Test(Guard):
+    """What a function of the value says of it."""
+
+    __slots__ = ("check", "source")
+
+    def __init__(self, source: Source, check: Callable[[Any], bool]) -> None:
+        self.source, self.check = source, check
+
+    def holds(self) -> bool:
+        """What the function says; an exception means that the value is another."""
+        try:
+            return bool(self.check(self.source.read()))
+        except Exception:
+            return False
+
+
+# ---- comparisons for tests ----------------------------------------------------------------------
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    return a is b or (is_immutable(a) and is_immutable(b) and same_value(a, b))
+
+
+def equals(known: Any, now: Any) -> bool:
+    """Whether a series or a table says that it equals a copy made before."""
+    return bool(now.equals(known))
+
+
+def has_elements(shape: tuple[int, ...], elements: list[Any], now: Any) -> bool:
+    """Whether an array of objects has this shape and these elements."""
+    return bool(now.shape == shape) and all(map(_is_same, now.flat, elements))
+
+
+def has_bits(known: Any, now: Any) -> bool:
+    """Whether an array, whatever its class, is the same to the bit."""
+    return bool(bits(now) == known)
+
+
+def bits(x: Any) -> Any:
+    """Dtype, shape and bytes of what can be made an array."""
+    was = np.asarray(x)
+    return was.dtype, was.shape, was.tobytes()

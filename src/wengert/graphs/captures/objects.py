@@ -1,0 +1,57 @@
+"""Objects: what the class of an object says of how its attributes are read.
+
+slots              the names of members of classes with __slots__
+has_own_getattr    whether attributes are computed
+is_plain           whether an object like it can be made, with other attributes
+is_of_python       whether it is of the standard library
+draws              whether it gives random numbers
+is_network_module  whether it is a module of a network, wengert.nn.Module
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+
+def slots(cls: type) -> Iterator[str]:
+    """The names of members of classes with ``__slots__``."""
+    for base in cls.__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        yield from (slots,) if isinstance(slots, str) else slots
+
+
+def has_own_getattr(cls: type) -> bool:
+    """Whether attributes that are not there are computed."""
+    return any(
+        "__getattr__" in vars(base) or "__getattribute__" in vars(base)
+        for base in cls.__mro__
+        if base is not object
+    )
+
+
+def is_plain(cls: type) -> bool:
+    """Whether an object can be made anew with other attributes: no base has its own layout."""
+    if cls is SimpleNamespace:
+        return True
+    return all(base is object or not _has_layout(base) for base in cls.__mro__)
+
+
+def _has_layout(cls: type) -> bool:
+    return bool(cls.__dict__.get("__slots__")) or cls.__module__ == "builtins"
+
+
+def is_of_python(cls: type) -> bool:
+    """Whether a class is one of the standard library."""
+    return cls.__module__.partition(".")[0] in sys.stdlib_module_names
+
+
+def draws(cls: type) -> bool:
+    """Whether it gives random numbers: who draws while a function is traced is refused anyway."""
+    return cls.__module__ == "random" or cls.__module__.startswith("numpy.random")
+
+
+def is_network_module(cls: type) -> bool:
+    """Whether objects are modules of networks."""
+    return any(b.__module__ == "wengert.nn.module" for b in cls.__mro__)

@@ -1,0 +1,82 @@
+"""Sources: how a captured value is read again.
+
+A source pins the object that holds the value (a cell, a dict, a list); that this object is still
+the one the function reaches is for the guards of the sources before it.
+
+    Source      a holder, what to read of it, and the name of the value in messages
+    ABSENT      what is read where nothing is there any more
+"""
+
+from __future__ import annotations
+
+import weakref
+from enum import Enum
+from typing import Any, NamedTuple
+
+
+class _Absent(Enum):
+    ABSENT = 0
+
+
+ABSENT = _Absent.ABSENT
+
+
+class Kind(Enum):
+    """What a value is read of."""
+
+    CONSTANT = "constant"  # the holder itself
+    CELL = "cell"  # the contents of a closure cell
+    ITEM = "item"  # an entry of a dict: of globals, of an instance, of a class
+    INDEX = "index"  # an element of a list
+    DICT = "dict"  # the __dict__ of an object
+    CODE = "code"  # the code of a function
+    LENGTH = "length"  # how many elements there are
+    ATTRIBUTE = "attribute"  # a member of a class with __slots__
+
+
+class Source(NamedTuple):
+    """How to read a captured value.
+
+    Attributes
+    ----------
+    kind : Kind
+    holder : object
+        For the ``__dict__`` of an argument a weak reference to it.
+    key : object
+        Of a dict, a list, or the name of an attribute.
+    name : str
+        As the user writes it: ``self.weights['a']``.
+    """
+
+    kind: Kind
+    holder: Any
+    key: Any
+    name: str
+
+    def read(self) -> Any:
+        """The value as it is now, or ABSENT."""
+        holder, kind = self.holder, self.kind
+        if kind is Kind.CONSTANT:
+            return holder
+        if kind is Kind.ITEM:
+            return dict.get(holder, self.key, ABSENT)
+        if kind is Kind.CELL:
+            try:
+                return holder.cell_contents
+            except ValueError:
+                return ABSENT
+        if kind is Kind.INDEX:
+            return list.__getitem__(holder, self.key) if self.key < len(holder) else ABSENT
+        if kind is Kind.DICT:
+            if isinstance(holder, weakref.ref):
+                holder = holder()
+            return getattr(holder, "__dict__", ABSENT)
+        if kind is Kind.CODE:
+            return holder.__code__
+        if kind is Kind.LENGTH:
+            return len(holder)
+        return getattr(holder, self.key, ABSENT)
+
+    def item(self, holder: dict[Any, Any], key: Any, name: str | None = None) -> Source:
+        """The source of an entry of a dict that this source leads to."""
+        return Source(Kind.ITEM, holder, key, f"{self.name}[{key!r}]" if name is None else name)
