@@ -209,6 +209,24 @@ def test_parts_of_complex_numbers_are_assigned():
         np.testing.assert_allclose(dx, [4.0 * wanted.imag[0], 0.0, 0.0])
         np.testing.assert_allclose(dv, 2 * (wanted.real * [2.0, 1.0, 1.0] + wanted.imag))
 
+    def infinite(x, v):
+        z = x * (1.0 + 2.0j)
+        z[0] = complex(-0.0, np.inf)
+        z.real[:2] = v[:2]
+        z.imag[1:] = x[1:]
+        return z
+
+    x, v = np.array([1.0, -0.0, np.inf]), np.array([-0.0, np.inf, np.nan])
+    with np.errstate(all="ignore"):
+        wanted = infinite(x, v)
+        for run in (wg.trace(infinite)(x, v), wg.jit(infinite)):
+            found = run(x, v)
+            np.testing.assert_array_equal(found.view(float), wanted.view(float))
+            np.testing.assert_array_equal(np.signbit(found.real[0]), np.signbit(wanted.real[0]))
+        found = infinite(wg.tensor(x), v).numpy()
+        np.testing.assert_array_equal(found.view(float), wanted.view(float))
+    x = np.array([1.0, 2.0, 3.0])
+
     def real(x):
         y = x * 1.0
         y.real = 2.0 * x

@@ -43,6 +43,14 @@ class Arrays:
         return out if out.ndim else out[()]
 
     @staticmethod
+    def rectangular(x: Any, y: Any) -> Any:
+        """The complex number of a real and an imaginary part: x + 1j * y, infinities apart."""
+        dtype = np.result_type(x, y, np.complex64)
+        out = np.empty(np.broadcast_shapes(np.shape(x), np.shape(y)), dtype)
+        out.real, out.imag = x, y
+        return out[()]
+
+    @staticmethod
     def special(name: str, *operands: Any) -> Any:
         """A function of scipy.special."""
         return getattr(scipy.special, name)(*operands)

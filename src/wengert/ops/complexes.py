@@ -1,4 +1,4 @@
-"""Real part, imaginary part, conjugate.
+"""Real part, imaginary part, conjugate; the complex number of two parts.
 
 None is holomorphic, all are linear over the real numbers.  Real and imaginary part are views, as
 NumPy's: writing to `z.imag` writes to z.  What their cotangents mean: docs/conventions.md,
@@ -26,6 +26,15 @@ def conjugate(s, x):
 conjugate.partials(lambda t, out, x: t.conj())
 
 
+@elementwise(oracle="mpc(x, y)", half=False)
+def rectangular(s, x, y):
+    """The complex number x + 1j * y; an infinite part leaves the other one as it is."""
+    return s.rectangular(x, y)
+
+
+rectangular.partials(lambda t, out, x, y: t, lambda t, out, x, y: t * 1j)
+
+
 def _complex(x: Any) -> np.dtype[Any]:
     """The complex dtype that a real cotangent of `x` has to become."""
     return np.result_type(x.dtype, np.complex64)
@@ -44,7 +53,7 @@ def _real_back(t, z):
 
 @real.put
 def _real_put(base, view):
-    return view + 1j * imag(base)
+    return rectangular(view, imag(base))
 
 
 @linear(view=True, oracle=lambda z: (z - np.conj(z)).imag / 2)
@@ -60,7 +69,7 @@ def _imag_back(t, z):
 
 @imag.put
 def _imag_put(base, view):
-    return real(base) + 1j * view
+    return rectangular(real(base), view)
 
 
 for _op in (real, imag):

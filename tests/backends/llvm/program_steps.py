@@ -279,9 +279,9 @@ def written_through_views(x, y):
     z = x * (1.0 + 0.1 * np.tanh(np.sum(y)))
     z[None][0, :1] = 0.5
     np.einsum("...i->i...", z)[1:] *= 0.7
-    if z.ndim == 2:
-        n = min(z.shape) if type(z.shape[0]) is type(z.shape[1]) is int else 1
-        np.einsum("ii->i", z[:n, :n])[...] += np.tanh(y.reshape(-1)[:1])
+    squares = np.outer(z[0], z[0]) * 0.1
+    np.einsum("ii->i", squares)[...] += np.tanh(y.reshape(-1)[:1])
+    z[0] += np.sum(squares, 0).reshape(z[0].shape)
     for row in (z[1:], z[None, :1]):
         row[...] = row * 2.0
     return z

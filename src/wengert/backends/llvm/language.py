@@ -363,6 +363,12 @@ class Language:
         with np.errstate(all="ignore"):
             return self.constant(getattr(np, ufunc)(*values)[()], outer)
 
+    def rectangular(self, x: Any, y: Any) -> Pair:
+        """A complex number of its parts."""
+        part = part_of(np.result_type(_operand(x), _operand(y), np.complex64))
+        dtype = np.result_type(part, np.complex64)
+        return Pair(self, self.cast(x, part), self.cast(y, part), dtype)
+
     def compare(self, ufunc: str, x: Lane, y: Lane) -> Lane:
         """Truth values of pairs of one dtype."""
         floating, signed, unsigned = _COMPARE[ufunc]
