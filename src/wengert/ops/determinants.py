@@ -71,6 +71,8 @@ def cofactors(a: Any, d: Any) -> Any:
     inverse = _sound_inverse(x, 1.0 / STEP if recorded else 0.01 / rounding)
     if inverse is not None:
         return spread(d) * (inv(a) if recorded else inverse).mT
+    if not np.all(np.isfinite(x)):
+        return spread(d) * (x * np.nan)
     if not recorded:
         return _cofactors_by_svd(x)
     every = []

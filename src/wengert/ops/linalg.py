@@ -61,7 +61,9 @@ def matrices(hint: str, *, prepare: Any = None, **options: Any) -> Any:
         def checked(*args: Any, **params: Any) -> Any:
             try:
                 return run(*args, **params)
-            except LinAlgError as error:
+            except ValueError as error:  # SciPy's, of what is not finite; LinAlgError is one too
+                if not (isinstance(error, LinAlgError) or _are_not_finite(args)):
+                    raise
                 given = ", ".join(str(spec_of(np.asarray(x))) for x in args)
                 raise MatrixError(
                     f"{run.__name__} of {given}: {str(error).rstrip('.')}. {hint}{at(user_line())}."
@@ -72,6 +74,23 @@ def matrices(hint: str, *, prepare: Any = None, **options: Any) -> Any:
         return register(op)
 
     return enter
+
+
+def _are_not_finite(args: Any) -> bool:
+    return not all(np.isfinite(x).all() for x in args)
+
+
+def finite(a: Any) -> Any:
+    """The matrices, unless they have NaN or infinity: LAPACK's iterations may not end with those.
+
+    Raises
+    ------
+    LinAlgError
+        NumPy's, as its `eig` does.
+    """
+    if not np.logical_and.reduce(np.isfinite(a), None):
+        raise LinAlgError("Array must not contain infs or NaNs")
+    return a
 
 
 def adjoint(x: Any) -> Any:
@@ -212,7 +231,7 @@ def pinv(a, *, rtol=None, hermitian=False):
     whose variables separate", SIAM J. Numer. Anal. 10 (1973), 413-432.
     """
     cutoff = () if rtol is None else (np.asarray(rtol),)
-    return np.linalg.pinv(a, *cutoff, hermitian=hermitian)
+    return np.linalg.pinv(finite(a), *cutoff, hermitian=hermitian)
 
 
 @pinv.compose
@@ -256,7 +275,7 @@ def _(rng):
 @matrices("Look for NaN or infinity in it", oracle="numpy", discrete=True)
 def matrix_rank(a, *, tol=None, hermitian=False, rtol=None):
     """How many singular values are larger than the tolerance; a whole number."""
-    return np.linalg.matrix_rank(a, tol, hermitian, rtol=rtol)
+    return np.linalg.matrix_rank(finite(a), tol, hermitian, rtol=rtol)
 
 
 @matrix_rank.batch

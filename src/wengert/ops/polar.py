@@ -19,7 +19,7 @@ from numpy.linalg import LinAlgError
 
 from ..kinds.batching import on_last_axes
 from .accepting import accepted
-from .linalg import adjoint, hermitian, matrices, solve
+from .linalg import adjoint, finite, hermitian, matrices, solve
 
 RANK = "The unitary factor of a matrix that has not full rank has no derivative"
 
@@ -42,7 +42,7 @@ def _by_kronecker(p: Any, q: Any) -> Any:
 )
 def lyapunov(p, q):
     """x with p @ x + x @ p = q, for Hermitian p."""
-    v, sums, fits = _sums(p)
+    v, sums, fits = _sums(finite(p))
     if not np.all(fits):
         raise LinAlgError("two eigenvalues have the sum zero, or nearly so")
     return v @ ((adjoint(v) @ q @ v) / sums) @ adjoint(v)
@@ -114,7 +114,7 @@ def polar_factor(a):
 
     Singular values that are zero but for rounding count as zero, and their vectors are left out.
     """
-    return _by_singular_values(a)
+    return _by_singular_values(finite(a))
 
 
 polar_factor.compose(_by_singular_values)
@@ -164,7 +164,7 @@ def nuclear_norm(a):
     The derivative is the unitary factor; where singular values are zero, the subgradient of least
     norm, which leaves their vectors out.
     """
-    return np.sum(np.linalg.svd(a, compute_uv=False), axis=-1)
+    return np.sum(np.linalg.svd(finite(a), compute_uv=False), axis=-1)
 
 
 nuclear_norm.compose(lambda a: np.sum(np.linalg.svd(a, compute_uv=False), axis=-1))

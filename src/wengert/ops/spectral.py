@@ -28,7 +28,7 @@ from ..kinds.elementwise import POSITIVE, REAL, elementwise
 from .choice import where
 from .confluence import quotients
 from .creation import full, identity, positions
-from .linalg import adjoint, hermitian, inv, matrices, real_dtype, solve, spread
+from .linalg import adjoint, finite, hermitian, inv, matrices, real_dtype, solve, spread
 from .reductions import argmax
 
 CONVERGE = "Look for NaN or infinity in it"
@@ -105,6 +105,8 @@ def eigh(a, *, lower=True):
 
     One triangle of `a` is read; the derivative is that of a function of (a + adjoint(a)) / 2.
     """
+    if not np.logical_and.reduce(np.isfinite(a), None):  # the other triangle may have what it likes
+        finite(np.tril(a) if lower else np.triu(a))
     return tuple(np.linalg.eigh(a, "L" if lower else "U"))
 
 
@@ -265,7 +267,7 @@ def svd(a, *, full_matrices=False):
     With `full_matrices` the bases are completed; the derivative of what completes them is the
     one that leaves them as they are within their own space.
     """
-    return tuple(np.linalg.svd(a, full_matrices=full_matrices))
+    return tuple(np.linalg.svd(finite(a), full_matrices=full_matrices))
 
 
 svd.takes_parts = svd.limits = True

@@ -21,7 +21,7 @@ import scipy.linalg
 from ...core.handle import value_of
 from ...errors import ArgumentError, at, user_line
 from ...ops import casts
-from ...ops.linalg import adjoint, matrices, real_dtype, solve
+from ...ops.linalg import adjoint, finite, matrices, real_dtype, solve
 from ...ops.spectral import expm as exponential
 from ..dispatch import counterpart, floating
 from .entries import (
@@ -157,7 +157,7 @@ def _(rng):
 @entry(REGULAR, "2", like=0, oracle=_by_eigenvalues(np.sqrt))
 def square_root(a):
     """The principal square root."""
-    return of_its_dtype(np.asarray(scipy.linalg.sqrtm(a)), a) if a.size else a
+    return of_its_dtype(np.asarray(scipy.linalg.sqrtm(finite(a))), a) if a.size else a
 
 
 @square_root.define_vjp

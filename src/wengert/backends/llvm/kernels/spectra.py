@@ -63,6 +63,7 @@ def eigh(call: Call) -> None:
     rest = [*work, *(space.real_asked() if dtype.kind == "c" else ()), *space.whole_asked()]
     with batches(call, v, 2) as (s, at):
         copy(call, s, matrix, one(call, s, a, at, 2))
+        fails_unless_finite(call, s, matrix)
         fortran.run(call, s, "syevd", dtype, *start, values.pointer, *rest, info)
         fail_if_refused(call, s, info)
         copy(call, s, one(call, s, w, at, 1), values)
@@ -212,6 +213,7 @@ class _Singular:
     def write(self, s: Section, a: Array, values: Name) -> None:
         """Decompose a matrix; the values go to an address."""
         copy(self.call, s, self.matrix, a)
+        fails_unless_finite(self.call, s, self.matrix)
         more = [*self._vectors, *self._work, *self._after]
         fortran.run(self.call, s, "gesdd", self.dtype, *self._before, values, *more)
         fail_if_refused(self.call, s, self.info)
