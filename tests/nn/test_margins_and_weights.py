@@ -208,3 +208,43 @@ def test_refusals(case):
     call, words = REFUSED[case]
     with pytest.raises(errors.WengertError, match=rf"{words}.*test_margins_and_weights\.py"):
         call()
+
+
+def cosine(x, y, axis, eps=1e-8):
+    """PyTorch's documented formula, of operands that have one shape."""
+    x, y = np.broadcast_arrays(x, y)
+    sizes = [np.maximum(np.sqrt(np.sum(v * v, axis=axis)), eps) for v in (x, y)]
+    return np.sum(x * y, axis=axis) / (sizes[0] * sizes[1])
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    ("one", "two", "axis"),
+    [
+        ((3,), (1,), 0),
+        ((2, 3), (2, 1), 1),
+        ((2, 3), (3,), 1),
+        ((2, 1), (3,), -1),
+        ((2, 3), (1, 3), 1),
+    ],
+)
+def test_cosine_similarity_broadcasts_along_its_own_axis(one, two, axis, compiled):
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=one), rng.normal(size=two)
+    f = lambda x, y: F.cosine_similarity(x, y, axis=axis)  # noqa: E731
+    run = wg.jit if compiled else lambda g: g
+    np.testing.assert_allclose(run(f)(x, y), cosine(x, y, axis), rtol=1e-14)
+    got = run(wg.jacobian(f, argnums=(0, 1)))(x, y)
+    for k, given in enumerate((x, y)):
+        for place in np.ndindex(given.shape):
+            moved = [x + 0j, y + 0j]
+            moved[k][place] += 1e-100j
+            step = cosine_along(*moved, axis).imag / 1e-100
+            np.testing.assert_allclose(got[k][(..., *place)], step, rtol=1e-12, atol=1e-14)
+
+
+def cosine_along(x, y, axis):
+    """`cosine` of complex numbers, for differences along the imaginary axis."""
+    x, y = np.broadcast_arrays(x, y)
+    sizes = [np.sqrt(np.sum(v * v, axis=axis)) for v in (x, y)]
+    return np.sum(x * y, axis=axis) / (sizes[0] * sizes[1])

@@ -51,6 +51,52 @@ def test_weights_and_signs(rng):
     np.testing.assert_allclose(got, share / share.sum(), rtol=1e-14)
 
 
+def ways_of(f, *args):
+    """The derivatives of f by all arguments: eager and compiled, in both modes."""
+    wrt = tuple(range(len(args)))
+    for compiled in (lambda g: g, wg.jit):
+        for jacobian in (wg.jacfwd, wg.jacrev):
+            yield compiled(jacobian(f, argnums=wrt))(*args)
+
+
+def weighted(a, b):
+    return sp.logsumexp(a, b=b)
+
+
+ZERO_WEIGHTS = [  # a, b, derivative by a, derivative by b
+    ([0.0, 0.0, 0.0], [2.0, 0.0, 5.0], [2 / 7, 0, 5 / 7], [1 / 7, 1 / 7, 1 / 7]),
+    ([0.0, 1e3, 0.0], [1.0, 0.0, 1.0], [0.5, 0, 0.5], [0.5, inf, 0.5]),  # e**1000 overflows
+    ([0.0, -inf, inf], [1.0, 0.0, 0.0], [1, 0, 0], [1, 0, inf]),
+    ([0.0, 800.0, -inf], [0.0, 0.0, 0.0], [0, 0, 0], [inf, inf, 0]),  # the slope of log at 0
+    ([0.0, 0.0], [1.0, -1.0], [inf, -inf], [inf, inf]),
+]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("row", range(len(ZERO_WEIGHTS)))
+def test_derivatives_by_weights_that_are_zero(row):
+    a, b, by_a, by_b = map(np.array, ZERO_WEIGHTS[row])
+    with np.errstate(all="ignore"):
+        want = scipy.special.logsumexp(a, b=b) if np.any(b) else -inf  # SciPy: NaN for 800
+        assert weighted(wg.tensor(a), wg.tensor(b)).item() == pytest.approx(want, rel=1e-15)
+    for got in ways_of(weighted, a, b):
+        np.testing.assert_allclose(got[0], by_a, rtol=1e-14)
+        np.testing.assert_allclose(got[1], by_b, rtol=1e-14)
+
+
+def test_hessian_by_weights_that_are_zero():
+    a, b = np.zeros(3), np.array([2.0, 0.0, 5.0])
+    p = b / 7
+    across = (np.eye(3) - p[:, None]) / 7  # of exp(a_j) / s by a_i
+    for jacobian in (wg.jacfwd, wg.jacrev):
+        for compiled in (lambda g: g, wg.jit):
+            h = compiled(jacobian(wg.grad(weighted, argnums=(0, 1)), argnums=(0, 1)))(a, b)
+            np.testing.assert_allclose(h[0][0], np.diag(p) - np.outer(p, p), atol=1e-15)
+            np.testing.assert_allclose(h[1][1], np.full((3, 3), -1 / 49), rtol=1e-14)
+            np.testing.assert_allclose(h[0][1], across, atol=1e-15)
+            np.testing.assert_allclose(h[1][0], across.T, atol=1e-15)
+
+
 def test_second_order_and_complex_numbers(rng):
     x = rng.normal(size=5)
     p = scipy.special.softmax(x)

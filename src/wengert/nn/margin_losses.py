@@ -350,10 +350,22 @@ def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Any
     Parameters
     ----------
     x1, x2 : array or Tensor
+        Broadcast to one shape, also along the axis: a vector of one number has that many times.
     axis : int, default 1
+        Of the shape that both have together.
     eps : float, default 1e-8
         The least length.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.nn import functional as F
+    >>> float(F.cosine_similarity(np.ones(4), np.ones(1), axis=0))
+    1.0
     """
+    shapes = shape_of(x1), shape_of(x2)
+    if shapes[0] != shapes[1]:
+        x1, x2 = np.broadcast_arrays(x1, x2)
     one = np.maximum(np.linalg.norm(x1, axis=axis), eps)
     two = np.maximum(np.linalg.norm(x2, axis=axis), eps)
     return np.sum(x1 * x2, axis=axis) / (one * two)

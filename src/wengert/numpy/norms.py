@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle, value_of
+from ..core.handle import Handle, is_traced, value_of
 from ..errors import at, user_line
 from ..kinds.reduction import Axis
 from ..ops import casts, reductions
@@ -52,7 +52,8 @@ def logsumexp(
 
     Notes
     -----
-    The derivative by `a` is the softmax; 0 where all of `a` is -inf.
+    The derivative by `a` is the softmax; 0 where all of `a` is -inf. That by `b` is
+    ``exp(a - out)``, also where a weight is zero; infinite where the whole sum is.
 
     Examples
     --------
@@ -68,17 +69,39 @@ def logsumexp(
         return (out, np.ones_like(value_of(out))) if return_sign else out
     b = b if isinstance(b, Handle) else np.asarray(b)
     used = spread(value_of(b) != 0, broadcast_shapes(a.shape, b.shape))
-    a = choose(used, a, -np.inf)
-    top = _finite_top(a, axis)
-    s = reductions.sum(b * np.exp(a - top), axis=axis, keepdims=True)
+    masked = choose(used, a, -np.inf)
+    top = _finite_top(masked, axis)
+    if isinstance(b, Handle) and (is_traced(b) or not used.all()):
+        terms = _weighted(a - top, b, used)
+    else:
+        terms = b * np.exp(masked - top)
+    s = reductions.sum(terms, axis=axis, keepdims=True)
     sign = np.sign(value_of(s))
     if return_sign:
         s = s * sign
-    empty = value_of(s) == 0
-    with np.errstate(invalid="ignore"):
+    empty = value_of(s) == 0  # and not because terms cancel, where slopes are infinite
+    if is_traced(empty) or empty.any():
+        empty = empty & ~np.any(value_of(terms) != 0, axis=axis, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
         out = choose(empty, -np.inf, np.log(choose(empty, 1.0, s))) + top
+        if isinstance(b, Handle) and (is_traced(empty) or empty.any()):
+            far = np.minimum((value_of(a) - top).real, np.log(np.finfo(s.dtype).max))
+            size = np.exp(far)  # the slope of log at 0, by weights alone
+            more = reductions.sum(choose(size > 0, b * size, 0.0), axis=axis, keepdims=True)
+            out = out + choose(empty, np.log(choose(empty, more, 1.0)), 0.0)
     out = unkept(out, axis, keepdims)
     return (out, unkept(sign, axis, keepdims)) if return_sign else out
+
+
+def _weighted(x: Any, b: Any, used: Any) -> Any:
+    """b exp(x), for weights that may be zero beside any x.
+
+    The derivative by such a weight is exp(x), which may overflow although the product does not: it
+    is multiplied in two factors, each of which is finite.
+    """
+    most = 2.0 * np.floor(np.log(np.finfo(x.dtype).max))
+    half = 0.5 * choose(value_of(x).real > most, most, x)
+    return b * np.exp(choose(used, x, half)) * choose(used, 1.0, np.exp(choose(used, 0.0, half)))
 
 
 def softmax(x: Any, axis: Axis = None) -> Any:
