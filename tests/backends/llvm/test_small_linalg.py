@@ -139,20 +139,15 @@ def test_batches_of_all_sizes(rng):
             agree(x, y)
 
 
-def test_what_is_not_a_number_is_lapacks(rng):
+def test_what_is_not_finite_is_refused(rng):
+    """NumPy raises, has NaN, or has wrong numbers, as LAPACK happens to go on."""
     g = rng.normal(size=(12, 3, 3))
+    fun = wg.jit(lambda a: tuple(np.linalg.eigh(a)))
     for value in (np.nan, np.inf):
         a = g + g.mT
         a[7, 1, 0] = a[7, 0, 1] = value
-        fun = lambda a: tuple(np.linalg.eigh(a))  # noqa: E731
-        try:
-            want = fun(a)
-        except np.linalg.LinAlgError:
-            with pytest.raises(np.linalg.LinAlgError):
-                wg.jit(fun)(a)
-            continue
-        for x, y in zip(wg.jit(fun)(a), want, strict=True):
-            agree(x, y)
+        with pytest.raises(np.linalg.LinAlgError, match="infs or NaNs"):
+            fun(a)
 
 
 def test_gradients(rng):
