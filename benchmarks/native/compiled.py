@@ -24,7 +24,7 @@ from .environment import SCRATCH, threads
 SOURCES = Path(__file__).resolve().parent.parent / "c"
 FLAGS = "-O3 -march=native -ffast-math -fopenmp-simd -fPIC -Wall -Werror".split()
 STRICT = "-O3 -march=native -fPIC -Wall -Werror".split()  # rounds as the source says
-LONGEST = 40  # seconds for generated C
+LONGEST, MOST = 40, 10_000_000  # seconds and characters for generated C
 REAL = {"float64": "double", "float32": "float"}
 
 
@@ -57,8 +57,11 @@ def library(name: str, dtype: str = "float64", flags: Sequence[str] = FLAGS) -> 
 def generated(source: str) -> Path:
     """Compile C that a library has written, and return the file to load.
 
-    ``Cannot`` if gcc needs longer than LONGEST, as it does for one long function without loops.
+    ``Cannot`` if gcc needs longer than LONGEST, as it does for one long function without loops, or
+    if there is more than MOST of it.
     """
+    if len(source) > MOST:
+        raise Cannot(f"gcc -O3 is not given {len(source) / 1e6:.0f} MB of C")
     gcc = shutil.which("gcc")
     if gcc is None:
         raise NoCompiler("gcc")

@@ -59,6 +59,7 @@ class Elements:
         self._mask: Lane | None = None
         self._floor = self._head  # nothing that this walk has made is read before it
         self._scratch: list[str] = []
+        self._safe_bytes: dict[int, str] = {}
         self._exits: list[tuple[Section, int | None]] = []
         self._columns: set[Item] = set()
         self._own = {r for s in walk.sweeps for r in s.roots} if walk.rows else set()
@@ -230,6 +231,7 @@ class Elements:
         places = section.value(
             f"getelementptr {kind}, ptr {pointer.name}, <{width} x i64> {offset.name}"
         )
+        places = self._safe_places(section, places, exists if mask is not None else None, width)
         return gather(self.language, section, places, item.dtype, width, exists)
 
     def _load_from(self, item: Item, offset: Any, factor: Length, mask: Lane | None) -> Any:
@@ -242,12 +244,15 @@ class Elements:
         section = self._latest(pointer, offset, exists, self._counters[self._vector_axis().counter])  # type: ignore[union-attr]
         address = self._address(section, pointer, offset, dtype)
         if is_one(factor):
+            if mask is not None and exists is not None:
+                address = self._safe_address(section, address, exists, width * dtype.itemsize)
             return load(self.language, section, address, dtype, width, exists)
         steps = self.language.cast(self._iota() * self._number(factor), I64)
         steps = self.language.widened(steps, width)
         section = max(section, steps.section or section, key=lambda s: s.rank)
         kind = self._element(dtype)
         places = section.value(f"getelementptr {kind}, ptr {address}, <{width} x i64> {steps.name}")
+        places = self._safe_places(section, places, exists if mask is not None else None, width)
         return gather(self.language, section, places, dtype, width, exists)
 
     def _load_one(self, item: Item, pointer: Lane, offset: Any, mask: Lane | None) -> Any:
@@ -260,10 +265,39 @@ class Elements:
                 exists = self.both(mask, self._mask) or mask
                 section = self._latest(pointer, offset, exists)
                 some = self._any(section, exists)
-            safe = self.function.slot("[16 x i8]", 16)
-            self._head.write(f"store [16 x i8] zeroinitializer, ptr {safe}")
+            safe = self._safe(16)
             address = section.value(f"select i1 {some}, ptr {address}, ptr {safe}")
         return load(self.language, section, address, item.dtype, 1, None)
+
+    # A lane that a mask excludes is not read, but an address of it that is not mapped costs a fault
+    # which the processor suppresses in microcode: hundreds of cycles for a vector.
+
+    def _safe(self, size: int) -> str:
+        """The address of so many bytes that are there to be read."""
+        if size not in self._safe_bytes:
+            slot: str = self.function.slot(f"[{size} x i8]", 16)
+            self._head.write(f"store [{size} x i8] zeroinitializer, ptr {slot}")
+            self._safe_bytes[size] = slot
+        return self._safe_bytes[size]
+
+    def _safe_address(self, section: Section, address: str, exists: Lane, size: int) -> str:
+        """The address of neighbours, or if none of them is wanted another that is mapped."""
+        some = self._any(section, exists)
+        return section.value(f"select i1 {some}, ptr {address}, ptr {self._safe(size)}")
+
+    def _safe_places(self, section: Section, places: str, exists: Lane | None, width: int) -> str:
+        """The addresses of lanes, those that are excluded replaced by one that is mapped."""
+        if exists is None:
+            return places
+        wanted = self.language.widened(exists, width).name
+        one = section.value(f"insertelement <{width} x ptr> poison, ptr {self._safe(16)}, i64 0")
+        every = section.value(
+            f"shufflevector <{width} x ptr> {one}, <{width} x ptr> poison, "
+            f"<{width} x i32> zeroinitializer"
+        )
+        return section.value(
+            f"select <{width} x i1> {wanted}, <{width} x ptr> {places}, <{width} x ptr> {every}"
+        )
 
     def _put(self, section: Section, root: Item, value: Any, index: Index) -> None:
         if any(type(n) is int and n == 0 for n in root.shape):
