@@ -4,8 +4,8 @@ The call is one line of the list.  Its operands are the arguments and whatever r
 function took from outside (found by running it once with recording on and looking at the tape,
 which is then dropped); its reverse rule runs the function again, records it, and sweeps.
 
-While a graph is built the lines of the function are written down as they are: a graph keeps no
-values, and what is let go and computed again when it runs is the backend's to plan.
+While a graph is built the call is one line, too, with the function as its body and a reverse rule
+that writes the body down again behind the cotangents (control/recomputing.py).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from ..core import recording, tree
 from ..core.apply import part
 from ..core.handle import Handle, is_traced, value_of, wrap
+from ..core.late import Late
 from ..core.node import Node, constant, next_serial
 from ..core.op import Op, Sweep
 from ..core.tracing import noted
@@ -26,6 +27,8 @@ from .derived import derived
 from .forward import pushforward
 from .reverse import gathered, pullback
 from .tape import fresh, older_than, tape_between
+
+_graphs = Late("wengert.control.recomputing")
 
 
 class Rerun(Op):
@@ -141,7 +144,8 @@ def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
     -------
     callable
         In a derivative it costs one more evaluation of `fun`, and keeps only its arguments and
-        results in memory. In a graph it is `fun` itself.
+        results in memory; in a graph too, where the lines of `fun` come again in the backward
+        pass. A function that prints, draws or writes to what is outside is refused there.
 
     Examples
     --------
@@ -156,7 +160,7 @@ def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
 def _forgetful(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     leaves, structure = tree.flatten((args, kwargs))
     if any(map(is_traced, leaves)):
-        return fun(*args, **kwargs)
+        return _graphs.written(fun, leaves, structure)
     slots = [i for i, x in enumerate(leaves) if isinstance(x, Handle)]
     nodes = [leaves[i].node for i in slots]
     op = Rerun(fun, structure, leaves, slots)
@@ -165,7 +169,7 @@ def _forgetful(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     outs, out_structure = op.record(variables)
     live = [o.node for o in outs if isinstance(o, Handle) and type(o.node) is Node]
     if any(map(is_traced, outs)):  # it took a traced value from outside
-        return tree.unflatten(out_structure, outs)
+        return _graphs.written(fun, leaves, structure)
     if not live or not recording.is_recording():
         return tree.unflatten(
             out_structure, [_detached(o) if isinstance(o, Handle) else o for o in outs]

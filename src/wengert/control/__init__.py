@@ -17,6 +17,7 @@ dependence.py   what moves in a loop when some of its operands do
 forward.py      their tangents: the same loop with tangents beside the carry
 many.py         many rows at once
 custom_functions.py  custom_jvp, custom_vjp: functions with rules; custom_calls.py a call of one
+recomputing.py  checkpointed calls: their rule computes them again
 custom.py       the line of such a call; custom_rules.py rules for many rows, and as lists
 examples.py     lines that the laws check
 """

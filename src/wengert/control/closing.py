@@ -54,7 +54,13 @@ class Closed(NamedTuple):
         return tree.unflatten(self.structure, [next(rest) if x else None for x in self.live])
 
 
-def closed(fun: Callable[..., Any], specs: Sequence[Spec], what: str, hoist: bool = True) -> Closed:
+def closed(
+    fun: Callable[..., Any],
+    specs: Sequence[Spec],
+    what: str,
+    hoist: bool = True,
+    twice: bool = False,
+) -> Closed:
     """The body of a function of leaves with these specs.
 
     Parameters
@@ -67,6 +73,8 @@ def closed(fun: Callable[..., Any], specs: Sequence[Spec], what: str, hoist: boo
     hoist : bool
         Whether what does not depend on the placeholders is computed before; it is not of a branch,
         which may not be chosen.
+    twice : bool
+        Whether it is the body of no loop, but of a call that is computed again.
 
     Raises
     ------
@@ -82,7 +90,7 @@ def closed(fun: Callable[..., Any], specs: Sequence[Spec], what: str, hoist: boo
             out = fun(*map(wrap, inputs))
         finally:
             kept.ended(inputs, f"the body of {what}")
-        _check_without_effects(opened, what)
+        _check_without_effects(opened, what, twice)
     leaves, structure = tree.flatten(out)
     live = tuple([x is not None for x in leaves])
     outputs = [_output(x, what) for x in leaves if x is not None]
@@ -90,7 +98,13 @@ def closed(fun: Callable[..., Any], specs: Sequence[Spec], what: str, hoist: boo
     return Closed(body, [_operand(n) for n in outside], structure, live)
 
 
-def _check_without_effects(opened: Session, what: str) -> None:
+def _check_without_effects(opened: Session, what: str, twice: bool = False) -> None:
+    if twice and (opened.written or opened.effects):
+        raise TraceError(
+            f"{what}: it writes to a tensor from outside, draws, prints or checks, which would "
+            "happen again when the derivative computes it again. Do that outside, and pass as "
+            f"arguments what changes (a mask, a draw){at(user_line())}."
+        )
     if opened.written:
         raise TraceError(
             f"{what}: it writes to a tensor from outside, or draws from a random stream, which "
@@ -150,7 +164,7 @@ def _cut(
             taken(a)
     for node in outputs:
         taken(node)
-    new = rebuilt(lines, place, _without_aliases)
+    new = rebuilt(lines, place, without_aliases)
     body = Body(
         *[new.get(n, n) for n in outputs],
         inputs=[*[place[n] for n in outside], *inputs],
@@ -159,7 +173,8 @@ def _cut(
     return body, outside
 
 
-def _without_aliases(node: Node, args: tuple[Node, ...]) -> Node | None:
+def without_aliases(node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What stands for a line that begins a derivative: its operand (for `rebuilt`)."""
     return args[0] if node.op is VARIABLE else None
 
 

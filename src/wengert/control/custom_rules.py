@@ -21,10 +21,12 @@ from ..core.dims import Dim
 from ..core.handle import Handle, describe, shape_of, wrap
 from ..core.node import Node, constant
 from ..core.op import Sweep, lookup
+from ..core.rebuild import rebuilt
 from ..core.recording import enable_grad, tracing
 from ..core.spec import Spec
 from ..core.tracing import placeholder
 from ..errors import ShapeError
+from .closing import without_aliases
 from .custom import CustomCall, Rule, custom_call
 
 Flags = tuple[bool, ...]
@@ -278,7 +280,9 @@ def _listed(
             if is_given
         ]
     inputs = [*xs, *ys, *[n for n in ts if n is not None]]
-    return Body(*results, inputs=inputs, name=f"the rule of {name}"), given
+    body = Body(*results, inputs=inputs, name=f"the rule of {name}")
+    lines = rebuilt(body.nodes, {n: n for n in inputs}, without_aliases)
+    return Body(*[lines[n] for n in body.outputs], inputs=inputs, name=body.name), given
 
 
 def _like(n: Node) -> Node:
