@@ -6,6 +6,9 @@
 #   make examples  run every example in full
 #   make test      lint, layers, types, tests and documentation: what CI runs
 #   make test-all  the same, with the slow tests
+#   make test-oldest  a broad selection with the oldest NumPy, SciPy, llvmlite and optree
+#                  that pyproject.toml allows (part of the two above); OLDEST_PYTHON=python3.12 where
+#                  `python3` is newer than these versions know
 #   make bench     measure beside the peers, on one thread and on all, and write the pages (an hour
 #                  or two; downloads PyTorch and JAX into .venv-bench); for some suites only:
 #                  `make bench BENCH_OPTIONS="--only native --one-thread"`
@@ -19,12 +22,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 BENCH := .venv-bench/bin
+OLDEST := .venv-oldest/bin
+OLDEST_PYTHON ?= $(PYTHON)
 PYTENSOR := .venv-pytensor/bin
 
 # A file of tests stays in one process; tests/conftest.py says which files begin.
 PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 # Small products gain nothing from threads, and lose much where the cores are busy.
-test test-all: export OPENBLAS_NUM_THREADS ?= 1
+test test-all test-oldest: export OPENBLAS_NUM_THREADS ?= 1
 
 # Modules are compiled when they are first imported, and kept: pip, which would compile all of them,
 # takes twice the time, and a process that keeps none pays for each import again.
@@ -33,7 +38,7 @@ INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 
 .DEFAULT_GOAL := test
 .NOTPARALLEL:
-.PHONY: demo examples test test-all bench gradbench guard guard-update docs lint format layers types clean
+.PHONY: demo examples test test-all test-oldest bench gradbench guard guard-update docs lint format layers types clean
 
 demo: .venv/ready
 	@$(BIN)/python examples/digits.py
@@ -43,9 +48,14 @@ examples: .venv/ready
 
 test: lint layers types
 	@$(BIN)/python -m pytest $(PARALLEL)
+	@$(MAKE) --no-print-directory test-oldest
 
 test-all: lint layers types
 	@$(BIN)/python -m pytest -m "" $(PARALLEL)
+	@$(MAKE) --no-print-directory test-oldest
+
+test-oldest: .venv-oldest/ready
+	@$(OLDEST)/python -m pytest -p no:cacheprovider $(PARALLEL) $$($(OLDEST)/python tests/oldest.py tests)
 
 lint: .venv/ready
 	@$(BIN)/ruff check .
@@ -83,7 +93,7 @@ gradbench: .venv-bench/ready .venv-pytensor/ready
 	@PYTHONPATH=benchmarks $(BENCH)/python -m gradbench.checkout "$(GRADBENCH)" $(ARGUMENTS)
 
 clean:
-	rm -rf .venv .venv-bench .venv-pytensor build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-bench .venv-oldest .venv-pytensor build dist .mypy_cache .ruff_cache .pytest_cache
 	rm -rf .import_linter_cache .hypothesis src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -94,6 +104,13 @@ clean:
 	@echo "preparing .venv (once)"
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python $(INSTALL) -e '.[dev,demo,show,learn,onnx]'
+	@touch $@
+
+.venv-oldest/ready: pyproject.toml tests/oldest.py
+	@echo "preparing .venv-oldest (once)"
+	@$(OLDEST_PYTHON) -m venv --clear .venv-oldest
+	@$(OLDEST)/python $(INSTALL) $$($(OLDEST)/python tests/oldest.py requirements)
+	@$(OLDEST)/python $(INSTALL) --no-deps -e .
 	@touch $@
 
 .venv-bench/ready: pyproject.toml
