@@ -270,3 +270,40 @@ def test_a_rule_that_returns_one_value_twice_has_its_forward_mode():
     vjp[plus] = lambda g, p, x, y: (g, g)
     assert float(wg.jvp(plus, (1.0, 2.0), (1.0, 10.0))[1]) == 11.0
     assert float(wg.jvp(lambda x: plus(x, x), (1.0,), (1.0,))[1]) == 2.0
+
+
+@pytest.mark.parametrize("callback", [None, True])
+def test_operands_that_are_no_numbers(callback):
+    """Strings, None and objects go with the line, in every transformation as eagerly."""
+
+    @primitive(callback=callback)
+    def scaled(x, mode, y, factors=None):
+        first = x if callback is None else np.array([float(v) for v in x])  # plain values only
+        return first * y * (2.0 if mode == "twice" else (factors or {})["other"])
+
+    @vjp(scaled)
+    def _(g, p, x, mode, y, factors):
+        k = 2.0 if mode == "twice" else factors["other"]
+        return g * k * y, None, np.sum(g * k * x), None
+
+    @jvp(scaled)
+    def _(dots, p, x, mode, y, factors):
+        assert dots[1] is None and dots[3] is None
+        k = 2.0 if mode == "twice" else factors["other"]
+        return sum(d * k * z for d, z in ((dots[0], y), (dots[2], x)) if d is not None)
+
+    def f(x, y):
+        return scaled(x, "twice", y) + scaled(x, "other", y, {"other": 5.0})
+
+    x, y = np.array([1.0, 2.0]), 3.0
+    slopes = wg.grad(lambda x, y: np.sum(f(x, y) ** 2), (0, 1))
+    for way in (lambda f: f, wg.jit, lambda f: wg.trace(f)(x, y)):
+        np.testing.assert_allclose(way(f)(x, y), 7.0 * x * y)
+        dx, dy = way(slopes)(x, y)
+        np.testing.assert_allclose(dx, 98.0 * x * y**2)
+        np.testing.assert_allclose(dy, 98.0 * np.sum(x * x) * y)
+    np.testing.assert_allclose(wg.jvp(wg.jit(f), (x, y), (x, 1.0))[1], 7.0 * (x * y + x))
+    rows = np.stack([x, -x, 2.0 * x])
+    np.testing.assert_allclose(wg.vmap(lambda x: f(x, y))(rows), 7.0 * rows * y)
+    found = wg.vmap(lambda x: slopes(x, y)[0])(rows)
+    np.testing.assert_allclose(found, 98.0 * rows * y**2)

@@ -2,7 +2,8 @@
 
     behaviours.py   Behavior: forward and backward over a list of nodes         BehaviorGraph
     operators.py    AbstractOperator and its hierarchy on a symbolic graph      OperatorGraph
-    primitives.py   @primitive, @vjp: a function and its rule; traced.py these in graphs
+    primitives.py   @primitive, @vjp: a function and its rule; traced.py these in graphs,
+                    static_operands.py their strings and other operands that are no numbers
     decorated.py    @backward: a method and a gradient by name
     ops.py          Op: adjoints, and transformers that run them                deriv
     native          elementwise, linear, reduction, contraction, opaque         kinds/

@@ -35,6 +35,7 @@ from ..core.apply import apply
 from ..core.handle import Handle, is_traced
 from ..core.op import REGISTRY, register
 from ..errors import NotDifferentiableError, RegistryError, RuleError, at, user_line
+from . import static_operands
 from .adapter import UserOperation, name_in_module, stand_in
 from .traced import written
 
@@ -124,6 +125,9 @@ class Primitive(UserOperation):
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """The function; operands may be given by name, what is keyword-only is a parameter."""
+        if static_operands.NAME in params:  # a line that is written again
+            joined, params = static_operands.joined(args, params)
+            args = tuple(joined)
         if len(args) < self.required:
             bound = self.signature.bind(  # type: ignore[union-attr]
                 *args, **params
@@ -133,12 +137,19 @@ class Primitive(UserOperation):
             args, params = bound.args, named
         for a in args:
             if isinstance(a, Handle):
-                if any([is_traced(x) for x in args]):
+                in_graph = any([is_traced(x) for x in args])
+                if in_graph:
                     found = written(self, args, params)
                     if found is not NotImplemented:
                         return found
+                if in_graph or any([x is None for x in args]):  # which is no value of an operand
+                    args, params = static_operands.separated(args, params)
                 return apply(self, args, params)
         return self.function(*args, **params)
+
+    def _run(self, *values: Any, **params: Any) -> Any:
+        full, rest = static_operands.joined(values, params)
+        return super()._run(*full, **rest)
 
 
 def _signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
@@ -389,7 +400,11 @@ class _Dispatch:
         self.rules, self.op = rules, op
 
     def __call__(self, g: Any, out: Any, *operands: Any, **params: Any) -> Any:
-        return self.rules.rule_for(self.op, operands)(g, out, *operands, **params)
+        full, rest = static_operands.joined(operands, params)
+        if self.rules.mode == "jvp":
+            g = static_operands.joined(g, params, keep=False)[0]
+        found = self.rules.rule_for(self.op, tuple(full))(g, out, *full, **rest)
+        return static_operands.of_numbers(found, params) if self.rules.mode == "vjp" else found
 
     def __repr__(self) -> str:
         return f"<{self.rules.mode} rules of {self.op.name}>"

@@ -1,0 +1,47 @@
+"""Static operands: what is no number among the operands of a line (a string, None, an object).
+
+Eager lines hold any operand.  In a graph an operand has a shape and a dtype, so what has none is a
+parameter of the line, and takes its place again when the function or its rule is called.
+
+    separated    operands of numbers; parameters with the others
+    joined       all operands again, and the parameters of the user's function
+    of_numbers   of what a rule returns for all operands that for those of numbers
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.handle import Handle
+
+NAME = "static_operands"
+_NUMBERS = (Handle, np.ndarray, np.generic, bool, int, float, complex, list, tuple)
+
+
+def separated(args: Sequence[Any], params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Operands of numbers, and parameters among which the others are, with their positions."""
+    static = tuple([(k, x) for k, x in enumerate(args) if not isinstance(x, _NUMBERS)])
+    if not static:
+        return list(args), params
+    return [x for x in args if isinstance(x, _NUMBERS)], {**params, NAME: static}
+
+
+def joined(
+    args: Sequence[Any], params: dict[str, Any], keep: bool = True
+) -> tuple[list[Any], dict[str, Any]]:
+    """All operands, and the parameters without them; None for each unless their values `keep`."""
+    full = list(args)
+    for k, x in params.get(NAME, ()):
+        full.insert(k, x if keep else None)
+    return full, {k: x for k, x in params.items() if k != NAME}
+
+
+def of_numbers(found: Any, params: dict[str, Any]) -> Any:
+    """The cotangents of operands of numbers, where there is one for each operand."""
+    static = {k for k, _ in params.get(NAME, ())}
+    if not static or not isinstance(found, list | tuple):
+        return found
+    return tuple([bar for k, bar in enumerate(found) if k not in static])
