@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle
+from ..core.handle import shape_of
 from ..errors import ArgumentError, at, user_line
 from ..ops import casts, joining, shapes
 from ..tensor.operands import operand
@@ -66,8 +66,8 @@ class _Concatenator:
         if isinstance(item, slice):
             item, ndim = np.r_[item], -1
         else:
-            item = operand(item) if not isinstance(item, Handle) else item
-            ndim = item.ndim if isinstance(item, Handle) else np.ndim(item)
+            item = operand(item)
+            ndim = len(shape_of(item))
         array = as_tensor(item)
         missing = max(ndmin - array.ndim, 0)
         array = shapes.reshape(array, shape=(1,) * missing + tuple(array.shape))
