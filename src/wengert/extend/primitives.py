@@ -143,7 +143,8 @@ class Primitive(UserOperation):
                     if found is not NotImplemented:
                         return found
                 if in_graph or any([x is None for x in args]):  # which is no value of an operand
-                    args, params = static_operands.separated(args, params)
+                    numbers_only, params = static_operands.separated(args, params)
+                    args = tuple(numbers_only)
                 return apply(self, args, params)
         return self.function(*args, **params)
 
