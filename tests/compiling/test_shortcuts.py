@@ -94,10 +94,10 @@ def test_a_call_like_the_one_before_goes_the_short_way(short, compiler):
         short.clear()
         f(x)
         assert len(short) == (compiler == "llvm"), x
-    g = wg.jit(lambda x, y: x * y)
-    g(X, y=X)
+    g = wg.jit(lambda x, y: x["w"] * y)
+    g({"w": X}, y=X)
     short.clear()
-    np.testing.assert_array_equal(g(X, y=X + 1), X * (X + 1))
+    np.testing.assert_array_equal(g({"w": X}, y=X + 1), X * (X + 1))
     assert len(short) == (compiler == "llvm")
 
 

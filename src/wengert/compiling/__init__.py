@@ -5,6 +5,7 @@ arguments.py   what a call is: its structure, dtypes and shapes as a key; what i
 states.py      what a function captured, and the programs for it
 family.py      all calls that differ in lengths only: one program for each, or one for all
 program.py     one compiled graph, and what stands around its run
+routes.py      native entries, one for each way of calling
 shortcut.py    calls with containers, straight into a native entry
 native.py      a run by the native entry of a backend
 operation.py   a compiled graph as one line of a tape, with compiled derivatives

@@ -38,7 +38,8 @@ from .family import Shapes
 from .lowered import Lowered
 from .program import Compiled
 from .refusing import check_islands, refuse_generators
-from .settings import CALLS, ENTRIES, preferred_backend
+from .routes import Routes, look_of
+from .settings import CALLS, preferred_backend
 from .shortcut import MISSED, LongWay, Shortcut, Without, shortened
 from .states import State, States
 
@@ -96,6 +97,8 @@ class Jitted:
         compiled = state.calls.get(call.key)
         if compiled is None or not compiled.is_valid():
             compiled, call = self._compiled(state, call, args, kwargs)
+        elif not call.handles and not compiled.is_inline:
+            self._came_again(state, call, compiled, args, kwargs)
         if compiled.is_inline:
             return self._fun(*args, **kwargs)
         if compiled.writes and not compiled.writes_apart(call.fed, call.handles):
@@ -138,45 +141,69 @@ class Jitted:
             if len(state.calls) >= CALLS:
                 state.calls = {}
             state.calls[call.key] = compiled
-            self._enter(state, call, compiled)
+            state.captured.found = {}
+            self._enter(state, call, compiled, args, kwargs)
         return compiled, call
 
-    def _enter(self, state: State, call: Call, compiled: Compiled) -> None:
+    def _came_again(
+        self,
+        state: State,
+        call: Call,
+        compiled: Compiled,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        """Have an entry for a call that looks otherwise than those that have one."""
+        look = look_of(args, kwargs) if self._layout.is_plain else None
+        if look is not None and self._routes.wants(look, compiled):
+            with self._lock:
+                self._enter(state, call, compiled, args, kwargs)
+
+    def _enter(
+        self,
+        state: State,
+        call: Call,
+        compiled: Compiled,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
         """Put the native entry of a program in front, if calls like this one can go to it.
 
         An entry is not called by `__call__` but stands in its place, in a class for this function
         alone; what it does not serve it hands on. So the shortest way has no Python in it.
         """
-        captured, call = state.captured, call.given
-        captured.found = {}
-        if not self._layout.is_plain:
+        captured, given = state.captured, call.given
+        if not self._layout.is_plain or given.policy:
             return
-        if not call.is_flat:
-            self._shortcuts = shortened(self._shortcuts, call, compiled, captured)
+        look = look_of(args, kwargs)
+        if look is None:
+            self._shortcuts = shortened(self._shortcuts, given, compiled, captured)
             return
-        if call.policy or compiled in self._entered:
+        if not self._routes.wants(look, compiled):
             return
-        if len(self._entered) >= ENTRIES:
-            self._leave()
-        last = type(self).__dict__.get("entry", LongWay(self, Jitted.__call__))
-        count = len(call.leaves)
-        entry = compiled.entry(
-            Without(last, count, len(captured.feeds)) if captured.feeds else last
+        otherwise = LongWay(self, Jitted.__call__)
+        last = self._routes.last(look, otherwise)
+        count, place, feeds = len(look.kinds), look.positional, len(captured.feeds)
+        entry = compiled.entry(Without(last, place, feeds) if feeds else last, fed=call.fed)
+        if entry is not None:
+            entry = captured.guarded(entry, last, count, place)
+        if entry is None:
+            self._routes.refuse(look)
+            return
+        self._routes.add(look, compiled, entry, otherwise)
+        before, entry = type(self), self._routes.entry
+        assert entry is not None
+        self.__class__ = type(
+            "Jitted", (Jitted,), {"entry": entry, "__call__": staticmethod(entry)}
         )
-        if entry is not None:
-            entry = captured.guarded(entry, last, count, count)
-        if entry is not None:
-            self._entered.append(compiled)
-            self.__class__ = type(
-                "Jitted", (Jitted,), {"entry": entry, "__call__": staticmethod(entry)}
-            )
+        _empty(before)
 
     def _leave(self) -> None:
         """Take all native entries away."""
         left = type(self)
         self.__class__ = Jitted
         _empty(left)
-        self._entered: list[Compiled] = []
+        self._routes = Routes()
         self._shortcuts = ()
 
     def _compile(self, state: State, call: Call, shapes: Shapes) -> Compiled:

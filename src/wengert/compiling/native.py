@@ -25,6 +25,7 @@ def entry_of(
     otherwise: Callable[..., Any],
     nested: bool = False,
     overwrites: bool = False,
+    fed: Sequence[Any] = (),
 ) -> Callable[..., Any] | None:
     """The native entry of a graph, or None if its backend makes none.
 
@@ -39,6 +40,8 @@ def entry_of(
         Whether it returns tuples in tuples, as the graph does.
     overwrites : bool
         Whether it may write updates to the arrays of variables that it is given.
+    fed : sequence
+        What it will be given, of which the order in memory counts.
     """
     make = getattr(executable.backend, "entry", None)
     if make is None:
@@ -46,6 +49,8 @@ def entry_of(
     options = {"single": single, "otherwise": otherwise, "gate": gate.cell, "nested": nested}
     if overwrites:
         options["overwrites"] = True
+    if fed:
+        options["fed"] = fed
     return make(executable.graph, **options)  # type: ignore[no-any-return]
 
 

@@ -96,7 +96,9 @@ class Compiled:
         self._keeps = not graph.updates or Node in map(type, graph.outputs[: self._count])
         self._native = run_of(self._executable, self._returns_one, not self._keeps)
 
-    def entry(self, otherwise: Callable[..., Any], flat: bool = False) -> Callable[..., Any] | None:
+    def entry(
+        self, otherwise: Callable[..., Any], flat: bool = False, fed: Sequence[Any] = ()
+    ) -> Callable[..., Any] | None:
         """A native entry for the leaves by position, if the backend has one for this graph.
 
         Parameters
@@ -106,11 +108,13 @@ class Compiled:
             dtypes and shapes, keywords.
         flat : bool
             Whether it returns the outputs in a tuple, however they are nested.
+        fed : sequence
+            What it will be given, of which the order in memory counts.
         """
         if self.is_inline or self.is_asked or self._guards or not self.is_plain or self._acts:
             return None
         nested = not (flat or self.is_single or self._is_tuple)
-        return entry_of(self._executable, self._returns_one, otherwise, nested)
+        return entry_of(self._executable, self._returns_one, otherwise, nested, fed=fed)
 
     def is_valid(self) -> bool:
         """Whether all that the function was told beside its arguments is what it was then."""

@@ -16,6 +16,7 @@ FAMILIES = 64  # ways of calling that differ in more than lengths
 MODES = 8  # of models, options and captured values, in each family: training and evaluation
 OBJECTS = 32  # different objects among the arguments, such as those that a method belongs to
 ENTRIES = 4  # native entries that are tried in turn
+ROUTES = 16  # ways of calling that have entries of their own
 STRUCTURES = 3  # of containers, which are tried in turn
 
 

@@ -203,6 +203,7 @@ class Native(Backend):
         gate: Any = None,
         nested: bool = False,
         overwrites: bool = False,
+        fed: Sequence[Any] = (),
     ) -> Callable[..., Any] | None:
         """A function of Python that runs a graph at the cost of a call.
 
@@ -220,6 +221,8 @@ class Native(Backend):
         overwrites : bool
             Whether it may write updates to the arrays of variables that it is given, and return
             these; which ones, `overwritten` says. They have to be writable, and nobody else's.
+        fed : sequence
+            Arrays like those it will be given: it is made for their order in memory.
 
         Returns
         -------
@@ -242,6 +245,12 @@ class Native(Backend):
             return entry_of(compiled, miss, otherwise, gate, symbol)
 
         specs = [n.spec for n in (*graph.inputs, *graph.variables)]
+        layouts = "".join(map(layout_of, fed, specs))
+        if "-" in layouts:
+            return None
+        if "F" in layouts or "S" in layouts:
+            special: Callable[..., Any] = make(layouts)
+            return special
         made: Callable[..., Any] = make(miss=ByLayout(specs, make, otherwise))
         return made
 

@@ -11,6 +11,7 @@
     text        the whole text of an entry            `entry_text(module, program)`
     make        the function object                   `make_entry(program, code, miss, failed)`
     guarded     entries that look at captured values first; guarded_text, their text
+    dispatching one entry in front of several
     pointers    C function pointers for other libraries   `pointer(program, code, signature)`
 
 Begin with text.py, which tells the way that a call goes.
