@@ -1,6 +1,7 @@
 """Compiling: a Python function and what it is called with, to a graph, to a program.
 
-function.py    jit and Jitted: the decorator, and the callable it makes
+decorator.py   jit: the decorator
+function.py    Jitted: the callable it makes
 arguments.py   what a call is: its structure, dtypes and shapes as a key; what is fed
 states.py      what a function captured, and the programs for it
 family.py      all calls that differ in lengths only: one program for each, or one for all
@@ -21,7 +22,8 @@ settings.py    which backend compiles, and how many programs are kept
 from typing import TYPE_CHECKING
 
 from ..core.late import late_names, public_dir
-from .function import Info, Jitted, jit
+from .decorator import jit
+from .function import Info, Jitted
 from .lowered import Lowered
 
 if TYPE_CHECKING:

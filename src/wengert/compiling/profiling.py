@@ -16,7 +16,8 @@ from typing import Any
 from ..backends import Backend
 from ..core.given import spelled
 from ..errors import ArgumentError, at, user_line
-from .function import Jitted, jit
+from .decorator import jit
+from .function import Jitted
 from .measured import Profile
 
 
