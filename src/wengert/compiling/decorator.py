@@ -1,6 +1,9 @@
 """Decorator: `jit`, which compiles a function, and its options.
 
-jit    the decorator; what it makes is a Jitted (function.py)
+Options are checked here, once; what they mean for a call is decided by what the decorator makes.
+Its docstring says what is fed, what is compared and what is fixed.
+
+    jit    the decorator; what it makes is a `Jitted` (function.py)
 """
 
 from __future__ import annotations
