@@ -484,6 +484,10 @@ def test_a_body_that_cannot_be_traced_is_called_back_once():
         close(way(wg.jacfwd(wg.grad(f)))(X, 2.0), wg.hessian(plainly)(X, 2.0))
     compiled = wg.jit(f)
     assert islands(compiled, X, 2.0) == ["row_by_row"]
+    close(
+        wg.vmap(wg.vmap(cube, in_axes=(0, None)))(np.outer(X, X), Y),
+        np.outer(X, X) ** 3 * Y[:, None],
+    )
     cube.batch(lambda args, batched, size: np.asarray(args[0]) ** 3 * args[1])
 
     whole = primitive(lambda x: np.asarray(x) ** 2, name="tests.custom.whole")

@@ -26,6 +26,7 @@ from ..core.recording import tracing
 from ..core.spec import Spec
 from ..core.tracing import placeholder
 from ..errors import ConversionError, ShapeError, StructureError, TraceError, at, user_line
+from . import row_by_row as row_by_row
 from .arguments import name_of
 from .batch_lines import Lines, Pair
 from .derived import derived

@@ -35,14 +35,19 @@ class RowByRow(Operation):
     notes_where = True
     trusted = True
 
+    def of_one(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Op, Any, Any]:
+        """The operation of one row, with the specs of its operands, and its parameters."""
+        op = _operation(params["of"])
+        rows = [
+            Spec(s.shape[1:], s.dtype) if f else s
+            for s, f in zip(specs, params["flags"], strict=True)
+        ]
+        return op, tuple(rows), params["options"]
+
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
         """That of one row, with the rows in front."""
-        flags = params["flags"]
-        size = next(s.shape[0] for s, f in zip(specs, flags, strict=True) if f)
-        rows = tuple(
-            [Spec(s.shape[1:], s.dtype) if f else s for s, f in zip(specs, flags, strict=True)]
-        )
-        found, _ = infer(_operation(params["of"]), rows, params["options"])
+        size = next(s.shape[0] for s, f in zip(specs, params["flags"], strict=True) if f)
+        found, _ = infer(*self.of_one(specs, params))
         several = type(found) is tuple
         made = [Spec((size, *s.shape), s.dtype) for s in (found if several else (found,))]
         return tuple(made) if several else made[0]

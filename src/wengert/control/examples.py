@@ -1,4 +1,4 @@
-"""Examples: lines of loops and choices that the laws check, and what Python makes of them.
+"""Examples: lines of loops, choices and calls that the laws check, and what Python makes of them.
 
 The oracle of a line runs the functions that its bodies were made of in loops of Python's own; that
 of a replay is a pullback written by hand.
@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from ..autodiff.row_by_row import row_by_row
 from ..core.body import Body, evaluated
 from ..core.handle import wrap
 from ..core.recording import enable_grad, tracing
 from ..core.spec import Spec
 from ..core.tracing import placeholder
 from .checkpointing import checkpointed, plain
+from .custom import Rule, custom_call
 from .operations import cond_op, scan_op, switch_op, while_op
 from .replaying import replay
 from .reverse import Asked, pulled
@@ -219,7 +221,57 @@ def _choice_oracle(which: Any, *operands: Any, branches: Sequence[Body]) -> Any:
     return _WRITTEN[branches[min(max(int(which), 0), len(branches) - 1)]](*operands)
 
 
+# ---- functions with rules ------------------------------------------------------------------------
+
+
+class _Stated(Rule):
+    """The derivative of `_waves`, by hand, in one mode."""
+
+    name = "waves"
+
+    def __init__(self, forward: bool) -> None:
+        self.has_jvp, self.has_vjp = forward, not forward
+
+    def bars(self, operands: Any, outs: Any, ts: Any, saved: Any = None) -> list[Any]:
+        (_, x, y), (t, u) = operands, ts
+        return [None, t * np.cos(x) * y + u, t * np.sin(x) - 2.0 * u]
+
+    def dots(self, operands: Any, outs: Any, dots: Any) -> list[Any]:
+        _, x, y = operands
+        dx, dy = (np.zeros_like(x) if d is None else d for d in dots[1:])
+        return [np.cos(x) * y * dx + np.sin(x) * dy, dx - 2.0 * dy]
+
+
+def _waves(n: Any, x: Any, y: Any) -> Any:
+    return np.sin(x) * y + n, x - 2.0 * y
+
+
+def _calls(rng: np.random.Generator) -> Examples:
+    for forward in (False, True):
+        x, y = rng.normal(size=(2, 1))
+        body = _body(_waves, np.int64(2), x, y)
+        yield (np.int64(2), x, y), {"body": body, "rule": _Stated(forward), "captured": 0}
+
+
+def _call_oracle(*operands: Any, body: Body, rule: Rule, captured: int) -> Any:
+    return _WRITTEN[body](*operands)
+
+
+def _rows(rng: np.random.Generator) -> Examples:
+    x, y = rng.normal(size=(3, 2)), rng.normal(size=2)
+    yield (x, y), {"of": "multiply", "flags": (True, False), "options": {}}
+    yield (x,), {"of": "cumsum", "flags": (True,), "options": {"axis": 0}}
+
+
+def _rows_oracle(*operands: Any, of: str, flags: Any, options: dict[str, Any]) -> Any:
+    function = getattr(np, of)
+    rows = range(len(operands[0]))
+    return np.stack([function(operands[0][i], *operands[1:], **options) for i in rows])
+
+
 for _op, _make, _oracle in (
+    (custom_call, _calls, _call_oracle),
+    (row_by_row, _rows, _rows_oracle),
     (scan_op, _scans, _loop_oracle),
     (while_op, _loops_while, _loop_oracle),
     (checkpointed, _leaving, _leaving_oracle),

@@ -58,6 +58,16 @@ class Budget:
         ValueError
             It refuses these operands or parameters; the message says why.
         """
+        of_one: Any = getattr(op, "of_one", None)
+        if of_one is not None:  # it applies another, which may ask for more than its operands have
+            try:
+                inner = of_one(specs, params)
+            except Exception as error:
+                raise ValueError(repr(error)) from error
+            if not inner[0].kept or inner[0].effect:
+                raise ValueError(f"{inner[0].name} reaches outside, which no file may ask for")
+            if self.spec_of_line(*inner) is None:
+                return None
         ruled = is_ruled(op)
         if not ruled and not is_library(op):
             return None
@@ -79,7 +89,7 @@ class Budget:
     def _charge_terms(self, op: Op, specs: Sequence[Any], params: dict[str, Any]) -> None:
         weights = [_weight(s) for s in specs]
         # Lengths of two or three operands may be multiplied; those of many are joined.
-        joined = op.kind in ("elementwise", "control") or len(weights) > 3
+        joined = op.kind in ("elementwise", "control", "call") or len(weights) > 3
         terms = sum(weights) if joined else math.prod(weights)
         terms += _weight(params)
         self.terms -= terms

@@ -278,7 +278,8 @@ def dtype_is_kept(op: Any, rng: np.random.Generator) -> None:
         slots = [i for i, a in enumerate(args) if np.asarray(a).dtype.kind == "f"]
         if not slots:
             continue
-        if op.kind == "control" and any(np.asarray(args[i]).dtype != np.float32 for i in slots):
+        is_double = any(np.asarray(args[i]).dtype != np.float32 for i in slots)
+        if op.kind in ("control", "call") and is_double:
             continue  # a body is made for its dtypes
         single = [np.asarray(a, np.float32) if i in slots else a for i, a in enumerate(args)]
         with np.errstate(all="ignore"):
