@@ -335,9 +335,9 @@ class _Search:
     def _array_like(self, found: Found, source: Source) -> None:
         """An array of another kind, a series, a table: compared by a copy."""
         x = found.value
-        equals, copied = getattr(x, "equals", None), getattr(x, "copy", None)
+        own, copied = getattr(x, "equals", None), getattr(x, "copy", None)
         pinned = Source(Kind.CONSTANT, x, None, source.name)
-        if equals is not None and copied is not None:  # of pandas, polars
+        if own is not None and copied is not None:  # of pandas
             check = functools.partial(equals, copied())
         elif isinstance(x, np.ndarray) and x.dtype == object:
             check = functools.partial(has_elements, x.shape, list(x.flat))
