@@ -35,7 +35,7 @@ import numpy as np
 from ...core.handle import Handle
 from .captured import Captured, Found
 from .code import reads_of
-from .guards import Content, Guard, Same, Test, bits, has_bits, has_elements
+from .guards import Content, Guard, Same, Test, bits, equals, has_bits, has_elements
 from .library import (
     is_immutable,
     is_library_class,
