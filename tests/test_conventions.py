@@ -962,6 +962,89 @@ def test_13_8_in_a_graph(name):
         wg.trace(lambda t: (way(t), t)[1])(wg.spec(3))
 
 
+# ---- 14: values on the way that leave the range --------------------------------------------------
+
+P = math.e / (1 + math.e)
+BEYOND = {  # function, where, gradient
+    "log1p(exp(x))": (lambda x: np.sum(np.log1p(np.exp(x))), [800.0, 1.0], [1.0, P]),
+    "log(1 + exp(x))": (lambda x: np.sum(np.log(1 + np.exp(x))), [800.0, 1.0], [1.0, P]),
+    "log(exp(x) + exp(y))": (lambda x: np.log(np.exp(x[0]) + np.exp(x[1])), [801, 800], [P, 1 - P]),
+    "log(sum(exp(x)))": (lambda x: np.log(np.sum(np.exp(x))), [801.0, 800.0], [P, 1 - P]),
+    "underflow": (lambda x: np.log(np.sum(np.exp(x))), [-800.0, -801.0], [P, 1 - P]),
+    "log(mean(exp(x)))": (lambda x: np.log(np.mean(np.exp(x))), [801.0, 800.0], [P, 1 - P]),
+    "log(exp(x))": (lambda x: np.sum(np.log(np.exp(x))), [800.0, 1.0], [1.0, 1.0]),
+    "scaled": (lambda x: np.sum(np.log1p(np.exp(3 * x)) / 3), [800.0, 1 / 3], [1.0, P]),
+    "log(sigmoid)": (lambda x: np.sum(np.log(1 / (1 + np.exp(-x)))), [-800.0, -1.0], [1.0, P]),
+    "log(1 - sigmoid)": (lambda x: np.sum(np.log(1 - 1 / (1 + np.exp(-x)))), [800.0], [-1.0]),
+    "log(cosh(x))": (lambda x: np.sum(np.log(np.cosh(x))), [800.0, -800.0], [1.0, -1.0]),
+    "sqrt(x * x)": (lambda x: np.sum(np.sqrt(x * x)), [1e200, -1e200], [1.0, -1.0]),
+    "sqrt(x**2)": (lambda x: np.sum(np.sqrt(x**2)), [1e200, -1.0], [1.0, -1.0]),
+    "sqrt(x**2 + y**2)": (lambda x: np.sqrt(x[0] ** 2 + x[1] ** 2), [3e200, 4e200], [0.6, 0.8]),
+    "sqrt(sum(x**2))": (lambda x: np.sqrt(np.sum(x**2)), [3e200, 4e200], [0.6, 0.8]),
+    "norm": (np.linalg.norm, [3e200, -4e200], [0.6, -0.8]),
+    "float32": (lambda x: np.sum(np.log1p(np.exp(x))), np.array([100, 1], "f4"), [1.0, P]),
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_14_1_compositions_that_are_known(name):
+    f, x, want = BEYOND[name]
+    x = np.asarray(x) * 1.0 if not isinstance(x, np.ndarray) else x
+    # a share of a sum is exp(x - log(sum)), whose exponent has the rounding of 800
+    tolerance = 1e-5 if x.dtype == "f4" else 2e-13
+    assert np.isinf(f(x))
+    t = wg.tensor(x, requires_grad=True)
+    f(t).backward()
+    push = wg.linearize(f, x)[1]
+    columns = [push(e) for e in np.eye(x.size, dtype=x.dtype)]
+    for got in (wg.grad(f)(x), wg.jacfwd(f)(x), wg.jacrev(f)(x), t.grad.numpy(), columns):
+        np.testing.assert_allclose(got, want, tolerance)
+    assert np.isinf(wg.value_and_grad(f)(x)[0])
+
+
+def test_14_1_to_every_order():
+    f, k = (lambda x: np.log(np.sum(np.exp(x)))), np.array([801.0, 800.0])
+    p = np.array([P, 1 - P])
+    second = np.diag(p) - np.outer(p, p)
+    for h in (wg.hessian, lambda f: wg.jacrev(wg.grad(f)), lambda f: wg.jacfwd(wg.jacfwd(f))):
+        np.testing.assert_allclose(h(f)(k), second, 1e-13)
+    third = wg.jacfwd(wg.hessian(f))
+    np.testing.assert_allclose(third(k), third(k - 800.0), 1e-12)
+
+
+def test_14_1_through_what_is_recorded_outside():
+    w = wg.tensor(3.0, requires_grad=True)
+    slope = wg.grad(lambda x: w * np.log1p(np.exp(x * w)))(wg.tensor(800.0))
+    assert slope.item() == 9.0
+    slope.backward()
+    assert w.grad.item() == 6.0  # of w**2
+
+
+def test_14_2_what_is_not_known_is_not_a_zero():
+    unknown = [
+        (lambda x: np.log(2 + np.exp(x)), 800.0),
+        (lambda x: np.log10(np.exp(x)), 800.0),
+        (lambda x: np.arcsinh(np.exp(x)), 800.0),
+        (lambda x: np.sqrt(x * (x + 1)), 1e200),
+        (lambda x: np.std(x * np.array([1.0, 2.0])), 1e200),
+    ]
+    for f, x in unknown:
+        assert np.isnan(slopes(f, x))
+    for f in (lambda x: np.arctan(np.exp(x)), lambda x: np.exp(-np.exp(x))):
+        assert wg.grad(f)(800.0) == 0
+        assert np.isnan(wg.jvp(f, (800.0,), (1.0,))[1])
+    choice = lambda x: np.where(x > 0, np.log(2 + np.exp(-x)), np.log(2 + np.exp(x)))  # noqa: E731
+    assert slopes(choice, 800.0) == 0.0
+    assert slopes(lambda x: np.maximum(np.exp(x), 2 * np.exp(x)) * 0 + x, 1.0) == 1.0
+    assert slopes(np.log, inf) == 0  # an operand that is infinite has not left a range
+
+
+def test_14_3_in_a_graph():
+    f = lambda x: np.log1p(np.exp(x))  # noqa: E731
+    assert wg.jit(f)(800.0) == 800.0 and wg.jit(wg.grad(f))(800.0) == 1.0
+    assert np.isnan(wg.jit(wg.grad(lambda x: np.log(2 + np.exp(x))))(800.0))
+
+
 def test_every_statement_has_a_test():
     stated = set(re.findall(r"^\*\*(\d+\.\d)\*\*", PAGE.read_text(), re.M))
     names = " ".join(name for name in globals() if name.startswith("test_"))

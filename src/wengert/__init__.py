@@ -31,6 +31,7 @@ from .autodiff.batch import vmap
 from .autodiff.checkpoint import checkpoint
 from .autodiff.directional import jvp, linearize, vjp
 from .autodiff.matrices import hessian, hvp, jacfwd, jacobian, jacrev
+from .autodiff.overflows import REWRITING
 from .autodiff.transforms import grad, stop_gradient, value_and_grad
 from .core.foreign_names import PACKAGE, missing
 from .core.late import DUNDERS, FAMILIES
@@ -47,6 +48,7 @@ SUBMODULES = [
     *"memory nn onnx optim random rewrite scipy show sparse testing".split(),
 ]
 # Operations that are registered at first use.
+REWRITING.append("wengert.rewrite.overflows")
 FAMILIES += ["wengert.scipy.families", "wengert.ops.convolution", "wengert.ops.pooling"]
 ELSEWHERE = {
     "after": "ops.effects",

@@ -15,6 +15,7 @@ from wengert.rewrite import (
     exponentials,
     fold,
     matrices,
+    overflows,
     shapes,
     simplify,
     stabilise,
@@ -22,7 +23,8 @@ from wengert.rewrite import (
 )
 
 FAMILIES = (
-    algebra, contractions, derivatives, exponentials, fold, matrices, shapes, stabilise, writes,
+    algebra, contractions, derivatives, exponentials, fold, matrices, overflows, shapes, stabilise,
+    writes,
 )  # fmt: skip
 RULES = [r for family in FAMILIES for r in family.RULES]
 PATTERNS = [r for r in RULES if isinstance(r, Rule) and not callable((*r.example, None)[0])]

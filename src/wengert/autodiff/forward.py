@@ -19,6 +19,7 @@ from ..core.op import Sweep, lookup
 from ..core.recording import Session, enable_grad, naming, switches
 from ..core.tracing import Derivation, derivation, level_above
 from ..ops import confluence
+from . import overflows
 from .buffers import Tangents
 from .guards import Traced, linear_lines, note_written
 from .project import cast, expand, project
@@ -46,6 +47,7 @@ def pushforward(
     closed: bool = False,
     masked: bool = False,
     told: set[Node] | None = None,
+    stable: bool = False,
 ) -> list[Any]:
     """Tangents of the outputs, given tangents of some inputs.
 
@@ -67,6 +69,8 @@ def pushforward(
         Whether the tangents that are given may have zeros for what was not chosen.
     told : set of Node, optional
         Is given the outputs whose tangents may, as far as a graph can tell.
+    stable : bool
+        As in `reverse.pullback`.
 
     Returns
     -------
@@ -86,13 +90,25 @@ def pushforward(
         _unfit.tell_forward(checks, tape, tangents, outputs, result)
         return result
     start = next_serial() if recorded else 0
+    lost = False
     for guarded in (False, True):
-        sweep = Sweep(tape.wanted, recorded, guarded, linear_lines(tape) if guarded else None)
+        linear = linear_lines(tape) if guarded else None
+        sweep = Sweep(tape.wanted, recorded, guarded, linear, overflown=lost)
         with np.errstate(all="ignore"):
             dots = _eager_sweep(tape, tangents, sweep, outputs, closed)
             result = [dots.get(n) for n in outputs]
-            if not any(has_nan(d) for d in result):
+            broken = any(has_nan(d) for d in result)
+            if not broken and (guarded or not overflows.is_infinite(outputs)):
                 break
+            if not guarded:
+                lost = overflows.is_lost(tape)
+                once = lost and not stable
+                again = overflows.stabilised(tape, outputs, list(tangents)) if once else None
+                if again is not None:
+                    outputs = [again[n] for n in outputs]
+                    return pushforward(outputs, tangents, recorded, closed=closed, stable=True)
+                if not broken and not lost:
+                    break
     else:
         if any(n.op.limits for n in tape.lines):
             result = _by_reverse(outputs, tangents, recorded)
@@ -193,6 +209,8 @@ def _sweep(
             dot = op.jvp(node, dots, out, inputs, sweep)
         else:
             dot = jvp_from_vjp(node, dots, out, inputs, sweep)
+        if sweep.overflown and len(args) == 1:
+            (dot,) = overflows.unknown_slopes(node, dots, [dot])
         if dot is not None:
             known[node] = settle(dot, node, recorded)
     return known

@@ -26,6 +26,7 @@ from ..errors import (
     at,
     user_line,
 )
+from . import overflows
 from .arguments import Argnums, Call, name_of
 from .derived import derived
 from .directional import jvp
@@ -273,7 +274,10 @@ def _attempt(
         if result.tape.traced:
             raise
         return None
-    return blocks if result.tape.traced or sound(blocks) else None
+    if result.tape.traced:
+        return blocks
+    infinite = overflows.is_infinite([n for n in result.out_nodes if n is not None])
+    return blocks if sound(blocks) and not infinite else None
 
 
 def _columns_at_once(

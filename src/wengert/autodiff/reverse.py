@@ -9,8 +9,9 @@ otherwise they run on handles and the sweep is itself a piece of tape.
 
 A NaN in the result starts the sweep once more, *guarded*: a cotangent that is exactly zero then
 gives zero whatever it meets (a branch not taken must not poison the one that was).  Then, where an
-operation says that its rule has limits, a third time, recorded (ops/confluence.py).  The common
-case pays one check of the result for this.
+operation says that its rule has limits, a third time, recorded (ops/confluence.py).  Where a line
+overflowed, the list is stabilised first (overflows.py).  The common case pays one check of the
+result and of the outputs for this.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from ..core.recording import Session, enable_grad, naming, switches
 from ..core.spec import Spec
 from ..core.tracing import Derivation, derivation, level_above
 from ..errors import NotDifferentiableError, at
+from . import overflows
 from .buffers import Buffers
 from .guards import Traced, linear_lines, note_written
 from .linearity import check_linear
@@ -50,6 +52,7 @@ def pullback(
     masked: bool = False,
     closed: bool = False,
     told: set[Node] | None = None,
+    stable: bool = False,
 ) -> list[Any]:
     """Cotangents of the targets, given cotangents of some outputs.
 
@@ -72,6 +75,8 @@ def pullback(
     told : set of Node, optional
         Is given the targets whose cotangents may be zero because something was not chosen, as far
         as a graph can tell.
+    stable : bool
+        Whether the list has been stabilised already.
 
     Returns
     -------
@@ -92,16 +97,28 @@ def pullback(
         return bars
     start = next_serial() if recorded else 0
     seen: list[Any] = []
+    lost = False
     for guarded in (False, True):
-        sweep = Sweep(tape.wanted, recorded, guarded, linear_lines(tape) if guarded else None)
+        linear = linear_lines(tape) if guarded else None
+        sweep = Sweep(tape.wanted, recorded, guarded, linear, overflown=lost)
         with np.errstate(all="ignore"):
             done = _sweep(tape, seeds, chosen, sweep, closed, seen)
             bars = [done.get(n) for n in targets]
             if not recorded:  # a user's rule may return handles
                 bars = [b.node.value if isinstance(b, Handle) else b for b in bars]
             done.clear()
-            if not any(has_nan(b) for b in bars):
+            broken = any(has_nan(b) for b in bars)
+            if not broken and (guarded or not overflows.is_infinite(seeds)):
                 break
+            if not guarded:
+                lost = overflows.is_lost(tape)
+                once = lost and not stable
+                again = overflows.stabilised(tape, list(seeds), targets) if once else None
+                if again is not None:
+                    seeds = gathered((again[n], t) for n, t in seeds.items())
+                    return pullback(seeds, targets, recorded, closed=closed, stable=True)
+                if not broken and not lost:
+                    break
     else:
         if (closed or not recorded) and any(n.op.limits for n in tape.lines):
             done = _with_limits(tape, seeds, chosen)
@@ -276,6 +293,8 @@ def _visit(node: Node, t: Any, state: _State) -> None:
         contributions = op.vjp(node, t, out, inputs, sweep)
     else:
         contributions = vjp_from_jvp(node, t, out, inputs, sweep)
+    if sweep.overflown:
+        contributions = overflows.unknown_slopes(node, [t] * len(args), contributions)
     for a, bar in zip(args, contributions, strict=True):
         if bar is None or not sweep.wants(a):
             continue

@@ -41,6 +41,8 @@ class Sweep:
     guarded : the second run after a NaN: a cotangent that is exactly zero gives zero, whatever
         it is multiplied with (docs/conventions.md, "a branch not taken").
     linear : for lines of derivatives with values, which operands are (co)tangents; see `strong`.
+    overflown : whether a line has overflowed, so that a slope of 0 may be 1 / inf
+        (autodiff/overflows.py).
     masked : in a graph, the lines whose (co)tangents may be zero because something was not chosen;
         a rule that transforms whole bodies adds to them.
     """
@@ -50,6 +52,7 @@ class Sweep:
     guarded: bool = False
     linear: Any = None
     masked: Any = None
+    overflown: bool = False
 
     def mask(self, nodes: Iterable[Any]) -> None:
         """Say of operands (a line itself in forward mode) that their (co)tangent may be zero."""

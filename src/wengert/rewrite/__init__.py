@@ -11,6 +11,8 @@
     the rules        fold.py algebra.py stabilise.py exponentials.py shapes.py writes.py
                      derivatives.py matrices.py contractions.py
 
+    overflows.py     rules for recorded lists in which a value has overflowed
+
     loops.py         what is done with loops and choices as a whole; by loop.py (a line taken
                      apart), leaving.py, trimming.py, written_out.py, factored.py, afterwards.py,
                      laid_out.py, in_step.py
