@@ -2,7 +2,8 @@
 
 the list        tape.py which lines a sweep visits
 the sweeps      reverse.py, forward.py; project.py cotangents in the space of their primal;
-                buffers.py large arrays they write into; watched.py the same, seen step by step;
+                buffers.py large arrays they write into; owned.py
+                results that nobody else holds; watched.py the same, seen step by step;
                 unfit.py which step gave the first NaN; guards.py which zeros are strong;
                 overflows.py the list again where a value left its range
 what users call transforms.py grad, value_and_grad, stop_gradient; directional.py vjp, jvp;

@@ -22,6 +22,7 @@ from ..ops import confluence
 from . import overflows
 from .buffers import Tangents
 from .guards import Traced, linear_lines, note_written
+from .owned import owned
 from .project import cast, expand, project
 from .reverse import (
     PROBING,
@@ -29,7 +30,6 @@ from .reverse import (
     gathered,
     handles_of,
     has_nan,
-    owned,
     probe,
     pullback,
     transpose,

@@ -16,7 +16,6 @@ result and of the outputs for this.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -36,6 +35,7 @@ from . import overflows
 from .buffers import Buffers
 from .guards import Traced, linear_lines, note_written
 from .linearity import check_linear
+from .owned import owned
 from .project import project, uniform, zeros
 from .tape import Tape, cycle, fresh, tape_between
 
@@ -379,38 +379,6 @@ def has_nan(bar: Any) -> bool:
         return False
     total = np.add.reduce(value, axis=None) if type(value) is np.ndarray else value
     return bool(total != total) and bool(np.isnan(value).any())
-
-
-def owned(results: list[Any]) -> list[Any]:
-    """Plain results that share memory with nothing else and can be written to."""
-    for i in range(len(results)):
-        if not _is_alone(results, i):
-            results[i] = results[i].copy()
-    return results
-
-
-def _is_alone(results: list[Any], i: int) -> bool:
-    bar = results[i]
-    if type(bar) is not np.ndarray:
-        return True
-    fresh_memory = bar.base is None and bar.flags.writeable
-    return fresh_memory and sys.getrefcount(bar) <= _ALONE
-
-
-def _references_when_alone() -> int:
-    """How many references the only array of a list has, seen from inside `_is_alone`.
-
-    Found by asking, as the number is the interpreter's affair.
-    """
-    global _ALONE
-    for _ALONE in range(1, 20):
-        if _is_alone([np.empty(1)], 0):
-            break
-    return _ALONE
-
-
-_ALONE = sys.maxsize
-_ALONE = _references_when_alone()
 
 
 def probe(spec: Spec) -> Node:
