@@ -151,9 +151,12 @@ def _with_jax(make: Any, in_axes: Any, args: Any) -> dict[str, Run]:
     rows = jax.vmap(jax.grad(make(jax.numpy)), in_axes)
     compiled = jax.jit(rows)
     given = jax.tree.map(jax.numpy.asarray, args)
+    from native.libraries import Ready
+
+    ready = Ready().of(compiled(*given))
     return {
-        "jax, vmap": lambda: jax.block_until_ready(rows(*given)),
-        "jax, vmap and jit": lambda: jax.block_until_ready(compiled(*given)),
+        "jax, vmap": lambda: ready(rows(*given)),
+        "jax, vmap and jit": lambda: ready(compiled(*given)),
     }
 
 

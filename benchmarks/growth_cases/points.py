@@ -24,7 +24,7 @@ import numpy as np
 from native import fresh, libraries
 from native.case import Call
 from native.environment import environment
-from native.measure import arrays
+from native.measure import arrays, waiting
 
 LIBRARIES = ("wengert", "wengert, eager", "JAX", "torch", "autograd")
 LIMIT = 60.0  # seconds for one process
@@ -72,6 +72,7 @@ def once(calls: Mapping[str, Callable[[], Call]], library: str) -> dict[str, Any
     call = calls[library]()
     result = run(call)
     first, busy = perf_counter() - begin, process_time() - cpu
+    call = waiting(call, result)
     found = np.concatenate([a.ravel() for a in arrays(call.numbers(result))])
     numbers = [[float(found.sum()), float(np.linalg.norm(found)), *found[:5].tolist()]]
     again: list[float] = []

@@ -1,5 +1,7 @@
 """Peers in the benchmarks: a process of another environment, waiting for JAX, its forward mode."""
 
+import ctypes
+import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -63,6 +65,22 @@ def test_one_that_ends_is_reported(monkeypatch):
     case = SimpleNamespace(name="n = 2")
     with pytest.raises(elsewhere.Failed, match="ended with status 1"):
         workers.made(case.name, "Other")
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+def test_generated_c_is_compiled_once_and_within_limits(monkeypatch, tmp_path):
+    from native import compiled
+    from native.case import Cannot
+
+    monkeypatch.setattr(compiled, "SCRATCH", tmp_path)
+    path = compiled.generated("int three(void) { return 3; }")
+    assert ctypes.CDLL(str(path)).three() == 3
+    assert compiled.generated("int three(void) { return 3; }") == path
+    with pytest.raises(Cannot, match="gives nothing"):
+        compiled.generated("int three(void) { return")
+    monkeypatch.setattr(compiled, "MOST", 10)
+    with pytest.raises(Cannot, match="not given"):
+        compiled.generated("int four(void) { return 4; }")
 
 
 def test_results_are_waited_for_as_they_are():
