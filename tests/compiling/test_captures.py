@@ -441,6 +441,35 @@ def test_compiled_functions_in_compiled_functions_count():
     )
 
 
+def test_rules_of_ones_own_count():
+    w, k = np.array([1.0, 2.0, 3.0]), [2.0]
+
+    @wg.custom_vjp
+    def scaled(x):
+        return x * w
+
+    scaled.defvjp(lambda x: (scaled(x), None), lambda _, bar: (bar * w * k[0],))
+
+    @wg.custom_jvp
+    def pushed(x):
+        return x * k[0]
+
+    pushed.defjvp(lambda primals, tangents: (pushed(*primals), tangents[0] * k[0] * w))
+
+    @wg.primitive
+    def own(x):
+        return x * w
+
+    changes = [lambda: w.__setitem__(0, 5.0), lambda: k.__setitem__(0, 7.0)]
+    for fun in (scaled, pushed, own, lambda x: scaled(x) + pushed(x)):
+        follows(lambda x, fun=fun: fun(x), *changes, compiled=wg.jit(lambda x, fun=fun: fun(x)))
+        w[0], k[0] = 1.0, 2.0
+    for fun in (scaled, pushed):
+        gradient = wg.grad(lambda x, fun=fun: np.sum(fun(x)))
+        follows(gradient, *changes, compiled=wg.jit(gradient))
+        w[0], k[0] = 1.0, 2.0
+
+
 def test_loops_and_bodies_count():
     w = np.array([1.0, 2.0, 3.0])
 

@@ -298,7 +298,7 @@ def test_threads():
 
 
 def test_islands_are_named():
-    @wg.primitive
+    @wg.primitive(callback=True)
     def running(x):
         return np.cumsum(x) ** 2
 

@@ -98,7 +98,10 @@ class SparseDerivative:
         plan = self._plans.get(key)
         if plan is None or not plan.is_valid():
             given_args, given_kwargs = tree.unflatten(structure, specs)
+            others = [p for p in self._plans.values() if p.is_valid()]
             plan = planned(self._given, given_args, given_kwargs)
+            for other in others:  # which are not for another function because it was traced
+                other.rebase()
             if len(self._plans) >= PLANS:
                 self._plans.clear()
             self._plans[key] = plan

@@ -128,6 +128,10 @@ class Plan:
             self._seen = Changes.count
         return True
 
+    def rebase(self) -> None:
+        """Expect containers that the function captures to be as long as they are now."""
+        self._found.captured.rebase()
+
     @property
     def nnz(self) -> int:
         """How many entries there are."""
@@ -188,6 +192,7 @@ def traced(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace
     captured.found = {}
     with undrawn(given.fun, tree.flatten((args, kwargs))[0]):
         graph = built(Graph, probed, args, kwargs, names=names, guards=guards)
+    captured.rebase()
     variables, single = calls[0].variables, calls[0].single
     outs, structure = structures[0]
     specs = [describe(o) for o in outs]

@@ -321,7 +321,7 @@ class _Search:
         elif is_module:
             self._user_object(found, source, weak)
         elif cls.__module__.partition(".")[0] == "wengert":
-            return  # what they hold is read at each call, or never changes
+            self._functions_of(found, source)
         elif namespace and not is_of_python(cls) and self._opaque < _OPAQUE:
             self._opaque += 1
             for word in sorted(map(str, namespace)):
@@ -331,6 +331,20 @@ class _Search:
                 )
         elif not callable(x) and not isinstance(x, MappingProxyType) and not draws(cls):
             self._unguarded[source.name] = f"it is a {cls.__module__}.{cls.__qualname__}"
+
+    def _functions_of(self, found: Found, source: Source) -> None:
+        """An object of ours: what else it holds is read at each call, or never changes."""
+        x = found.value
+        namespace: dict[str, Any] = getattr(x, "__dict__", {})
+        for word, value in list(namespace.items()):
+            if _holds_functions(value):
+                own = Source(Kind.ITEM, namespace, word, f"{source.name}.{word}")
+                self._visit(value, own, found)
+        for word in slots(type(x)):
+            value = getattr(x, word, ABSENT)
+            if _holds_functions(value):
+                own = Source(Kind.ATTRIBUTE, x, word, f"{source.name}.{word}")
+                self._visit(value, own, found)
 
     def _array_like(self, found: Found, source: Source) -> None:
         """An array of another kind, a series, a table: compared by a copy."""
@@ -429,6 +443,15 @@ def _weakly(x: Any) -> Any:
         return weakref.ref(x)
     except TypeError:
         return x
+
+
+def _holds_functions(value: Any) -> bool:
+    """Whether it is a function, or a container of some."""
+    if isinstance(value, dict):
+        value = tuple(value.values())
+    if isinstance(value, list | tuple):
+        return any(map(_is_searched, value))
+    return _is_searched(value)
 
 
 def _is_searched(value: Any) -> bool:
