@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import functools
 import gc
-import weakref
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -43,7 +42,18 @@ from .library import (
     is_library_module,
     same_value,
 )
-from .objects import draws, has_own_getattr, is_network_module, is_of_python, is_plain, slots
+from .objects import (
+    draws,
+    has_own_getattr,
+    holds_functions,
+    is_network_module,
+    is_of_python,
+    is_plain,
+    is_searched,
+    name_of,
+    slots,
+    weakly,
+)
 from .sources import ABSENT, Kind, Source
 
 # Methods that Python calls without naming them; those that make or print objects do not count.
@@ -102,7 +112,7 @@ class _Search:
 
     def run(self, fun: Any, arguments: list[tuple[str, Any]]) -> None:
         """Search everything."""
-        self._visit(fun, Source(Kind.CONSTANT, fun, None, _name_of(fun)), None)
+        self._visit(fun, Source(Kind.CONSTANT, fun, None, name_of(fun)), None)
         for name, x in arguments:
             self._visit(x, Source(Kind.CONSTANT, x, None, name), None, weak=True)
         while self._tasks:
@@ -245,7 +255,7 @@ class _Search:
         for word, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
             source = Source(Kind.CELL, cell, None, word)
             value = source.read()
-            if _is_searched(value):
+            if is_searched(value):
                 self._visit(value, source, found)
 
     # ---- containers ----------------------------------------------------------------------------
@@ -337,12 +347,12 @@ class _Search:
         x = found.value
         namespace: dict[str, Any] = getattr(x, "__dict__", {})
         for word, value in list(namespace.items()):
-            if _holds_functions(value):
+            if holds_functions(value):
                 own = Source(Kind.ITEM, namespace, word, f"{source.name}.{word}")
                 self._visit(value, own, found)
         for word in slots(type(x)):
             value = getattr(x, word, ABSENT)
-            if _holds_functions(value):
+            if holds_functions(value):
                 own = Source(Kind.ATTRIBUTE, x, word, f"{source.name}.{word}")
                 self._visit(value, own, found)
 
@@ -366,7 +376,7 @@ class _Search:
         everything = self._all or is_network_module(cls) or has_own_getattr(cls)
         words = self._wanted
         if type(namespace) is dict:
-            holder = _weakly(x) if weak else x
+            holder = weakly(x) if weak else x
             self._guards.append(Same(Source(Kind.DICT, holder, None, source.name), namespace))
             for word in sorted(map(str, namespace)) if everything else sorted(words):
                 value = namespace.get(word, ABSENT)
@@ -431,29 +441,3 @@ class _Search:
         self._guards.append(Same(source, value))
         for f in inner:
             self._visit(f, Source(Kind.CONSTANT, f, None, name), found, barred=True)
-
-
-def _name_of(fun: Any) -> str:
-    return getattr(fun, "__name__", None) or type(fun).__name__
-
-
-def _weakly(x: Any) -> Any:
-    """What holds an object for a guard, without keeping it alive if that can be."""
-    try:
-        return weakref.ref(x)
-    except TypeError:
-        return x
-
-
-def _holds_functions(value: Any) -> bool:
-    """Whether it is a function, or a container of some."""
-    if isinstance(value, dict):
-        value = tuple(value.values())
-    if isinstance(value, list | tuple):
-        return any(map(_is_searched, value))
-    return _is_searched(value)
-
-
-def _is_searched(value: Any) -> bool:
-    """Whether what a function of a library closes over may lead to code of the user."""
-    return callable(value) and not isinstance(value, type)

@@ -6,13 +6,16 @@ is_plain           whether an object like it can be made, with other attributes
 is_of_python       whether it is of the standard library
 draws              whether it gives random numbers
 is_network_module  whether it is a module of a network, wengert.nn.Module
+holds_functions    whether a value is a function, or holds some
 """
 
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Iterator
 from types import SimpleNamespace
+from typing import Any
 
 
 def slots(cls: type) -> Iterator[str]:
@@ -55,3 +58,30 @@ def draws(cls: type) -> bool:
 def is_network_module(cls: type) -> bool:
     """Whether objects are modules of networks."""
     return any(b.__module__ == "wengert.nn.module" for b in cls.__mro__)
+
+
+def name_of(fun: Any) -> str:
+    """How to call a function in a message."""
+    return getattr(fun, "__name__", None) or type(fun).__name__
+
+
+def weakly(x: Any) -> Any:
+    """What holds an object for a guard, without keeping it alive if that can be."""
+    try:
+        return weakref.ref(x)
+    except TypeError:
+        return x
+
+
+def holds_functions(value: Any) -> bool:
+    """Whether it is a function, or a container of some."""
+    if isinstance(value, dict):
+        value = tuple(value.values())
+    if isinstance(value, list | tuple):
+        return any(map(is_searched, value))
+    return is_searched(value)
+
+
+def is_searched(value: Any) -> bool:
+    """Whether what a function of a library closes over may lead to code of the user."""
+    return callable(value) and not isinstance(value, type)
