@@ -30,7 +30,7 @@ def test_every_line_that_runs_is_timed():
 
 
 def test_a_slow_operation_is_seen_at_the_users_line():
-    @wg.primitive
+    @wg.primitive(callback=True)
     def slow(x):
         time.sleep(0.02)
         return x * 1.0

@@ -43,7 +43,7 @@ def test_what_users_expect_is_numpys():
     assert wnp.pi is np.pi and wnp.newaxis is None and wnp.inf == np.inf and wnp.e == np.e
     assert np.isnan(wnp.nan)
     for name in """float64 float32 int64 bool_ complex128 finfo iinfo errstate dtype ndarray
-        set_printoptions issubdtype promote_types ndindex ndenumerate s_ r_ c_ mgrid ogrid
+        set_printoptions issubdtype promote_types ndindex ndenumerate s_ mgrid ogrid
         broadcast_shapes isscalar testing""".split():
         assert getattr(wnp, name) is getattr(np, name), name
 

@@ -116,9 +116,11 @@ class Call:
         return _of(value, False) if weak is None else (_NUMBERS[weak], None)
 
     @property
-    def is_flat(self) -> bool:
-        """Whether all arguments are fed, and given by position."""
-        return len(self.fed) == len(self.leaves) and self.structure == _flat(len(self.leaves))
+    def is_simple(self) -> bool:
+        """Whether all arguments are fed, and none is a container."""
+        return len(self.fed) == len(self.leaves) and all(
+            x.is_leaf() for part in self.structure.children() for x in part.children()
+        )
 
     @property
     def positional(self) -> int:

@@ -175,6 +175,8 @@ class Jitted:
         if not self._layout.is_plain or given.policy:
             return
         look = look_of(args, kwargs)
+        if look is None and given.is_simple:  # of specs, or tensors: not what is called often
+            return
         if look is None:
             self._shortcuts = shortened(self._shortcuts, given, compiled, captured)
             return

@@ -26,7 +26,7 @@ def test_nests_calls_and_buffers_are_told():
 
 
 def test_islands_are_told_with_the_line_of_the_user():
-    @wg.primitive
+    @wg.primitive(callback=True)
     def odd(x):
         return np.sort(x)[::-1].copy()
 

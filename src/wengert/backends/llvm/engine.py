@@ -108,7 +108,7 @@ def optimised(text: str) -> Any:
     """
     with _LOCK:
         made = machine()
-        module = llvm.parse_assembly(text, llvm.create_context())
+        module = llvm.parse_assembly(text)
         builder = llvm.create_pass_builder(made, llvm.create_pipeline_tuning_options())
         _passes().run(module, builder)
         return module
@@ -133,7 +133,7 @@ def object_of(text: str, quick: bool = False) -> bytes:
         For what seldom runs: made in an eighth of the time, and about half as fast.
     """
     with _LOCK:
-        module = llvm.parse_assembly(text, llvm.create_context()) if quick else optimised(text)
+        module = llvm.parse_assembly(text) if quick else optimised(text)
         try:
             return bytes(machine(quick).emit_object(module))
         finally:
