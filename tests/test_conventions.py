@@ -652,6 +652,34 @@ def ways(f, *args):
     """A result step by step, of the graph, and of native code."""
     return f(*args), wg.trace(f)(*args)(*args), wg.jit(f)(*args)
 
+def test_10_6_integers_that_do_not_fit():
+    small = np.array([1, 100], np.int8)
+    for f in (lambda x: x * 200, lambda x: x**-1, lambda x: x - 2**70):
+        with pytest.raises((OverflowError, ValueError)):
+            f(small)
+        with pytest.raises(OverflowError):
+            wg.trace(f)(small)
+    times, power = wg.jit(lambda x, n: x * n), wg.jit(lambda x, n: x**n)
+    np.testing.assert_array_equal(times(small, 3), small * 3)
+    with pytest.raises(OverflowError, match="200"):
+        times(small, 200)
+    with pytest.raises(ValueError, match="negative"):
+        power(small, -1)
+    np.testing.assert_array_equal(wg.jit(lambda x, y: x * y)(small, small), small * small)
+
+
+def test_10_7_conditions_of_singular_matrices():
+    pair = np.stack([np.diag([1.0, 2.0]), np.zeros((2, 2))])
+    for p in (None, 1):
+        f = lambda a: np.linalg.cond(a, p)  # noqa: B023, E731
+        for g, h in ((f, wg.grad(f)), (wg.jit(f), wg.jit(wg.grad(f)))):
+            assert g(pair[1]) == inf and np.all(np.isnan(h(pair[1])))
+        total = wg.grad(lambda a: np.sum(np.linalg.cond(a, p)))  # noqa: B023
+        for h in (total, wg.jit(total)):
+            np.testing.assert_allclose(h(pair)[0], wg.grad(f)(pair[0]))
+            assert np.all(np.isnan(h(pair)[1]))
+
+
 
 def test_11_1_no_steps():
     rows = np.zeros((0, 2))

@@ -18,6 +18,7 @@
     │   ├── ShapeError               ... because of their shapes
     │   ├── DtypeError               ... because of their dtypes
     │   ├── MatrixError              ... a singular matrix, or one that is not positive definite
+    │   ├── IntegerRangeError        ... an integer that the other operand's dtype does not hold
     │   └── ReadOnlyError            ... one of them is a view that cannot be written to
     ├── ConversionError            a recorded tensor where only plain data can go
     ├── ArgumentError              an option or setting that cannot be
@@ -150,6 +151,10 @@ class DtypeError(OperandError, TypeError):
 
 class MatrixError(OperandError, LinAlgError):
     """A matrix that has not what is needed: square, invertible, positive definite."""
+
+
+class IntegerRangeError(OperandError, OverflowError, ValueError):
+    """A Python integer beside whole numbers whose dtype does not hold it; a negative exponent."""
 
 
 class ReadOnlyError(OperandError, ValueError):

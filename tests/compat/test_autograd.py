@@ -8,6 +8,7 @@ import re
 
 import numpy as onp
 import pytest
+import scipy.signal
 import scipy.special
 import scipy.stats
 import wengert.compat.autograd.numpy.random as npr
@@ -589,3 +590,79 @@ def test_random_variables_take_no_key():
     assert autograd.scipy.stats.multivariate_normal.rvs(onp.zeros(2), size=3).shape == (3, 2)
     assert autograd.scipy.stats.dirichlet.rvs([1.0, 2.0]).shape == (1, 2)
     assert grad(autograd.scipy.stats.expon.logpdf)(1.0) == -1.0
+
+
+# ---- convolution along chosen axes ---------------------------------------------------------------
+
+
+def convolved(a, b, axes, dot_axes, mode):
+    """By loops: autograd's definition, axes of a that stay, those of b, the convolved ones."""
+    k = len(axes[0])
+    stay = [[i for i in range(x.ndim) if i not in c and i not in d]
+            for x, c, d in zip((a, b), axes, dot_axes, strict=True)]  # fmt: skip
+    x = a.transpose([*stay[0], *axes[0], *dot_axes[0]])
+    y = b.transpose([*stay[1], *axes[1], *dot_axes[1]])
+    n = x.shape[len(stay[0]) :][:k]
+    m = y.shape[len(stay[1]) :][:k]
+    out = onp.zeros(
+        [
+            *x.shape[: len(stay[0])],
+            *y.shape[: len(stay[1])],
+            *(i + j - 1 for i, j in zip(n, m, strict=True)),
+        ]
+    )
+    for p in onp.ndindex(*x.shape[: len(stay[0])]):
+        for q in onp.ndindex(*y.shape[: len(stay[1])]):
+            for i in onp.ndindex(*n):
+                for j in onp.ndindex(*m):
+                    out[(*p, *q, *onp.add(i, j).tolist())] += onp.sum(x[p + i] * y[q + j])
+    for axis, (i, j) in enumerate(zip(n, m, strict=True)):
+        lengths = {"full": i + j - 1, "same": i, "valid": abs(i - j) + 1}
+        begin = {"full": 0, "same": (j - 1) // 2, "valid": min(i, j) - 1}[mode]
+        out = out.take(range(begin, begin + lengths[mode]), axis=out.ndim - k + axis)
+    return out
+
+
+CONVOLUTIONS = [
+    ((4, 5, 3), (2, 3, 2), ([0], [0]), ([2], [1])),
+    ((4, 5, 3), (2, 6, 5), ([0, 1], [0, 2]), ((), ())),
+    ((3, 7), (4, 2), ([1], [1]), ((), ())),
+    ((3, 2), (4, 5), ([1], [1]), ((), ())),
+    ((2, 4, 5), (2, 3, 2, 3), ([1, 2], [1, 3]), ([0], [0])),
+    ((5, 2), (2, 3), ((), ()), ([1], [0])),
+]
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize(("one", "two", "axes", "dot_axes"), CONVOLUTIONS)
+def test_convolve_along_axes(one, two, axes, dot_axes, mode):
+    from wengert.compat.autograd.scipy.signal import convolve
+
+    a, b = onp.random.default_rng(1).normal(size=one), onp.random.default_rng(2).normal(size=two)
+    want = convolved(a, b, axes, dot_axes, mode)
+    f = lambda a, b: convolve(a, b, axes=axes, dot_axes=dot_axes, mode=mode)  # noqa: E731
+    onp.testing.assert_allclose(f(a, b), want, atol=1e-13)
+    # it is linear in both, so products of its derivatives are known
+    for got in wg.vjp(f, a, b)[1](want):
+        assert got.shape in (one, two)
+    for k, x in enumerate((a, b)):
+        bar = wg.vjp(f, a, b)[1](want)[k]
+        onp.testing.assert_allclose(onp.sum(bar * x), onp.sum(want * want), rtol=1e-12)
+
+
+def test_convolve_of_all_axes_and_its_errors():
+    from wengert.compat.autograd.scipy import signal
+
+    a, b = onp.arange(12.0).reshape(3, 4), onp.ones((2, 2))
+    onp.testing.assert_allclose(signal.convolve(a, b), scipy.signal.convolve(a, b))
+    assert signal.fftconvolve is wg.scipy.signal.fftconvolve
+    with pytest.raises(ValueError, match="mode='half'"):
+        signal.convolve(a, b, mode="half")
+    with pytest.raises(ValueError, match="named twice"):
+        signal.convolve(a, b, axes=([0, -2], [0, 1]))
+    with pytest.raises(ValueError, match="2 axes of A and 1 of B"):
+        signal.convolve(a, b, axes=([0, 1], [0]))
+    with pytest.raises(ValueError, match=r"lengths \(3,\) and \(2,\)"):
+        signal.convolve(a, b, axes=([1], [1]), dot_axes=([0], [0]))
+    with pytest.raises(ValueError, match="larger along all"):
+        signal.convolve(a, onp.ones((4, 2)), axes=([0, 1], [0, 1]), dot_axes=[(), ()], mode="valid")

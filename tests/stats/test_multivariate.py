@@ -141,3 +141,56 @@ def test_second_derivatives_of_summaries(name):
 
 def test_boxcox_by_its_power():
     wg.check_grads(lambda m: ours.boxcox_llf(m, SAMPLE[:, 0]), (np.float64(0.7),), order=2)
+
+
+# ---- normal distributions of less than full rank -------------------------------------------------
+
+LOW = np.array([[1.0, 0.5], [0.2, -1.0], [2.0, 0.3]])  # cov = LOW @ LOW.T has rank 2
+INSIDE = RNG.normal(size=(4, 2)) @ LOW.T
+BESIDE = np.cross(LOW[:, 0], LOW[:, 1])
+
+
+def singular(x, mean, cov):
+    return ours.multivariate_normal.logpdf(x, mean, cov, allow_singular=True)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("cov", [LOW @ LOW.T, COV, np.diag([2.0, 0.0, 1.0])])
+def test_values_with_a_singular_covariance(cov, compiled):
+    low = cov[:, np.diag(cov) > 0]
+    x = MEAN + RNG.normal(size=(4, low.shape[1])) @ low.T
+    x = np.concatenate([x, x[:1] + (BESIDE if low.shape[1] == 3 else [0.0, 1.0, 0.0])])
+    f = wg.jit(singular) if compiled else singular
+    want = theirs.multivariate_normal.logpdf(x, MEAN, cov, allow_singular=True)
+    np.testing.assert_allclose(f(x, MEAN, cov), want, rtol=1e-10)
+    tensor = ours.multivariate_normal.pdf(wg.tensor(x), MEAN, cov, allow_singular=True)
+    np.testing.assert_allclose(tensor.numpy(), np.exp(want), rtol=1e-9)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_derivatives_among_covariances_of_one_rank(compiled):
+    """The reference has full rank: coordinates in the plane, and the factor of the determinant."""
+
+    def f(low, z):
+        return np.sum(singular(z @ low.T, None, low @ low.T))
+
+    def reference(low, z):
+        _, log = np.linalg.slogdet(low.T @ low)
+        return -0.5 * np.sum(z * z) - len(z) * (np.log(2 * np.pi) + 0.5 * log)
+
+    z = INSIDE @ np.linalg.pinv(LOW).T
+    run = wg.jit if compiled else lambda g: g
+    for got, want in zip(
+        run(wg.grad(f, argnums=(0, 1)))(LOW, z), wg.grad(reference, (0, 1))(LOW, z), strict=True
+    ):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        run(wg.hessian(f))(LOW, z), wg.hessian(reference)(LOW, z), rtol=1e-7, atol=1e-7
+    )
+
+
+def test_a_covariance_with_a_negative_eigenvalue_is_refused():
+    with pytest.raises(ValueError, match="positive semidefinite"):
+        singular(wg.tensor(X), None, np.diag([1.0, -1.0, 0.0]))
+    with pytest.raises(np.linalg.LinAlgError, match="positive definite"):
+        ours.multivariate_normal.logpdf(wg.tensor(X), None, LOW @ LOW.T)

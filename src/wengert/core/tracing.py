@@ -32,6 +32,7 @@ from ..errors import (
 from .blocks import Block, Blocks
 from .dims import Dim, bounds, register_value
 from .handle import AMBIGUOUS, Handle, refuse_ambiguous, wrap
+from .integers import fitted
 from .node import INPUT, NO_PARAMS, Constant, Discrete, Leaf, Node, keep
 from .op import Op, lookup
 from .params import frozen, normalised, sizes_of
@@ -357,6 +358,11 @@ def record(
     if None in specs:
         odd = next(type(a).__name__ for a, s in zip(inputs, specs, strict=True) if s is None)
         raise DtypeError(f"{op.name} of a {odd}, which is no number{at(user_line())}.")
+    if weak and op.name == "power" and specs[0].dtype.kind == "b" and _is_two(inputs[1]):
+        return record(lookup("square"), inputs[:1], params, weak)
+    if int in map(type, inputs) and not all([type(a) is not int or 0 <= a < 128 for a in inputs]):
+        inputs = fitted(op, inputs, specs)
+        specs = tuple([_spec(a) for a in inputs])
     if params:
         params = normalised(params)
     spec, needs = infer(op, specs, params)
@@ -392,6 +398,11 @@ _COUNTING = frozenset(
     "absolute".split()
 )
 _TRUTH = Spec((), np.dtype(np.bool_), weak=True)
+
+
+def _is_two(a: Any) -> bool:
+    """Whether it is Python's 2: NumPy's operator then squares, which leaves truth values int8."""
+    return type(a) is int and a == 2
 
 
 def _as_integer(a: Any) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core.dims import Dim, is_symbolic
 from ..core.handle import is_traced, possibly, shape_of, value_of
-from ..errors import ShapeError, at, user_line
+from ..errors import DtypeError, ShapeError, at, user_line
 from ..ops import casts, cumulative, indexing, reductions, sorting
 from ..ops.choice import where as choose
 from ..ops.shapes import reshape
@@ -288,7 +288,13 @@ def interp(
     >>> float(slope(0.5)), float(slope(1.5)), float(slope(9.0))
     (3.0, 1.0, 0.0)
     """
-    x, xp = casts.astype(as_array(x), float), casts.astype(as_array(xp), float)
+    x, xp = as_array(x), as_array(xp)
+    if "c" in (x.dtype.kind, xp.dtype.kind):
+        raise DtypeError(
+            f"np.interp at places of {x.dtype} between {xp.dtype}: places are real. Pass their "
+            f"real parts, x.real{at(user_line())}."
+        )
+    x, xp = casts.astype(x, float), casts.astype(xp, float)
     fp = as_array(fp)
     fp = casts.astype(fp, complex if fp.dtype.kind == "c" else float)
     if period is not None:
@@ -362,7 +368,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
 def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     """The cross-correlation of two sequences, as ``numpy.correlate``: `v` is conjugated."""
     a, v = _sequence(a, "correlate"), _sequence(v, "correlate")
-    v, n, k = v.conj(), a.shape[0], v.shape[0]
+    v, n, k = v.conj() if v.dtype.kind == "c" else v, a.shape[0], v.shape[0]
     if mode == "valid":
         return sorting.slide(a, v) if k <= n else sorting.slide(v, a)[::-1]
     full = sorting.convolve(a, v[::-1])

@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle, dtype_of, is_traced, link, value_of, wrap
+from ..core.handle import Handle, dtype_of, is_traced, link, possibly, value_of, wrap
 from ..core.node import constant
 from ..core.op import lookup
+from ..errors import IntegerRangeError, at, user_line
 from ..ops import arithmetic, choice, circular, complexes, logic, rounding
 from ..tensor.operands import needed
 from ..tensor.protocols import deliver, implements
@@ -57,14 +58,51 @@ _ABSENT: Any = getattr(np, "_NoValue", object())
 implements(np.conjugate)(complexes.conjugate)
 
 
+def _bounds(dtype: Any, low: Any, high: Any) -> tuple[Any, Any]:
+    """Bounds that are Python integers: None where all that the dtype holds is within.
+
+    Raises
+    ------
+    IntegerRangeError
+        NumPy's OverflowError.
+    """
+    info = np.iinfo(dtype)
+    if type(low) is int and low <= info.min:
+        low = None
+    if type(high) is int and high >= info.max:
+        high = None
+    for bound in (low, high):
+        if type(bound) is int and not info.min <= bound <= info.max:
+            raise IntegerRangeError(
+                f"clip of {dtype} with the bound {bound}: Python integer {bound} out of bounds for "
+                f"{dtype}. Make the array wider, x.astype(np.int64){at(user_line())}."
+            )
+    return low, high
+
+
 @implements(np.sign)
 def _sign(x: Any) -> Any:
     """The sign; of a complex number x / |x|, and 0 at 0."""
     if dtype_of(x).kind != "c":
         return rounding.sign(x)
     size = choice.absolute(x)
-    zero = value_of(size) == 0
-    return choice.where(zero, 0.0, x / choice.where(zero, 1.0, size))
+    zero, far = value_of(size) == 0, np.isinf(value_of(size))
+    found = choice.where(zero, 0.0, x / choice.where(zero | far, 1.0, size))
+    if not possibly(far):
+        return found
+    return choice.where(far, _direction(value_of(x)), found)
+
+
+def _direction(x: Any) -> Any:
+    """x / |x| where |x| is infinite: along an axis if one part is, NaN if both are."""
+    endless = np.isinf(x.real), np.isinf(x.imag)
+    real, imag = (
+        choice.where(this, np.copysign(1.0, part), 0.0)
+        for this, part in zip(endless, (x.real, x.imag), strict=True)
+    )
+    axis = choice.where(endless[0] & endless[1], complex(np.nan, np.nan), real + 1j * imag)
+    small = 0.25 * x  # finite parts, whose size is not
+    return choice.where(endless[0] | endless[1], axis, small / choice.absolute(small))
 
 
 @implements(np.divmod)
@@ -113,6 +151,8 @@ def clip(
     """
     low, high = (v if w is _ABSENT else w for v, w in ((a_min, min), (a_max, max)))
     low, high = (None if v is _ABSENT else v for v in (low, high))
+    if dtype_of(a).kind in "iu":
+        low, high = _bounds(dtype_of(a), low, high)
     if low is None and high is None:
         result = arithmetic.positive(a)
     elif low is None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.handle import dtype_of, is_traced, possibly, value_of
 from ..kinds.reduction import Axis
-from ..ops import reductions
+from ..ops import casts, reductions
 from ..ops.choice import where as choose
 from . import cumulative, extremes
 from . import reductions as ours
@@ -81,6 +81,11 @@ def _average(total: Any, n: Any) -> Any:
     return choose(empty, np.nan, total / np.where(empty, 1, n))
 
 
+def _inexact(a: Any) -> Any:
+    """Whole numbers as float64, in which NumPy sums them here: int64 would overflow."""
+    return a if dtype_of(a).kind in "fc" else casts.astype(a, float)
+
+
 @counterpart(np.nanmean)
 def nanmean(
     a: Any,
@@ -92,7 +97,7 @@ def nanmean(
     where: Any = True,
 ) -> Any:
     """The mean of what is not NaN, as ``numpy.nanmean``."""
-    a = typed(a, dtype)
+    a = _inexact(typed(a, dtype))
     mask = _present(a, where)
     n = count(a, axis, mask)
     if not _surely(n):
@@ -103,6 +108,7 @@ def nanmean(
 
 def _nan_spread(a: Any, axis: Axis, ddof: Any, where: Any, mean: Any) -> Any:
     """The variance of what is not NaN, with the reduced axes kept."""
+    a = _inexact(a)
     mask = _present(a, where)
     n = count(a, axis, mask)
     a = masked(a, mask, 0)

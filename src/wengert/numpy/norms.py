@@ -199,6 +199,8 @@ def matrix_norm(
     if ord not in (1, -1, math.inf, -math.inf):
         raise ValueError(f"ord={ord!r} is not one of 'fro', 1, -1, inf, -inf{at(user_line())}")
     x = x if isinstance(x, Handle) else np.asarray(x)
+    if x.dtype.kind in "biu":
+        x = casts.astype(x, float)
     row, column = (k % x.ndim for k in axis)
     summed, compared = (row, column) if abs(ord) == 1 else (column, row)
     sums = reductions.sum(absolute(x), axis=summed, keepdims=True)

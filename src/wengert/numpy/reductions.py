@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import possibly, value_of
+from ..core.handle import dtype_of, possibly, value_of
 from ..kinds.reduction import Axis
-from ..ops import reductions
+from ..ops import casts, reductions
 from ..ops.choice import where as choose
 from .dispatch import counterpart
 from .norms import matrix_norm, vector_norm
@@ -86,6 +86,8 @@ def prod(
 
 
 def _mean_where(a: Any, axis: Axis, where: Any) -> Any:
+    if dtype_of(a).kind in "biu":  # NumPy sums them in float64 here
+        a = casts.astype(a, float)
     total = reductions.sum(masked(a, where, 0), axis=axis, keepdims=True)
     return total / count(a, axis, where)
 

@@ -160,6 +160,9 @@ def clip(s, x, low, high):
     return s.min(s.max(x, low), high)
 
 
+clip.run = np.clip  # whose dtype is not that of the composition: a Python number has none
+
+
 def _below(t: Any, x: Any, low: Any, high: Any) -> Any:
     """What passes the upper bound."""
     y = np.maximum(value_of(x), value_of(low))

@@ -129,7 +129,7 @@ def hypot(s, x, y):
 def _along(x: Any, y: Any, length: Any) -> Any:
     """x / length, 0 at the origin, and the sign of x where x alone is infinite."""
     far = np.isinf(value_of(length))
-    if not possibly(far):
+    if dtype_of(x).kind != "f" or not possibly(far):  # a whole number is never infinite
         return _over(x, length)
     where = lookup("where")
     alone = np.logical_and(np.isinf(value_of(x)), np.isfinite(value_of(y)))

@@ -226,7 +226,7 @@ def _(rng):
 @opaque(trusted=True, oracle=lambda x, v: np.lib.stride_tricks.sliding_window_view(x, len(v)) @ v)
 def slide(x, v):
     """s_i = sum_k x_{i+k} v_k, for all i where v fits; v no longer than x, nothing conjugated."""
-    return np.correlate(x, np.conj(v), "valid")
+    return np.correlate(x, _conj(v), "valid")  # conj would make numbers of truth values
 
 
 def _convolve_by_hand(x: Any, v: Any) -> Any:

@@ -6,6 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 
+import wengert as wg
+
 from .bodybench import run_body, same, ufunc_body
 
 MP = mpmath.mp.clone()
@@ -260,3 +262,39 @@ def test_a_choice():
     x, y = pairs(np.complex128, 100)
     found = run_body(lambda s, x, y: s.where(s.isnan(x), y, x + 1.0), complex, x, y)
     assert np.all(same(found, np.where(np.isnan(x), y, x + 1.0)))
+
+
+def _beside_mpmath(rng, n):
+    """Complex numbers of all sizes, near the unit circle, near -1, and where |1 + z| is 1."""
+    angle = rng.uniform(0, 6.3, n)
+    on_circle = np.exp(1j * angle)
+    wide = 10.0 ** rng.uniform(-300, 14, (2, n)) * rng.choice([-1, 1], (2, n))
+    near = 10.0 ** rng.uniform(-17, 0, n)
+    return np.concatenate(
+        [
+            wide[0] + 1j * wide[1],
+            rng.uniform(-3, 3, n) + 1j * wide[1],
+            on_circle * (1 + near),
+            on_circle * near - 1,
+            on_circle - 1,
+        ]
+    )
+
+
+@pytest.mark.parametrize("name", ["exp2", "log1p", "expm1", "log", "sqrt"])
+def test_complex_functions_of_all_sizes_against_mpmath(name):
+    """Errors in units of the last place of |f(z)|, where NumPy's log1p and exp2 lose all digits."""
+    mp = mpmath.mp.clone()
+    mp.prec = 2300  # 1 + z has the digits of both
+    reference = {
+        "exp2": lambda z: mp.power(2, z),
+        "log1p": lambda z: mp.log(1 + z),
+        "expm1": lambda z: mp.exp(z) - 1,
+    }.get(name, getattr(mp, name, None))
+    z = _beside_mpmath(np.random.default_rng(7), 20)
+    if name.startswith("exp"):
+        z = z[abs(z.real) < 700]
+    for x, y in zip(z, wg.jit(getattr(np, name))(z), strict=True):
+        exact = reference(mp.mpc(x))
+        error = abs(mp.mpc(y) - exact)
+        assert error <= 4 * mp.mpf(2) ** -53 * max(abs(exact), mp.mpf(2) ** -1022), x

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from ...core.dims import is_symbolic
-from ...core.handle import wrap
+from ...core.handle import possibly, value_of, wrap
 from ...core.node import constant
 from ...errors import ArgumentError, DtypeError, MatrixError, ShapeError, at, user_line
 from ...kinds.reduction import Axis
-from ...ops import joining, linalg, shapes, spectral
+from ...ops import determinants, joining, linalg, shapes, spectral
+from ...ops.choice import where
 from ...ops.polar import nuclear_norm
 from ...tensor.protocols import deliver
 from .. import norms
@@ -155,7 +156,11 @@ def cond(x: Any, p: Ord = None) -> Any:
     Raises
     ------
     MatrixError
-        A matrix is singular, and p is neither None nor 2 nor -2; or there are no elements.
+        There are no elements, or NaN or infinity where p is None, 2 or -2.
+
+    Notes
+    -----
+    Infinite where a matrix is singular, as NumPy's; the derivative there is NaN.
     """
     x = as_array(x)
     if 0 in x.shape[-2:]:
@@ -166,8 +171,23 @@ def cond(x: Any, p: Ord = None) -> Any:
     if p is None or p in (2, -2):
         s = spectral.svd(x)[1]
         with np.errstate(all="ignore"):
-            return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+            found = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+        return _or_infinite(found, np.isnan(value_of(found)), x)
+    singular = value_of(determinants.slogdet(x)[0]) == 0
+    if possibly(singular):
+        regular = where(singular[..., None, None], eye(x.shape[-1], dtype=x.dtype), x)
+        found = matrix_norm(x, ord=p) * matrix_norm(linalg.inv(regular), ord=p)
+        return _or_infinite(found, singular, x)
     return matrix_norm(x, ord=p) * matrix_norm(linalg.inv(x), ord=p)
+
+
+def _or_infinite(found: Any, singular: Any, x: Any) -> Any:
+    """Condition numbers, infinite where a matrix is singular, with NaN as the derivative there."""
+    if not possibly(singular):
+        return found
+    with np.errstate(all="ignore"):
+        infinite = 1.0 / np.abs(np.sum(0.0 * x, axis=(-2, -1)))
+    return where(singular, infinite, found)
 
 
 @counterpart(np.linalg.matrix_rank)

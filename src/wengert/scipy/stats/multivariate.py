@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from ... import draws
-from ...core.handle import shape_of
+from ...core.handle import is_traced, shape_of
 from ...draws.keys import as_key, key
-from ...errors import ArgumentError, ShapeError, at, user_line
+from ...errors import ArgumentError, MatrixError, ShapeError, at, user_line
 from ...numpy.dispatch import as_array, values
 from ..special import betaln, gammaln, multigammaln, psi, xlogy
 from .distribution import chosen, real
@@ -59,6 +59,25 @@ def _lengths(deviations: Any, lower: Any) -> Any:
     return np.reshape(np.sum(scaled * scaled, axis=0), shape[:-1])
 
 
+def _on_range(deviations: Any, matrix: Any) -> Any:
+    """The logarithm of a normal density on the range of its covariance; SciPy's cutoffs."""
+    w, v = np.linalg.eigh(matrix)
+    sizes = values(w)
+    limit = (1e3 if w.dtype.char == "f" else 1e6) * np.finfo(w.dtype).eps * np.max(np.abs(sizes))
+    if not is_traced(sizes) and np.min(sizes) < -limit:
+        raise MatrixError(
+            f"cov has the eigenvalue {np.min(sizes):.3g}, and has to be positive semidefinite"
+            f"{at(user_line())}."
+        )
+    used = sizes > limit
+    scales = chosen(used, 1.0 / np.sqrt(chosen(used, w, 1.0)), 0.0)
+    length = np.sum((deviations @ (v * scales)) ** 2, axis=-1)
+    size = np.sum(chosen(used, np.log(chosen(used, w, 1.0)), 0.0))
+    out = -0.5 * (np.sum(used) * log(2.0 * pi) + size + length)
+    beside = values(deviations) @ chosen(used, 0.0, values(v))
+    return chosen(np.sqrt(np.sum(beside**2, axis=-1)) < 1e3 * limit, out, -np.inf)
+
+
 def _random(random_state: Any, what: str) -> Any:
     """The key for random numbers."""
     if random_state is None:
@@ -85,16 +104,22 @@ class _MultivariateNormal:
         return (x if mean is None else x - real(mean, "mean")), matrix
 
     @np.errstate(all="ignore")
-    def logpdf(self, x: Any, mean: Any = None, cov: Any = 1) -> Any:
-        """The logarithm of the density; `x` is (..., n), `cov` positive definite."""
+    def logpdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
+        """The logarithm of the density; `x` is (..., n), `cov` positive definite.
+
+        With `allow_singular` the covariance may have any rank: the density is one on the range of
+        it, -inf beside that, and the derivative by `cov` that among matrices of its rank.
+        """
         deviations, matrix = self._given(x, mean, cov)
+        if allow_singular:
+            return _on_range(deviations, matrix)
         lower, half = _factor(matrix, "cov")
         count = shape_of(lower)[0]
         return -0.5 * (count * log(2.0 * pi) + _lengths(deviations, lower)) - half
 
-    def pdf(self, x: Any, mean: Any = None, cov: Any = 1) -> Any:
+    def pdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
         """The density."""
-        return np.exp(self.logpdf(x, mean, cov))
+        return np.exp(self.logpdf(x, mean, cov, allow_singular))
 
     def entropy(self, mean: Any = None, cov: Any = 1) -> Any:
         """The differential entropy."""

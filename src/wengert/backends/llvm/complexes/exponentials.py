@@ -18,6 +18,7 @@ from ..lane import Pair
 from .arithmetic import divide
 
 _LN2, _LN10 = log(2.0), log(10.0)
+_LN2_REST, _LN2_LAST = 2.3190468138462996e-17, 5.707708438416212e-34
 Parts = tuple[Any, Any]
 
 
@@ -35,17 +36,22 @@ def polar(s: Any, x: Any, y: Any) -> Parts:
     return s.where(level, size * again, real), s.where(level, y, imag)
 
 
+def _turned(cosine: Any, sine: Any, by_cosine: Any, by_sine: Any) -> Parts:
+    """Cosine and sine of the sum of two angles."""
+    return cosine * by_cosine - sine * by_sine, sine * by_cosine + cosine * by_sine
+
+
 def _exp2(s: Any, x: Any, y: Any) -> Parts:
     steep = s.less(1000.0, x)
     size = s.exp2(s.where(steep, x * 0.5, x))
     again = s.where(steep, size, 1.0)
-    # The angle y log 2 carries an error of its own: what rounding loses is put back.
-    angle = y * _LN2
-    rest = s.fma(y, _LN2, -angle) + y * 2.3190468138462996e-17
-    rest = s.where(s.isfinite(rest), rest, 0.0)
-    cosine, sine = s.cos(angle), s.sin(angle)
-    real = size * s.fma(-sine, rest, cosine) * again
-    imag = size * s.fma(cosine, rest, sine) * again
+    # The angle y log 2 carries an error of its own: it is a sum of three, each rounded once.
+    angle, more = y * _LN2, y * _LN2_REST
+    lost = s.fma(y, _LN2, -angle), s.fma(y, _LN2_REST, -more) + y * _LN2_LAST
+    rest = s.where(s.isfinite(lost[0] + lost[1]), lost[0] + lost[1], 0.0)
+    cosine, sine = _turned(s.cos(angle), s.sin(angle), s.cos(more), s.sin(more))
+    cosine, sine = _turned(cosine, sine, s.cos(rest), s.sin(rest))
+    real, imag = size * cosine * again, size * sine * again
     wild = s.logical_not(s.isfinite(y))
     gone = s.logical_and(s.equal(x, -inf), wild)
     real = s.where(gone, 0.0, s.where(s.logical_and(s.equal(x, inf), wild), inf, real))

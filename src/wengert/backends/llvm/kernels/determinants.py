@@ -29,6 +29,7 @@ from .panels import any_of
 from .small import UNROLLED, Rows, eliminated, identity, rows_of, size_of, solved, write_rows
 
 _HUGE = 1e290  # products between its inverse and it have lost nothing
+_TINY = float(np.finfo(np.float64).tiny)
 _FORMULA = (2, 3)  # rows
 
 Pivots = Callable[[Section], tuple[Sequence[Any], Any]]  # and whether exchanges are odd
@@ -85,13 +86,30 @@ def _unless_outside(block: Block, product: Any, pivots: Pivots, made: Any) -> li
     for cell, x in zip(cells, given, strict=True):
         section.write(f"store {x.kind} {x.name}, ptr {cell}, align 64")
     with section.when(_outside(block, product)) as t:
-        found = made(None, *_signed_logarithm(language, *pivots(t)))
+        given_pivots, odd = pivots(t)
+        _fail_if_denormal(block, t, given_pivots)
+        found = made(None, *_signed_logarithm(language, given_pivots, odd))
         for cell, x in zip(cells, found, strict=True):
             t.write(f"store {x.kind} {x.name}, ptr {cell}, align 64")
     return [
         Lane(language, section, section.value(f"load {x.kind}, ptr {cell}, align 64"), F64, x.width)
         for cell, x in zip(cells, given, strict=True)
     ]
+
+
+def _fail_if_denormal(block: Block, s: Section, pivots: Sequence[Any]) -> None:
+    """Leave to LAPACK what has a pivot without a reciprocal."""
+    language = block.call.language
+    found: Any = None
+    for p in pivots[:-1]:
+        small = language.binary(
+            "logical_and",
+            language.compare("less", size_of(language, p), _number(language, _TINY)),
+            language.compare("not_equal", p, _number(language, 0.0)),
+        )
+        found = small if found is None else language.binary("logical_or", found, small)
+    if found is not None:
+        block.call.fail_if(any_of(block.call, s, found), 1, s)
 
 
 def _whole(block: Block, product: Any, pivots: Pivots) -> Any:

@@ -224,7 +224,8 @@ class _Determinant:
         own = s.value(f"trunc i64 {plus(s, i, '1')} to i32")
         swapped = s.value(f"icmp ne i32 {kept}, {own}")
         old = read(language, s, self.sign, self.dtype)
-        direction = _divided(x, size)
+        empty = language.binary("equal", size, 0.0)  # as LAPACK may leave of denormal numbers
+        direction = _divided(x, language.where(empty, 1.0, size))
         new = _product(old, direction)
         flag = Lane(language, s, swapped, np.dtype(bool), 1)
         write(s, self.sign, _negative_if(flag, new))

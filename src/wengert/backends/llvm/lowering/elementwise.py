@@ -60,7 +60,8 @@ def elementwise(lowering: Any, node: Node, operands: Sequence[Item]) -> Any:
         rule = _rule(node, operands)
     else:
         met = [(a.dtype, a.weak) for a in [x.spec for x in node.inputs]]
-        key = (node.op, spec.dtype, _may_exceed(node), *met, *[x.dtype for x in operands])
+        known = tuple([x.op is CONSTANT for x in node.inputs])
+        key = (node.op, spec.dtype, _may_exceed(node), known, *met, *[x.dtype for x in operands])
         rule = lowering.rules.get(key)
         if rule is None:
             rule = lowering.rules[key] = _rule(node, operands)
@@ -106,7 +107,44 @@ def _rule(node: Node, operands: Sequence[Item]) -> Any:
             combine = functools.partial(_direct, name, loop, outer)
         else:
             combine = functools.partial(_in_loop, body, loop)
+        limits = _limits(node, loop)
+        if limits:
+            combine = functools.partial(_within, limits, combine)
     return Map(op.name, combine, weight_of(op.name) + work)
+
+
+def _limits(node: Node, loop: Sequence[Any]) -> list[tuple[int, int, int]]:
+    """Which operands may be integers that NumPy refuses, with the least and the largest allowed.
+
+    Python integers that are fed, where the loop is of a narrower dtype, and exponents of whole
+    numbers. Constants have been looked at when the line was written (core/integers.py).
+    """
+    found = []
+    if any(d.kind not in "iub" for d in loop) or _may_exceed(node):
+        return []
+    for k, (a, dtype) in enumerate(zip(node.inputs, loop, strict=True)):
+        exponent = k == 1 and node.op.name == "power" and dtype.kind == "i"
+        fed = a.spec.weak and a.op is not CONSTANT and a.spec.dtype == I64 and dtype.kind in "iu"
+        if fed and dtype != I64:
+            info = np.iinfo(dtype)
+            found.append((k, 0 if exponent else int(info.min), min(int(info.max), 2**63 - 1)))
+        elif exponent and a.spec.dtype.kind == "i" and not (a.op is CONSTANT and a.spec.weak):
+            found.append((k, 0, 2**63 - 1))
+    return found
+
+
+def _within(limits: Sequence[Any], combine: Any, language: Any, *lanes: Any) -> Any:
+    """The element, if integers are as NumPy wants them; the interpreter is asked otherwise."""
+    if language.reader is not None:
+        at, mask = language.reader
+        for k, low, high in limits:
+            x = language.cast(lanes[k], I64)
+            outside = language.compare("less", x, language.constant(low, I64))
+            if high < 2**63 - 1:
+                above = language.compare("less", language.constant(high, I64), x)
+                outside = language.binary("logical_or", outside, above)
+            at.refuse(outside, mask)
+    return combine(language, *lanes)
 
 
 def _may_exceed(node: Node) -> bool:
@@ -150,8 +188,8 @@ def _direct(name: str, loop: Sequence[Any], outer: Any, language: Any, *lanes: A
 
 def _in_loop(body: Any, loop: Sequence[Any], language: Any, *lanes: Any) -> Any:
     """The body, in the dtypes of NumPy's loop; float16 is computed in float32."""
-    wide = [F32 if d == F16 else d for d in loop]
-    return body(language, *[language.cast(x, d) for x, d in zip(lanes, wide, strict=True)])
+    lanes = tuple([language.cast(x, d) for x, d in zip(lanes, loop, strict=True)])
+    return body(language, *[language.cast(x, F32) if x.dtype == F16 else x for x in lanes])
 
 
 def _meeting(node: Node) -> list[Any]:

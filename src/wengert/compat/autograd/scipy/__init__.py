@@ -1,8 +1,9 @@
 """SciPy's names, for arrays and tensors: those of `wengert.scipy`.
 
-    special, linalg, signal, integrate    as there
-    misc                                  special: autograd has logsumexp in it
-    stats.py                              distributions, each importable as a module
+    special, linalg, integrate    as there
+    misc                          special: autograd has logsumexp in it
+    stats.py                      distributions, each importable as a module
+    signal.py                     convolve, with autograd's arguments
 
 They are imported when something of them is asked for.
 """
@@ -14,10 +15,10 @@ from typing import Any
 from ....core.late import Late, public_dir
 
 _PLACES = {
-    **{name: f"wengert.scipy.{name}" for name in ("special", "linalg", "signal", "integrate")},
+    **{name: f"wengert.scipy.{name}" for name in ("special", "linalg", "integrate")},
     "misc": "wengert.scipy.special",
 }
-__all__ = [*_PLACES, "stats"]
+__all__ = [*_PLACES, "signal", "stats"]
 # So that `from wengert.compat.autograd.scipy.special import gammaln` finds them.
 for _name, _place in _PLACES.items():
     sys.modules[f"{__name__}.{_name}"] = Late(_place)  # type: ignore[assignment]
@@ -26,8 +27,8 @@ for _name, _place in _PLACES.items():
 def __getattr__(name: str) -> Any:
     if name in _PLACES:
         return importlib.import_module(_PLACES[name])
-    if name == "stats":
-        return importlib.import_module(f"{__name__}.stats")
+    if name in ("signal", "stats"):
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
