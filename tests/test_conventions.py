@@ -652,6 +652,7 @@ def ways(f, *args):
     """A result step by step, of the graph, and of native code."""
     return f(*args), wg.trace(f)(*args)(*args), wg.jit(f)(*args)
 
+
 def test_10_6_integers_that_do_not_fit():
     small = np.array([1, 100], np.int8)
     for f in (lambda x: x * 200, lambda x: x**-1, lambda x: x - 2**70):
@@ -678,7 +679,6 @@ def test_10_7_conditions_of_singular_matrices():
         for h in (total, wg.jit(total)):
             np.testing.assert_allclose(h(pair)[0], wg.grad(f)(pair[0]))
             assert np.all(np.isnan(h(pair)[1]))
-
 
 
 def test_11_1_no_steps():

@@ -18,5 +18,6 @@ sizes          dims.py lengths with names (polynomials.py their algebra, size_te
 first NaN      checking.py what looks for it; inside.py which line of a list or loop made it
 beside them    tree.py containers; blocks.py what holds in a block; locks.py across a fork;
                given.py what users give, checked; foreign_names.py what others call it;
+               integers.py Python integers beside arrays of integers;
                late.py what is imported when it is used; units.py numbers as people read them
 """
