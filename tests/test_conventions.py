@@ -990,6 +990,26 @@ def test_13_8_in_a_graph(name):
         wg.trace(lambda t: (way(t), t)[1])(wg.spec(3))
 
 
+def test_13_9_keys():
+    table, x = {2.0: 3.0}, wg.tensor(2.0)
+    assert table.get(x) is None and x in {x} and wg.tensor(2.0) not in {x}
+    for f in (lambda x: table[x], lambda x: table.get(x, x), lambda x: x * (x in {2.0})):
+        for call, error in ((wg.grad, ConversionError), (wg.jit, TraceError)):
+            with pytest.raises(error, match="a dict or set"):
+                call(f)(2.0)
+    p = nn.Parameter(2.0)
+    assert wg.jit(lambda x: {p: 3.0}[p] * x)(1.0) == 3.0
+    assert wg.grad(lambda x: {x: x.sum()}[x])(np.ones(2)).tolist() == [1.0, 1.0]
+
+
+def test_13_10_repeated_lists():
+    assert [1, 2] * wg.tensor([2, 3])[0] == [1, 2] * np.int64(2) == [1, 2, 1, 2]
+    assert ([1, 2] * wg.tensor(2)).tolist() == ([1, 2] * np.array(2)).tolist() == [2, 4]
+    assert wg.jit(lambda x: [1, 2] * x)(2.5).tolist() == [2.5, 5.0]
+    with pytest.raises(TraceError, match="static_argnames='n'"):
+        wg.jit(lambda n: [1, 2] * n)(2)
+
+
 # ---- 14: values on the way that leave the range --------------------------------------------------
 
 P = math.e / (1 + math.e)

@@ -47,14 +47,14 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 _PACKAGES = Path(np.__file__).parents[1]
-# A user's line is not in here, nor where NumPy, SciPy, pandas and context managers call us back.
+# A user's line is not in here, nor where NumPy, SciPy, pandas or a module of Python call us back.
 _INSIDE = (
     str(Path(__file__).parent),
     str(_PACKAGES / "numpy"),
     str(_PACKAGES / "scipy"),
     str(_PACKAGES / "pandas"),
-    contextlib.__file__,
 )
+_PYTHON = str(Path(contextlib.__file__).parent)
 
 
 class WengertError(Exception):
@@ -181,25 +181,28 @@ class CheckError(WengertError, AssertionError):
     """A checker found a value or a derivative that is wrong."""
 
 
-def _user_frame() -> tuple[FrameType | None, int]:
+def user_frame() -> tuple[FrameType | None, int]:
     """The innermost frame that is the user's, and how many calls it is above the caller's."""
     frame: FrameType | None = sys._getframe(2)
     above = 1
-    while frame is not None and _is_ours(frame):
+    while frame is not None and is_inside(frame):
         frame, above = frame.f_back, above + 1
     return frame, above
 
 
-def _is_ours(frame: FrameType) -> bool:
+def is_inside(frame: FrameType) -> bool:
+    """Whether a call is one of ours, or of a library that calls us back, and not the user's."""
     name = frame.f_code.co_filename
     if name == "<string>":  # the methods that Python writes for a dataclass
         return str(frame.f_globals.get("__name__")).startswith("wengert.")
+    if name.startswith(_PYTHON) and "-packages" not in name:
+        return True
     return name.startswith(_INSIDE)
 
 
 def user_line() -> str:
     """``file.py:12, in f``: the innermost frame that is the user's, or '' where there is none."""
-    frame, _ = _user_frame()
+    frame, _ = user_frame()
     if frame is None:
         return ""
     return f"{frame.f_code.co_filename}:{frame.f_lineno}, in {frame.f_code.co_name}"
@@ -207,40 +210,7 @@ def user_line() -> str:
 
 def user_level() -> int:
     """The `stacklevel` with which a warning of the caller's names the user's line."""
-    return _user_frame()[1]
-
-
-def hidden(error: ValueError | TypeError) -> WengertError | None:
-    """The error of ours that NumPy or SciPy has hidden behind one of its own, or None.
-
-    Where `float(x)` of an element raises, NumPy raises "setting an array element with a sequence"
-    in its place; where the length of an array is a traced number, that it is no integer.
-    """
-    if isinstance(error, WengertError):
-        return None
-    trace, cause = error.__traceback__, error.__cause__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if isinstance(cause, WengertError):
-        theirs = trace is not None and trace.tb_frame.f_code.co_filename.startswith(_INSIDE[1:4])
-        if theirs or "setting an array element" in str(error):
-            return cause.with_traceback(error.__traceback__)
-    if "single integer, got 'Tensor(" in str(error) and "traced)'" in str(error):
-        trace, place = error.__traceback__, ""
-        while trace is not None:
-            if (
-                not _is_ours(trace.tb_frame)
-                and Path(trace.tb_frame.f_code.co_filename).is_absolute()
-            ):
-                code = trace.tb_frame.f_code
-                place = f"{code.co_filename}:{trace.tb_lineno}, in {code.co_name}"
-            trace = trace.tb_next
-        return TraceError(
-            "the length of an array was about to be a traced number, which is not known while a "
-            "graph is built. Take it from a shape (len(x), x.shape[0]), or make the argument that "
-            f"it is computed from static: wengert.jit(f, static_argnames='n'){at(place)}."
-        )
-    return None
+    return user_frame()[1]
 
 
 def at(where: str | None) -> str:

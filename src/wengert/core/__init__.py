@@ -6,7 +6,8 @@ a line         node.py what it is; op.py what made it; params.py, spec.py what i
                places.py where it stands in the user's program
 the one door   apply.py where values are known, tracing.py where they are not; recording.py whether
                and policy.py what may happen implicitly there; scalar.py the language of bodies;
-               leaving.py when a value may become a plain number
+               leaving.py when a value may become a plain number; hidden.py errors of others that
+               stand for ours
 what is held   handle.py the mutable reference; versions.py large arrays written to in place
 the list       graph.py in order; printed.py as text; equality.py whether two say the same;
                rebuild.py copied, changed; again.py written down again; body.py closed, as a

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import ConversionError, at, hidden, user_line
+from ..errors import ConversionError, at, user_line
 from . import recording
+from .hidden import Refusals, hidden
 from .node import Node
 
 _VARIABLES: set[Node] = set()  # of all threads: no tensor depends on those of another one
@@ -25,13 +26,14 @@ def with_variables(variables: Sequence[Node], fun: Callable[[], Any]) -> Any:
     try:
         _VARIABLES.update(variables)
         return fun()
-    except (ValueError, TypeError) as error:
+    except Exception as error:
         ours = hidden(error)
         if ours is None:
             raise
         raise ours from None
     finally:
         _VARIABLES.difference_update(variables)
+        Refusals.forget()
 
 
 def is_differentiated(node: Node) -> bool:

@@ -13,8 +13,8 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ContextDecorator, contextmanager
 from typing import Any
 
-from ..errors import hidden
 from .blocks import Block, Blocks, Opening, Openings
+from .hidden import Refusals, hidden
 from .locks import lock
 from .node import next_serial
 
@@ -170,13 +170,14 @@ def tracing(watching: bool = False) -> Iterator[Session]:
         try:
             _session.open(block)
             yield opened
-        except (ValueError, TypeError) as error:
+        except Exception as error:
             ours = hidden(error)
             if ours is None:
                 raise
             raise ours from None
         finally:
             block.end(True)
+            Refusals.forget()
             try:
                 opened.put_back()
             except BaseException:  # Ctrl-C: whatever else, nothing is left without its value

@@ -14,6 +14,7 @@ and `.at` (ufuncs.py).  This module adds what is not one operation:
 
 from __future__ import annotations
 
+from importlib import import_module
 from math import pi
 from typing import Any
 
@@ -50,6 +51,7 @@ _FUNCTIONS = """
 globals().update({name: getattr(np, name) for name in _UFUNCS})
 __all__ = [*_UFUNCS, *_FUNCTIONS]
 
+_UMATH: Any = import_module("numpy._core.umath")
 _ABSENT: Any = getattr(np, "_NoValue", object())
 
 
@@ -162,6 +164,9 @@ def clip(
     else:
         result = choice.clip(a, low, high)
     return result if out is None else deliver(result, out)
+
+
+implements(_UMATH.clip)(clip)  # what the method of plain arrays calls
 
 
 @counterpart(np.nan_to_num)

@@ -15,13 +15,14 @@ from typing import Any, cast
 import numpy as np
 
 from ..core.apply import apply
-from ..core.handle import Handle, dtype_of, shape_of, value_of
+from ..core.handle import Handle, dtype_of, is_traced, shape_of, value_of
 from ..core.node import INPUT, NO_PARAMS, Node
 from ..core.op import lookup
-from ..errors import DtypeError, at, user_line
+from ..errors import DtypeError, TraceError, at, user_line
 from ..ops import indexing
 from .operands import NUMERIC, known, operand
 from .protocols import fitted
+from .refusals import refuse_as_key, setting
 
 Method = Callable[..., Any]
 
@@ -29,16 +30,17 @@ Method = Callable[..., Any]
 def binary(name: str, run: Method) -> tuple[Method, Method, Method]:
     """The forms x + y, y + x and x += y of an operation."""
     op: Any = lookup(name)
+    taken = _factor if name == "multiply" else _operand
 
     def forward(self: Any, other: Any) -> Any:
         if not isinstance(other, Handle) and type(other) not in NUMERIC:
-            other = operand(other)
+            other = taken(self, other)
             if other is NotImplemented:
                 return NotImplemented
         return apply(op, (self, other), NO_PARAMS, run)
 
     def reflected(self: Any, other: Any) -> Any:
-        other = operand(other)
+        other = taken(self, other)
         if other is NotImplemented:
             return NotImplemented
         return apply(op, (other, self), NO_PARAMS, run)
@@ -51,6 +53,25 @@ def binary(name: str, run: Method) -> tuple[Method, Method, Method]:
         return self
 
     return forward, reflected, in_place
+
+
+def _operand(_: Handle, other: Any) -> Any:
+    return operand(other)
+
+
+def _factor(x: Handle, other: Any) -> Any:
+    """What `other` is in a product; a list or tuple is repeated by a whole number, as in NumPy."""
+    if isinstance(other, list | tuple) and dtype_of(x).kind in "iub" and shape_of(x) == ():
+        if is_traced(x):
+            raise TraceError(
+                f"a {type(other).__name__} times a whole number that is not known while a graph is "
+                "built: Python repeats it, and an array would be multiplied. For the product say "
+                f"np.array([...]) * n; to repeat it n must be known{setting(x.node)}"
+                f"{at(user_line())}."
+            )
+        if type(x.node.value) is not np.ndarray:
+            return NotImplemented  # and Python asks the list, which asks for the index
+    return operand(other)
 
 
 def _is_mutable(x: Handle) -> bool:
@@ -103,8 +124,12 @@ class Operators:
     """Mixin: operators, filled from the tables above, and indexing."""
 
     __slots__ = ()
-    __hash__ = object.__hash__
     node: Node
+
+    def __hash__(self) -> int:
+        """By identity, as in PyTorch; of a number that a trace does not know it is an error."""
+        refuse_as_key(cast(Handle, self))
+        return object.__hash__(self)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other  # type: ignore[operator]

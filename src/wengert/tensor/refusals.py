@@ -2,6 +2,7 @@
 
     conversion   a plain array was about to be made of a tensor: by NumPy, by SciPy, by somebody
     of_library   what is to be called in the place of a function of NumPy's or SciPy's
+    refuse_as_key    a number that a dict or set would look for by its value
     setting      a number that decides shapes or branches: static_argnames
 
 Which function of a library made the array is found in the calls between the user's line and here,
@@ -17,15 +18,18 @@ from typing import Any
 
 import numpy as np
 
-from ..core.node import INPUT, Node
-from ..errors import ConversionError, TraceError, at, user_line
+from ..core.handle import Handle, shape_of
+from ..core.leaving import is_differentiated
+from ..core.node import INPUT, Node, owner_of
+from ..core.recording import session
+from ..errors import ConversionError, TraceError, WengertError, at, user_line
 from .operands import SEQUENCES
 from .protocols import FUNCTIONS
 
 _NAMESPACES = {np: "np", np.linalg: "np.linalg", np.fft: "np.fft"}
 
 
-def conversion(node: Node) -> Exception:
+def conversion(node: Node) -> WengertError:
     """The error for a plain array of a tensor, recorded or traced."""
     why = (
         f"a plain array was about to be made of {node.spec}, whose values are not known while a "
@@ -72,6 +76,49 @@ def setting(node: Node) -> str:
         return ""
     names = repr(next(iter(found))) if len(found) == 1 else repr(list(found))
     return f"; if it is a setting with few values, wengert.jit(f, static_argnames={names})"
+
+
+def refuse_as_key(x: Handle) -> None:
+    """Raise if a number is about to be a key of a dict that cannot be found there by its value.
+
+    What Python hashes by value, and a dict holds by value, is found by identity here, so that
+    `table.get(n, 0)` would silently give 0.  Arrays have no hash in NumPy, and no such meaning;
+    variables and parameters, which were there before the function that runs, are kept by identity.
+
+    Raises
+    ------
+    TraceError
+        Its value is not known while a graph is built.
+    ConversionError
+        It is being differentiated.
+    """
+    node = x.node
+    if node.value is None:
+        if node.spec is None or node.spec.shape != () or _is_from_before(x):
+            return
+        raise TraceError(
+            f"a dict or set was about to look for {node.spec} by its value, which is not known "
+            "while a graph is built. For a table of numbers say wengert.numpy.take(array, i), for "
+            "functions wengert.switch(i, [f, g], x), to choose one of two np.where(i == 1, a, b)"
+            f"{setting(node)}{at(user_line())}."
+        )
+    if shape_of(x) == () and is_differentiated(node) and not _is_from_before(x):
+        raise ConversionError(
+            f"a dict or set was about to look for {node.spec}, which is being differentiated: "
+            "tensors are told apart by identity there, and no number would be found. Say "
+            "table[x.detach().item()], whose derivative is zero, or id(x) where the tensor itself "
+            f"is meant{at(user_line())}."
+        )
+
+
+def _is_from_before(x: Handle) -> bool:
+    """Whether a tensor was there before the function that runs; or one of our modules asks."""
+    if owner_of(x.node) is x or str(sys._getframe(3).f_globals.get("__name__")).startswith(
+        "wengert."
+    ):
+        return True
+    open_session = session()
+    return open_session is not None and x in open_session.written
 
 
 def of_library() -> str:

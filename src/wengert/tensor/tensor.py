@@ -15,9 +15,10 @@ import numpy as np
 from ..core import recording
 from ..core.foreign_names import TENSOR, Foreign
 from ..core.handle import Handle, is_traced, leaf, rebind, register_handle, value_of, wrap
+from ..core.hidden import Refusals
 from ..core.leaving import refuse_differentiated
 from ..core.node import Node, constant, is_variable
-from ..errors import DtypeError, TracedBranchError, TraceError, at, user_line
+from ..errors import ConversionError, DtypeError, TracedBranchError, TraceError, at, user_line
 from .gradients import Gradients
 from .methods import Methods
 from .operands import as_array, is_of_sizes, known, left, note_read, refuse_kept
@@ -100,9 +101,9 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if self.node.is_traced:
             refuse_kept(self, "a plain array")
-            raise conversion(self.node)
+            raise Refusals.noted(conversion(self.node))
         if type(self.node) is Node and recording.is_recording():
-            raise conversion(self.node)
+            raise Refusals.noted(conversion(self.node))
         value = self._read_only(known(self, "a plain array"))
         if dtype is not None and value.dtype != dtype:
             return value.astype(dtype)
@@ -147,10 +148,16 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
         return kind(np.asarray(known(self, f"{kind.__name__}(x)")).item())
 
     def __float__(self) -> float:
-        return self._number(float)
+        try:
+            return self._number(float)
+        except (TraceError, ConversionError) as error:
+            raise Refusals.noted(error) from None
 
     def __int__(self) -> int:
-        return self._number(int)
+        try:
+            return self._number(int)
+        except (TraceError, ConversionError) as error:
+            raise Refusals.noted(error) from None
 
     def __complex__(self) -> complex:
         return self._number(complex)
@@ -158,11 +165,12 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
     def __index__(self) -> int:
         if is_traced(self):
             refuse_kept(self, "a range, a length or an index")
-            raise TraceError(
+            error = TraceError(
                 f"a range, a length or an index needs the value of {self.node.spec}, which is not "
                 "known while a graph is built. For table[i] say wengert.numpy.take(table, i), for "
                 f"loops wengert.fori_loop{setting(self.node)}{at(user_line())}."
             )
+            raise Refusals.noted(error)
         value = known(self, "an index")
         try:
             return operator.index(value)
