@@ -26,6 +26,7 @@ from ..ops.casts import broadcast_to
 from ..ops.joining import NESTED, holds_handles
 from ..tensor.operands import length, without_lists
 from ..tensor.protocols import FUNCTIONS
+from ..tensor.replacements import written_instead
 
 _OURS = (Handle, Dim)
 
@@ -145,10 +146,12 @@ def write(target: Any, index: Any, values: Any, what: str) -> None:
     """
     if not isinstance(target, Handle):
         if isinstance(values, Handle) and type(values.node) is Node:
+            remedy = written_instead() or (
+                "Make the array a tensor first (wengert.tensor(array), or np.zeros_like(x))"
+            )
             raise ConversionError(
                 f"{what} writes into a plain array, but what it writes is recorded for a "
-                "derivative, which a plain array cannot hold. Make the array a tensor first "
-                f"(wengert.tensor(array), or np.zeros_like(x)){at(user_line())}."
+                f"derivative, which a plain array cannot hold. {remedy}{at(user_line())}."
             )
         values = value_of(values)
     target[index] = values  # type: ignore[index]

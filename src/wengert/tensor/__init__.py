@@ -7,6 +7,7 @@ gradients.py   .grad, .backward(), hooks, leaves: PyTorch's names
 traced_gradients.py   the same while a function is compiled
 operands.py    what may stand beside a tensor, and as what it is taken
 refusals.py    what to write instead where a tensor cannot become plain data
+replacements.py   the user's own expression, written so that it takes tensors
 tensor.py      the class made of these, conversion, printing, copying, pickling
 """
 

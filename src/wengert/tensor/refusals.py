@@ -25,6 +25,7 @@ from ..core.recording import session
 from ..errors import ConversionError, TraceError, WengertError, at, user_line
 from .operands import SEQUENCES
 from .protocols import FUNCTIONS
+from .replacements import written_instead
 
 _NAMESPACES = {np: "np", np.linalg: "np.linalg", np.fft: "np.fft"}
 
@@ -43,7 +44,10 @@ def conversion(node: Node) -> WengertError:
         "for table[i] of a plain array say wengert.numpy.take(table, i); " if node.is_traced else ""
     )
     number = setting(node)
-    remedy = of_library() or (
+    remedy = of_library()
+    if remedy and node.is_traced:
+        remedy += setting(node)
+    remedy = remedy or (
         f"For a list of tensors use np.stack or wengert.numpy.array; {table}to write into a plain "
         f"array make it a tensor first, {zeros}; "
         + (
@@ -127,6 +131,12 @@ def of_library() -> str:
     It is asked where the error is made: two calls above the method that the library has called.
     """
     calls = _calls()
+    if not any(package != "numpy" for package, _, _ in calls):
+        instead = written_instead()
+        if instead:
+            return instead
+    if any(path[:1] == ("ma",) for _, path, _ in calls):
+        return "Masked arrays hold plain numbers only: choose with np.where(mask, value, x)"
     for package, path, name in calls:  # the outermost first
         if package == "numpy":
             return _of_numpy(name)
@@ -180,9 +190,9 @@ def _of_numpy(name: str) -> str:
         if function in FUNCTIONS and name not in SEQUENCES:
             ours = short.replace("np", "wengert.numpy")
             return (
-                f"{short}.{name} was given a list of tensors, and NumPy looks for tensors in lists "
-                f"of several arrays only. Say {short}.{name}(np.stack([x, y])), or "
-                f"{ours}.{name}([x, y])"
+                f"{short}.{name} converts its arguments before a tensor in them is asked. Say "
+                f"{short}.{name}(np.stack([x, y])) for a list, or {ours}.{name} with the same "
+                "arguments"
             )
     if name in ("RClass", "CClass"):
         short = name[0].lower() + "_"
