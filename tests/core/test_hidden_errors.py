@@ -191,6 +191,26 @@ def test_what_was_there_before_is_found_by_identity():
     assert wg.grad(lambda v: np.sum({v: v}[v]))(X).tolist() == [1.0, 1.0]  # an array: by identity
 
 
+def test_inputs_of_graphs_built_by_hand_are_fed_as_keys():
+    x, y = wg.input("x"), wg.input("y")
+    f = wg.computation(x * y, x, y)
+    assert f({x: 3.0, y: 2.0}) == 6.0
+    assert wg.jit(lambda t: f({x: t, y: 2.0}))(3.0) == 6.0
+    assert wg.grad(lambda t: f({x: t, y: 2.0}))(3.0) == 2.0
+    assert {x * y: 1.0} and x * y not in {x: 1.0}
+
+
+def test_in_the_body_of_a_loop():
+    table = {1: 2.0}
+    for f in (
+        lambda n: wg.fori_loop(0, 3, lambda i, s: s + table.get(i, 0.0), 0.0),
+        lambda n: wg.fori_loop(0, 3, lambda i, s: s + table.get(n, 0.0), 0.0),
+        lambda n: wg.vmap(lambda v: v * table.get(v, 0.0))(np.ones(2)),
+    ):
+        with pytest.raises(TraceError, match="a dict or set"):
+            wg.jit(f)(1)
+
+
 # ---- lists that are repeated -------------------------------------------------------------------
 
 

@@ -36,6 +36,11 @@ def with_variables(variables: Sequence[Node], fun: Callable[[], Any]) -> Any:
         Refusals.forget()
 
 
+def is_differentiating() -> bool:
+    """Whether a function runs, in any thread, that is being differentiated."""
+    return bool(_VARIABLES)
+
+
 def is_differentiated(node: Node) -> bool:
     """Whether a line depends on a variable of a function that is being differentiated."""
     if not _VARIABLES or type(node) is not Node or not recording.is_recording():

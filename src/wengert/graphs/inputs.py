@@ -102,7 +102,9 @@ def input(name: str, shape: Lengths = (), dtype: Any = "float64") -> Any:
     >>> float(f(np.array([1.0, 2.0]))), float(f(np.ones(5)))
     (5.0, 5.0)
     """
-    return wrap(placeholder(spec(shape, dtype), word(name, "the name of an input")))
+    node = placeholder(spec(shape, dtype), word(name, "the name of an input"))
+    node.note("by_hand", True)  # to be fed, it is a key of a dict
+    return wrap(node)
 
 
 def variable(value: Any, name: str | None = None, *, differentiable: bool | None = None) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..core.apply import apply
 from ..core.handle import Handle, dtype_of, is_traced, shape_of, value_of
+from ..core.leaving import is_differentiating
 from ..core.node import INPUT, NO_PARAMS, Node
 from ..core.op import lookup
 from ..errors import DtypeError, TraceError, at, user_line
@@ -128,7 +129,8 @@ class Operators:
 
     def __hash__(self) -> int:
         """By identity, as in PyTorch; of a number that a trace does not know it is an error."""
-        refuse_as_key(cast(Handle, self))
+        if self.node.value is None or is_differentiating():
+            refuse_as_key(cast(Handle, self))
         return object.__hash__(self)
 
     def __divmod__(self, other: Any) -> Any:

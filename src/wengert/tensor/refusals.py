@@ -106,7 +106,7 @@ def refuse_as_key(x: Handle) -> None:
             "functions wengert.switch(i, [f, g], x), to choose one of two np.where(i == 1, a, b)"
             f"{setting(node)}{at(user_line())}."
         )
-    if shape_of(x) == () and is_differentiated(node) and not _is_from_before(x):
+    if shape_of(x) == () and not _is_from_before(x) and is_differentiated(node):
         raise ConversionError(
             f"a dict or set was about to look for {node.spec}, which is being differentiated: "
             "tensors are told apart by identity there, and no number would be found. Say "
@@ -117,12 +117,14 @@ def refuse_as_key(x: Handle) -> None:
 
 def _is_from_before(x: Handle) -> bool:
     """Whether a tensor was there before the function that runs; or one of our modules asks."""
-    if owner_of(x.node) is x or str(sys._getframe(3).f_globals.get("__name__")).startswith(
-        "wengert."
-    ):
+    node, asking = x.node, sys._getframe(3).f_globals.get("__name__")
+    if owner_of(node) is x or str(asking).startswith("wengert."):
         return True
-    open_session = session()
-    return open_session is not None and x in open_session.written
+    if node.value is not None:
+        return False
+    open_session = session()  # none while a graph is built by hand, whose inputs are fed as keys
+    by_hand = node.extra is not None and "by_hand" in node.extra
+    return open_session is None or by_hand or x in open_session.written
 
 
 def of_library() -> str:
