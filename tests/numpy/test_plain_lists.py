@@ -77,6 +77,7 @@ LISTS = [
     "np.ones(2) @ [x[0], x[1]]",
     "plain.dot(x)",
     "np.array([1.0, 2.0]).dot([x[0], x[1]])",
+    "np.vectorize(lambda v: v * v)(x)",
     "math.sin(x[0])",
     "math.pow(x[0], 2.0)",
     "math.atan2(x[0], x[1])",
@@ -161,6 +162,14 @@ def test_a_traced_index_of_a_plain_array():
     with pytest.raises(TraceError, match=r"wengert\.tensor\(plain\)\[n\].*static_argnames='n'"):
         wg.trace(lambda n: plain[n])(1)
     assert wg.trace(lambda n: wg.tensor(plain)[n])(1)(2) == 4.0
+
+
+def test_a_step_of_a_traced_number():
+    for f in (math.floor, math.ceil, math.trunc):
+        with pytest.raises(TraceError, match=rf"np\.{f.__name__}\(x\)"):
+            wg.trace(f)(1.5)
+    with pytest.raises(TraceError, match=r"Write np\.floor\(x\[0\]\)"):
+        wg.trace(lambda x: math.floor(x[0]))(X)
 
 
 def helper(values):

@@ -21,9 +21,10 @@ from ..core.node import INPUT, NO_PARAMS, Node
 from ..core.op import lookup
 from ..errors import DtypeError, TraceError, at, user_line
 from ..ops import indexing
-from .operands import NUMERIC, known, operand
+from .operands import NUMERIC, known, operand, refuse_kept
 from .protocols import fitted
 from .refusals import refuse_as_key, setting
+from .replacements import written_instead
 
 Method = Callable[..., Any]
 
@@ -196,6 +197,12 @@ def _number(x: Any, name: str) -> Any:
         raise TypeError(
             f"math.{name}(x) of {x.dtype} and shape {x.shape}: it takes one real number. Use "
             f"np.{name}{at(user_line())}."
+        )
+    if is_traced(x):
+        refuse_kept(x, f"math.{name}(x)")
+        raise TraceError(
+            f"math.{name}(x) of {x.node.spec}, whose value is not known while a graph is built. "
+            f"{written_instead() or f'Use np.{name}(x)'}{setting(x.node)}{at(user_line())}."
         )
     value = np.asarray(known(x, f"math.{name}(x)")).item()
     return value if isinstance(value, int | float) else float(value)  # a longdouble is neither

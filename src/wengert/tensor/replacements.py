@@ -105,6 +105,10 @@ class _Expression:
 
     def _of_call(self, call: ast.Call) -> str:
         function = self._value(call.func)
+        if isinstance(call.func, ast.Call) and self._value(call.func.func) is np.vectorize:
+            return f"Write wengert.vmap{self._arguments(call.func)}{self._arguments(call)}"
+        if isinstance(function, np.vectorize):
+            return f"Write wengert.vmap({self._of(call.func)}.pyfunc){self._arguments(call)}"
         if function is None:
             return self._of_method(call)
         name = getattr(function, "__name__", "")
