@@ -47,6 +47,8 @@ def conversion(node: Node) -> WengertError:
     remedy = of_library()
     if remedy and node.is_traced:
         remedy += setting(node)
+    elif remedy and "detach" not in remedy:
+        remedy += "; where no derivative is wanted say x.detach().numpy()"
     remedy = remedy or (
         f"For a list of tensors use np.stack or wengert.numpy.array; {table}to write into a plain "
         f"array make it a tensor first, {zeros}; "
