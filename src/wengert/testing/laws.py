@@ -1,8 +1,9 @@
 """The laws that every operation keeps, one function each.
 
 A law takes an operation and a random generator and raises CheckError when it is broken.  They
-follow from what the operation says of itself: domain, oracle, examples.  `LAWS` lists them all;
-`check_op` runs them for one operation, tests/laws for every registered one.
+follow from what the operation says of itself: domain, oracle, examples.  `LAWS` lists them all,
+`laws_of` those that apply to an operation; `check_op` runs them for one operation, tests/laws for
+every registered one.
 
 The reference for a derivative is always the forward function, never a second formula.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from math import inf, isinf
 from typing import Any
 
@@ -26,13 +28,48 @@ from .oracles import oracle_of
 
 Law = Callable[[Any, np.random.Generator], None]
 Examples = Iterator[tuple[tuple[Any, ...], dict[str, Any]]]
+Applies = Callable[[Any], bool]
 LAWS: dict[str, Law] = {}
+_APPLIES: dict[str, Applies] = {}
 
 
-def law(check: Law) -> Law:
-    """Enter a law into the table (a decorator)."""
+def always(op: Any) -> bool:
+    """For laws of all operations."""
+    return True
+
+
+def is_elementwise(op: Any) -> bool:
+    """Whether the operation was made by `elementwise`."""
+    return hasattr(op, "body")
+
+
+def has_ufunc(op: Any) -> bool:
+    """Whether NumPy has a ufunc of an elementwise operation."""
+    return is_elementwise(op) and op.ufunc is not None
+
+
+def has_derivative(op: Any) -> bool:
+    """Whether the operation is differentiable, and not a step function."""
+    return op.differentiable and not op.discrete
+
+
+def has_elementwise_derivative(op: Any) -> bool:
+    """Whether the operation is elementwise and differentiable."""
+    return is_elementwise(op) and has_derivative(op)
+
+
+def law(check: Law | None = None, *, applies: Applies = always) -> Any:
+    """Enter a law into the table (a decorator); `applies` says of which operations it speaks."""
+    if check is None:
+        return partial(law, applies=applies)
     LAWS[check.__name__] = check
+    _APPLIES[check.__name__] = applies
     return check
+
+
+def laws_of(op: Any) -> tuple[str, ...]:
+    """The names of the laws that say something of an operation."""
+    return tuple([name for name in LAWS if _APPLIES[name](op)])
 
 
 # ---- arguments to check with -------------------------------------------------------------------
@@ -95,11 +132,6 @@ def _operand(op: Any, k: int, rng: np.random.Generator, shape: Any) -> Any:
     return x
 
 
-def is_elementwise(op: Any) -> bool:
-    """Whether the operation was made by `elementwise`."""
-    return hasattr(op, "body")
-
-
 # ---- the laws ----------------------------------------------------------------------------------
 
 
@@ -135,11 +167,9 @@ def _same(op: Any, got: Any, want: Any, who: str, rtol: float = 1e-13) -> None:
             raise CheckError(f"{op.name} gives {g}, but {who} says {w}.")
 
 
-@law
+@law(applies=has_ufunc)
 def body_agrees_with_ufunc(op: Any, rng: np.random.Generator) -> None:
     """The body in the scalar language is the same function as NumPy's ufunc."""
-    if not is_elementwise(op) or op.ufunc is None:
-        return
     for args, _ in arguments_of(op, rng):
         with np.errstate(all="ignore"):
             _same(op, np.asarray(op._run_body(*args)), np.asarray(op.run(*args)), "NumPy's ufunc")
@@ -160,11 +190,9 @@ def spec_is_true(op: Any, rng: np.random.Generator) -> None:
             raise CheckError(f"{op.name} says it gives {got}, but gives {want}.")
 
 
-@law
+@law(applies=has_derivative)
 def derivatives_are_right(op: Any, rng: np.random.Generator) -> None:
     """Both modes agree with differences of the forward function, and so do their derivatives."""
-    if op.discrete or not op.differentiable:
-        return
     for args, params in arguments_of(op, rng):
         check_grads(function_of(op, params), args, order=2)
 
@@ -195,11 +223,9 @@ def floating(op: Any, args: Any, params: dict[str, Any]) -> tuple[Any, tuple[Any
     return f, tuple(np.asarray(args[i]) for i in slots)
 
 
-@law
+@law(applies=has_derivative)
 def modes_are_transposes(op: Any, rng: np.random.Generator) -> None:
     """<t, J v> == <J^T t, v> to rounding."""
-    if op.discrete or not op.differentiable:
-        return
     for args, params in arguments_of(op, rng):
         f, point = floating(op, args, params)
         v = tuple(_like(x, rng) for x in point)
@@ -267,11 +293,9 @@ def _total(out: Any) -> Any:
     return total
 
 
-@law
+@law(applies=has_derivative)
 def dtype_is_kept(op: Any, rng: np.random.Generator) -> None:
     """float32 in, float32 gradient out."""
-    if op.discrete or not op.differentiable:
-        return
     for args, params in arguments_of(op, rng):
         if any(np.asarray(a).dtype.kind == "c" for a in args):
             continue
@@ -296,11 +320,13 @@ def _real_total(out: Any) -> Any:
     return _total(out) * 1.0
 
 
-@law
+def _is_broadcast(op: Any) -> bool:
+    return is_elementwise(op) and not op.discrete and len(op.arguments) > 1
+
+
+@law(applies=_is_broadcast)
 def broadcasting_is_undone(op: Any, rng: np.random.Generator) -> None:
     """Every operand may be broadcast, be 0-d, empty, or a Python number."""
-    if not is_elementwise(op) or op.discrete or len(op.arguments) < 2:
-        return
     n = len(op.arguments)
     for k in range(n):
         for shape in [(3, 1), (), (1,), (4,)]:
@@ -310,11 +336,9 @@ def broadcasting_is_undone(op: Any, rng: np.random.Generator) -> None:
         check_grads(function_of(op, {}), tuple(empty), order=1)
 
 
-@law
+@law(applies=has_elementwise_derivative)
 def python_numbers_are_operands(op: Any, rng: np.random.Generator) -> None:
     """An operand may be a Python number, constant or variable."""
-    if not is_elementwise(op) or op.discrete or not op.differentiable:
-        return
     args = [_item(_operand(op, i, rng, ())) for i in range(len(op.arguments))]
     for i, a in enumerate(args):
         if isinstance(a, float):
@@ -337,11 +361,9 @@ SPECIAL = (0.0, -0.0, 1.0, -1.0, inf, -inf, np.nan, 800.0, -800.0, 0.5)
 SPECIAL_WHOLE = (0, 1, -1, 800, -800, 5)
 
 
-@law
+@law(applies=has_ufunc)
 def special_values_agree(op: Any, rng: np.random.Generator) -> None:
     """Body and ufunc agree on zeros, infinities, NaN and large numbers."""
-    if not is_elementwise(op) or op.ufunc is None:
-        return
     grid = np.meshgrid(*[np.array(SPECIAL_WHOLE if is_whole(d) else SPECIAL) for d in op.domain])
     with np.errstate(all="ignore"):
         got, want = np.asarray(op._run_body(*grid)), np.asarray(op.run(*grid))

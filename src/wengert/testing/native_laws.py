@@ -27,7 +27,7 @@ from ..core.spec import bare, is_inexact, spec_of
 from ..errors import CheckError, WengertError
 from ..graphs.graph import Graph
 from ..graphs.trace import trace
-from .laws import arguments_of, draw, floating, is_elementwise, law
+from .laws import arguments_of, draw, floating, has_derivative, is_elementwise, law
 from .symbolic_laws import FREE, cancellation, sizes_agree
 from .traced_laws import compare, derivatives, special_operands
 
@@ -203,6 +203,7 @@ def _shaped(op: Any, rng: np.random.Generator) -> Iterable[Case | None]:
 # ---- derivatives ---------------------------------------------------------------------------------
 
 
+@law(applies=has_derivative)
 @law
 def native_derivatives_agree(op: Any, rng: np.random.Generator) -> None:
     """Native code gives the derivatives of eager execution, in both modes, to second order."""
@@ -211,8 +212,6 @@ def native_derivatives_agree(op: Any, rng: np.random.Generator) -> None:
 
 def native_derivatives(op: Any, rng: np.random.Generator, thorough: bool) -> None:
     """`native_derivatives_agree`; thorough: of every example, in single precision too."""
-    if op.discrete or not op.differentiable:
-        return
     cases: dict[int, list[Case]] = {1: [], 2: []}
     for k, (args, params) in enumerate(arguments_of(op, rng)):
         if k > 1 and not thorough:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from ..errors import CheckError
@@ -27,11 +28,17 @@ def mpmath() -> Any:
     return mp
 
 
-def oracle_of(op: Any) -> Callable[..., Any]:
-    """The oracle expression of an elementwise operation as a function of mpmath numbers."""
+@cache
+def _names() -> dict[str, Any]:
+    """What the expression of an oracle may use."""
     mp = mpmath()
     names = {k: getattr(mp, k) for k in dir(mp) if not k.startswith("_")}
-    names |= {"max": max, "min": min, "abs": abs, "round": mp.nint}
+    return names | {"max": max, "min": min, "abs": abs, "round": mp.nint}
+
+
+def oracle_of(op: Any) -> Callable[..., Any]:
+    """The oracle expression of an elementwise operation as a function of mpmath numbers."""
+    mp, names = mpmath(), _names()
     code = compile(op.oracle, f"<oracle of {op.name}>", "eval")
 
     def oracle(*xs: Any) -> Any:

@@ -21,7 +21,7 @@ from ..autodiff.transforms import grad
 from ..core.op import lookup
 from ..errors import CheckError
 from ..graphs.trace import trace
-from .laws import is_condition, is_elementwise, is_whole, law
+from .laws import has_elementwise_derivative, is_condition, is_whole, law
 from .traced_laws import FIRST_RTOL, compare
 
 POINTS = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, -3.0)
@@ -48,15 +48,9 @@ def _slots(op: Any) -> list[int]:
     ]
 
 
-def _applies(op: Any) -> bool:
-    return is_elementwise(op) and op.differentiable and not op.discrete
-
-
-@law
+@law(applies=has_elementwise_derivative)
 def singular_is_declared(op: Any, rng: np.random.Generator) -> None:
     """Where a value is a number or infinite, zero times a partial is zero, or the entry says so."""
-    if not _applies(op):
-        return
     for _, operands, slots in _cases(op):
         graph = trace(lambda *xs, s=slots, o=operands: _applied(op, xs, s, o))(
             *[operands[k] for k in slots]
@@ -109,11 +103,9 @@ def _real(out: Any) -> Any:
     return out.real if out.dtype.kind == "c" else out
 
 
-@law
+@law(applies=has_elementwise_derivative)
 def strong_zeros_agree(op: Any, rng: np.random.Generator) -> None:
     """At singular points both modes of a graph give what eager execution gives."""
-    if not _applies(op):
-        return
     for constants, operands, slots in _cases(op):
         point = tuple(operands[k] for k in slots)
         for name, f in _programs(lambda *xs, s=slots, o=operands: _real(_applied(op, xs, s, o))):

@@ -27,7 +27,16 @@ from ..core.spec import Spec, bare, spec_of
 from ..errors import CheckError, TraceError
 from ..graphs.graph import Graph
 from ..graphs.trace import trace
-from .laws import SPECIAL, arguments_of, floating, is_condition, is_elementwise, is_whole, law
+from .laws import (
+    SPECIAL,
+    arguments_of,
+    floating,
+    has_derivative,
+    is_condition,
+    is_elementwise,
+    is_whole,
+    law,
+)
 
 VALUE_RTOL = 0.0  # the interpreter runs what eager execution runs
 FIRST_RTOL, SECOND_RTOL = 1e-12, 1e-9  # a graph takes the general way where eager takes a short cut
@@ -148,11 +157,9 @@ def compare(op: Any, got: Any, want: Any, what: str, rtol: float, rounding: floa
 # ---- derivatives -------------------------------------------------------------------------------
 
 
-@law
+@law(applies=has_derivative)
 def traced_derivatives_agree(op: Any, rng: np.random.Generator) -> None:
     """Graphs of both modes, to second order, give what eager execution gives."""
-    if op.discrete or not op.differentiable:
-        return
     for args, params in arguments_of(op, rng):
         f, point = _prepared(op, args, params)
         if not point:

@@ -20,7 +20,7 @@ from ..autodiff.transforms import grad
 from ..core.spec import spec_of
 from ..errors import CheckError
 from .grads import check_grads
-from .laws import draw, is_condition, is_elementwise, is_whole, law
+from .laws import draw, has_derivative, is_condition, is_elementwise, is_whole, law
 from .oracles import mpmath, oracle_of
 
 ULPS = 4.0  # for a body of our own; a body with a ufunc may be as wrong as the ufunc, and this more
@@ -54,11 +54,18 @@ def hard_points(op: Any) -> list[tuple[Any, ...]]:
     return list(product(*axes))
 
 
-def _real_oracle(op: Any) -> Any:
-    """The oracle if the operation has one in mpmath, and gives numbers."""
-    if not is_elementwise(op) or not isinstance(op.oracle, str):
-        return None
-    return oracle_of(op)
+def _has_exact_values(op: Any) -> bool:
+    """Whether mpmath knows the values of an elementwise operation."""
+    # mpmath's nextafter gives the direction of the neighbour only
+    return is_elementwise(op) and isinstance(op.oracle, str) and op.name != "nextafter"
+
+
+def _has_exact_partials(op: Any) -> bool:
+    return _has_exact_values(op) and has_derivative(op)
+
+
+def _takes_complex(op: Any) -> bool:
+    return is_elementwise(op) and op.complex_ok
 
 
 def _values(run: Any, points: list[tuple[Any, ...]]) -> Any:
@@ -90,12 +97,10 @@ def error_in_ulps(got: Any, want: Any) -> float:
     return float(abs(mp.mpf(float(got)) - want) / unit)
 
 
-@law
+@law(applies=_has_exact_values)
 def value_keeps_its_digits(op: Any, rng: np.random.Generator) -> None:
     """The body has the digits of mpmath over the whole range, within a few units of the last."""
-    oracle = _real_oracle(op)
-    if oracle is None or op.name == "nextafter":  # its oracle is the neighbour's direction only
-        return
+    oracle = oracle_of(op)
     points = hard_points(op)
     bodies = _values(op._run_body, points)
     if bodies.dtype.kind not in "f":
@@ -116,12 +121,10 @@ def value_keeps_its_digits(op: Any, rng: np.random.Generator) -> None:
             )
 
 
-@law
+@law(applies=_has_exact_partials)
 def partials_keep_their_digits(op: Any, rng: np.random.Generator) -> None:
     """Each partial has the digits of mpmath's derivative of the oracle over the whole range."""
-    oracle = _real_oracle(op)
-    if oracle is None or op.discrete or not op.differentiable or op.name == "nextafter":
-        return
+    oracle = oracle_of(op)
     points = hard_points(op)
     operands = [np.array(c) for c in zip(*points, strict=True)]
     for k in range(len(op.arguments)):
@@ -193,11 +196,9 @@ def complex_points(op: Any, rng: np.random.Generator) -> Iterator[tuple[Any, ...
         yield tuple(operands)
 
 
-@law
+@law(applies=_takes_complex)
 def complex_numbers_are_operands(op: Any, rng: np.random.Generator) -> None:
     """Where complex operands are allowed: the oracle's value, and derivatives in both modes."""
-    if not is_elementwise(op) or not op.complex_ok:
-        return
     for args in complex_points(op, rng):
         got = np.ravel(op.run(*args))
         if isinstance(op.oracle, str):
@@ -212,11 +213,9 @@ def complex_numbers_are_operands(op: Any, rng: np.random.Generator) -> None:
 # ---- dtypes and shapes -------------------------------------------------------------------------
 
 
-@law
+@law(applies=is_elementwise)
 def precision_is_kept(op: Any, rng: np.random.Generator) -> None:
     """float16, float32 and complex64 operands give values and gradients of their precision."""
-    if not is_elementwise(op):
-        return
     dtypes: list[Any] = [np.float16, np.float32] + [np.complex64] * op.complex_ok
     for dtype in dtypes:
         args = [_in_dtype(draw(d, rng, (3,)), dtype, op, k) for k, d in enumerate(op.domain)]
@@ -252,11 +251,9 @@ def _in_dtype(x: Any, dtype: Any, op: Any, k: int) -> Any:
     return np.asarray(x).astype(dtype)
 
 
-@law
+@law(applies=is_elementwise)
 def python_numbers_are_weak(op: Any, rng: np.random.Generator) -> None:
     """`infer` and `run` agree on every mixture of float32 arrays and Python numbers."""
-    if not is_elementwise(op):
-        return
     single = [_in_dtype(draw(d, rng, (3,)), np.float32, op, k) for k, d in enumerate(op.domain)]
     for weak in product((False, True), repeat=len(single)):
         args = [a[0].item() if w else a for a, w in zip(single, weak, strict=True)]
@@ -271,11 +268,9 @@ def python_numbers_are_weak(op: Any, rng: np.random.Generator) -> None:
             )
 
 
-@law
+@law(applies=is_elementwise)
 def empty_arrays_pass(op: Any, rng: np.random.Generator) -> None:
     """Arrays without elements have empty values and empty gradients."""
-    if not is_elementwise(op):
-        return
     args = [_in_dtype(draw(d, rng, (2, 0)), np.float64, op, k) for k, d in enumerate(op.domain)]
     out = op.run(*args)
     if np.shape(out) != (2, 0):
