@@ -90,6 +90,7 @@ def read_98(*arguments):
     ]
 
 
+@pytest.mark.slow
 def test_digits_98_in_small():
     assert min(read_98("--epochs", "1", "--at-least", "0.2")) > 20
 

@@ -13,6 +13,7 @@ Size limits may be raised, by changing the line here that states them, with the 
 """
 
 import ast
+import functools
 import importlib.util
 import json
 import re
@@ -52,8 +53,10 @@ PATHS = re.compile(
 LOCKS = ("*.lock", "*-lock.*", "requirements*.txt", "constraints*.txt", "Pipfile*")
 
 
+@functools.cache
 def texts():
     """Every text file of the repository that is not made by a tool."""
+    found = []
     # A worktree's own .git is a file that names the repository: nothing that is committed.
     files = [path for path in ROOT.iterdir() if path.is_file() and path.name != ".git"]
     for folder in FOLDERS:
@@ -62,9 +65,10 @@ def texts():
         if "__pycache__" in path.parts or path.suffix in (".pyc", ".png", ".npz", ".npy"):
             continue
         try:
-            yield path, path.read_text(encoding="utf-8")
+            found.append((path, path.read_text(encoding="utf-8")))
         except UnicodeDecodeError:
             continue
+    return found
 
 
 def offences(pattern):
@@ -80,46 +84,56 @@ def relative(path):
     return path.relative_to(PACKAGE).as_posix()
 
 
-@pytest.mark.parametrize("path", MODULES, ids=relative)
-def test_module_opens_with_a_map(path):
-    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-    assert docstring, "no docstring: say what the module holds, why, and where to begin"
-    lines = [line for line in docstring.splitlines() if line.strip()]
-    assert path.name == "__init__.py" or len(lines) >= MAP_LIMIT, f"a map of {len(lines)} line(s)"
+@functools.cache
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def where(path, node):
+    return f"{path.relative_to(ROOT)}:{node.lineno}"
+
+
+def test_modules_open_with_a_map():
+    for path in MODULES:
+        docstring = ast.get_docstring(tree_of(path))
+        assert docstring, f"{path}: no docstring: say what it holds, why, and where to begin"
+        lines = [line for line in docstring.splitlines() if line.strip()]
+        assert path.name == "__init__.py" or len(lines) >= MAP_LIMIT, f"{path}: a short map"
 
 
 # The one door reads the state of recording itself: a call would cost a tenth of an operation.
 OPENED = {"core/apply.py"}
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if relative(p) not in OPENED], ids=relative)
-def test_private_names_stay_in_their_file(path):
+def test_private_names_stay_in_their_file():
     imported = [
-        alias.name
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        f"{where(path, node)}: {alias.name}"
+        for path in MODULES
+        if relative(path) not in OPENED
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.ImportFrom) and node.level
         for alias in node.names
+        if re.match("_[a-zA-Z]", alias.name)
     ]
-    assert [name for name in imported if re.match("_[a-zA-Z]", name)] == []
+    assert imported == []
 
 
-FOLDER_MAPS = [path for path in MODULES if path.name == "__init__.py" and path.parent != PACKAGE]
+def test_the_map_of_a_folder_names_every_module():
+    for path in MODULES:
+        if path.name == "__init__.py" and path.parent != PACKAGE:
+            docstring = ast.get_docstring(tree_of(path))
+            modules = {module.stem for module in path.parent.glob("*.py")} - {"__init__"}
+            missing = modules - set(re.findall(r"\w+", docstring))
+            assert not missing, f"{path} does not name {missing}"
 
 
-@pytest.mark.parametrize("path", FOLDER_MAPS, ids=relative)
-def test_the_map_of_a_folder_names_every_module(path):
-    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-    modules = {module.stem for module in path.parent.glob("*.py")} - {"__init__"}
-    assert modules - set(re.findall(r"\w+", docstring)) == set()
-
-
-@pytest.mark.parametrize("path", MODULES, ids=relative)
-def test_module_is_small(path):
-    text = path.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= FILE_LIMIT
+def test_modules_and_functions_are_small():
+    lengths = {p: len(p.read_text(encoding="utf-8").splitlines()) for p in MODULES}
+    assert not {p: n for p, n in lengths.items() if n > FILE_LIMIT}
     long = [
-        f"{path.relative_to(ROOT)}:{node.lineno}: {node.name} has {size} lines"
-        for node in ast.walk(ast.parse(text))
+        f"{where(path, node)}: {node.name} has {size} lines"
+        for path in MODULES
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (size := code_lines(node)) > FUNCTION_LIMIT
     ]
@@ -234,7 +248,11 @@ def test_table_of_the_readme_is_rendered(monkeypatch):
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_links_between_pages_lead_somewhere(page):
-    links = re.findall(r"\]\(([\w./-]+(?:\.md|\.py|/))\)", page.read_text(encoding="utf-8"))
-    assert not [link for link in links if not (page.parent / link).exists()]
+def test_links_between_pages_lead_somewhere():
+    broken = [
+        f"{page.relative_to(ROOT)}: {link}"
+        for page in PAGES
+        for link in re.findall(r"\]\(([\w./-]+(?:\.md|\.py|/))\)", page.read_text(encoding="utf-8"))
+        if not (page.parent / link).exists()
+    ]
+    assert not broken
