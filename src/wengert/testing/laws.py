@@ -194,7 +194,7 @@ def spec_is_true(op: Any, rng: np.random.Generator) -> None:
 def derivatives_are_right(op: Any, rng: np.random.Generator) -> None:
     """Both modes agree with differences of the forward function, and so do their derivatives."""
     for args, params in arguments_of(op, rng):
-        check_grads(function_of(op, params), args, order=2)
+        check_grads(function_of(op, params), args, order=2, entries=False)
 
 
 def function_of(op: Any, params: dict[str, Any]) -> Any:

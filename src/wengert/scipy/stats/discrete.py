@@ -271,5 +271,5 @@ def _of_two(rng: Any) -> Any:
 
 @count_of_three.examples
 def _of_three(rng: Any) -> Any:
-    shapes = 9.0, *rng.uniform(0.5, 2.0, size=2)
+    shapes = 9, *rng.uniform(0.5, 2.0, size=2)  # the first is a whole number
     yield (rng.uniform(0.2, 0.8, size=2), *shapes), {"law": "betabinom", "upper": False}
