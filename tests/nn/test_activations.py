@@ -95,6 +95,7 @@ def test_second_order_where_smooth():
         lambda x: sum(np.sum(function(n)(x) * (x + k)) for k, n in enumerate(names)),
         (points,),
         order=2,
+        entries=False,
     )
 
 

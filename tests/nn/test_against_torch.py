@@ -119,4 +119,4 @@ SMOOTH = {
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_second_order(name):
-    check_grads(lambda x: np.sum(np.sin(SMOOTH[name](x))), (ROW,), order=2)
+    check_grads(lambda x: np.sum(np.sin(SMOOTH[name](x))), (ROW,), order=2, entries=False)

@@ -29,7 +29,7 @@ def test_embedding_adds_up_what_is_read_twice(rng):
     quiet = wg.grad(lambda w: np.sum(F.embedding(x, w, padding_idx=-1) * t))
     np.testing.assert_allclose(quiet(table), by_hand)
     np.testing.assert_allclose(wg.jit(quiet)(table), by_hand)
-    check_grads(lambda w: np.sum(np.sin(F.embedding(x[0], w))), (table,), order=2)
+    check_grads(lambda w: np.sum(np.sin(F.embedding(x[0], w))), (table,), order=2, entries=False)
     check_traced(lambda x, w: F.embedding(x, w, 1), [x, table])
     rows = wg.vmap(F.embedding, in_axes=(0, None))(x, table)
     np.testing.assert_array_equal(rows, table[x])
@@ -102,7 +102,7 @@ def test_flatten_and_unflatten(rng):
 def test_resampling_to_order_two_and_in_graphs(rng):
     x = rng.normal(size=(1, 1, 2, 3))
     up = nn.Upsample(scale_factor=2, mode="bilinear")
-    check_grads(lambda x: np.sum(np.sin(up(x))), (x,), order=2)
+    check_grads(lambda x: np.sum(np.sin(up(x))), (x,), order=2, entries=False)
     np.testing.assert_allclose(wg.jit(up)(x), up(x), rtol=1e-15)
     graph = wg.trace(up)(wg.spec(("n", "c", 2, 3)))
     np.testing.assert_allclose(graph(np.tile(x, (2, 3, 1, 1)))[1, 2], up(x)[0, 0], rtol=1e-15)

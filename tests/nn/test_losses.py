@@ -41,16 +41,16 @@ def test_gradients_to_order_two(loss, target, reduction, rng):
         "classes": CLASSES,
         "probabilities": softmax_by_hand(rng.normal(size=(5, 3))),
     }[target]
-    check_grads(lambda x: 1.7 * loss(x, y, reduction), (x,), order=2)
+    check_grads(lambda x: 1.7 * loss(x, y, reduction), (x,), order=2, entries=False)
     if target != "classes":
-        check_grads(lambda y: loss(x, y, reduction), (y,), order=2)
+        check_grads(lambda y: loss(x, y, reduction), (y,), order=2, entries=False)
 
 
 def test_binary_cross_entropy_of_probabilities(rng):
     p, y = rng.uniform(0.1, 0.9, (2, 6))
     by_hand = -(y * np.log(p) + (1 - y) * np.log(1 - p))
     np.testing.assert_allclose(F.binary_cross_entropy(p, y, "none"), by_hand, rtol=1e-14)
-    check_grads(F.binary_cross_entropy, (p, y), order=2)
+    check_grads(F.binary_cross_entropy, (p, y), order=2, entries=False)
 
 
 @pytest.mark.parametrize("target", [CLASSES, ONE_HOT], ids=["classes", "probabilities"])
@@ -120,7 +120,7 @@ def test_classes_on_another_axis(rng):
     x, y = rng.normal(size=(2, 3, 4)), rng.integers(0, 3, size=(2, 4))
     by_hand = F.cross_entropy(np.moveaxis(x, 1, -1), y)
     assert F.cross_entropy(x, y, axis=1) == pytest.approx(by_hand)
-    check_grads(lambda x: F.cross_entropy(x, y, axis=1), (x,), order=1)
+    check_grads(lambda x: F.cross_entropy(x, y, axis=1), (x,), order=1, entries=False)
 
 
 def test_single_precision_is_kept(rng):
@@ -173,7 +173,7 @@ def test_refusals(call, error, message):
 def test_activations(f, by_hand, rng):
     x = rng.normal(size=(4, 3)) + 0.01
     np.testing.assert_allclose(f(x), by_hand(x), rtol=1e-13)
-    check_grads(f, (x,), order=2)
+    check_grads(f, (x,), order=2, entries=False)
 
 
 def test_dropout_keeps_the_expectation():

@@ -173,7 +173,9 @@ def test_kinks_keep_their_conventions():
     np.testing.assert_array_equal(hessian, np.eye(2))
     at_the_width = wg.grad(lambda x: F.huber_loss(x, np.zeros(1), "sum"))(np.ones(1))
     np.testing.assert_array_equal(at_the_width, 1)
-    check_grads(lambda x: F.smooth_l1_loss(x, np.array([0.2, 3.0]), beta=0.5), (x,), order=2)
+    check_grads(
+        lambda x: F.smooth_l1_loss(x, np.array([0.2, 3.0]), beta=0.5), (x,), order=2, entries=False
+    )
 
 
 ONES = np.ones((2, 3))

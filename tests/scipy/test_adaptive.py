@@ -52,7 +52,7 @@ def test_by_the_ends():
     derivatives(lambda b: ours.quad(np.exp, 2.0, b)[0], 1.2, e - np.exp(2.0), e, e)
     derivatives(lambda b: ours.quad(np.exp, b, b)[0], 1.2, 0.0, 0.0)
     both = lambda b: ours.quad(lambda x: np.sin(b * x), 0.0, b)[0]  # noqa: E731
-    wg.check_grads(both, (np.float64(1.3),), order=2)
+    wg.check_grads(both, (np.float64(1.3),), order=2, entries=False)
     # A jump inside moves nothing but the integral.
     step = lambda b: ours.quad(lambda x: 3.0 if x > 0.5 else 1.0, 0.0, b, points=[0.5])[0]  # noqa: E731
     derivatives(step, 1.0, 2.0, 3.0)
@@ -71,7 +71,7 @@ def test_several_variables_and_arrays():
         lambda r: ours.dblquad(lambda y, x: x * y, 0.0, r, 0.0, lambda x: x)[0], 2.0, 2.0, 4.0, 6.0
     )
     f = lambda s: ours.quad_vec(lambda x: np.exp(s * x), 0.0, 1.0)[0]  # noqa: E731
-    wg.check_grads(f, (np.array([0.4, -1.3]),), order=1)
+    wg.check_grads(f, (np.array([0.4, -1.3]),), order=1, entries=False)
     want = theirs.quad_vec(lambda x: np.exp(np.array([0.4, -1.3]) * x), 0.0, 1.0)[0]
     np.testing.assert_allclose(wg.vjp(f, np.array([0.4, -1.3]))[0], want, rtol=1e-12)
 

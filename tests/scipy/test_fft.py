@@ -87,7 +87,7 @@ def test_derivatives_rows_and_native(rng):
     def smooth(x):
         return np.sum(ours.idct(ours.dct(x) / (1.0 + np.arange(4.0))) ** 3)
 
-    check_grads(smooth, (x[0],), order=2)
+    check_grads(smooth, (x[0],), order=2, entries=False)
     slope = wg.grad(smooth)
     np.testing.assert_allclose(wg.vmap(slope)(x), [slope(row) for row in x], rtol=1e-12)
     np.testing.assert_allclose(wg.jit(slope)(x[0]), slope(x[0]), rtol=1e-12)

@@ -61,7 +61,7 @@ def test_value_and_derivatives(name, n, rng):
 
         twice = "x" in moved and np.ndim(moved["x"]) == 1 and n < 6
         point = (y[:1] if twice else y, *map(np.asarray, moved.values()))
-        check_grads(f, point, order=2 if twice else 1)
+        check_grads(f, point, order=2 if twice else 1, entries=False)
 
 
 def test_initial_and_step_of_cumulative_simpson_may_be_arrays(rng):
@@ -69,7 +69,9 @@ def test_initial_and_step_of_cumulative_simpson_may_be_arrays(rng):
     h, start = rng.uniform(0.5, 1.5, size=(2, 1)), rng.normal(size=(2, 1))
     got = ours.cumulative_simpson(wg.tensor(y), dx=h, initial=start)
     same(got, theirs.cumulative_simpson(y, dx=h, initial=start))
-    check_grads(lambda y, h, s: ours.cumulative_simpson(y, dx=h, initial=s), (y, h, start))
+    check_grads(
+        lambda y, h, s: ours.cumulative_simpson(y, dx=h, initial=s), (y, h, start), entries=False
+    )
 
 
 @pytest.mark.parametrize("n", [4, 5])
@@ -90,7 +92,7 @@ def test_complex_whole_and_single(rng):
         single = z.real.astype(np.float32)
         slope = wg.grad(lambda y, mine=mine: np.sum(mine(y)))
         assert slope(single).dtype == np.float32
-        check_grads(mine, (z,), order=1)
+        check_grads(mine, (z,), order=1, entries=False)
 
 
 @pytest.mark.parametrize("name", ["trapezoid", "cumulative_trapezoid", "simpson"])
@@ -112,7 +114,7 @@ def test_fixed_quad():
     assert abs(integral(-1.0, 4.0, 0.5) - want) < 1e-12
     a_bar, b_bar = wg.grad(integral, argnums=(0, 1))(-1.0, 4.0, 0.5)
     np.testing.assert_allclose([a_bar, b_bar], [-np.exp(-0.5), np.exp(2.0)], rtol=1e-12)
-    check_grads(integral, (-1.0, 4.0, 0.5))
+    check_grads(integral, (-1.0, 4.0, 0.5), entries=False)
     assert ours.fixed_quad(np.cos, 0.0, 1.0) == theirs.fixed_quad(np.cos, 0.0, 1.0)
     with pytest.raises(ArgumentError, match=r"finite.*test_integrate\.py"):
         ours.fixed_quad(np.exp, wg.tensor(0.0), np.inf)

@@ -16,7 +16,7 @@ AT = np.array([0.2, 0.85, 1.31, 2.2])
 
 def agreed(f, g, *args, order=1):
     np.testing.assert_allclose(wg.vjp(f, *args)[0], g(*args), rtol=1e-11, atol=1e-13)
-    wg.check_grads(f, args, order=order)
+    wg.check_grads(f, args, order=order, entries=False)
 
 
 @pytest.mark.parametrize(

@@ -233,18 +233,18 @@ def check(name, rng, kind):
 @pytest.mark.parametrize("name", CASES)
 def test_value_and_derivatives(name, rng):
     f, arrays = check(name, rng, float)
-    check_grads(floating(f), arrays, order=1)
+    check_grads(floating(f), arrays, order=1, entries=False)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_second_derivatives(name, rng):
     f, arrays = check(name, rng, float)
-    check_grads(floating(f), arrays, order=2)
+    check_grads(floating(f), arrays, order=2, entries=False)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(COMPLEX))
 def test_complex(name, rng):
     f, arrays = check(name, rng, complex)
-    check_grads(floating(f), arrays, order=2)
+    check_grads(floating(f), arrays, order=2, entries=False)

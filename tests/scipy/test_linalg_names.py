@@ -73,7 +73,7 @@ def test_values_are_those_of_scipy(name):
 @pytest.mark.parametrize("name", SOME)
 def test_derivatives_are_those_of_differences(name):
     fun, arrays = _given(name)
-    check_grads(fun, tuple(arrays), order=2)
+    check_grads(fun, tuple(arrays), order=2, entries=False)
 
 
 @pytest.mark.parametrize("name", SOME)
@@ -108,8 +108,8 @@ def test_the_complex_form_of_a_rotation_has_one():
 
 def test_steps_and_orders_of_hankels_transform_have_derivatives():
     a = np.random.default_rng(0).normal(size=5)
-    check_grads(lambda *x: wg.scipy.fft.fht(a, *x), (0.2, 0.5, 0.1, 0.3), order=2)
-    check_grads(wg.scipy.fft.fhtoffset, (0.2, 0.5, 0.1, 0.3), order=2)
+    check_grads(lambda *x: wg.scipy.fft.fht(a, *x), (0.2, 0.5, 0.1, 0.3), order=2, entries=False)
+    check_grads(wg.scipy.fft.fhtoffset, (0.2, 0.5, 0.1, 0.3), order=2, entries=False)
 
 
 @pytest.mark.parametrize("kind", ["dct", "dst"])
@@ -127,7 +127,7 @@ def test_complex_cosines_are_orthogonal_as_scipys_are():
     for ends in (True, False, None):
         f = lambda z: wg.scipy.fft.dct(z, 2, orthogonalize=ends)  # noqa: B023, E731
         np.testing.assert_allclose(f(wg.tensor(z)).numpy(), f(z), rtol=1e-13)
-        check_grads(f, (z,), order=1)
+        check_grads(f, (z,), order=1, entries=False)
 
 
 @pytest.mark.parametrize("complex_", [False, True])

@@ -83,7 +83,9 @@ def test_erfcinv_is_the_inverse():
     "f", [sp.erf, sp.erfc, sp.erfi, sp.erfcx, sp.dawsn, sp.wofz, sp.ndtr, sp.log_ndtr]
 )
 def test_complex_derivatives(f):
-    check_grads(f, (np.array([0.5 + 1j, -1.6 + 0.3j, 2.5 - 0.5j, 0.2 - 0.1j]),), order=2)
+    check_grads(
+        f, (np.array([0.5 + 1j, -1.6 + 0.3j, 2.5 - 0.5j, 0.2 - 0.1j]),), order=2, entries=False
+    )
 
 
 @pytest.mark.parametrize(

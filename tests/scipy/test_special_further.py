@@ -41,7 +41,7 @@ def test_values_and_derivatives(name):
     inputs = [np.asarray(args[i]) for i in free]
     want = getattr(special, name)(*args)
     np.testing.assert_allclose(wg.vjp(program, *inputs)[0], want, rtol=1e-12)
-    wg.check_grads(program, inputs, order=1)
+    wg.check_grads(program, inputs, order=1, entries=False)
 
 
 def test_dirichlets_kernel_at_whole_turns():
@@ -118,4 +118,4 @@ def test_noncentral_inverses():
         (special.chndtridf, (1.1, 0.3, 0.7)),
         (special.chndtrinc, (4.0, 1.3, 0.3)),
     ):
-        wg.check_grads(lambda *a, f=f: f(*a), tuple(map(np.float64, args)), order=1)
+        wg.check_grads(lambda *a, f=f: f(*a), tuple(map(np.float64, args)), order=1, entries=False)

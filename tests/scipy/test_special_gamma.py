@@ -66,7 +66,7 @@ def test_derivatives(row, sweep, make_case):
 
 @pytest.mark.parametrize("f", [sp.gamma, sp.loggamma, sp.rgamma, sp.digamma])
 def test_complex_derivatives(f):
-    check_grads(f, (np.array([1 + 2j, -3.2 + 0.5j, 5 - 1j, 0.4 + 0.1j]),), order=2)
+    check_grads(f, (np.array([1 + 2j, -3.2 + 0.5j, 5 - 1j, 0.4 + 0.1j]),), order=2, entries=False)
 
 
 def test_polygammas_of_complex_numbers():

@@ -44,7 +44,12 @@ def test_rows_of_minus_infinity():
 
 def test_weights_and_signs(rng):
     x, b = rng.normal(size=(3, 4)), rng.normal(size=(3, 4))
-    check_grads(lambda x, b: sp.logsumexp(x, axis=1, b=b, return_sign=True)[0], (x, b), order=2)
+    check_grads(
+        lambda x, b: sp.logsumexp(x, axis=1, b=b, return_sign=True)[0],
+        (x, b),
+        order=2,
+        entries=False,
+    )
     b = np.array([1.0, -0.5, 0.0])
     got = wg.grad(lambda x: sp.logsumexp(x, b=b))(np.array([1.0, 0.5, 1e4]))
     share = np.array([np.e, -0.5 * np.exp(0.5), 0.0])
@@ -102,4 +107,4 @@ def test_second_order_and_complex_numbers(rng):
     p = scipy.special.softmax(x)
     np.testing.assert_allclose(wg.hessian(sp.logsumexp)(x), np.diag(p) - np.outer(p, p), atol=1e-15)
     z = rng.normal(size=(2, 3)) + 1j * rng.normal(size=(2, 3))
-    check_grads(lambda z: sp.logsumexp(z, axis=1), (z,), order=2)
+    check_grads(lambda z: sp.logsumexp(z, axis=1), (z,), order=2, entries=False)

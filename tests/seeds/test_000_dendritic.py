@@ -54,7 +54,7 @@ def test_gradients_of_a_hidden_layer(rng):
         cosine = np.sum(got * exact) / np.linalg.norm(got) / np.linalg.norm(exact)
         assert cosine == pytest.approx(1.0, abs=1e-14)
         np.testing.assert_allclose(got, exact, rtol=1e-10)
-    check_grads(loss, (w1, w2), order=2)
+    check_grads(loss, (w1, w2), order=2, entries=False)
 
 
 def test_the_scalar_chain():
@@ -81,12 +81,14 @@ def test_losses_have_their_factors_signs_and_both_gradients(rng):
     by_p, by_y = wg.grad(functional.mse_loss, (0, 1))(p, y)
     np.testing.assert_allclose(by_p, 2.0 * (p - y) / 12, rtol=1e-13)
     np.testing.assert_allclose(by_y, -by_p, rtol=1e-13)
-    check_grads(functional.mse_loss, (p, y), order=2)
+    check_grads(functional.mse_loss, (p, y), order=2, entries=False)
     share = rng.uniform(0.1, 0.9, (4, 3))
-    check_grads(functional.binary_cross_entropy_with_logits, (p, share), order=2)
-    check_grads(lambda q: functional.binary_cross_entropy(q, share), (1 - share,), order=2)
+    check_grads(functional.binary_cross_entropy_with_logits, (p, share), order=2, entries=False)
+    check_grads(
+        lambda q: functional.binary_cross_entropy(q, share), (1 - share,), order=2, entries=False
+    )
     classes = np.array([0, 2, 1, 1])
-    check_grads(lambda p: functional.cross_entropy(p, classes), (p,), order=2)
+    check_grads(lambda p: functional.cross_entropy(p, classes), (p,), order=2, entries=False)
     graph = BehaviorGraph()
     a, b = graph.leaf(p), graph.leaf(y)
     loss = graph.function("mse", a, b)

@@ -44,7 +44,7 @@ def test_prod_with_zeros():
         x = np.array(x)
         want = [np.prod(np.delete(x, i)) for i in range(3)]
         np.testing.assert_allclose(wg.grad(np.prod)(x), want, rtol=1e-14)
-        check_grads(np.prod, (x,), order=2)
+        check_grads(np.prod, (x,), order=2, entries=False)
 
 
 def test_mean_and_variance(rng):
@@ -56,7 +56,7 @@ def test_mean_and_variance(rng):
         centred = x - np.mean(x, axis, keepdims=True)
         got = wg.grad(lambda x, a=axis: np.sum(np.var(x, a)))(x)
         np.testing.assert_allclose(got, 2 * centred / count, rtol=1e-12, atol=1e-15)
-        check_grads(lambda x, a=axis: np.sum(np.var(x, a, ddof=1)), (x,), order=2)
+        check_grads(lambda x, a=axis: np.sum(np.var(x, a, ddof=1)), (x,), order=2, entries=False)
 
 
 def test_cross_entropy_from_logits(rng):
@@ -64,7 +64,7 @@ def test_cross_entropy_from_logits(rng):
     logits, classes = 5.0 * rng.normal(size=(4, 3)), np.array([2, 0, 1, 1])
     rows = [-z[c] + np.log(np.sum(np.exp(z))) for z, c in zip(logits, classes, strict=True)]
     assert float(functional.cross_entropy(logits, classes)) == pytest.approx(np.mean(rows))
-    check_grads(lambda z: functional.cross_entropy(z, classes), (logits,), order=2)
+    check_grads(lambda z: functional.cross_entropy(z, classes), (logits,), order=2, entries=False)
 
 
 def test_logsumexp_along_axes(rng):
@@ -77,8 +77,8 @@ def test_logsumexp_along_axes(rng):
 
         grad = wg.grad(lambda x, f=f: np.sum(f(x)))(x)
         np.testing.assert_allclose(grad, scipy.special.softmax(x, axis=axis), rtol=1e-12)
-        check_grads(f, (x,), order=2)
-        check_grads(f, (x,), order=2, modes=("fwd", "rev"))
+        check_grads(f, (x,), order=2, entries=False)
+        check_grads(f, (x,), order=2, modes=("fwd", "rev"), entries=False)
 
 
 def test_the_gradient_of_a_cast_has_the_type_of_its_operand(graph):
@@ -172,9 +172,11 @@ def test_any_rank_and_empty_arrays(rng):
 def test_slices_indices_and_sorting_have_derivatives(rng):
     """8: raised NotImplemented."""
     x = rng.normal(size=6)
-    check_grads(lambda x: np.sum(x[1:5:2] ** 3), (x,), order=2)
-    check_grads(lambda x: x[np.array([1, 1, 2])] @ np.array([1.0, 2.0, 3.0]), (x,), order=1)
-    check_grads(lambda x: np.sort(x) @ np.arange(6.0), (x,), order=1)
+    check_grads(lambda x: np.sum(x[1:5:2] ** 3), (x,), order=2, entries=False)
+    check_grads(
+        lambda x: x[np.array([1, 1, 2])] @ np.array([1.0, 2.0, 3.0]), (x,), order=1, entries=False
+    )
+    check_grads(lambda x: np.sort(x) @ np.arange(6.0), (x,), order=1, entries=False)
     assert not wg.grad(lambda x: np.sum(np.argmax(x) * 1.0))(x).any()
 
 

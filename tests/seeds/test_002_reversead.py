@@ -46,7 +46,7 @@ def test_the_sigmoid_multiplies_the_adjoint_in(rng):
     vjp[sigmoid] = lambda g, p, x: (g * p * (1.0 - p),)
     x, w = rng.normal(size=(3, 4)), rng.normal(size=(3, 4))
     for f in (sigmoid, wg.nn.functional.sigmoid):
-        check_grads(lambda x, f=f: np.sum(w * f(x)), (x,), order=2)
+        check_grads(lambda x, f=f: np.sum(w * f(x)), (x,), order=2, entries=False)
 
 
 def test_reading_an_element_twice_counts_twice():
@@ -59,8 +59,8 @@ def test_reading_an_element_twice_counts_twice():
 def test_batched_products_are_differentiable(rng):
     """2: bmm had no rule."""
     a, b = rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 4, 2))
-    check_grads(lambda a, b: np.sum(np.matmul(a, b) ** 2), (a, b), order=2)
-    check_grads(lambda a, b: np.sum((a @ b[0]) ** 2), (a, b), order=2)
+    check_grads(lambda a, b: np.sum(np.matmul(a, b) ** 2), (a, b), order=2, entries=False)
+    check_grads(lambda a, b: np.sum((a @ b[0]) ** 2), (a, b), order=2, entries=False)
 
 
 def test_higher_orders(times):

@@ -78,7 +78,9 @@ def test_softmax_along_any_axis(rng):
     x, w = rng.normal(size=(3, 4)), rng.normal(size=(3, 4))
     for axis in (0, 1, -1):
         np.testing.assert_allclose(functional.softmax(x, axis).sum(axis), 1.0, rtol=1e-14)
-        check_grads(lambda x, a=axis: np.sum(w * functional.softmax(x, a)), (x,), order=2)
+        check_grads(
+            lambda x, a=axis: np.sum(w * functional.softmax(x, a)), (x,), order=2, entries=False
+        )
 
 
 def test_random_numbers_pass_no_gradient():
@@ -104,7 +106,7 @@ def test_cross_entropy_is_not_clipped_and_targets_need_not_sum_to_one(rng):
     """2: the value was clipped at 50, and the gradient assumed that targets sum to one."""
     assert float(functional.cross_entropy(np.array([[0.0, 200.0]]), np.array([0]))) == 200.0
     logits, target = rng.normal(size=(3, 4)), rng.uniform(size=(3, 4))
-    check_grads(lambda z: functional.cross_entropy(z, target), (logits,), order=2)
+    check_grads(lambda z: functional.cross_entropy(z, target), (logits,), order=2, entries=False)
 
 
 def test_one_graph_serves_several_transformers_and_computations():

@@ -540,10 +540,10 @@ def test_row_85_debug_nodes(capsys, tmp_path, caplog):
 
 def test_row_86_checker_of_gradients():
     graph = wg.trace(wave)(wg.spec(3))
-    wg.check_grads(graph, (np.array([0.1, 0.2, 0.3]),), order=2)
+    wg.check_grads(graph, (np.array([0.1, 0.2, 0.3]),), order=2, entries=False)
     wrong = wg.trace(lambda x: wave(wg.stop_gradient(x)) + np.sum(x))(wg.spec(3))
     with pytest.raises(wg.errors.CheckError):
-        wg.check_grads(wrong, (np.array([0.1, 0.2, 0.3]),))
+        wg.check_grads(wrong, (np.array([0.1, 0.2, 0.3]),), entries=False)
 
 
 def _styles():

@@ -74,7 +74,7 @@ def derivatives(name, order):
         except wg.errors.NotDifferentiableError:
             continue
         if np.all(np.isfinite(value)):
-            wg.check_grads(getattr(law, method), args, order=order)
+            wg.check_grads(getattr(law, method), args, order=order, entries=False)
             checked += 1
     assert checked >= 1
 
@@ -142,7 +142,7 @@ def test_whole_numbers_differentiate_by_their_parameters(name):
             )
             is not None
         ):
-            wg.check_grads(lambda *p, m=method: called(m, *p), start, order=1)
+            wg.check_grads(lambda *p, m=method: called(m, *p), start, order=1, entries=False)
 
 
 def test_quantiles_of_whole_numbers_are_steps():
@@ -214,4 +214,4 @@ def test_random_numbers_follow_and_have_derivatives():
         x = getattr(ours, name).rvs(*shapes, size=400, random_state=key)
         assert theirs.kstest(x, getattr(theirs, name)(*shapes).cdf).pvalue > 1e-3, name
     draw = lambda c: ours.exponnorm.rvs(c, size=3, random_state=key)  # noqa: E731
-    wg.check_grads(draw, (np.float64(1.7),), order=1)
+    wg.check_grads(draw, (np.float64(1.7),), order=1, entries=False)

@@ -61,13 +61,13 @@ GRADIENTS = [
 
 @pytest.mark.parametrize(("f", "args"), GRADIENTS)
 def test_gradients(f, args):
-    wg.check_grads(f, args, order=1)
+    wg.check_grads(f, args, order=1, entries=False)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("f", "args"), GRADIENTS)
 def test_second_derivatives(f, args):
-    wg.check_grads(f, args, order=2)
+    wg.check_grads(f, args, order=2, entries=False)
 
 
 def test_the_gradient_by_a_covariance_is_symmetric():
@@ -130,17 +130,19 @@ def test_summaries(name):
     np.testing.assert_allclose(f(ours, SAMPLE), want, rtol=1e-15)
     out, _ = wg.vjp(lambda a: f(ours, a), SAMPLE)
     np.testing.assert_allclose(out, want, rtol=1e-12)
-    wg.check_grads(lambda a: f(ours, a), (SAMPLE[:5, :2],), order=1)
+    wg.check_grads(lambda a: f(ours, a), (SAMPLE[:5, :2],), order=1, entries=False)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SUMMARIES)
 def test_second_derivatives_of_summaries(name):
-    wg.check_grads(lambda a: SUMMARIES[name](ours, a), (SAMPLE[:5, :2],), order=2)
+    wg.check_grads(lambda a: SUMMARIES[name](ours, a), (SAMPLE[:5, :2],), order=2, entries=False)
 
 
 def test_boxcox_by_its_power():
-    wg.check_grads(lambda m: ours.boxcox_llf(m, SAMPLE[:, 0]), (np.float64(0.7),), order=2)
+    wg.check_grads(
+        lambda m: ours.boxcox_llf(m, SAMPLE[:, 0]), (np.float64(0.7),), order=2, entries=False
+    )
 
 
 # ---- normal distributions of less than full rank -------------------------------------------------

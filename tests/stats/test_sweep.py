@@ -46,7 +46,7 @@ def test_values_and_gradients(name):
             law.logpdf(x, *shapes, loc, scale), want, rtol=1e-10, atol=1e-10, err_msg=str(shapes)
         )
         point = (x, *map(np.float64, shapes), np.float64(loc), np.float64(scale))
-        wg.check_grads(law.logpdf, point, order=2)
+        wg.check_grads(law.logpdf, point, order=2, entries=False)
 
 
 @pytest.mark.parametrize("name", ["gamma", "beta", "t", "chi2", "f", "invgamma", "lognorm", "norm"])
