@@ -89,7 +89,13 @@ def powers(x, n, memory=None):
 
 
 POINT = np.array([10.0, 28.0, 8.0 / 3.0])
-ROOMS = [1, 2, 5, 100, "24 B", "1 kB", "1.5 KiB"]
+
+
+def slow(room):
+    return pytest.param(room, marks=pytest.mark.slow)
+
+
+ROOMS = [1, slow(2), 5, 100, "24 B", slow("1 kB"), "1.5 KiB"]
 
 
 def ways(f, *args):
@@ -249,7 +255,9 @@ def settling(p, memory=None):
 WIDE = np.linspace(0.3, 1.2, 12)
 
 
-@pytest.mark.parametrize("room", [1, 2, 3, 5, 6, 7, 36, 100, "500 B", "2 kB"])
+@pytest.mark.parametrize(
+    "room", [1, *map(slow, (2, 3, 5, 6)), 7, 36, slow(100), slow("500 B"), "2 kB"]
+)
 def test_states_that_are_arrays(room):
     for n in (0, 1, 2, 17):
         value, want = wg.value_and_grad(recurrent)(WIDE, n)

@@ -129,13 +129,18 @@ def check(f, z, want):
     total = lambda z: np.sum(f(z))  # noqa: E731
     reverse, z = wg.grad(total), np.asarray(z, complex)
     narrow = z.astype(np.complex64)
+    along = np.exp(1j * np.arange(1.0, z.size + 1)).reshape(z.shape)
 
     def native(z):
-        return reverse(z), forward(total)(z), wg.vmap(reverse)(wg.numpy.stack([z, z]))[1]
+        slope = wg.jvp(total, (z,), (along,))[1]
+        return slope, reverse(z), wg.vmap(reverse)(wg.numpy.stack([z, z]))[1]
 
     with np.errstate(all="ignore"):
-        found = [reverse(z), forward(total)(z), *wg.trace(native)(z)(z), *wg.jit(native)(z)]
+        slopes, *graphs = zip(wg.trace(native)(z)(z), wg.jit(native)(z), strict=True)
+        found = [reverse(z), forward(total)(z), *graphs[0], *graphs[1]]
         single = [reverse(narrow), wg.jit(reverse)(narrow)]
+    for way, slope in zip(("interpreted", "native"), slopes, strict=True):
+        np.testing.assert_allclose(slope, np.vdot(want, along).real, 1e-12, 1e-12, err_msg=way)
     for k, g in enumerate(found):
         np.testing.assert_allclose(g, want, rtol=1e-12, atol=1e-12, err_msg=str(k))
     for k, g in enumerate(single):

@@ -35,6 +35,24 @@ def forward(f, n):
     return gradient
 
 
+def forward_of_rows(f, n):
+    """As `forward`, all directions as rows of `vmap`: a graph of one derivative."""
+
+    def gradient(*xs):
+        found = []
+        for i in range(n):
+            units = np.eye(xs[i].size, dtype=xs[i].dtype).reshape(xs[i].size, *xs[i].shape)
+            zeros = [np.zeros(x.shape, x.dtype) for x in xs]
+
+            def slope(unit, i=i, zeros=zeros):
+                return wg.jvp(f, xs, (*zeros[:i], unit, *zeros[i + 1 :]))[1]
+
+            found.append(wg.vmap(slope)(units).reshape(xs[i].shape).astype(xs[i].dtype))
+        return tuple(found)
+
+    return gradient
+
+
 def rows_of(derivative):
     """The first row of `vmap`; the second, of other numbers, must not disturb it."""
 
@@ -67,6 +85,8 @@ def gradients(f, xs, graphs=True):
     for name, derivative in derivatives.items():
         yield name, derivative(*xs)
     wide = xs[0].dtype == np.float64
+    if graphs and all(x.size for x in xs):
+        derivatives["forward"] = forward_of_rows(f, n)
     if not wide:  # what is different in single precision is different in native code
         del derivatives["forward"]
     for way, found in compiled(derivatives.values(), xs, wide) if graphs else ():

@@ -265,7 +265,13 @@ def test_an_inverse_undoes_its_function_to_second_order(name):
 # ---- graphs, rows, dtypes ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["jv", "gammainc", "betainc", "hyp1f1", "stdtr", "fdtr"])
+def slow(name):
+    return pytest.param(name, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(
+    "name", ["jv", slow("gammainc"), "betainc", slow("hyp1f1"), "stdtr", slow("fdtr")]
+)
 def test_compiled_and_in_rows(name):
     point = np.array(CASES[name][1][0])
     rows = point * np.array([[1.0], [1.1], [0.9]])
