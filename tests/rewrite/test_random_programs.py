@@ -4,6 +4,8 @@ A program is a list of steps, each an operation on values that earlier steps mad
 and traces alike.  Operands hold zeros of both signs, infinities and NaN as well.
 """
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -101,21 +103,29 @@ def test_values_and_gradients_stay_in_many_programs(passes, special):
     check_values(passes, special, MANY)
 
 
+@functools.cache
+def with_graphs(seed, special, improves):
+    """Operands, and of the program and of its value and gradients the graphs and what they give."""
+    f, (x, y) = program(seed), operands(seed, special, improves)
+    with np.errstate(all="ignore"):
+        graphs = [wg.trace(g)(x, y) for g in (f, wg.value_and_grad(f, (0, 1)))]
+        return (x, y), [(graph, flat(graph(x, y))) for graph in graphs]
+
+
 def check_values(passes, special, seeds):
     improves = special and "stabilise" in passes.names
     applied = 0
     for seed in seeds:
-        f, (x, y) = program(seed), operands(seed, special, improves)
+        args, graphs = with_graphs(seed, special, improves)
         with np.errstate(all="ignore"):
-            for function in (f, wg.value_and_grad(f, (0, 1))):
-                before = wg.trace(function)(x, y)
+            for before, wanted in graphs:
                 text = str(before)
                 after = simplify(before, passes)
                 assert str(before) == text
                 applied += after is not before
                 after.verify()
                 try:
-                    compare(flat(after(x, y)), flat(before(x, y)), improves)
+                    compare(flat(after(*args)), wanted, improves)
                 except AssertionError as error:
                     error.add_note(f"seed {seed}\n{before}\n\n{after}")
                     raise
@@ -140,12 +150,18 @@ def test_gradients_of_what_was_simplified_in_many_programs(passes):
     check_gradients(passes, MANY)
 
 
+@functools.cache
+def with_gradients(seed):
+    """Operands of a program, its graph, and its gradients."""
+    f, (x, y) = program(seed), operands(seed, False)
+    return (x, y), wg.trace(f)(x, y), wg.grad(f, (0, 1))(x, y)
+
+
 def check_gradients(passes, seeds):
     for seed in seeds:
-        f, (x, y) = program(seed), operands(seed, False)
         with np.errstate(all="ignore"):
-            wanted = wg.grad(f, (0, 1))(x, y)
-            got = wg.grad(simplify(wg.trace(f)(x, y), passes), (0, 1))(x, y)
+            args, graph, wanted = with_gradients(seed)
+            got = wg.grad(simplify(graph, passes), (0, 1))(*args)
         try:
             compare(got, wanted, improves=True)
         except AssertionError as error:
