@@ -10,6 +10,7 @@ ones, which as floating-point numbers are no numbers: what it reads and has not 
 
 import ctypes
 import faulthandler
+import functools
 import mmap
 import sys
 
@@ -95,13 +96,16 @@ class Guarded:
         assert left == 0, f"{left} blocks were not given back"
 
 
+object_of = functools.lru_cache(4)(engine.object_of)  # the same code serves both ends of pages
+
+
 class guarded:
     """The program of a graph, with memory of its own that is guarded."""
 
     def __init__(self, graph, at_end, layouts="", threads=1, memory=None):
         self.program = program.Program(graph, threads, layouts)
         self.memory = memory or Guarded(at_end)
-        image = engine.object_of(self.program.text)
+        image = object_of(self.program.text)
         own = self.program.symbols
         instead = {k: v for k, v in self.memory.symbols.items() if k in own}
         self.code = engine.Code(image, {**own, **instead})

@@ -12,14 +12,14 @@ from .random_programs import check
 CHUNK = 50
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(9))  # names of sizes and simplified graphs: all pairs
 def test_values(seed):
     check(seed, "values")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("chunk", range(1, 53))
+@pytest.mark.parametrize("chunk", range(53))
 def test_values_of_many(chunk):
     seeds = range(chunk * CHUNK, (chunk + 1) * CHUNK)
     assert sum(check(seed, "values") for seed in seeds) > 7 * CHUNK
