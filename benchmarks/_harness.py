@@ -88,15 +88,25 @@ def processor() -> str:
     return platform.processor() or "unknown"
 
 
-def machine_line(described: Mapping[str, Any]) -> str:
-    """Return the machine as one sentence."""
+def machine_line(described: Mapping[str, Any], sections: Iterable[Mapping[str, Any]] = ()) -> str:
+    """Return the machine as one sentence, and another for sections measured elsewhere."""
     versions = [f"{name} {v}" for name, v in described["packages"].items() if v]
     missing = [name for name, v in described["packages"].items() if not v]
     line = (
         f"{described['date']}: {described['cpu']}, {described['cores']} cores, "
         f"{described['system']}, Python {described['python']}; {', '.join(versions)}."
     )
-    return line + (f" Not installed, so not measured: {', '.join(missing)}." if missing else "")
+    line += f" Not installed, so not measured: {', '.join(missing)}." if missing else ""
+    here = [described["date"], described["cpu"]]
+    others: dict[tuple[str, ...], list[str]] = {}
+    for section in sections:
+        measured = section.get("measured", here)
+        if measured != here:
+            threads = f" on {section['threads']} threads" if section["threads"] > 1 else ""
+            others.setdefault(tuple(measured), []).append(section["title"] + threads)
+    for (day, cpu), titles in others.items():
+        line += f" Measured on another day ({day}, {cpu}): {'; '.join(titles)}."
+    return line
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

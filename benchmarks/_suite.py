@@ -25,7 +25,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,11 @@ SECONDS_OF_WORKER = "BENCHMARK_SECONDS"  # the variable that hands the choice to
 
 class WorkloadError(RuntimeError):
     """The process of a workload failed; what it says is on the standard error."""
+
+
+def measured(machine: Mapping[str, Any]) -> list[str]:
+    """When and where, which the page says of sections that are not of its last run."""
+    return [machine["date"], machine["cpu"]]
 
 
 @dataclass(frozen=True)
@@ -110,6 +115,7 @@ class Suite:
             "target": module.TARGET,
             "peers": getattr(module, "PEERS", None),
             "jit": libraries.has_jit(),
+            "measured": measured(machine(())),
             "cases": cases,
         }
         Path(out).write_text(json.dumps(section))
@@ -123,6 +129,8 @@ class Suite:
         """
         before = None if quick else self.found()
         old = {(s["name"], s["threads"]): s for s in before["sections"]} if before else {}
+        for section in old.values():
+            section.setdefault("measured", measured(before["machine"]))
         failed: list[str] = []
         for name in names:
             print(f"{name}, {threads} thread(s)", file=sys.stderr, flush=True)

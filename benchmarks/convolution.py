@@ -32,7 +32,7 @@ def render(results: dict[str, Any]) -> str:
         "# Benchmarks: convolution",
         "Written by `python benchmarks/convolution.py --render` from "
         "`benchmarks/results/convolution.json`. Read the ratios: times are one machine's.",
-        machine_line(results["machine"]),
+        machine_line(results["machine"], results["sections"]),
         "Every contestant computes the same numbers (checked first, to 1e-3, gradients of layers "
         "to 5e-3; one that deviates is not timed), in one process, in turn; a cell is the median. "
         "The last columns are the time of the best of the libraries that they name over wengert's: "

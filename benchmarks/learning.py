@@ -32,7 +32,7 @@ def render(results: dict[str, Any]) -> str:
         "# Benchmarks: learning",
         "Written by `python benchmarks/learning.py --render` from "
         "`benchmarks/results/learning.json`. Read the ratios: times are one machine's.",
-        machine_line(results["machine"]),
+        machine_line(results["machine"], results["sections"]),
         "Every contestant begins with the same weights, and the losses of the first six steps are "
         "compared before anything is timed (within 0.5 %, as they are sums in float32). The last "
         "columns are what the best of PyTorch and JAX takes over what wengert takes: above one, "

@@ -34,16 +34,15 @@ class ByHand(Task):
         repeat = compiled.library("gradbench/repeat").repeat
         repeat.restype = ctypes.c_int64
         spent: list[int] = []
-        elapsed = 0.0
-        while len(spent) < min_runs or elapsed < min_seconds:
+        least = round(min_seconds * 1e9)  # in whole nanoseconds, so that the end is met exactly
+        while len(spent) < min_runs or least > 0:
             found = np.zeros(CHUNK, np.int64)
             n = repeat(
                 self.address, self.pointers, compiled.address(found), ctypes.c_int64(CHUNK),
-                ctypes.c_int64(min_runs - len(spent)),
-                ctypes.c_int64(round((min_seconds - elapsed) * 1e9)),
+                ctypes.c_int64(min_runs - len(spent)), ctypes.c_int64(least),
             )  # fmt: skip
             spent += found[:n].tolist()
-            elapsed += float(found[:n].sum()) / 1e9
+            least -= int(found[:n].sum())
         return self.once(), spent
 
     @property

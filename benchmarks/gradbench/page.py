@@ -142,7 +142,7 @@ def render(results: dict[str, Any]) -> str:
         "# Benchmarks: GradBench",
         "Written by `python benchmarks/gradbench.py --render` from "
         "`benchmarks/results/gradbench.json`. Read the ratios: times are one machine's.",
-        machine_line(results["machine"]),
+        machine_line(results["machine"], results["sections"]),
         f"{TEXT} On one thread, at least {seconds:g} s each; `{results['compiler']}`.",
     ]
     alone = [section for section in sections if section["threads"] == 1]

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -73,10 +75,18 @@ def generated(source: str) -> Path:
         written.write_text(source)
         flags = "-O3 -march=native -fPIC -shared".split()
         command = [gcc, *flags, str(written), "-o", str(linked), "-lm"]
-        # Limits of the process hold for the compiler proper too, which gcc starts and may outlive.
-        limits = f'ulimit -t {LONGEST} -v {4 * 1024 * 1024}; exec "$@"'
-        done = subprocess.run(["sh", "-c", limits, "sh", *command], check=False, stderr=-1)
-        if done.returncode:
+        # gcc starts the compiler proper, which may outlive it, so the whole group is ended; a limit
+        # of processor time (ulimit -t) is not enforced on every system.
+        memory = f'ulimit -v {4 * 1024 * 1024}; exec "$@"'
+        running = subprocess.Popen(
+            ["sh", "-c", memory, "sh", *command], stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        try:
+            running.wait(LONGEST)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)
+            running.wait()
+        if running.returncode:
             size = len(source) / 1e6
             raise Cannot(f"gcc -O3 gives nothing for {size:.1f} MB of C in {LONGEST} s and 4 GB")
         linked.rename(target)

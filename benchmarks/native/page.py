@@ -115,7 +115,7 @@ def render(
         f"# Benchmarks: {title}",
         f"Written by `python benchmarks/{suite}.py --render` from "
         f"`benchmarks/results/{suite}.json`. Read the ratios: times are one machine's.",
-        machine_line(results["machine"]),
+        machine_line(results["machine"], results["sections"]),
         f"Every contestant computes the same numbers (checked first: {agreement}; "
         "one that deviates is not timed), in one process, in turn; a cell is the median. "
         "Each library has its own arrays and makes new results, as its users let it. C: "
