@@ -15,8 +15,7 @@ from typing import Any
 from ..core.graph import Graph
 from ..core.handle import Handle
 from ..errors import RegistryError, StructureError, at, user_line
-from ..numpy.linalg.decompositions import EighResult, EigResult, QRResult, SVDResult
-from ..numpy.linalg.solving import SlogdetResult
+from ..ops.linalg_results import EighResult, EigResult, QRResult, SlogdetResult, SVDResult
 from ..tensor import Tensor
 from .damage import Damage, brief
 

@@ -5,7 +5,7 @@ elements     arithmetic exponential circular hyperbolic special rounding complex
 reductions   reductions cumulative sorting softmax
 arrays       creation shapes joining casts; indexing, with indices masks index_shapes indexing_rows
 matrices     products linalg factorizations packed determinants spectral polar, confluence;
-             accepting
+             accepting; linalg_results
 sequences    fourier
 pictures     convolution pooling, with windows (imported at first use)
 other        effects (summaries: what a log says); random, with keys, on philox

@@ -12,14 +12,11 @@ Matrices stand in the last two axes.  A matrix that LAPACK refuses raises `Matri
 from numpy.linalg import LinAlgError
 
 from ...core.late import public_dir
+from ...ops.linalg_results import EighResult, EigResult, QRResult, SlogdetResult, SVDResult
 from ..products import linalg_cross as cross
 from ..products import matmul, outer, tensordot, vecdot
 from ..shapes import matrix_transpose
 from .decompositions import (
-    EighResult,
-    EigResult,
-    QRResult,
-    SVDResult,
     cholesky,
     eig,
     eigh,
@@ -41,7 +38,6 @@ from .measures import (
     vector_norm,
 )
 from .solving import (
-    SlogdetResult,
     det,
     inv,
     lstsq,

@@ -6,7 +6,7 @@ the factors are not unique is said there, and in the notes below.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,36 +14,8 @@ from ...core.handle import is_traced, value_of
 from ...errors import ArgumentError, at, user_line
 from ...ops import factorizations, spectral
 from ...ops.linalg import adjoint
+from ...ops.linalg_results import EighResult, EigResult, QRResult, SVDResult
 from ..dispatch import as_array, counterpart, spread
-
-
-class EigResult(NamedTuple):
-    """What `eig` returns."""
-
-    eigenvalues: Any
-    eigenvectors: Any
-
-
-class EighResult(NamedTuple):
-    """What `eigh` returns."""
-
-    eigenvalues: Any
-    eigenvectors: Any
-
-
-class SVDResult(NamedTuple):
-    """What `svd` returns."""
-
-    U: Any
-    S: Any
-    Vh: Any
-
-
-class QRResult(NamedTuple):
-    """What `qr` returns."""
-
-    Q: Any
-    R: Any
 
 
 @counterpart(np.linalg.cholesky)

@@ -7,21 +7,15 @@ tensorinv are composed of them.
 from __future__ import annotations
 
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ...core.handle import is_traced, value_of
 from ...errors import MatrixError, ShapeError, at, user_line
 from ...ops import determinants, linalg, shapes
+from ...ops.linalg_results import SlogdetResult
 from ..dispatch import as_array, counterpart
-
-
-class SlogdetResult(NamedTuple):
-    """What `slogdet` returns."""
-
-    sign: Any
-    logabsdet: Any
 
 
 @counterpart(np.linalg.solve)
