@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core.handle import shape_of, value_of
-from ..numpy.dispatch import as_array
+from wengert.tensor.numpy_dispatch import as_array
 from . import rejection
 from .families import gamma
 from .keys import as_dtype, as_key, as_shape, split

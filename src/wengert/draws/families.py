@@ -26,7 +26,7 @@ import numpy as np
 from ..core.handle import shape_of
 from ..core.op import lookup
 from ..errors import ShapeError, at, user_line
-from ..numpy.dispatch import as_array
+from wengert.tensor.numpy_dispatch import as_array
 from .explicit import normal, tails
 from .keys import as_shape, bits, split
 from .parameters import parameters

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core.handle import Handle, dtype_of, shape_of
 from ..errors import DtypeError, ShapeError, at, user_line
-from ..numpy.dispatch import broadcast_shapes
+from wengert.tensor.numpy_dispatch import broadcast_shapes
 from .keys import as_dtype, as_shape
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.handle import shape_of
 from ..errors import ArgumentError, at, user_line
-from ..numpy.dispatch import as_array, broadcast_shapes
+from wengert.tensor.numpy_dispatch import as_array, broadcast_shapes
 from .explicit import exponential, normal
 from .families import generalized_normal
 from .keys import as_shape, split

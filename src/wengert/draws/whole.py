@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core.handle import Handle, dtype_of, shape_of, value_of
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
-from ..numpy.dispatch import as_array
+from wengert.tensor.numpy_dispatch import as_array
 from ..numpy.indexing import take, take_along_axis
 from .explicit import exponential, gumbel, uniform
 from .keys import as_dtype, as_shape, bits

@@ -17,7 +17,7 @@ from ..core.handle import shape_of
 from ..errors import ArgumentError, at, user_line
 from ..ops import casts, joining, shapes
 from ..tensor.operands import operand
-from .dispatch import as_tensor, dtype_of
+from wengert.tensor.numpy_dispatch import as_tensor, dtype_of
 from .joining import concatenate
 
 __all__ = ["c_", "r_"]

@@ -26,15 +26,7 @@ from ..errors import ArgumentError, at, user_line
 from ..ops import casts, creation, joining
 from ..tensor.operands import needed
 from ..tensor.protocols import FUNCTIONS
-from .dispatch import (
-    as_array,
-    check_device,
-    counterpart,
-    lengths,
-    numbers,
-    plain,
-    spread,
-)
+from wengert.tensor.numpy_dispatch import (as_array, check_device, counterpart, lengths, numbers, plain, spread)
 from .shapes import own_copy
 
 __all__ = [

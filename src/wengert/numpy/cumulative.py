@@ -21,7 +21,7 @@ from ..errors import DtypeError, ShapeError, at, user_line
 from ..ops import casts, cumulative, indexing, reductions, sorting
 from ..ops.choice import where as choose
 from ..ops.shapes import reshape
-from .dispatch import as_array, as_tensor, counterpart, spread, values
+from wengert.tensor.numpy_dispatch import as_array, as_tensor, counterpart, spread, values
 from .options import NOTHING, converted, given
 
 __all__ = [

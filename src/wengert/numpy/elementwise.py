@@ -28,7 +28,7 @@ from ..ops import arithmetic, choice, circular, complexes, logic, rounding
 from ..tensor.operands import needed
 from ..tensor.protocols import deliver, implements
 from .creation import zeros_like
-from .dispatch import counterpart, values
+from wengert.tensor.numpy_dispatch import counterpart, values
 
 _UFUNCS = """
     add subtract multiply divide true_divide floor_divide remainder mod fmod divmod power pow

@@ -27,7 +27,7 @@ from ..core.late import public_dir
 from ..errors import ArgumentError, ShapeError, at, user_line
 from ..ops import fourier
 from ..tensor.operands import length
-from .dispatch import as_array, counterpart, numbers
+from wengert.tensor.numpy_dispatch import as_array, counterpart, numbers
 from .options import given
 from .shapes import roll
 

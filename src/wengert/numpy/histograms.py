@@ -22,7 +22,7 @@ from ..ops import casts, indexing, reductions, sorting
 from ..ops.shapes import reshape
 from ..tensor.operands import needed
 from .cumulative import diff
-from .dispatch import as_array, as_tensor, counterpart, values
+from wengert.tensor.numpy_dispatch import as_array, as_tensor, counterpart, values
 from .ranges import linspace
 
 __all__ = ["histogram", "histogram2d", "histogramdd", "histogram_bin_edges"]

@@ -25,17 +25,7 @@ from ..errors import ShapeError, at, user_line
 from ..ops import casts, choice, indexing, joining, shapes
 from ..tensor.operands import needed
 from ..tensor.protocols import deliver
-from .dispatch import (
-    as_array,
-    broadcast_shapes,
-    counterpart,
-    dtype_of,
-    numbers,
-    plain,
-    spread,
-    values,
-    write,
-)
+from wengert.tensor.numpy_dispatch import (as_array, broadcast_shapes, counterpart, dtype_of, numbers, plain, spread, values, write)
 from .options import NOTHING
 from .shapes import broadcast_arrays
 

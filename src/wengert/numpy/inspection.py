@@ -31,7 +31,7 @@ from ..core.node import constant
 from ..errors import TraceError, at, user_line
 from ..tensor.operands import needed
 from ..tensor.protocols import FUNCTIONS
-from .dispatch import as_array, counterpart, dtype_of, numbers, plain
+from wengert.tensor.numpy_dispatch import as_array, counterpart, dtype_of, numbers, plain
 
 __all__ = ["may_share_memory", "shares_memory", "size"]
 

@@ -23,7 +23,7 @@ from ..errors import DtypeError, ShapeError, TraceError, at, user_line
 from ..ops import casts, indexing, joining
 from ..tensor.operands import length, needed
 from ..tensor.protocols import deliver
-from .dispatch import as_array, counterpart, lengths, spread
+from wengert.tensor.numpy_dispatch import as_array, counterpart, lengths, spread
 from .shapes import atleast_1d, atleast_2d, atleast_3d, ravel
 
 __all__ = [

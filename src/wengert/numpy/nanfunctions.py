@@ -17,7 +17,7 @@ from ..ops import casts, reductions
 from ..ops.choice import where as choose
 from . import cumulative, extremes
 from . import reductions as ours
-from .dispatch import counterpart
+from wengert.tensor.numpy_dispatch import counterpart
 from .options import NOTHING, count, given, kept, masked, typed, unkept
 
 __all__ = [

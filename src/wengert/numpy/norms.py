@@ -20,7 +20,7 @@ from ..ops import casts, reductions
 from ..ops import softmax as shares
 from ..ops.choice import absolute
 from ..ops.choice import where as choose
-from .dispatch import broadcast_shapes, spread
+from wengert.tensor.numpy_dispatch import broadcast_shapes, spread
 from .options import unkept
 
 __all__ = ["logsumexp", "softmax", "log_softmax"]

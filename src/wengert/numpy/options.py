@@ -15,7 +15,7 @@ from ..kinds.reduction import Axis, axes_of
 from ..ops import casts
 from ..ops.choice import where as choose
 from ..tensor.protocols import deliver
-from .dispatch import spread
+from wengert.tensor.numpy_dispatch import spread
 
 NOTHING = np._NoValue  # type: ignore[attr-defined]
 

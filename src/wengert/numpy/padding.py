@@ -18,7 +18,7 @@ from ..core.tracing import size_value
 from ..errors import ShapeError, at, user_line
 from ..ops import casts, indexing, joining, shapes
 from ..tensor.operands import length, needed
-from .dispatch import as_array, counterpart, numbers, spread
+from wengert.tensor.numpy_dispatch import as_array, counterpart, numbers, spread
 from .ranges import linspace
 from .shapes import own_copy
 

@@ -18,7 +18,7 @@ from ..core.handle import is_traced
 from ..errors import OperandError, at, user_line
 from ..ops import casts
 from .creation import zeros_like
-from .dispatch import as_array, counterpart, numbers, plain
+from wengert.tensor.numpy_dispatch import as_array, counterpart, numbers, plain
 from .joining import concatenate
 from .shapes import atleast_1d, trim_zeros
 

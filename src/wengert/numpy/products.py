@@ -23,7 +23,7 @@ from ..errors import ShapeError, at, user_line
 from ..ops import indexing, joining, products, shapes
 from ..ops.casts import astype
 from ..tensor.protocols import deliver, implements
-from .dispatch import as_array, counterpart
+from wengert.tensor.numpy_dispatch import as_array, counterpart
 from .subscripts import diagonals, parse, view_of
 
 __all__ = ["dot", "vdot", "inner", "outer", "matmul", "vecdot"]

@@ -19,7 +19,7 @@ from ..kinds.reduction import Axis, axes_of, kept_shape
 from ..ops import casts, reductions, sorting
 from ..ops.choice import where as choose
 from ..ops.shapes import reshape, transpose
-from .dispatch import as_array, counterpart, spread, values
+from wengert.tensor.numpy_dispatch import as_array, counterpart, spread, values
 from .options import given, kept, unkept
 
 __all__ = ["median", "quantile", "percentile", "nanmedian", "nanquantile", "nanpercentile"]

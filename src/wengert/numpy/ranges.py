@@ -22,17 +22,7 @@ from ..errors import TraceError, at, user_line
 from ..ops import casts, creation, indexing, joining, shapes
 from ..tensor.operands import needed
 from ..tensor.protocols import FUNCTIONS
-from .dispatch import (
-    as_array,
-    broadcast_shapes,
-    check_device,
-    counterpart,
-    dtype_of,
-    numbers,
-    plain,
-    spread,
-    values,
-)
+from wengert.tensor.numpy_dispatch import (as_array, broadcast_shapes, check_device, counterpart, dtype_of, numbers, plain, spread, values)
 
 __all__ = ["arange", "linspace", "logspace", "geomspace", "vander"]
 

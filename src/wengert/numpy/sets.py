@@ -15,7 +15,7 @@ from ..core.handle import is_traced, wrap
 from ..core.node import constant
 from ..ops import indexing
 from ..tensor.operands import needed
-from .dispatch import as_array, counterpart, plain, values
+from wengert.tensor.numpy_dispatch import as_array, counterpart, plain, values
 from .joining import concatenate
 from .shapes import ravel
 

@@ -28,17 +28,7 @@ from ..ops import casts, choice, indexing, shapes
 from ..ops.creation import triangle_mask
 from ..tensor.operands import length, needed
 from ..tensor.protocols import deliver
-from .dispatch import (
-    as_array,
-    broadcast_shapes,
-    check_device,
-    counterpart,
-    lengths,
-    numbers,
-    plain,
-    spread,
-    write,
-)
+from wengert.tensor.numpy_dispatch import (as_array, broadcast_shapes, check_device, counterpart, lengths, numbers, plain, spread, write)
 
 __all__ = [
     "reshape", "ravel", "transpose", "permute_dims", "moveaxis", "swapaxes", "rollaxis",

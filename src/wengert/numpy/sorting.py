@@ -15,7 +15,7 @@ from ..errors import DtypeError, at, user_line
 from ..ops import casts, sorting
 from ..ops.shapes import reshape
 from ..tensor.operands import needed
-from .dispatch import as_array, counterpart
+from wengert.tensor.numpy_dispatch import as_array, counterpart
 
 __all__ = [
     "sort",

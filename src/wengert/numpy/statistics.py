@@ -20,7 +20,7 @@ from ..ops import casts, indexing, reductions, sorting
 from ..ops.casts import broadcast_to
 from ..ops.shapes import reshape
 from ..tensor.operands import needed
-from .dispatch import as_array, counterpart
+from wengert.tensor.numpy_dispatch import as_array, counterpart
 from .options import kept
 
 __all__ = ["average", "cov", "corrcoef", "bincount"]

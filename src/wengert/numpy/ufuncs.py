@@ -29,7 +29,7 @@ from ..tensor.operands import needed
 from ..tensor.protocols import fitted, implements_method
 from . import extremes
 from . import reductions as ours
-from .dispatch import as_array, numbers, spread
+from wengert.tensor.numpy_dispatch import as_array, numbers, spread
 from .options import NOTHING
 
 __all__: list[str] = []  # reached through NumPy's ufuncs only

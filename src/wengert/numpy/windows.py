@@ -17,7 +17,7 @@ from ..core.handle import Handle, dtype_of
 from ..core.op import lookup
 from ..errors import DtypeError, at, user_line
 from ..ops import casts
-from .dispatch import as_array, counterpart
+from wengert.tensor.numpy_dispatch import as_array, counterpart
 
 __all__ = ["i0", "kaiser"]
 

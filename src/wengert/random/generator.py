@@ -19,7 +19,7 @@ from .. import draws
 from ..core.handle import Handle, shape_of
 from ..draws.keys import as_shape
 from ..errors import ArgumentError, at, user_line
-from ..numpy.dispatch import as_array, broadcast_shapes
+from wengert.tensor.numpy_dispatch import as_array, broadcast_shapes
 from .stream import Stream
 
 __all__ = ["Generator", "default_rng"]

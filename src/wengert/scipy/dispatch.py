@@ -20,7 +20,7 @@ import numpy as np
 from ..core.dims import Dim
 from ..core.handle import Handle, value_of
 from ..errors import TraceError, at, user_line
-from ..numpy.dispatch import as_array, as_tensor
+from wengert.tensor.numpy_dispatch import as_array, as_tensor
 from ..ops import casts
 from ..ops.choice import where as choose
 

@@ -15,7 +15,7 @@ from ...errors import ArgumentError, at, user_line
 from ...ops import factorizations, spectral
 from ...ops.linalg import adjoint
 from ...ops.linalg_results import EighResult, EigResult, QRResult, SVDResult
-from ..dispatch import as_array, counterpart, spread
+from wengert.tensor.numpy_dispatch import as_array, counterpart, spread
 
 
 @counterpart(np.linalg.cholesky)

@@ -26,7 +26,7 @@ from ...ops.polar import nuclear_norm
 from ...tensor.protocols import deliver
 from .. import norms
 from ..creation import eye
-from ..dispatch import as_array, counterpart, spread
+from wengert.tensor.numpy_dispatch import as_array, counterpart, spread
 
 Ord = float | str | None
 

@@ -13,7 +13,7 @@ import scipy.fft
 
 from ...errors import ArgumentError, at, user_line
 from ...numpy import fft as numpys
-from ...numpy.dispatch import as_tensor
+from wengert.tensor.numpy_dispatch import as_tensor
 from ...ops import casts
 from ...ops.fourier import SWAPPED
 from ..dispatch import counterpart

@@ -19,7 +19,7 @@ from scipy import integrate as scipys
 from ...core.handle import is_traced, shape_of, value_of
 from ...errors import ArgumentError, ShapeError, at, user_line
 from ...numpy import cumulative as numpys
-from ...numpy.dispatch import as_array, spread
+from wengert.tensor.numpy_dispatch import as_array, spread
 from ...ops import casts
 from ..dispatch import counterpart, floating, known_length, zero_if_zero
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...core.handle import shape_of, value_of
 from ...errors import ArgumentError, at, user_line
-from ...numpy.dispatch import as_array
+from wengert.tensor.numpy_dispatch import as_array
 from ...ops.choice import where as choose
 from .bsplines import BSpline, make_interp_spline
 

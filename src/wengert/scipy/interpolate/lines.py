@@ -14,7 +14,7 @@ import scipy.interpolate
 
 from ...core.handle import is_traced, possibly, value_of
 from ...errors import ArgumentError, ShapeError, at, user_line
-from ...numpy.dispatch import as_tensor, spread
+from wengert.tensor.numpy_dispatch import as_tensor, spread
 from ...ops.choice import where as choose
 from ..dispatch import floating, holds_tensors, known_length
 from .bsplines import make_interp_spline

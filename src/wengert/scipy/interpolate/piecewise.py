@@ -17,7 +17,7 @@ import scipy.interpolate
 
 from ...core.handle import is_traced, possibly, value_of
 from ...errors import ArgumentError, ShapeError, at, user_line
-from ...numpy.dispatch import as_array, as_tensor
+from wengert.tensor.numpy_dispatch import as_array, as_tensor
 from ...ops.choice import where as choose
 from ..dispatch import floating, holds_tensors
 

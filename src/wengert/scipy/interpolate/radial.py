@@ -20,7 +20,7 @@ import scipy.interpolate
 
 from ...core.handle import value_of
 from ...errors import ArgumentError, ShapeError, at, user_line
-from ...numpy.dispatch import as_array
+from wengert.tensor.numpy_dispatch import as_array
 from ...ops.choice import where as choose
 from ..dispatch import floating, holds_tensors, known_length
 from .piecewise import double

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...core.handle import shape_of
 from ...errors import ArgumentError, at, user_line
-from ...numpy.dispatch import as_array
+from wengert.tensor.numpy_dispatch import as_array
 from .cubic import PchipInterpolator
 from .piecewise import checked, double, placed
 

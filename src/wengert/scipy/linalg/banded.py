@@ -18,7 +18,7 @@ import numpy as np
 import scipy.linalg
 
 from ...errors import ShapeError, at, user_line
-from ...numpy.dispatch import spread
+from wengert.tensor.numpy_dispatch import spread
 from ...ops.linalg import adjoint
 from ..dispatch import counterpart, floating
 from .entries import entry

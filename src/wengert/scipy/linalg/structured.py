@@ -17,7 +17,7 @@ import scipy.linalg
 
 from ...core.handle import Handle, value_of
 from ...errors import ArgumentError, MatrixError, ShapeError, at, user_line
-from ...numpy.dispatch import as_array, spread
+from wengert.tensor.numpy_dispatch import as_array, spread
 from ..dispatch import counterpart, floating
 from .entries import entry
 

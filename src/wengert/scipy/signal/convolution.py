@@ -27,7 +27,7 @@ from ...core.spec import Spec
 from ...errors import ArgumentError, ShapeError, at, user_line
 from ...kinds.opaque import opaque
 from ...numpy import fft
-from ...numpy.dispatch import as_array, as_tensor, plain
+from wengert.tensor.numpy_dispatch import as_array, as_tensor, plain
 from ...numpy.padding import pad
 from ...ops import casts, sorting
 from ..dispatch import counterpart

@@ -18,7 +18,7 @@ import scipy.signal
 
 from ...core.handle import dtype_of, shape_of
 from ...errors import ArgumentError, at, user_line
-from ...numpy.dispatch import as_array
+from wengert.tensor.numpy_dispatch import as_array
 from ..dispatch import counterpart, floating
 
 __all__ = [

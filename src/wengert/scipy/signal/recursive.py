@@ -24,7 +24,7 @@ from ...core.spec import Spec
 from ...errors import ArgumentError, DtypeError, ShapeError, at, user_line
 from ...kinds.batching import fronted
 from ...kinds.opaque import opaque
-from ...numpy.dispatch import as_array, as_tensor, spread
+from wengert.tensor.numpy_dispatch import as_array, as_tensor, spread
 from ...ops import casts
 from ..dispatch import counterpart, floating
 from .convolution import convolve

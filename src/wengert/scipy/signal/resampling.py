@@ -18,7 +18,7 @@ import scipy.signal
 
 from ...errors import ArgumentError, ShapeError, at, user_line
 from ...numpy import fft
-from ...numpy.dispatch import as_tensor
+from wengert.tensor.numpy_dispatch import as_tensor
 from ...ops import casts
 from ..dispatch import counterpart, floating, holds_tensors, known_length
 from .recursive import filtered

@@ -14,7 +14,7 @@ import scipy.signal
 
 from ...core.handle import is_traced, value_of
 from ...errors import ArgumentError, ShapeError, at, user_line
-from ...numpy.dispatch import as_array, spread
+from wengert.tensor.numpy_dispatch import as_array, spread
 from ...ops import casts
 from ..dispatch import counterpart, floating
 from .recursive import coefficients_of

@@ -16,7 +16,7 @@ import scipy.signal
 from ...core.dims import Dim
 from ...core.handle import is_traced, value_of
 from ...errors import ArgumentError, ShapeError, at, user_line
-from ...numpy.dispatch import as_array, as_tensor, spread
+from wengert.tensor.numpy_dispatch import as_array, as_tensor, spread
 from ..dispatch import counterpart
 from .recursive import coefficients_of, lfilter, lfilter_zi, operands_of
 

@@ -14,7 +14,7 @@ import scipy.signal
 
 from ...errors import ArgumentError, ShapeError, at, user_line
 from ...numpy import fft
-from ...numpy.dispatch import as_tensor
+from wengert.tensor.numpy_dispatch import as_tensor
 from ...numpy.padding import pad
 from ...ops import casts
 from ..dispatch import counterpart, floating, known_length

@@ -18,7 +18,7 @@ from scipy.signal import windows as scipys
 
 from ...core.handle import value_of
 from ...errors import ArgumentError, at, user_line
-from ...numpy.dispatch import as_tensor
+from wengert.tensor.numpy_dispatch import as_tensor
 from ...numpy.windows import i0
 from ...ops.choice import where as choose
 from ..dispatch import counterpart, floating, holds_tensors

@@ -22,7 +22,7 @@ from ...core.handle import Handle, value_of
 from ...core.op import lookup
 from ...errors import ArgumentError, at, user_line
 from ...kinds.elementwise import POSITIVE
-from ...numpy.dispatch import counterpart
+from wengert.tensor.numpy_dispatch import counterpart
 from .entries import function
 from .gamma import gamma, rgamma, rgamma_slope
 from .polygammas import digamma, polygamma_difference

@@ -17,7 +17,7 @@ import scipy.special
 
 from ...core.op import lookup
 from ...kinds.elementwise import POSITIVE, REAL
-from ...numpy.dispatch import counterpart
+from wengert.tensor.numpy_dispatch import counterpart
 from ...numpy.elementwise import sinc as sinc
 from .entries import function
 from .relatives import exprel_of

@@ -22,7 +22,7 @@ from ...core.handle import is_traced, value_of
 from ...core.op import lookup
 from ...errors import ArgumentError, at, user_line
 from ...kinds.elementwise import POSITIVE
-from ...numpy.dispatch import counterpart
+from wengert.tensor.numpy_dispatch import counterpart
 from .entries import function
 from .polygammas import digamma, polygamma_of
 from .turns import cospi, whole_numbers

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.special
 
 from ...kinds.elementwise import REAL, elementwise
-from ...numpy.dispatch import counterpart
+from wengert.tensor.numpy_dispatch import counterpart
 from .entries import PREFIX, function
 from .turns import whole_numbers
 from .witness import Witness

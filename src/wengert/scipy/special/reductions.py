@@ -15,7 +15,7 @@ from typing import Any
 import scipy.special
 
 from ...numpy import norms
-from ...numpy.dispatch import counterpart
+from wengert.tensor.numpy_dispatch import counterpart
 
 __all__ = "logsumexp softmax log_softmax".split()
 

@@ -21,7 +21,7 @@ import scipy.special
 
 from ...core.handle import dtype_of
 from ...errors import ArgumentError, at, user_line
-from ...numpy.dispatch import counterpart
+from wengert.tensor.numpy_dispatch import counterpart
 from .beta import binom
 from .polynomials import (
     eval_chebyt,

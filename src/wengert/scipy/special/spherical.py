@@ -18,7 +18,7 @@ import scipy.special
 from ...core.handle import dtype_of
 from ...errors import NotDifferentiableError, at, user_line
 from ...kinds.elementwise import UNIT
-from ...numpy.dispatch import counterpart
+from wengert.tensor.numpy_dispatch import counterpart
 from .entries import function
 from .family import family
 from .loops import is_element

@@ -19,7 +19,7 @@ import scipy.special
 
 from ...errors import ArgumentError, at, user_line
 from ...kinds.elementwise import elementwise
-from ...numpy.dispatch import counterpart
+from wengert.tensor.numpy_dispatch import counterpart
 from .bessel_integrals import turn
 from .entries import PREFIX, function
 from .family import family

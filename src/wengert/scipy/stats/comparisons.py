@@ -21,7 +21,7 @@ import numpy as np
 
 from ...core.handle import shape_of
 from ...errors import ArgumentError, ShapeError, at, user_line
-from ...numpy.dispatch import as_array, values
+from wengert.tensor.numpy_dispatch import as_array, values
 from ..dispatch import known_length
 from ..special import betainc, chdtrc, fdtrc, logsumexp, stdtr, xlogy
 from .distribution import chosen

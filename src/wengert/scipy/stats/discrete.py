@@ -21,7 +21,7 @@ import scipy  # scipy.stats is loaded when it is first used
 
 from ...core.handle import shape_of, value_of
 from ...errors import OperandError, TraceError, at, user_line
-from ...numpy.dispatch import values
+from wengert.tensor.numpy_dispatch import values
 from ..special.family import Family, family
 from .distribution import Distribution, chosen, exp_of, real
 

@@ -27,7 +27,7 @@ import numpy as np
 from ...core.handle import Handle, dtype_of, shape_of, value_of
 from ...draws.keys import as_key, as_shape, key
 from ...errors import ArgumentError, DtypeError, NotDifferentiableError, at, user_line
-from ...numpy.dispatch import as_array, broadcast_shapes, values
+from wengert.tensor.numpy_dispatch import as_array, broadcast_shapes, values
 
 Formula = Callable[..., Any]
 

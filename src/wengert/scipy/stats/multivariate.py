@@ -22,7 +22,7 @@ from ... import draws
 from ...core.handle import is_traced, shape_of
 from ...draws.keys import as_key, key
 from ...errors import ArgumentError, MatrixError, ShapeError, at, user_line
-from ...numpy.dispatch import as_array, values
+from wengert.tensor.numpy_dispatch import as_array, values
 from ..special import betaln, gammaln, multigammaln, psi, xlogy
 from .distribution import chosen, real
 

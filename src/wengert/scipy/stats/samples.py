@@ -21,7 +21,7 @@ import numpy as np
 
 from ...core.handle import dtype_of, shape_of
 from ...errors import ArgumentError, at, user_line
-from ...numpy.dispatch import values
+from wengert.tensor.numpy_dispatch import values
 from .. import special
 from ..dispatch import known_length
 from .distribution import chosen

@@ -15,18 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from ..core import sizes
-from ..core.dims import Dim, is_symbolic
-from ..core.handle import Handle, is_traced, shape_of, value_of, wrap
-from ..core.node import Node, constant
-from ..core.spec import unweakened
-from ..errors import ArgumentError, ConversionError, ShapeError, at, user_line
-from ..ops import creation
-from ..ops.casts import broadcast_to
-from ..ops.joining import NESTED, holds_handles
-from ..tensor.operands import length, without_lists
-from ..tensor.protocols import FUNCTIONS
-from ..tensor.replacements import written_instead
+from wengert.core import sizes
+from wengert.core.dims import Dim, is_symbolic
+from wengert.core.handle import Handle, is_traced, shape_of, value_of, wrap
+from wengert.core.node import Node, constant
+from wengert.core.spec import unweakened
+from wengert.errors import ArgumentError, ConversionError, ShapeError, at, user_line
+from wengert.ops import creation
+from wengert.ops.casts import broadcast_to
+from wengert.ops.joining import NESTED, holds_handles
+from .operands import length, without_lists
+from .protocols import FUNCTIONS
+from .replacements import written_instead
 
 _OURS = (Handle, Dim)
 
