@@ -218,6 +218,14 @@ def at(where: str | None) -> str:
     return f" (at {where})" if where else ""
 
 
+def rule_failed(what: str, error: Exception, where: str | None) -> RuleError:
+    """The error for an exception inside a user's rule."""
+    return RuleError(
+        f"{what} raised {type(error).__name__}: {error}. See the traceback above for the place in "
+        f"the rule; it was needed for a derivative{at(where)}."
+    )
+
+
 __all__ = sorted(
     n for n, c in globals().items() if isinstance(c, type) and c.__module__ == __name__
 )

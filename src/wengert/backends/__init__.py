@@ -12,7 +12,6 @@ liveness.py      when each value is needed for the last time, and what that save
 profiling.py     how long each line takes, seen by a clock
 timing.py        where time and memory went, as plain data; linewise.py: of the interpreter
 reporting.py     operations, bytes and peak memory, counted without running
-transformed.py   the transformers of style 004 as backends
 """
 
 from typing import TYPE_CHECKING
@@ -26,7 +25,6 @@ from .null import Null
 if TYPE_CHECKING:
     from .profiling import Profile, profile
     from .reporting import Report, report
-    from .transformed import Transformed
 
 __all__ = [
     "Backend",
@@ -35,7 +33,6 @@ __all__ = [
     "Null",
     "Profile",
     "Report",
-    "Transformed",
     "backend",
     "backends",
     "profile",
@@ -48,8 +45,8 @@ __getattr__ = late_names(
     {
         **dict.fromkeys(("Profile", "profile"), ".profiling"),
         **dict.fromkeys(("Report", "report"), ".reporting"),
-        "Transformed": ".transformed",
+        "Transformed": "..extend.transformed",
     },
 )
 
-__dir__ = public_dir(__name__)
+__dir__ = public_dir(__name__, "Transformed")

@@ -16,7 +16,8 @@ reverse.py      their pullbacks: a loop backwards (residuals.py: what the forwar
 dependence.py   what moves in a loop when some of its operands do
 forward.py      their tangents: the same loop with tangents beside the carry
 many.py         many rows at once
-custom_functions.py  custom_jvp, custom_vjp: functions with rules; custom_calls.py a call of one
+custom_functions.py  custom_jvp, custom_vjp: functions with rules; custom_calls.py a call of one;
+                primitive_calls.py of a primitive
 recomputing.py  checkpointed calls: their rule computes them again
 custom.py       the line of such a call; custom_rules.py rules for many rows, and as lists
 examples.py     lines that the laws check

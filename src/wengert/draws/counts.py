@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import shape_of, value_of
 from wengert.tensor.numpy_dispatch import as_array
+
+from ..core.handle import shape_of, value_of
 from . import rejection
 from .families import gamma
 from .keys import as_dtype, as_key, as_shape, split

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import broadcast_shapes
+
 from ..core.handle import Handle, dtype_of, shape_of
 from ..errors import DtypeError, ShapeError, at, user_line
-from wengert.tensor.numpy_dispatch import broadcast_shapes
 from .keys import as_dtype, as_shape
 
 

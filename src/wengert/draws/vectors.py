@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import as_array, broadcast_shapes
+
 from ..core.handle import shape_of
 from ..errors import ArgumentError, at, user_line
-from wengert.tensor.numpy_dispatch import as_array, broadcast_shapes
 from .explicit import exponential, normal
 from .families import generalized_normal
 from .keys import as_shape, split

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import as_array
+
 from ..core.handle import Handle, dtype_of, shape_of, value_of
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
-from wengert.tensor.numpy_dispatch import as_array
-from ..numpy.indexing import take, take_along_axis
 from .explicit import exponential, gumbel, uniform
 from .keys import as_dtype, as_shape, bits
 from .parameters import expect_shape, parameters
@@ -172,8 +172,8 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
     x = as_array(x)
     shape = shape_of(x)
     if independent:
-        return take_along_axis(x, np.argsort(bits(key, shape), axis, kind="stable"), axis)
-    return take(x, np.argsort(bits(key, shape[axis]), kind="stable"), axis=axis)
+        return np.take_along_axis(x, np.argsort(bits(key, shape), axis, kind="stable"), axis)
+    return np.take(x, np.argsort(bits(key, shape[axis]), kind="stable"), axis=axis)
 
 
 def choice(
@@ -227,4 +227,4 @@ def choice(
         with np.errstate(divide="ignore"):  # what has the probability 0 comes last
             order = np.argsort(-(gumbel(key, count) + np.log(as_array(p))))
         index = order[:total].reshape(lengths)
-    return index if whole else take(a, index, axis=axis)
+    return index if whole else np.take(a, index, axis=axis)

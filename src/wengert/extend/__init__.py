@@ -14,7 +14,7 @@ graphs of the first two and the transformers of the fifth, and what is ready to 
     behaviour_graph.py, behaviour_library.py
     operator_graph.py, operator_lines.py, operator_library.py, operator_arithmetic.py,
     operator_shapes.py
-    transformers.py, op_library.py
+    transformers.py, op_library.py; transformed.py a transformer as a backend
 
 An operation in any style is used in expressions with all others, and differentiates to any order
 when its rule is written in differentiable operations.  docs/extend.md compares them.
@@ -47,6 +47,7 @@ from .operators import (
 )
 from .ops import Op, constant, deriv, placeholder, variable
 from .primitives import jvp, primitive, vjp
+from .transformed import Transformed
 from .transformers import Transformer, make_transformer, transformer_choices
 
 __all__ = [
@@ -69,6 +70,7 @@ __all__ = [
     "Op",
     "OperatorGraph",
     "OrphanOperator",
+    "Transformed",
     "Transformer",
     "UnaryOperator",
     "as_operation",

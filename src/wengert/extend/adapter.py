@@ -37,6 +37,7 @@ from ..errors import (
     RuleError,
     WengertError,
     at,
+    rule_failed,
     user_line,
 )
 from ..kinds.opaque import Opaque, fits
@@ -162,7 +163,7 @@ class UserOperation(Opaque):
         except WengertError:
             raise
         except Exception as error:
-            raise failed(f"The {mode} rule of {self.name}", error, node.where) from error
+            raise rule_failed(f"The {mode} rule of {self.name}", error, node.where) from error
 
 
 def _spared(t: Any, bar: Any) -> Any:
@@ -182,14 +183,6 @@ def name_in_module(thing: Any) -> str:
     name = getattr(thing, "__qualname__", None) or getattr(thing, "__name__", type(thing).__name__)
     module = getattr(thing, "__module__", None) or type(thing).__module__
     return f"{module}.{name}".replace("<locals>.", "")
-
-
-def failed(what: str, error: Exception, where: str | None) -> RuleError:
-    """The error for an exception inside a user's rule."""
-    return RuleError(
-        f"{what} raised {type(error).__name__}: {error}. See the traceback above for the place in "
-        f"the rule; it was needed for a derivative{at(where)}."
-    )
 
 
 def forgotten(name: str, operand: int, where: str | None) -> RuleError:

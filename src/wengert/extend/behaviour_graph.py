@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Generic
 
-from ..errors import CycleError, GraphError, WengertError, at, user_line
-from .adapter import accumulate, failed, fitted, forgotten, one_like
+from ..errors import CycleError, GraphError, WengertError, at, rule_failed, user_line
+from .adapter import accumulate, fitted, forgotten, one_like
 from .behaviours import (
     LEAF,
     Behavior,
@@ -273,7 +273,7 @@ class BehaviorGraph(Generic[T]):
         except WengertError:
             raise
         except Exception as error:
-            raise failed(name, error, node.where) from error
+            raise rule_failed(name, error, node.where) from error
         written = {i for i, _ in given}
         for k, i in enumerate(node.inputs()):
             if i in wanted and i not in written:

@@ -34,11 +34,12 @@ from ..errors import (
     UnconnectedWarning,
     WengertError,
     at,
+    rule_failed,
     user_line,
 )
 from ..kinds.opaque import fits
 from ..ops.casts import astype
-from .adapter import accumulate, failed, is_written_out
+from .adapter import accumulate, is_written_out
 from .operators import AbstractOperator, Messages, NodeType
 
 # Filled by the modules above this one: operator_library.py and operator_lines.py.
@@ -375,7 +376,7 @@ def _contributions(node: GraphNode, t: GraphNode, wanted: list[GraphNode]) -> An
     except WengertError:
         raise
     except Exception as error:
-        raise failed(f"get_parent_grad of {operator.name}", error, operator.where) from error
+        raise rule_failed(f"get_parent_grad of {operator.name}", error, operator.where) from error
     del messages[node]
     return messages.items()
 

@@ -45,9 +45,10 @@ from ..errors import (
     UnconnectedWarning,
     WengertError,
     at,
+    rule_failed,
     user_line,
 )
-from .adapter import accumulate, failed, forgotten, total
+from .adapter import accumulate, forgotten, total
 
 OPERATORS: dict[str, Callable[..., Op]] = {}  # filled by op_library.py
 
@@ -252,7 +253,7 @@ class Adjoints(Mapping[Op, Op]):
             raise
         except Exception as error:
             name = f"generate_adjoints of {type(op).__name__}"
-            raise failed(name, error, op.where) from error
+            raise rule_failed(name, error, op.where) from error
         for target, _ in self._turn:
             if target not in op.args:
                 raise RuleError(

@@ -99,6 +99,7 @@ class Primitive(UserOperation):
     """A function that is one line of the list; made by the decorator `primitive`."""
 
     may_be_nonlinear = True
+    is_primitive = True
 
     def __init__(
         self,

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..control.custom import Rule
 from ..control.custom_rules import BodyRule
+from ..control.primitive_calls import PrimitiveCall, is_primitive
 from ..core import tree
 from ..core.body import Body
 from ..core.dims import Dim
@@ -21,8 +22,6 @@ from ..core.node import constant, is_variable
 from ..core.op import REGISTRY, lookup
 from ..core.spec import WEAK, Spec
 from ..errors import ArgumentError, DtypeError, RegistryError, ShapeError, at, user_line
-from ..extend.primitives import Primitive
-from ..extend.traced import PrimitiveCall
 from ..ops.indexing import Hole
 from . import classes, lengths
 from .container import DTYPES
@@ -170,7 +169,7 @@ class Reader:
         name, module, given = x
         need(type(name) is str and type(module) is str, f"{brief(x)} is no rule")
         op = registered(name, module)
-        need(isinstance(op, Primitive), f"the operation {brief(name)} is no primitive")
+        need(is_primitive(op), f"the operation {brief(name)} is no primitive")
         given = self.value(given, depth)
         need(type(given) is list and len(given) == 4, f"{brief(x)} is no rule")
         slots, static, params, count = given

@@ -26,6 +26,7 @@ import numpy as np
 from optree import PyTreeSpec
 
 from ..control.custom_rules import Stated, as_bodies
+from ..control.primitive_calls import PrimitiveCall
 from ..core import tree
 from ..core.body import Body
 from ..core.dims import Dim
@@ -36,7 +37,6 @@ from ..core.op import REGISTRY
 from ..core.open_names import OpenNames
 from ..core.spec import WEAK, Spec
 from ..errors import ConversionError, RegistryError, StructureError, TraceError, at, user_line
-from ..extend.traced import PrimitiveCall
 from ..ops.indexing import Hole
 from ..tensor import Tensor
 from . import classes

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import as_tensor, dtype_of
+
 from ..core.handle import shape_of
 from ..errors import ArgumentError, at, user_line
 from ..ops import casts, joining, shapes
 from ..tensor.operands import operand
-from wengert.tensor.numpy_dispatch import as_tensor, dtype_of
 from .joining import concatenate
 
 __all__ = ["c_", "r_"]

@@ -18,6 +18,16 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import (
+    as_array,
+    check_device,
+    counterpart,
+    lengths,
+    numbers,
+    plain,
+    spread,
+)
+
 from ..core.handle import Handle, is_traced, shape_of, wrap
 from ..core.handle import dtype_of as dtype_itself
 from ..core.node import constant
@@ -26,7 +36,6 @@ from ..errors import ArgumentError, at, user_line
 from ..ops import casts, creation, joining
 from ..tensor.operands import needed
 from ..tensor.protocols import FUNCTIONS
-from wengert.tensor.numpy_dispatch import (as_array, check_device, counterpart, lengths, numbers, plain, spread)
 from .shapes import own_copy
 
 __all__ = [

@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import counterpart, values
+
 from ..core.handle import Handle, dtype_of, is_traced, link, possibly, value_of, wrap
 from ..core.node import constant
 from ..core.op import lookup
@@ -28,7 +30,6 @@ from ..ops import arithmetic, choice, circular, complexes, logic, rounding
 from ..tensor.operands import needed
 from ..tensor.protocols import deliver, implements
 from .creation import zeros_like
-from wengert.tensor.numpy_dispatch import counterpart, values
 
 _UFUNCS = """
     add subtract multiply divide true_divide floor_divide remainder mod fmod divmod power pow

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import counterpart
+
 from ..core.handle import dtype_of, shape_of
 from ..errors import ShapeError, at, user_line
 from ..kinds.reduction import Axis, count_along
 from ..ops import casts, reductions
-from wengert.tensor.numpy_dispatch import counterpart
 from .options import NOTHING, cast_initial, given, kept, masked
 
 __all__ = ["max", "min", "amax", "amin", "ptp", "argmax", "argmin", "any", "all", "count_nonzero"]

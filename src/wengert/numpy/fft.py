@@ -22,12 +22,13 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import as_array, counterpart, numbers
+
 from ..core.dims import Dim, is_symbolic
 from ..core.late import public_dir
 from ..errors import ArgumentError, ShapeError, at, user_line
 from ..ops import fourier
 from ..tensor.operands import length
-from wengert.tensor.numpy_dispatch import as_array, counterpart, numbers
 from .options import given
 from .shapes import roll
 

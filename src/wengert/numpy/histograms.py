@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import as_array, as_tensor, counterpart, values
+
 from ..core.handle import Handle, is_traced, value_of
 from ..errors import ArgumentError, ShapeError, at, user_line
 from ..ops import casts, indexing, reductions, sorting
 from ..ops.shapes import reshape
 from ..tensor.operands import needed
 from .cumulative import diff
-from wengert.tensor.numpy_dispatch import as_array, as_tensor, counterpart, values
 from .ranges import linspace
 
 __all__ = ["histogram", "histogram2d", "histogramdd", "histogram_bin_edges"]

@@ -19,13 +19,24 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from wengert.tensor.numpy_dispatch import (
+    as_array,
+    broadcast_shapes,
+    counterpart,
+    dtype_of,
+    numbers,
+    plain,
+    spread,
+    values,
+    write,
+)
+
 from ..core.handle import Handle, is_traced, link, shape_of, value_of
 from ..core.handle import dtype_of as dtype_itself
 from ..errors import ShapeError, at, user_line
 from ..ops import casts, choice, indexing, joining, shapes
 from ..tensor.operands import needed
 from ..tensor.protocols import deliver
-from wengert.tensor.numpy_dispatch import (as_array, broadcast_shapes, counterpart, dtype_of, numbers, plain, spread, values, write)
 from .options import NOTHING
 from .shapes import broadcast_arrays
 

@@ -23,6 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import as_array, counterpart, dtype_of, numbers, plain
+
 from ..core import tree
 from ..core.dims import is_symbolic
 from ..core.handle import Handle, is_traced, shape_of, wrap
@@ -31,7 +33,6 @@ from ..core.node import constant
 from ..errors import TraceError, at, user_line
 from ..tensor.operands import needed
 from ..tensor.protocols import FUNCTIONS
-from wengert.tensor.numpy_dispatch import as_array, counterpart, dtype_of, numbers, plain
 
 __all__ = ["may_share_memory", "shares_memory", "size"]
 

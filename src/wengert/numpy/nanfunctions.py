@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import counterpart
+
 from ..core.handle import dtype_of, is_traced, possibly, value_of
 from ..kinds.reduction import Axis
 from ..ops import casts, reductions
 from ..ops.choice import where as choose
 from . import cumulative, extremes
 from . import reductions as ours
-from wengert.tensor.numpy_dispatch import counterpart
 from .options import NOTHING, count, given, kept, masked, typed, unkept
 
 __all__ = [

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import broadcast_shapes, spread
+
 from ..core.handle import Handle, is_traced, value_of
 from ..errors import at, user_line
 from ..kinds.reduction import Axis
@@ -20,7 +22,6 @@ from ..ops import casts, reductions
 from ..ops import softmax as shares
 from ..ops.choice import absolute
 from ..ops.choice import where as choose
-from wengert.tensor.numpy_dispatch import broadcast_shapes, spread
 from .options import unkept
 
 __all__ = ["logsumexp", "softmax", "log_softmax"]

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import spread
+
 from ..core.handle import Handle, dtype_of, shape_of, value_of
 from ..kinds.reduction import Axis, axes_of
 from ..ops import casts
 from ..ops.choice import where as choose
 from ..tensor.protocols import deliver
-from wengert.tensor.numpy_dispatch import spread
 
 NOTHING = np._NoValue  # type: ignore[attr-defined]
 

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import as_array, counterpart, numbers, spread
+
 from ..core.dims import Dim, is_symbolic
 from ..core.params import sizes_of
 from ..core.tracing import size_value
 from ..errors import ShapeError, at, user_line
 from ..ops import casts, indexing, joining, shapes
 from ..tensor.operands import length, needed
-from wengert.tensor.numpy_dispatch import as_array, counterpart, numbers, spread
 from .ranges import linspace
 from .shapes import own_copy
 

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import as_array, counterpart, numbers, plain
+
 from ..core.handle import is_traced
 from ..errors import OperandError, at, user_line
 from ..ops import casts
 from .creation import zeros_like
-from wengert.tensor.numpy_dispatch import as_array, counterpart, numbers, plain
 from .joining import concatenate
 from .shapes import atleast_1d, trim_zeros
 

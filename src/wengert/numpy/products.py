@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import as_array, counterpart
+
 from ..core.apply import apply
 from ..core.dims import is_symbolic
 from ..core.handle import Handle
@@ -23,7 +25,6 @@ from ..errors import ShapeError, at, user_line
 from ..ops import indexing, joining, products, shapes
 from ..ops.casts import astype
 from ..tensor.protocols import deliver, implements
-from wengert.tensor.numpy_dispatch import as_array, counterpart
 from .subscripts import diagonals, parse, view_of
 
 __all__ = ["dot", "vdot", "inner", "outer", "matmul", "vecdot"]

@@ -14,6 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import (
+    as_array,
+    broadcast_shapes,
+    check_device,
+    counterpart,
+    dtype_of,
+    numbers,
+    plain,
+    spread,
+    values,
+)
+
 from ..core.dims import Dim
 from ..core.handle import Handle, is_traced, shape_of, wrap
 from ..core.node import constant
@@ -22,7 +34,6 @@ from ..errors import TraceError, at, user_line
 from ..ops import casts, creation, indexing, joining, shapes
 from ..tensor.operands import needed
 from ..tensor.protocols import FUNCTIONS
-from wengert.tensor.numpy_dispatch import (as_array, broadcast_shapes, check_device, counterpart, dtype_of, numbers, plain, spread, values)
 
 __all__ = ["arange", "linspace", "logspace", "geomspace", "vander"]
 

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import counterpart
+
 from ..core.handle import dtype_of, possibly, value_of
 from ..kinds.reduction import Axis
 from ..ops import casts, reductions
 from ..ops.choice import where as choose
-from wengert.tensor.numpy_dispatch import counterpart
 from .norms import matrix_norm, vector_norm
 from .options import NOTHING, count, given, kept, masked, started, typed, unkept, whole
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import as_array, counterpart, plain, values
+
 from ..core.handle import is_traced, wrap
 from ..core.node import constant
 from ..ops import indexing
 from ..tensor.operands import needed
-from wengert.tensor.numpy_dispatch import as_array, counterpart, plain, values
 from .joining import concatenate
 from .shapes import ravel
 

@@ -19,6 +19,18 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from wengert.tensor.numpy_dispatch import (
+    as_array,
+    broadcast_shapes,
+    check_device,
+    counterpart,
+    lengths,
+    numbers,
+    plain,
+    spread,
+    write,
+)
+
 from ..core.dims import Dim, is_symbolic, spelled
 from ..core.handle import Handle, doubt, is_traced, shape_of, wrap
 from ..core.node import Node
@@ -28,7 +40,6 @@ from ..ops import casts, choice, indexing, shapes
 from ..ops.creation import triangle_mask
 from ..tensor.operands import length, needed
 from ..tensor.protocols import deliver
-from wengert.tensor.numpy_dispatch import (as_array, broadcast_shapes, check_device, counterpart, lengths, numbers, plain, spread, write)
 
 __all__ = [
     "reshape", "ravel", "transpose", "permute_dims", "moveaxis", "swapaxes", "rollaxis",

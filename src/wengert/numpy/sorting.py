@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import as_array, counterpart
+
 from ..core.handle import value_of
 from ..errors import DtypeError, at, user_line
 from ..ops import casts, sorting
 from ..ops.shapes import reshape
 from ..tensor.operands import needed
-from wengert.tensor.numpy_dispatch import as_array, counterpart
 
 __all__ = [
     "sort",

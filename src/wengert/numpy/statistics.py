@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import as_array, counterpart
+
 from ..core.dims import Dim
 from ..core.handle import dtype_of, is_traced, value_of
 from ..core.tracing import size_value
@@ -20,7 +22,6 @@ from ..ops import casts, indexing, reductions, sorting
 from ..ops.casts import broadcast_to
 from ..ops.shapes import reshape
 from ..tensor.operands import needed
-from wengert.tensor.numpy_dispatch import as_array, counterpart
 from .options import kept
 
 __all__ = ["average", "cov", "corrcoef", "bincount"]

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import as_array, numbers, spread
+
 from ..control import scan
 from ..core.dims import is_symbolic
 from ..core.handle import Handle, is_traced, shape_of, value_of
@@ -29,7 +31,6 @@ from ..tensor.operands import needed
 from ..tensor.protocols import fitted, implements_method
 from . import extremes
 from . import reductions as ours
-from wengert.tensor.numpy_dispatch import as_array, numbers, spread
 from .options import NOTHING
 
 __all__: list[str] = []  # reached through NumPy's ufuncs only

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import as_array, counterpart
+
 from ..core.handle import Handle, dtype_of
 from ..core.op import lookup
 from ..errors import DtypeError, at, user_line
 from ..ops import casts
-from wengert.tensor.numpy_dispatch import as_array, counterpart
 
 __all__ = ["i0", "kaiser"]
 

@@ -14,10 +14,20 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import (
+    as_array,
+    counterpart,
+    dtype_of,
+    numbers,
+    plain,
+    spread,
+    values,
+    write,
+)
+
 from ..core.dims import is_symbolic
 from ..core.handle import Handle, is_traced, shape_of
 from ..ops import casts, choice, indexing, joining, shapes
-from wengert.tensor.numpy_dispatch import (as_array, counterpart, dtype_of, numbers, plain, spread, values, write)
 from .indexing import along, checked_along, in_range
 from .shapes import own_copy, ravel
 

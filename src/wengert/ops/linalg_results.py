@@ -1,9 +1,9 @@
 """Named tuples that functions of `numpy.linalg` return, with NumPy's names and fields.
 
-    EigResult, EighResult    eigenvalues, eigenvectors
-    SVDResult                U, S, Vh
-    QRResult                 Q, R
-    SlogdetResult            sign, logabsdet
+EigResult, EighResult    eigenvalues, eigenvectors
+SVDResult                U, S, Vh
+QRResult                 Q, R
+SlogdetResult            sign, logabsdet
 """
 
 from __future__ import annotations

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import as_array, counterpart, spread
+
 from ...core.handle import is_traced, value_of
 from ...errors import ArgumentError, at, user_line
 from ...ops import factorizations, spectral
 from ...ops.linalg import adjoint
 from ...ops.linalg_results import EighResult, EigResult, QRResult, SVDResult
-from wengert.tensor.numpy_dispatch import as_array, counterpart, spread
 
 
 @counterpart(np.linalg.cholesky)

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import as_array, counterpart, spread
+
 from ...core.dims import is_symbolic
 from ...core.handle import possibly, value_of, wrap
 from ...core.node import constant
@@ -26,7 +28,6 @@ from ...ops.polar import nuclear_norm
 from ...tensor.protocols import deliver
 from .. import norms
 from ..creation import eye
-from wengert.tensor.numpy_dispatch import as_array, counterpart, spread
 
 Ord = float | str | None
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import as_array, counterpart
+
 from ...core.handle import is_traced, value_of
 from ...errors import MatrixError, ShapeError, at, user_line
 from ...ops import determinants, linalg, shapes
 from ...ops.linalg_results import SlogdetResult
-from wengert.tensor.numpy_dispatch import as_array, counterpart
 
 
 @counterpart(np.linalg.solve)

@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from wengert.tensor.numpy_dispatch import as_array, plain
+
 from ...core import tree
 from ...core.handle import Handle, is_traced
 from ...errors import ArgumentError, OperandError, ShapeError, at, user_line
 from ...tensor.operands import needed
-from wengert.tensor.numpy_dispatch import as_array, plain
 
 Recurrence = Callable[[int], tuple[float, float, float]]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..backends.interpret import Interpreter
 from ..core.op import Op
-from ..extend.transformers import OpLine, OpOperation, Transformer, make_transformer
-from .interpret import Interpreter
+from .transformers import OpLine, OpOperation, Transformer, make_transformer
 
 
 class Transformed(Interpreter):

@@ -1,0 +1,117 @@
+"""Imports by name (`Late`, `late_names`, `import_module`) lead somewhere, and down the layers.
+
+import-linter sees import statements only.  Here every call that names a module of the package is
+read from the source, resolved, and compared with the layers of pyproject.toml.  `UPWARD` lists what
+goes up today, with the reason; it may only shrink.
+"""
+
+import ast
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "wengert"
+UPWARD = {
+    # a checkpointed function is a custom function
+    ("autodiff.checkpoint", "control.recomputing"),
+    # public names that stand in two places
+    ("backends", "extend.transformed"),
+    # the name of what to call instead, in a message
+    ("tensor.refusals", "optim"),
+}
+CALLS = {"Late", "late_names", "import_module"}
+
+
+def module_of(path):
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts).removesuffix(".__init__")
+
+
+MODULES = {module_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def package_of(module):
+    is_package = MODULES[module].name == "__init__.py"
+    return module if is_package else module.rpartition(".")[0]
+
+
+def text_of(node, module):
+    """The string that an expression of constants, __name__ and __package__ makes, or None."""
+    known = {"__name__": module, "__package__": package_of(module)}
+    match node:
+        case ast.Constant(value=str()):
+            return node.value
+        case ast.Name(id=name):
+            return known.get(name)
+        case ast.FormattedValue(value=value):
+            return text_of(value, module)
+        case ast.JoinedStr(values=values):
+            parts = [text_of(value, module) for value in values]
+            return None if None in parts else "".join(parts)
+    return None
+
+
+def absolute(name, package):
+    """A name as `importlib` resolves it."""
+    if not name.startswith("."):
+        return name
+    level = len(name) - len(name.lstrip("."))
+    return ".".join([*package.split(".")[: len(package.split(".")) - level + 1], name[level:]])
+
+
+def named(call, module):
+    """The modules of the package that one call names."""
+    package = package_of(module)
+    kind = getattr(call.func, "id", getattr(call.func, "attr", None))
+    if kind == "late_names":
+        package = text_of(call.args[0], module)
+        texts = [n.value for n in ast.walk(call.args[1]) if isinstance(n, ast.Constant)]
+        texts = [t for t in texts if isinstance(t, str) and t.startswith(".")]
+    else:
+        texts = [text_of(call.args[0], module)]
+        if len(call.args) > 1:
+            package = text_of(call.args[1], module) or package
+    found = [absolute(t, package) for t in texts if t]
+    return [name for name in found if name.split(".")[0] == "wengert"]
+
+
+def lazy_imports():
+    for module, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            name = isinstance(node, ast.Call) and getattr(
+                node.func, "id", getattr(node.func, "attr", None)
+            )
+            if name in CALLS and node.args:
+                for target in named(node, module):
+                    yield module, target
+
+
+def layers():
+    """The height of each folder of the package."""
+    configuration = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = configuration["tool"]["importlinter"]["contracts"]
+    (lines,) = [c["layers"] for c in contracts if c["type"] == "layers"]
+    names = [[n.strip(" ()") for n in line.replace(":", "|").split("|")] for line in lines]
+    return {name: -k for k, line in enumerate(names) for name in line}
+
+
+def folder(module):
+    return (module.split(".") + [""])[1]
+
+
+def test_every_name_is_that_of_a_module():
+    found = list(lazy_imports())
+    assert len(found) > 40
+    wrong = [f"{a} names {b}" for a, b in found if b not in MODULES]
+    assert not wrong
+
+
+def test_they_go_down_the_layers():
+    height = layers()
+    upward = {
+        (a.removeprefix("wengert."), b.removeprefix("wengert."))
+        for a, b in lazy_imports()
+        if folder(a) and folder(b) and height[folder(a)] < height[folder(b)]
+    }
+    assert upward - UPWARD == set(), "import from the layers below, or move what is needed"
+    assert UPWARD - upward == set(), "no longer upward: delete it from UPWARD"
