@@ -41,7 +41,7 @@ from _harness import (
     spread,
     table,
 )
-from wengert.backends import interpret
+from wengert._engine.backends import interpret
 
 LINES = 10_000
 LARGE = 1_000_000

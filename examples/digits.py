@@ -39,7 +39,7 @@ import wengert as wg
 from wengert import nn, optim, show
 from wengert.data import DataLoader
 from wengert.nn.progress import Progress
-from wengert.show.training import training_picture
+from wengert._engine.visualization.training import training_picture
 
 
 class Reader(nn.Module):

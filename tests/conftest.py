@@ -27,8 +27,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.late import load_families
-from wengert.core.op import REGISTRY
+from wengert._engine.core.late import load_families
+from wengert._engine.core.op import REGISTRY
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A job in the background of a script ignores Ctrl-C, and so would the programs that tests run.

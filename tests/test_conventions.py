@@ -19,7 +19,7 @@ import pytest
 
 import wengert as wg
 from wengert import nn
-from wengert.core.op import lookup
+from wengert._engine.core.op import lookup
 from wengert.errors import (
     ConversionError,
     DerivativeError,
@@ -29,7 +29,7 @@ from wengert.errors import (
     UnconnectedError,
     UnconnectedWarning,
 )
-from wengert.kinds.opaque import Opaque
+from wengert._engine.kinds.opaque import Opaque
 
 PAGE = Path(__file__).parents[1] / "docs" / "conventions.md"
 inf, nan = np.inf, np.nan

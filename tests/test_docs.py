@@ -13,6 +13,7 @@ A failure names the page or file and the line.
 
 import doctest
 import importlib
+import inspect
 import re
 import sys
 import traceback
@@ -106,6 +107,16 @@ def test_page(page, tmp_path, monkeypatch):
         run_block(block, name, namespace)
 
 
+class Finder(doctest.DocTestFinder):
+    """Finds the examples of classes whose `__module__` is the public one too."""
+
+    def _from_module(self, module, thing):
+        if inspect.isclass(thing) and thing.__module__ != module.__name__:
+            own = rf"^class {thing.__name__}\b"
+            return re.search(own, inspect.getsource(module), re.MULTILINE) is not None
+        return super()._from_module(module, thing)
+
+
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_docstrings(name, tmp_path, monkeypatch):
     import numpy as np
@@ -116,7 +127,7 @@ def test_docstrings(name, tmp_path, monkeypatch):
     module = importlib.import_module(name)
     monkeypatch.chdir(tmp_path)
     shared = {"np": np, "wg": wg, "wnp": wnp}
-    finder = doctest.DocTestFinder(exclude_empty=True)
+    finder = Finder(exclude_empty=True)
     for found in finder.find(module, name, globs={**shared, **vars(module)}):
         if not found.examples:
             continue

@@ -2,6 +2,8 @@
 
 import importlib
 import re
+import subprocess
+import sys
 import types
 
 import numpy as np
@@ -9,7 +11,7 @@ import optree
 import pytest
 
 import wengert as wg
-from wengert.core import foreign_names
+from wengert._engine.core import foreign_names
 
 PACKAGES = """numpy numpy.linalg numpy.fft numpy.random numpy.polynomial scipy scipy.fft
     scipy.integrate scipy.interpolate scipy.linalg scipy.signal scipy.special scipy.stats nn
@@ -34,6 +36,35 @@ def test_dir_shows_public_names_only(name):
         assert isinstance(thing, types.ModuleType) or not name, n
         assert getattr(thing, "__module__", "wengert").startswith("wengert")
     assert not {"Any", "np", "importlib", "annotations", "FAMILIES", "ELSEWHERE"} & set(shown)
+
+
+FORMS = """
+import importlib, sys
+import wengert
+for name in sys.argv[1:]:
+    found = importlib.import_module(f"wengert.{name}")  # import a.b
+    scope = {}
+    exec(f"from wengert import {name} as there", scope)
+    assert scope["there"] is found, name
+    for n in getattr(found, "__all__", ()):
+        exec(f"from wengert.{name} import {n} as thing", scope)
+        assert scope["thing"] is getattr(found, n), (name, n)
+        if isinstance(scope["thing"], type):
+            assert "_engine" not in repr(scope["thing"]), scope["thing"]
+assert not [n for n in dir(wengert) if "engine" in n]
+"""
+
+
+def test_public_modules_are_imported_in_every_form():
+    names = sorted({*wg.PACKAGES, *wg.ENGINE} - {"show.training", "ops"})
+    done = subprocess.run([sys.executable, "-c", FORMS, *names], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_public_module_is_no_package():
+    """Else what is below it would be imported a second time, by another name."""
+    with pytest.raises(ModuleNotFoundError, match="not a package"):
+        importlib.import_module("wengert.backends.llvm")
 
 
 def test_names_of_the_package_are_there():

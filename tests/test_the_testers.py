@@ -9,17 +9,17 @@ operations with nothing wrong, so that a law cannot find faults by finding them 
 import numpy as np
 import pytest
 
-from wengert.autodiff import reverse
-from wengert.core.handle import is_traced, value_of
-from wengert.core.op import REGISTRY
-from wengert.core.spec import Spec
+from wengert._engine.autodiff import reverse
+from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.core.op import REGISTRY
+from wengert._engine.core.spec import Spec
 from wengert.errors import CheckError
-from wengert.kinds.elementwise import POSITIVE, REAL, Elementwise
-from wengert.kinds.linear import Linear
-from wengert.kinds.opaque import Opaque
-from wengert.ops.choice import where
-from wengert.ops.circular import cos
-from wengert.ops.exponential import sigmoid
+from wengert._engine.kinds.elementwise import POSITIVE, REAL, Elementwise
+from wengert._engine.kinds.linear import Linear
+from wengert._engine.kinds.opaque import Opaque
+from wengert._engine.ops.choice import where
+from wengert._engine.ops.circular import cos
+from wengert._engine.ops.exponential import sigmoid
 from wengert.testing import check_op
 from wengert.testing.laws import LAWS, laws_of
 

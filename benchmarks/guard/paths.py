@@ -24,7 +24,7 @@ import numpy as np
 import wengert as wg
 import wengert.numpy as wnp
 from wengert import nn, optim, random
-from wengert.core import tree
+from wengert._engine.core import tree
 
 Path = Callable[[], Any]
 

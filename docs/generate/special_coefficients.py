@@ -1,6 +1,6 @@
 """Special coefficients: the polynomials of erf, erfc, gamma and gammaln, computed anew.
 
-The functions stand in wengert/backends/llvm/leaves/erf.py and gamma.py; the fit is the one of
+The functions stand in wengert/_engine/backends/llvm/leaves/erf.py and gamma.py; the fit is the one of
 leaf_coefficients.py, beside this file.
 
     python docs/generate/special_coefficients.py erf_tail64

@@ -24,48 +24,76 @@ compat                                         programs written for HIPS autogra
 """
 
 import importlib
+import sys
 from typing import Any
 
-from . import numpy, ops
-from .autodiff.batch import vmap
-from .autodiff.checkpoint import checkpoint
-from .autodiff.directional import jvp, linearize, vjp
-from .autodiff.matrices import hessian, hvp, jacfwd, jacobian, jacrev
-from .autodiff.overflows import REWRITING
-from .autodiff.transforms import grad, stop_gradient, value_and_grad
-from .core.foreign_names import PACKAGE, missing
-from .core.late import DUNDERS, FAMILIES
-from .core.policy import policy
-from .core.recording import enable_grad, is_recording, no_grad, note_lines
-from .core.size_text import dim
-from .core.tracing import scope
-from .errors import WengertError
-from .tensor import Tensor, tensor
+from wengert._engine import ops as _ops  # registers the operations  # noqa: F401
+from wengert._engine.autodiff.batch import vmap
+from wengert._engine.autodiff.checkpoint import checkpoint
+from wengert._engine.autodiff.directional import jvp, linearize, vjp
+from wengert._engine.autodiff.matrices import hessian, hvp, jacfwd, jacobian, jacrev
+from wengert._engine.autodiff.overflows import REWRITING
+from wengert._engine.autodiff.transforms import grad, stop_gradient, value_and_grad
+from wengert._engine.core.foreign_names import PACKAGE, missing
+from wengert._engine.core.late import DUNDERS, FAMILIES, CallableModule, PublicModule
+from wengert._engine.core.policy import policy
+from wengert._engine.core.recording import enable_grad, is_recording, no_grad, note_lines
+from wengert._engine.core.size_text import dim
+from wengert._engine.core.tracing import scope
+from wengert._engine.tensor import Tensor, tensor
 
-# Imported at first use.
-SUBMODULES = [
-    *"axes backends cache compat compiling control data debug errors extend graphs keep".split(),
-    *"memory nn onnx optim random rewrite scipy show sparse testing".split(),
-]
+from . import numpy
+from .errors import WengertError
+
+# Packages that are imported at first use.
+PACKAGES = "compat data errors extend nn onnx optim random scipy sparse testing".split()
+# Public modules of the engine: where each stands, and names that it has from elsewhere.
+_EXPLAINED = dict.fromkeys(("explain", "why"), "_engine.diagnostics")
+ENGINE: dict[str, tuple[str, dict[str, str]]] = {
+    "axes": ("_engine.named_arrays", {}),
+    "backends": ("_engine.backends", {"Transformed": "extend"}),
+    "cache": ("_engine.backends.cache", {}),
+    "compiling": ("_engine.jit", {}),
+    "control": ("_engine.control_flow", {}),
+    "debug": ("_engine.diagnostics.debug", {}),
+    "graphs": (
+        "_engine.graphs",
+        _EXPLAINED | dict.fromkeys(("load", "save"), "_engine.serialization"),
+    ),
+    "keep": ("_engine.serialization", {}),
+    "memory": ("_engine.backends.memory", {}),
+    "ops": ("_engine.ops", {}),
+    "rewrite": ("_engine.rewrite", {}),
+    "show": ("_engine.visualization", {}),
+    "show.training": ("_engine.visualization.training", {}),
+}
+SUBMODULES = sorted([*PACKAGES, *(name for name in ENGINE if "." not in name)])
 # Operations that are registered at first use.
-REWRITING.append("wengert.rewrite.overflows")
-FAMILIES += ["wengert.scipy.families", "wengert.ops.convolution", "wengert.ops.pooling"]
+REWRITING.append("wengert._engine.rewrite.overflows")
+FAMILIES += [
+    "wengert.scipy.families",
+    "wengert._engine.ops.convolution",
+    "wengert._engine.ops.pooling",
+]
+# Functions and classes that are imported at first use.
 ELSEWHERE = {
-    "after": "ops.effects",
-    "assume": "rewrite",
-    **dict.fromkeys("jit profile".split(), "compiling"),
+    "after": "_engine.ops.effects",
+    "assume": "_engine.rewrite",
+    **dict.fromkeys("jit profile".split(), "_engine.jit"),
     "primitive": "extend",
-    "named": "axes",
+    "named": "_engine.named_arrays",
     "check_grads": "testing",
     "check_op": "testing",
-    **dict.fromkeys("Graph computation gradients input spec trace variable".split(), "graphs"),
-    **dict.fromkeys("explain why".split(), "graphs"),
+    **dict.fromkeys(
+        "Graph computation gradients input spec trace variable".split(), "_engine.graphs"
+    ),
+    **_EXPLAINED,
     **dict.fromkeys("sparse_hessian sparse_jacobian sparsity".split(), "sparse"),
     **dict.fromkeys(
         "associative_scan cond custom_jvp custom_vjp fori_loop map scan switch while_loop".split(),
-        "control",
+        "_engine.control_flow",
     ),
-    **dict.fromkeys("get_threads set_threads".split(), "backends.llvm.runtime.threads"),
+    **dict.fromkeys("get_threads set_threads".split(), "_engine.backends.llvm.runtime.threads"),
     **dict.fromkeys("save load".split(), "graphs"),  # which makes the graphs that are loaded
 }
 
@@ -130,7 +158,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in SUBMODULES:
+    if name in PACKAGES:
         return importlib.import_module(f"{__name__}.{name}")
     if name in ELSEWHERE:
         return getattr(importlib.import_module(f"{__name__}.{ELSEWHERE[name]}"), name)
@@ -139,3 +167,13 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*__all__, *SUBMODULES, *ELSEWHERE, *DUNDERS})
+
+
+for _name, (_place, _also) in ENGINE.items():
+    _kind = CallableModule if _name == "debug" else PublicModule
+    _also = {k: f"{__name__}.{v}" for k, v in _also.items()}
+    _module = sys.modules[f"{__name__}.{_name}"] = _kind(
+        f"{__name__}.{_name}", f"{__name__}.{_place}", _also
+    )
+    if "." not in _name:
+        globals()[_name] = _module

@@ -46,10 +46,11 @@ from types import FrameType
 import numpy as np
 from numpy.linalg import LinAlgError
 
+FOLDER = str(Path(__file__).parent)  # of the package
 _PACKAGES = Path(np.__file__).parents[1]
 # A user's line is not in here, nor where NumPy, SciPy, pandas or a module of Python call us back.
 _INSIDE = (
-    str(Path(__file__).parent),
+    FOLDER,
     str(_PACKAGES / "numpy"),
     str(_PACKAGES / "scipy"),
     str(_PACKAGES / "pandas"),

@@ -8,7 +8,7 @@ import pytest
 
 import wengert as wg
 from wengert.backends import Backend, Interpreter, Transformed, backend, backends, register_backend
-from wengert.core.op import lookup
+from wengert._engine.core.op import lookup
 from wengert.errors import BackendError, RegistryError
 from wengert.extend import as_operation, ops
 from wengert.extend.transformers import Transformer, make_transformer
@@ -16,7 +16,7 @@ from wengert.extend.transformers import Transformer, make_transformer
 
 @pytest.fixture
 def registry(monkeypatch):
-    from wengert.backends import base
+    from wengert._engine.backends import base
 
     monkeypatch.setattr(base, "_REGISTRY", dict(base._REGISTRY))
 

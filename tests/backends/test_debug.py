@@ -10,7 +10,7 @@ import pytest
 
 import wengert as wg
 from wengert.errors import ArgumentError, GuardError, RegistryError
-from wengert.ops.effects import Retrieved
+from wengert._engine.ops.effects import Retrieved
 from wengert.rewrite import simplify
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.policy import gate
-from wengert.core.recording import switches
+from wengert._engine.core.policy import gate
+from wengert._engine.core.recording import switches
 from wengert.errors import ArgumentError, GuardError, NotFiniteError
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NaN is the subject

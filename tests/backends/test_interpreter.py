@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.backends import Interpreter, interpret, reuse
-from wengert.backends.interpret import Program
+from wengert.backends import Interpreter
+from wengert._engine.backends import interpret, reuse
+from wengert._engine.backends.interpret import Program
 from wengert.errors import MatrixError, ShapeError
 
 

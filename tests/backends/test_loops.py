@@ -9,7 +9,7 @@ from tests.rewrite.test_loops import DERIVATIVES, PROGRAMS, counted
 import wengert as wg
 from wengert import control
 from wengert.backends import Backend, Interpreter, Transformed
-from wengert.backends.profiling import profile
+from wengert._engine.backends.profiling import profile
 from wengert.errors import BackendError, GuardError, MatrixError
 
 

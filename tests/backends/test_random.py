@@ -10,7 +10,7 @@ from scipy import stats
 
 import wengert as wg
 from wengert.errors import ArgumentError, DtypeError, ShapeError
-from wengert.ops import random as ops
+from wengert._engine.ops import random as ops
 
 
 def drawn(stream, n):

@@ -5,7 +5,7 @@ import pytest
 
 import wengert as wg
 from wengert.backends import report
-from wengert.backends.liveness import in_place, last_uses, live_bytes, specs_at
+from wengert._engine.backends.liveness import in_place, last_uses, live_bytes, specs_at
 from wengert.errors import ArgumentError, DtypeError, ShapeError
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from wengert.backends import backends
-from wengert.compiling import settings
+from wengert._engine.jit import settings
 
 
 @pytest.fixture(autouse=True, params=[b for b in ("interpret", "llvm") if b in backends()])

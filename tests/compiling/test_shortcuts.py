@@ -11,8 +11,8 @@ import optree
 import pytest
 
 import wengert as wg
-from wengert.compiling.shortcut import MISSED, Shortcut
-from wengert.core import tree
+from wengert._engine.jit.shortcut import MISSED, Shortcut
+from wengert._engine.core import tree
 
 Pair = namedtuple("Pair", "a b")
 X = np.arange(3.0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.compiling import settings
+from wengert._engine.jit import settings
 
 
 def check(f, *shapes, programs=None, traces=None):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.control.dependence import Dependence
-from wengert.core.body import Body
+from wengert._engine.control_flow.dependence import Dependence
+from wengert._engine.core.body import Body
 
 X = np.array([0.4, -0.7])
 

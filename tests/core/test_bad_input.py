@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.node import Node
-from wengert.core.op import REGISTRY, lookup
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import REGISTRY, lookup
 from wengert.errors import (
     CycleError,
     GraphError,
@@ -21,7 +21,7 @@ from wengert.errors import (
     RuleError,
     WengertError,
 )
-from wengert.kinds.opaque import opaque
+from wengert._engine.kinds.opaque import opaque
 
 
 @contextlib.contextmanager

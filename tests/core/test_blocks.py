@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core import policy, recording, tracing
+from wengert._engine.core import policy, recording, tracing
 
 
 def state():

@@ -7,7 +7,7 @@ import pytest
 
 import wengert as wg
 from wengert.errors import CheckError, StructureError
-from wengert.kinds.opaque import Opaque
+from wengert._engine.kinds.opaque import Opaque
 from wengert.testing import check_grads, check_op
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 import wengert as wg
-from wengert.core.node import Node
+from wengert._engine.core.node import Node
 
 
 def example():

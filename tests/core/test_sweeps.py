@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wengert as wg
-from wengert.autodiff.reverse import _sweep
-from wengert.autodiff.tape import fresh, tape_between
-from wengert.core.handle import wrap
-from wengert.core.op import Sweep
+from wengert._engine.autodiff.reverse import _sweep
+from wengert._engine.autodiff.tape import fresh, tape_between
+from wengert._engine.core.handle import wrap
+from wengert._engine.core.op import Sweep
 
 SHAPES = [(), (1,), (3,), (2, 1), (2, 3)]
 BINARY = [np.add, np.subtract, np.multiply, np.maximum, np.hypot, np.arctan2, np.logaddexp]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.node import fingerprint
+from wengert._engine.core.node import fingerprint
 from wengert.errors import (
     ConversionError,
     DtypeError,

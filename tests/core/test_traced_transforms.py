@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core import tree
+from wengert._engine.core import tree
 
 X = np.array([1.0, 2.0, 3.0])
 A = np.array([[1.0, 2.0, 3.0], [0.0, 1.0, -1.0]])

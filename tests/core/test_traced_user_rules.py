@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.kinds.opaque import Opaque
+from wengert._engine.kinds.opaque import Opaque
 
 
 def only(mode):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.autodiff import matrices, unit_rows
+from wengert._engine.autodiff import matrices, unit_rows
 
 X = np.random.default_rng(0).normal(size=20)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core import versions
+from wengert._engine.core import versions
 
 
 @pytest.fixture
@@ -114,7 +114,9 @@ def test_values_used_before_a_write_keep_their_derivative(large):
 def test_an_interrupt_in_the_middle_of_a_write_loses_nothing(large, monkeypatch):
     x = wg.tensor(np.zeros(4)) + 1.0
     y = x * x
-    monkeypatch.setattr("wengert.core.apply.next_serial", _interrupt)  # right after the write
+    monkeypatch.setattr(
+        "wengert._engine.core.apply.next_serial", _interrupt
+    )  # right after the write
     with pytest.raises(KeyboardInterrupt):
         x[1] = 9.0
     monkeypatch.undo()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.op import REGISTRY
+from wengert._engine.core.op import REGISTRY
 from wengert.extend import jvp, primitive, vjp
 from wengert.extend.primitives import matches
 

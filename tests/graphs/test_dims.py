@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wengert.core.dims import Dim, bounds, divided, valued
-from wengert.core.size_text import dim
-from wengert.core.sizes import broadcast, demands, require_at_least, require_equal, solve
+from wengert._engine.core.dims import Dim, bounds, divided, valued
+from wengert._engine.core.size_text import dim
+from wengert._engine.core.sizes import broadcast, demands, require_at_least, require_equal, solve
 from wengert.errors import ShapeError, TracedBranchError
 
 n, m, k = dim("n"), dim("m"), dim("k")

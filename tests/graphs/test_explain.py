@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.size_text import dim
-from wengert.ops.costs import flops_of, shares_memory
+from wengert._engine.core.size_text import dim
+from wengert._engine.ops.costs import flops_of, shares_memory
 
 
 def line_of(f, mark):

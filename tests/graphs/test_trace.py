@@ -9,7 +9,7 @@ import pytest
 
 import wengert as wg
 import wengert.numpy as wnp
-from wengert.core.node import Discrete, Node
+from wengert._engine.core.node import Discrete, Node
 from wengert.errors import (
     ArgumentError,
     DtypeError,
@@ -545,7 +545,7 @@ def test_choices_and_joined_arrays_are_cast_by_policy_too(f):
 
 
 def test_parameters_that_cannot_be_compared_are_themselves_only():
-    from wengert.core.params import frozen
+    from wengert._engine.core.params import frozen
 
     class Odd:
         __hash__ = None

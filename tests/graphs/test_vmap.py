@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.apply import Operation
-from wengert.core.op import REGISTRY
+from wengert._engine.core.apply import Operation
+from wengert._engine.core.op import REGISTRY
 from wengert.errors import (
     RuleError,
     ShapeError,

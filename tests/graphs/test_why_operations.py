@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.op import REGISTRY
+from wengert._engine.core.op import REGISTRY
 from wengert.testing.laws import arguments_of
 
 

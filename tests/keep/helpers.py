@@ -6,7 +6,7 @@ import json
 import re
 
 import wengert as wg
-from wengert.core.equality import equals
+from wengert._engine.core.equality import equals
 
 
 def packed(what, **options):

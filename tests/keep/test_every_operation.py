@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.op import REGISTRY
+from wengert._engine.core.op import REGISTRY
 from wengert.errors import WengertError
-from wengert.keep.checks import is_library
+from wengert._engine.serialization.checks import is_library
 
 from .helpers import round_trip, same_graph
 

@@ -17,7 +17,8 @@ import pytest
 
 import wengert as wg
 from wengert.errors import ArgumentError, FileError
-from wengert.keep import DamagedWarning, files, latest, snapshot, snapshots
+from wengert.keep import DamagedWarning, latest, snapshot, snapshots
+from wengert._engine.serialization import files
 
 
 def test_paths_and_files_of_all_kinds(tmp_path):

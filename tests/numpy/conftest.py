@@ -11,8 +11,8 @@ import pytest
 
 import wengert as wg
 import wengert.numpy as wnp
-from wengert.core import tree
-from wengert.core.handle import Handle, value_of
+from wengert._engine.core import tree
+from wengert._engine.core.handle import Handle, value_of
 from wengert.errors import CheckError, TraceError, WengertError
 from wengert.testing import check_grads
 from wengert.testing.traced import check_traced

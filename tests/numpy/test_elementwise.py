@@ -9,7 +9,7 @@ import pytest
 
 import wengert as wg
 import wengert.numpy as wnp
-from wengert.core.handle import Handle, value_of
+from wengert._engine.core.handle import Handle, value_of
 from wengert.errors import DtypeError
 from wengert.numpy import elementwise
 from wengert.testing import check_grads

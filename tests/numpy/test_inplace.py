@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
-from wengert.core import versions
+from wengert._engine.core import versions
 from wengert.errors import TraceError
 from wengert.rewrite import simplify
 

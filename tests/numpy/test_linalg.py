@@ -11,7 +11,7 @@ import scipy.linalg
 
 import wengert as wg
 import wengert.numpy as wnp
-from wengert.core.op import lookup
+from wengert._engine.core.op import lookup
 from wengert.errors import (
     ArgumentError,
     DerivativeError,
@@ -21,7 +21,7 @@ from wengert.errors import (
     ShapeError,
     WengertError,
 )
-from wengert.kinds.opaque import Opaque
+from wengert._engine.kinds.opaque import Opaque
 from wengert.testing import check_grads
 
 la = np.linalg

@@ -7,7 +7,7 @@ import wengert as wg
 import wengert.compat.autograd.numpy as anp
 import wengert.numpy as wnp
 from wengert.errors import ConversionError, TraceError
-from wengert.tensor.operands import SEQUENCES
+from wengert._engine.tensor.operands import SEQUENCES
 
 X = np.array([2.0, 1.0, 3.0])
 LISTS = {

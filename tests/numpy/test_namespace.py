@@ -11,7 +11,7 @@ import pytest
 import wengert as wg
 import wengert.numpy as wnp
 from wengert.numpy import SUBMODULES
-from wengert.tensor.protocols import FUNCTIONS
+from wengert._engine.tensor.protocols import FUNCTIONS
 
 # Functions that dispatch and mean nothing for tensors: they are refused, by name.
 NOT_FOR_TENSORS = set("busday_count busday_offset is_busday datetime_as_string".split())

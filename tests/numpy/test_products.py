@@ -5,9 +5,9 @@ import pytest
 
 import wengert as wg
 import wengert.numpy as wnp
-from wengert.core.op import lookup
+from wengert._engine.core.op import lookup
 from wengert.errors import ConversionError, ShapeError
-from wengert.kinds.contracting import contract
+from wengert._engine.kinds.contracting import contract
 from wengert.testing import check_grads
 
 SHAPES = {

@@ -15,8 +15,8 @@ import pytest
 import wengert as wg
 from wengert import compiling
 from wengert.backends import Interpreter
-from wengert.backends.llvm import clock
-from wengert.backends.timing import Part, Step, in_turn, undisturbed, whole
+from wengert._engine.backends.llvm import clock
+from wengert._engine.backends.timing import Part, Step, in_turn, undisturbed, whole
 from wengert.errors import ArgumentError, BackendError, MatrixError, TraceError
 
 FEW = {"repeats": 3}
@@ -452,7 +452,7 @@ def test_the_clock_of_the_system(monkeypatch):
     seen = check(wg.profile(lambda x: np.sum(np.tanh(x)), **FEW)(np.ones(3000)))
     assert kinds(seen) == ["nest", "around"] and 0.0 < seen.rows[0].seconds < 0.1
     monkeypatch.setattr(clock, "is_available", lambda: False)
-    monkeypatch.setattr("wengert.backends.llvm.measuring.is_available", clock.is_available)
+    monkeypatch.setattr("wengert._engine.backends.llvm.measuring.is_available", clock.is_available)
     with pytest.raises(BackendError, match=r"no clock here.*backend='interpret'"):
         wg.profile(lambda x: x * 3.0)(np.ones(3))
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.backends.llvm.kernels import keys as native
+from wengert._engine.backends.llvm.kernels import keys as native
 from wengert.errors import ArgumentError, DtypeError, ShapeError
-from wengert.ops import philox
+from wengert._engine.ops import philox
 
 # Known answers for philox4x64 with ten rounds, of the authors' library Random123 (kat_vectors).
 WHOLE = 2**64 - 1

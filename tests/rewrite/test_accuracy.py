@@ -6,7 +6,7 @@ import pytest
 
 import wengert as wg
 from wengert.nn import functional as F
-from wengert.ops.exponential import sigmoid
+from wengert._engine.ops.exponential import sigmoid
 from wengert.rewrite import simplify
 
 TINY = [1e-300, 1e-17, 1e-9, 1e-4]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.equality import equals
+from wengert._engine.core.equality import equals
 from wengert.errors import ArgumentError
 
 X = wg.spec((3, 3))
@@ -105,7 +105,7 @@ def test_of_something_else():
 
 
 def test_what_is_called_commutative_is():
-    from wengert.core.op import REGISTRY
+    from wengert._engine.core.op import REGISTRY
 
     rng = np.random.default_rng(0)
     special = np.array([0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan])

@@ -7,7 +7,7 @@ import scipy.linalg
 import wengert as wg
 from wengert import control
 from wengert.backends import backend
-from wengert.core.body import bodies_of
+from wengert._engine.core.body import bodies_of
 from wengert.errors import MatrixError
 
 N = 17

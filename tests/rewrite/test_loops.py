@@ -5,11 +5,11 @@ import pytest
 
 import wengert as wg
 from wengert import control
-from wengert.core.body import Body
-from wengert.core.equality import equals
-from wengert.core.handle import wrap
-from wengert.core.spec import Spec
-from wengert.core.tracing import placeholder
+from wengert._engine.core.body import Body
+from wengert._engine.core.equality import equals
+from wengert._engine.core.handle import wrap
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.tracing import placeholder
 from wengert.rewrite import DEFAULT, simplify
 
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.equality import equals
-from wengert.core.node import Node
+from wengert._engine.core.equality import equals
+from wengert._engine.core.node import Node
 from wengert.errors import ArgumentError, GraphError, RegistryError
-from wengert.rewrite import DEFAULT, Pass, Passes, Rule, passes, register_pass, rule, simplify
+from wengert.rewrite import DEFAULT, Pass, Passes, Rule, register_pass, simplify
+from wengert._engine.rewrite import passes, rule
 
 SPEC = wg.spec((4, 3))
 
@@ -172,7 +173,7 @@ def test_passes_are_repeated_until_nothing_changes():
 
 
 def test_a_rule_may_be_a_function_that_writes_with_numpy():
-    from wengert.core.handle import wrap
+    from wengert._engine.core.handle import wrap
 
     @rule("sinc", on="divide", over="sin", reason="0 / 0")
     def sinc(line, new):
@@ -199,7 +200,7 @@ def test_registered_passes_are_called_by_name():
         with pytest.raises(RegistryError, match="registered already"):
             register_pass("test: nothing", lambda graph: graph)
     finally:
-        from wengert.rewrite.passes import _REGISTRY
+        from wengert._engine.rewrite.passes import _REGISTRY
 
         _REGISTRY.pop("test: nothing", None)
 

@@ -5,8 +5,8 @@ import pytest
 
 import wengert as wg
 from wengert.rewrite import simplify
-from wengert.rewrite.afterwards import NAME as AFTERWARDS
-from wengert.rewrite.laid_out import NAME as LAID_OUT
+from wengert._engine.rewrite.afterwards import NAME as AFTERWARDS
+from wengert._engine.rewrite.laid_out import NAME as LAID_OUT
 
 STEPS, BATCH, WIDTH = 5, 6, 32
 

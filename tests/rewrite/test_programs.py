@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core import tree
+from wengert._engine.core import tree
 from wengert.errors import TraceError
 from wengert.rewrite import DEFAULT, simplify
 

@@ -5,10 +5,9 @@ import pytest
 
 import wengert as wg
 import wengert.nn  # the operations softmax and log_softmax
-from wengert.core.equality import equals
-from wengert.rewrite import (
-    LineRule,
-    Rule,
+from wengert._engine.core.equality import equals
+from wengert.rewrite import LineRule, Rule, simplify
+from wengert._engine.rewrite import (
     algebra,
     contractions,
     derivatives,
@@ -17,7 +16,6 @@ from wengert.rewrite import (
     matrices,
     overflows,
     shapes,
-    simplify,
     stabilise,
     writes,
 )

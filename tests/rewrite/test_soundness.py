@@ -5,8 +5,9 @@ import pytest
 
 import wengert as wg
 from wengert import debug
-from wengert.core.equality import equals
-from wengert.rewrite import assume, simplify
+from wengert._engine.core.equality import equals
+from wengert._engine.rewrite import assume
+from wengert.rewrite import simplify
 
 X = np.array([[1.0, -0.0, np.inf], [np.nan, -2.0, 0.5]])
 SPEC = wg.spec((2, 3))
@@ -181,10 +182,10 @@ def test_weak_numbers_stay_weak():
 
 
 def test_effects_are_neither_merged_nor_dropped():
-    from wengert.core.apply import Operation
-    from wengert.core.node import Discrete
-    from wengert.core.op import REGISTRY, register
-    from wengert.core.tracing import record
+    from wengert._engine.core.apply import Operation
+    from wengert._engine.core.node import Discrete
+    from wengert._engine.core.op import REGISTRY, register
+    from wengert._engine.core.tracing import record
 
     class Shout(Operation):
         effect = True
@@ -241,7 +242,7 @@ def test_updates_run_after_simplification():
 
 
 def test_large_results_stay_lines():
-    from wengert.ops.creation import eye
+    from wengert._engine.ops.creation import eye
 
     def f(x):
         return x + np.sum(eye.line(rows=2000, columns=2000, dtype=np.dtype(float)) * 2.0)

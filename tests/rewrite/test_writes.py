@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.ops.indexing import Hole, scatter
+from wengert._engine.ops.indexing import Hole, scatter
 from wengert.rewrite import simplify
 
 

@@ -8,7 +8,7 @@ import pytest
 import scipy.special
 
 import wengert as wg
-from wengert.core.op import lookup
+from wengert._engine.core.op import lookup
 from wengert.errors import NotDifferentiableError, RegistryError
 
 LIGHT = """

@@ -6,7 +6,7 @@ import pytest
 
 import wengert as wg
 import wengert.scipy.special as sp
-from wengert.core.op import lookup
+from wengert._engine.core.op import lookup
 from wengert.testing import check_grads
 
 NEAR = [0.0, 0.3, 1e-3, 1.0, 1.49, 1.51, 2.5, -0.5, -1.7, -5.3, 5.9, 6.1, 1e-9]

@@ -7,8 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wengert.show import layout
-from wengert.show.layout import GAP, _coordinates, _ordered, _Places, _ranks, _spaced, arrange
+from wengert._engine.visualization import layout
+from wengert._engine.visualization.layout import (
+    GAP,
+    _coordinates,
+    _ordered,
+    _Places,
+    _ranks,
+    _spaced,
+    arrange,
+)
 
 DIAMOND = [(0, 1), (0, 2), (1, 3), (2, 3)]
 

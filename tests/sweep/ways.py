@@ -27,8 +27,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import wengert as wg
-from wengert.core import tree
-from wengert.core.handle import Handle, value_of
+from wengert._engine.core import tree
+from wengert._engine.core.handle import Handle, value_of
 from wengert.errors import WengertError
 from wengert.testing.coverage.probe import Program
 from wengert.testing.differences import directional

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
-
-from ..backends.llvm import engine
+from wengert._engine.backends.llvm import engine
 
 
 def run(options: Any) -> None:

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
+from wengert import nn, optim
+from wengert._engine import visualization as show
+from wengert._engine.core.recording import no_grad
 
-from .. import nn, optim, show
-from ..core.recording import no_grad
 from ..errors import ArgumentError
 
 POINTS = 400

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
-
-from ..backends.llvm import engine
+from wengert._engine.backends.llvm import engine
 
 REQUIRED = ("wengert", "numpy", "scipy", "llvmlite", "optree")
 EXTRAS = {

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
+from wengert._engine import visualization as show
+from wengert._engine.core import tree
+from wengert._engine.graphs.graph import Graph
 
 from .. import nn as nn  # graphs of models name its classes
-from .. import show
-from ..core import tree
 from ..errors import FileError
-from ..graphs.graph import Graph
 
 
 def run(options: Any) -> None:

@@ -15,7 +15,8 @@ idx.py          IDX files (MNIST); cifar.py CIFAR-10 and -100; text.py lines of 
 
 from typing import TYPE_CHECKING
 
-from ..core.late import late_names, public_dir
+from wengert._engine.core.late import late_names, public_dir
+
 from . import encoders as encoders
 from . import transforms as transforms
 from .collating import pad_items, stack_items

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.handle import Handle, value_of
+from wengert._engine.core.handle import Handle, value_of
+
 from ..errors import ShapeError, StructureError, at, user_line
 from .dataset import ArrayDataset, Seed, TensorDataset, batch_of, item_of, rebuilt
 

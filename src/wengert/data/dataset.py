@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import value_of
-from ..core.late import Late
+from wengert._engine.core.handle import value_of
+from wengert._engine.core.late import Late
+
 from ..errors import ArgumentError, ShapeError, StructureError, at, user_line
 
 _views = Late("wengert.data.views")

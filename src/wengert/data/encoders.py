@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle, shape_of, value_of
+from wengert._engine.core.handle import Handle, shape_of, value_of
+
 from ..errors import ArgumentError, DtypeError, ShapeError, StructureError, at, user_line
 
 __all__ = ["Encoder", "MinMax", "OneHot", "Standard"]

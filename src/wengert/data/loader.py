@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.late import Late
+from wengert._engine.core.late import Late
+
 from ..errors import ArgumentError, StructureError, at, user_line
 from .collating import Plan, as_dataset, collated
 from .dataset import Seed, is_random

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import as_array
+from wengert._engine.core.handle import shape_of, value_of
+from wengert._engine.tensor.numpy_dispatch import as_array
 
-from ..core.handle import shape_of, value_of
 from . import rejection
 from .families import gamma
 from .keys import as_dtype, as_key, as_shape, split

@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 import scipy  # scipy.special is loaded when it is first used
 
-from ..ops import random as ops
+from wengert._engine.ops import random as ops
+
 from .keys import as_key, as_shape
 from .parameters import as_floating, parameter, parameters
 

@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import as_array
+from wengert._engine.core.handle import shape_of
+from wengert._engine.core.op import lookup
+from wengert._engine.tensor.numpy_dispatch import as_array
 
-from ..core.handle import shape_of
-from ..core.op import lookup
 from ..errors import ShapeError, at, user_line
 from .explicit import normal, tails
 from .keys import as_shape, bits, split

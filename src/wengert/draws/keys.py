@@ -7,7 +7,7 @@
 A key is an array of two words, uint64[2].  The same key gives the same numbers, whatever runs them
 and in whatever order, so a program uses each key once: for one draw, or to be split.  Philox 4x64
 (Salmon et al. 2011) makes numbers, children and folded keys from blocks of separate counters
-(ops/philox.py), so nothing that comes of a key shares random bits with anything else of it.
+(_engine/ops/philox.py), so nothing that comes of a key shares random bits with anything else of it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import Dim
-from ..core.handle import Handle, dtype_of, shape_of
+from wengert._engine.core.dims import Dim
+from wengert._engine.core.handle import Handle, dtype_of, shape_of
+from wengert._engine.ops import keys as ops
+from wengert._engine.ops import random as draws
+
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
-from ..ops import keys as ops
-from ..ops import random as draws
 
 WORD = np.dtype(np.uint64)
 

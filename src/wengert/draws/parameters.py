@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import broadcast_shapes
+from wengert._engine.core.handle import Handle, dtype_of, shape_of
+from wengert._engine.tensor.numpy_dispatch import broadcast_shapes
 
-from ..core.handle import Handle, dtype_of, shape_of
 from ..errors import DtypeError, ShapeError, at, user_line
 from .keys import as_dtype, as_shape
 

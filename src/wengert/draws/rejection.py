@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import scipy  # scipy.special is loaded when it is first used
 
-from ..core.apply import Example
-from ..core.op import register
+from wengert._engine.core.apply import Example
+from wengert._engine.core.op import register
+
 from .keys import as_key
 from .parameters import filled
 from .trials import Proposal, Trials, open_unit

@@ -2,7 +2,7 @@
 
     Trials    an operation of a key and parameters that proposes until every element is accepted
 
-The block of trial k of element i has the counter (i + 1, k, 0, TRIALS) (ops/philox.py), so the
+The block of trial k of element i has the counter (i + 1, k, 0, TRIALS) (_engine/ops/philox.py), so the
 number of an element depends on the key, its place and its parameters, and not on how often others
 were rejected: it is the same in whatever order, and on however many processors, they are drawn.
 
@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.apply import Operation
-from ..core.spec import Spec
-from ..kinds.batching import fronted
-from ..ops.keys import expect_key
-from ..ops.philox import TRIALS, blocks, raw
+from wengert._engine.core.apply import Operation
+from wengert._engine.core.spec import Spec
+from wengert._engine.kinds.batching import fronted
+from wengert._engine.ops.keys import expect_key
+from wengert._engine.ops.philox import TRIALS, blocks, raw
 
 _FEW = 256  # of so many elements of a large array, blocks are computed for them alone
 _SAVED = 50  # how many blocks NumPy's own generator gives in the time of one of ours

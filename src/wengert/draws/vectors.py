@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import as_array, broadcast_shapes
+from wengert._engine.core.handle import shape_of
+from wengert._engine.tensor.numpy_dispatch import as_array, broadcast_shapes
 
-from ..core.handle import shape_of
 from ..errors import ArgumentError, at, user_line
 from .explicit import exponential, normal
 from .families import generalized_normal

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import as_array
+from wengert._engine.core.handle import Handle, dtype_of, shape_of, value_of
+from wengert._engine.tensor.numpy_dispatch import as_array
 
-from ..core.handle import Handle, dtype_of, shape_of, value_of
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
 from .explicit import exponential, gumbel, uniform
 from .keys import as_dtype, as_shape, bits

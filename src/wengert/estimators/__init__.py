@@ -11,7 +11,8 @@ They need scikit-learn (the extra `learn`), take its parameters' names, and pass
 What they find is found by exact derivatives and compiled code.
 """
 
-from ..core.late import public_dir
+from wengert._engine.core.late import public_dir
+
 from .gaussian_process import GaussianProcessRegressor
 from .linear import ElasticNet, Lasso, Ridge
 from .logistic import LogisticRegression

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from wengert._engine.ops.factorizations import solve_triangular
+
 from ..errors import ArgumentError, at, user_line
-from ..ops.factorizations import solve_triangular
 from ..optim import minimize
 from .inputs import (
     Array,

@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ..compiling import jit
-from ..control import while_loop
+from wengert._engine.control_flow import while_loop
+from wengert._engine.jit import jit
+
 from ..errors import ArgumentError, at, user_line
 from .inputs import (
     Array,

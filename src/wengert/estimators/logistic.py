@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..ops.exponential import softplus
-from ..ops.reductions import logsumexp
-from ..ops.softmax import softmax
+from wengert._engine.ops.exponential import softplus
+from wengert._engine.ops.reductions import logsumexp
+from wengert._engine.ops.softmax import softmax
+
 from ..optim import minimize
 from .inputs import (
     Array,

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.recording import no_grad
+from wengert._engine.jit import jit
+
 from .. import nn, optim
-from ..compiling import jit
-from ..core.recording import no_grad
 from ..errors import ArgumentError, at, user_line
 from ..nn import functional as F
 from .inputs import (

@@ -20,12 +20,13 @@ An operation in any style is used in expressions with all others, and differenti
 when its rule is written in differentiable operations.  docs/extend.md compares them.
 """
 
-from ..core.late import public_dir
-from ..kinds.contraction import contraction
-from ..kinds.elementwise import elementwise
-from ..kinds.linear import linear
-from ..kinds.opaque import opaque
-from ..kinds.reduction import reduction
+from wengert._engine.core.late import public_dir
+from wengert._engine.kinds.contraction import contraction
+from wengert._engine.kinds.elementwise import elementwise
+from wengert._engine.kinds.linear import linear
+from wengert._engine.kinds.opaque import opaque
+from wengert._engine.kinds.reduction import reduction
+
 from . import behaviour_library, op_library, operator_arithmetic, operator_shapes
 from .behaviour_graph import BehaviorGraph, ComputationGraph, Index
 from .behaviours import Behavior, BehaviorNode, FromFunction, behavior_named, register_behavior

@@ -2,7 +2,7 @@
 
     UserOperation   an opaque operation around code that somebody else wrote: what it returns is
                     checked, what it raises is explained, an interrupt passes through
-    accumulate      the engine's reverse sweep (autodiff/reverse.py) over any list of steps, whose
+    accumulate      the engine's reverse sweep (_engine/autodiff/reverse.py) over any list of steps, whose
                     values may be of any type that has `+`: numbers, arrays, nodes of a graph
     fitted          a contribution as a member of the space of the value that it belongs to
     pull            contributions of any differentiable function, for styles that borrow one
@@ -21,14 +21,16 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff.directional import vjp as vjp_of
-from ..autodiff.project import project
-from ..autodiff.reverse import pullback
-from ..core.apply import apply
-from ..core.handle import Handle, describe, is_traced, shape_of, value_of, wrap
-from ..core.node import Node, constant
-from ..core.op import Op, Sweep, lookup
-from ..core.spec import is_inexact, spec_of
+from wengert._engine.autodiff.directional import vjp as vjp_of
+from wengert._engine.autodiff.project import project
+from wengert._engine.autodiff.reverse import pullback
+from wengert._engine.core.apply import apply
+from wengert._engine.core.handle import Handle, describe, is_traced, shape_of, value_of, wrap
+from wengert._engine.core.node import Node, constant
+from wengert._engine.core.op import Op, Sweep, lookup
+from wengert._engine.core.spec import is_inexact, spec_of
+from wengert._engine.kinds.opaque import Opaque, fits
+
 from ..errors import (
     ConversionError,
     DtypeError,
@@ -40,7 +42,6 @@ from ..errors import (
     rule_failed,
     user_line,
 )
-from ..kinds.opaque import Opaque, fits
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 

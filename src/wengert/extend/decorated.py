@@ -28,12 +28,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle, wrap
-from ..core.node import constant
-from ..core.op import REGISTRY, register
-from ..core.spec import spec_of
+from wengert._engine.core.handle import Handle, wrap
+from wengert._engine.core.node import constant
+from wengert._engine.core.op import REGISTRY, register
+from wengert._engine.core.spec import spec_of
+from wengert._engine.kinds.opaque import Opaque
+
 from ..errors import NotDifferentiableError, RegistryError, at, user_line
-from ..kinds.opaque import Opaque
 from .adapter import UserOperation, name_in_module
 
 Rule = Callable[..., Any]

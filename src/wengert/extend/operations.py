@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.apply import Operation
-from ..core.op import register
+from wengert._engine.core.apply import Operation
+from wengert._engine.core.op import register
+
 from ..errors import OperandError, at, user_line
 from .behaviours import Behavior
 from .operator_lines import OperatorOperation

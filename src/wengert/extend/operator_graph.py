@@ -19,8 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle, describe
-from ..core.spec import Shape, Spec
+from wengert._engine.core.handle import Handle, describe
+from wengert._engine.core.spec import Shape, Spec
+from wengert._engine.kinds.opaque import fits
+from wengert._engine.ops.casts import astype
+
 from ..errors import (
     CycleError,
     DtypeError,
@@ -37,8 +40,6 @@ from ..errors import (
     rule_failed,
     user_line,
 )
-from ..kinds.opaque import fits
-from ..ops.casts import astype
 from .adapter import accumulate, is_written_out
 from .operators import AbstractOperator, Messages, NodeType
 

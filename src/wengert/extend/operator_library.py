@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.spec import Shape, spec_of
+from wengert._engine.core.spec import Shape, spec_of
+
 from ..errors import OperandError, ShapeError, at, user_line
 from .operator_graph import MAKERS, GraphNode, OperatorGraph
 from .operators import (

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import describe
+from wengert._engine.core.handle import describe
+
 from .adapter import UserOperation, is_written_out, name_in_module, params_key
 from .operator_graph import LINE_OF, MAKERS, OperatorGraph
 from .operators import AbstractOperator, LogicalOperator, OrphanOperator

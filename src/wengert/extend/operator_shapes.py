@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.op import Op, lookup
-from ..core.spec import Shape, Spec, example_of, spec_of
-from ..kinds.reduction import axes_of, kept_shape
-from ..ops.casts import astype
+from wengert._engine.core.op import Op, lookup
+from wengert._engine.core.spec import Shape, Spec, example_of, spec_of
+from wengert._engine.kinds.reduction import axes_of, kept_shape
+from wengert._engine.ops.casts import astype
+
 from .adapter import pull
 from .operator_graph import GraphNode, OperatorGraph
 from .operator_library import maker

@@ -34,8 +34,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.sizes import broadcast as broadcast_of
-from ..core.spec import Shape
+from wengert._engine.core.sizes import broadcast as broadcast_of
+from wengert._engine.core.spec import Shape
+
 from ..errors import NotDifferentiableError, ShapeError, at, user_line
 
 if TYPE_CHECKING:

@@ -33,7 +33,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import value_of
+from wengert._engine.core.handle import value_of
+
 from ..errors import (
     CycleError,
     GraphError,

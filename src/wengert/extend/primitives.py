@@ -31,9 +31,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.apply import apply
-from ..core.handle import Handle, is_traced
-from ..core.op import REGISTRY, register
+from wengert._engine.core.apply import apply
+from wengert._engine.core.handle import Handle, is_traced
+from wengert._engine.core.op import REGISTRY, register
+
 from ..errors import NotDifferentiableError, RegistryError, RuleError, at, user_line
 from . import static_operands
 from .adapter import UserOperation, name_in_module, stand_in

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle
+from wengert._engine.core.handle import Handle
 
 NAME = "static_operands"
 _NUMBERS = (Handle, np.ndarray, np.generic, bool, int, float, complex, list, tuple)

@@ -2,7 +2,7 @@
 
 A primitive is a function of arrays with a rule beside it.  On a traced operand the function is run
 once, with tensors, and what it does is written down; the rule is noted with it (`custom_call`,
-control/custom.py), batched with it, and asked in every derivative.  So a graph with primitives is
+_engine/control_flow/custom.py), batched with it, and asked in every derivative.  So a graph with primitives is
 fused and compiled as one without.  A function that cannot be traced (it calls another library,
 branches on a value, writes to its operands) is called back when the graph runs.
 
@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..control.primitive_calls import PrimitiveCall, PrimitiveFunction
-from ..core import tree
-from ..core.recording import no_grad
+from wengert._engine.control_flow.primitive_calls import PrimitiveCall, PrimitiveFunction
+from wengert._engine.core import tree
+from wengert._engine.core.recording import no_grad
+
 from ..errors import TraceError, at, user_line
 
 

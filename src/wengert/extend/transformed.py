@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..backends.interpret import Interpreter
-from ..core.op import Op
+from wengert._engine.backends.interpret import Interpreter
+from wengert._engine.core.op import Op
+
 from .transformers import OpLine, OpOperation, Transformer, make_transformer
 
 

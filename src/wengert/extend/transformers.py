@@ -23,8 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle, shape_of
-from ..core.op import lookup
+from wengert._engine.core.handle import Handle, shape_of
+from wengert._engine.core.op import lookup
+
 from ..errors import OperandError, RegistryError, at, user_line
 from .adapter import (
     UserOperation,

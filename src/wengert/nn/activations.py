@@ -17,15 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import spelled
-from ..core.handle import dtype_of, is_traced, shape_of, value_of
+from wengert._engine.core.dims import spelled
+from wengert._engine.core.handle import dtype_of, is_traced, shape_of, value_of
+from wengert._engine.ops import choice, gated
+from wengert._engine.ops import softmax as shares
+from wengert._engine.ops.choice import relu
+from wengert._engine.ops.exponential import log_sigmoid, sigmoid
+from wengert._engine.ops.exponential import softplus as softplus_of_one
+from wengert._engine.ops.gated import mish, silu, softsign
+
 from ..errors import ArgumentError, ShapeError, TraceError, at, user_line
-from ..ops import choice, gated
-from ..ops import softmax as shares
-from ..ops.choice import relu
-from ..ops.exponential import log_sigmoid, sigmoid
-from ..ops.exponential import softplus as softplus_of_one
-from ..ops.gated import mish, silu, softsign
 from ..random import Stream
 
 __all__ = [

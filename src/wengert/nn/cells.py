@@ -19,12 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import spelled
-from ..core.handle import dtype_of, shape_of
+from wengert._engine.core.dims import spelled
+from wengert._engine.core.handle import dtype_of, shape_of
+from wengert._engine.ops.choice import relu
+from wengert._engine.ops.exponential import sigmoid
+
 from ..errors import ArgumentError, ShapeError, at, user_line
 from ..numpy import zeros
-from ..ops.choice import relu
-from ..ops.exponential import sigmoid
 from . import init
 from .functional import linear
 from .module import Module

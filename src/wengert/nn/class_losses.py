@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import is_symbolic, spelled
-from ..core.handle import is_traced, shape_of, value_of
-from ..core.numbered import places, say
+from wengert._engine.core.dims import is_symbolic, spelled
+from wengert._engine.core.handle import is_traced, shape_of, value_of
+from wengert._engine.core.numbered import places, say
+from wengert._engine.ops import indexing
+
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
 from ..numpy import indices
-from ..ops import indexing
 from .activations import log_softmax, sigmoid, softplus
 from .losses import reduced, same_shape
 

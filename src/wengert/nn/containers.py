@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.recording import Changes
+from wengert._engine.core.recording import Changes
+
 from ..errors import ArgumentError, at, user_line
 from .found import contents
 from .module import Module

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import spelled
-from ..core.handle import shape_of, value_of
+from wengert._engine.core.dims import spelled
+from wengert._engine.core.handle import shape_of, value_of
+
 from ..errors import ArgumentError, ShapeError, TraceError, at, user_line
 from ..random import Stream
 from .activations import SELU_ALPHA, SELU_SCALE

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import spelled
-from ..core.handle import is_traced, shape_of, value_of
-from ..core.numbered import places, say
+from wengert._engine.core.dims import spelled
+from wengert._engine.core.handle import is_traced, shape_of, value_of
+from wengert._engine.core.numbered import places, say
+from wengert._engine.ops import indexing
+
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
-from ..ops import indexing
 from . import init
 from .counted import counted
 from .module import Module

@@ -3,7 +3,7 @@
     save_safetensors   a model's state, or arrays by name
     load_safetensors   arrays by name
 
-The layout is that of keep/container.py, which checks what it reads; `wengert.save` writes the same
+The layout is that of _engine/serialization/container.py, which checks what it reads; `wengert.save` writes the same
 with more beside (graphs, containers).  Here are arrays and texts alone, so that names are the
 model's and the metadata what other programs ask for.
 """
@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import value_of
+from wengert._engine.core.handle import value_of
+from wengert._engine.serialization import container, files
+from wengert._engine.serialization.damage import Damage
+
 from ..errors import ArgumentError, DtypeError, FileError, at, user_line
-from ..keep import container, files
-from ..keep.damage import Damage
 from .module import Module
 
 _CODES = {dtype: code for code, dtype in container.CODES.items()}

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from ..core.recording import Changes
+from wengert._engine.core.recording import Changes
 
 _number = itertools.count(1).__next__
 

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import scipy  # scipy.special is loaded when it is first used
 
-from ..core.handle import Handle
-from ..core.late import public_dir
+from wengert._engine.core.handle import Handle
+from wengert._engine.core.late import public_dir
+
 from ..errors import ArgumentError, ShapeError, at, user_line
 
 __all__ = [

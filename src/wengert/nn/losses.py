@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import is_symbolic, spelled
-from ..core.handle import is_traced, shape_of, value_of
+from wengert._engine.core.dims import is_symbolic, spelled
+from wengert._engine.core.handle import is_traced, shape_of, value_of
+
 from ..errors import ArgumentError, ShapeError, at, user_line
 
 REDUCTIONS = ("mean", "sum", "none")

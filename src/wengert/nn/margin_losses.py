@@ -16,14 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import spelled
-from ..core.handle import is_traced, shape_of, value_of
-from ..core.numbered import places, say
+from wengert._engine.core.dims import spelled
+from wengert._engine.core.handle import is_traced, shape_of, value_of
+from wengert._engine.core.numbered import places, say
+from wengert._engine.ops import indexing
+from wengert._engine.ops.choice import relu
+from wengert._engine.ops.exponential import log_sigmoid, softplus
+
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
 from ..numpy import arange
-from ..ops import indexing
-from ..ops.choice import relu
-from ..ops.exponential import log_sigmoid, softplus
 from .losses import reduced, same_shape
 
 

@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.recording import Changes
+from wengert._engine.core.recording import Changes
+
 from ..errors import DtypeError, StructureError, at, user_line
 from .found import Belonging, at_path, contents, every_tensor, joined, unique
 from .hooks import Hooks, RemovableHook

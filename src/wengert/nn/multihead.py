@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import spelled
-from ..core.handle import dtype_of, shape_of
+from wengert._engine.core.dims import spelled
+from wengert._engine.core.handle import dtype_of, shape_of
+
 from ..errors import ArgumentError, ShapeError, at, user_line
 from ..numpy import zeros
 from ..random import Stream

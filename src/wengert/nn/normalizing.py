@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import spelled
-from ..core.handle import Handle, dtype_of, is_traced, shape_of, value_of
+from wengert._engine.core.dims import spelled
+from wengert._engine.core.handle import Handle, dtype_of, is_traced, shape_of, value_of
+from wengert._engine.kinds.reduction import count_along
+
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
-from ..kinds.reduction import count_along
 from .parameter import write
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "normalize", "rms_norm"]

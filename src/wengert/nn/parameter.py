@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import spelled
-from ..core.handle import Handle, leaf, rebind, shape_of, value_of, wrap
-from ..core.node import constant
-from ..core.recording import no_grad
+from wengert._engine.core.dims import spelled
+from wengert._engine.core.handle import Handle, leaf, rebind, shape_of, value_of, wrap
+from wengert._engine.core.node import constant
+from wengert._engine.core.recording import no_grad
+from wengert._engine.serialization import register_class
+from wengert._engine.tensor import Tensor
+
 from ..errors import ShapeError, at, user_line
-from ..keep import register_class
-from ..tensor import Tensor
 
 
 @register_class(name="Parameter")

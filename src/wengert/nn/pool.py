@@ -5,7 +5,7 @@
     largest, averaged                      with windows of one size, over any number of axes
     adaptive_largest, adaptive_averaged    with as many windows as are asked for
 
-The operations are in ops/pooling.py.  A mean is a sum times a constant, so zeros around the input
+The operations are in _engine/ops/pooling.py.  A mean is a sum times a constant, so zeros around the input
 may count or not.  Adaptive windows are of one size where the output's length divides the input's;
 if it does not, a mean is a product with a matrix of shares for each axis, and a maximum that of
 windows written out beside each other.
@@ -19,11 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import Dim, spelled
-from ..core.handle import shape_of
+from wengert._engine.core.dims import Dim, spelled
+from wengert._engine.core.handle import shape_of
+from wengert._engine.ops.pooling import max_pool, max_pool_indices, sum_pool
+
 from ..errors import ArgumentError, ShapeError, at, user_line
 from ..numpy import take
-from ..ops.pooling import max_pool, max_pool_indices, sum_pool
 from .window_options import per_axis, with_samples
 
 Pairs = tuple[tuple[int, int], ...]

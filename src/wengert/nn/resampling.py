@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import spelled
-from ..core.handle import dtype_of, shape_of
+from wengert._engine.core.dims import spelled
+from wengert._engine.core.handle import dtype_of, shape_of
+
 from ..errors import ArgumentError, ShapeError, at, user_line
 
 MODES = {"nearest": None, "linear": 1, "bilinear": 2, "trilinear": 3}

@@ -17,12 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.given import spelled
-from ..core.handle import Handle, value_of, wrap
-from ..core.node import Constant, constant
-from ..core.recording import session
+from wengert._engine.core.given import spelled
+from wengert._engine.core.handle import Handle, value_of, wrap
+from wengert._engine.core.node import Constant, constant
+from wengert._engine.core.recording import session
+from wengert._engine.tensor import Tensor
+
 from ..errors import DtypeError, ShapeError, StructureError, at, user_line
-from ..tensor import Tensor
 from .found import every_tensor
 from .parameter import Buffer, Parameter
 

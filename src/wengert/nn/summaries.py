@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..core import tree
-from ..core.dims import spelled
-from ..core.handle import Handle, describe, shape_of
-from ..core.spec import Spec
+from wengert._engine.core import tree
+from wengert._engine.core.dims import spelled
+from wengert._engine.core.handle import Handle, describe, shape_of
+from wengert._engine.core.spec import Spec
+from wengert._engine.graphs import trace
+from wengert._engine.ops.costs import flops_of
+
 from ..errors import StructureError, at, user_line
-from ..graphs import trace
-from ..ops.costs import flops_of
 from .module import Module
 from .parameter import Parameter
 

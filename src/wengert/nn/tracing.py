@@ -15,11 +15,11 @@ import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..core.blocks import Block, Blocks
-from ..core.handle import Handle
-from ..core.node import Constant, is_variable
-from ..core.recording import session
-from ..core.tracing import scope
+from wengert._engine.core.blocks import Block, Blocks
+from wengert._engine.core.handle import Handle
+from wengert._engine.core.node import Constant, is_variable
+from wengert._engine.core.recording import session
+from wengert._engine.core.tracing import scope
 
 
 class Frame(NamedTuple):

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import spelled
-from ..core.handle import shape_of
+from wengert._engine.core.dims import spelled
+from wengert._engine.core.handle import shape_of
+
 from ..errors import ArgumentError, ShapeError, at, user_line
 
 Option = int | Sequence[int]

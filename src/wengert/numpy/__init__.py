@@ -17,7 +17,7 @@
     windows      i0, and Kaiser's window, which is made of it
     linalg, fft, random    modules of their own, as in NumPy
     polynomial   series in Chebyshev's and other polynomials: a module of its own, too
-    dispatch     how a function here meets NumPy's of the same name; options: what reductions take
+    options      what reductions take
 
 Each function takes plain arrays and gives plain arrays, exactly NumPy's; with a tensor among the
 arguments it gives a tensor.  Every module here states its public names in `__all__`, and they are
@@ -31,9 +31,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.foreign_names import NUMPY, missing
-from ..core.late import DUNDERS
-from ..tensor.protocols import NAMESPACE
+from wengert._engine.core.foreign_names import NUMPY, missing
+from wengert._engine.core.late import DUNDERS
+from wengert._engine.tensor.protocols import NAMESPACE
+
 from . import (
     concatenators,
     creation,

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import as_tensor, dtype_of
+from wengert._engine.core.handle import shape_of
+from wengert._engine.ops import casts, joining, shapes
+from wengert._engine.tensor.numpy_dispatch import as_tensor, dtype_of
+from wengert._engine.tensor.operands import operand
 
-from ..core.handle import shape_of
 from ..errors import ArgumentError, at, user_line
-from ..ops import casts, joining, shapes
-from ..tensor.operands import operand
 from .joining import concatenate
 
 __all__ = ["c_", "r_"]

@@ -18,7 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import (
+from wengert._engine.core.handle import Handle, is_traced, shape_of, wrap
+from wengert._engine.core.handle import dtype_of as dtype_itself
+from wengert._engine.core.node import constant
+from wengert._engine.core.params import sizes_of
+from wengert._engine.ops import casts, creation, joining
+from wengert._engine.tensor.numpy_dispatch import (
     as_array,
     check_device,
     counterpart,
@@ -27,15 +32,10 @@ from wengert.tensor.numpy_dispatch import (
     plain,
     spread,
 )
+from wengert._engine.tensor.operands import needed
+from wengert._engine.tensor.protocols import FUNCTIONS
 
-from ..core.handle import Handle, is_traced, shape_of, wrap
-from ..core.handle import dtype_of as dtype_itself
-from ..core.node import constant
-from ..core.params import sizes_of
 from ..errors import ArgumentError, at, user_line
-from ..ops import casts, creation, joining
-from ..tensor.operands import needed
-from ..tensor.protocols import FUNCTIONS
 from .shapes import own_copy
 
 __all__ = [

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import as_array, as_tensor, counterpart, spread, values
+from wengert._engine.core.dims import Dim, is_symbolic
+from wengert._engine.core.handle import is_traced, possibly, shape_of, value_of
+from wengert._engine.ops import casts, cumulative, indexing, reductions, sorting
+from wengert._engine.ops.choice import where as choose
+from wengert._engine.ops.shapes import reshape
+from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor, counterpart, spread, values
 
-from ..core.dims import Dim, is_symbolic
-from ..core.handle import is_traced, possibly, shape_of, value_of
 from ..errors import DtypeError, ShapeError, at, user_line
-from ..ops import casts, cumulative, indexing, reductions, sorting
-from ..ops.choice import where as choose
-from ..ops.shapes import reshape
 from .options import NOTHING, converted, given
 
 __all__ = [

@@ -20,15 +20,15 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import counterpart, values
+from wengert._engine.core.handle import Handle, dtype_of, is_traced, link, possibly, value_of, wrap
+from wengert._engine.core.node import constant
+from wengert._engine.core.op import lookup
+from wengert._engine.ops import arithmetic, choice, circular, complexes, logic, rounding
+from wengert._engine.tensor.numpy_dispatch import counterpart, values
+from wengert._engine.tensor.operands import needed
+from wengert._engine.tensor.protocols import deliver, implements
 
-from ..core.handle import Handle, dtype_of, is_traced, link, possibly, value_of, wrap
-from ..core.node import constant
-from ..core.op import lookup
 from ..errors import IntegerRangeError, at, user_line
-from ..ops import arithmetic, choice, circular, complexes, logic, rounding
-from ..tensor.operands import needed
-from ..tensor.protocols import deliver, implements
 from .creation import zeros_like
 
 _UFUNCS = """

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import counterpart
+from wengert._engine.core.handle import dtype_of, shape_of
+from wengert._engine.kinds.reduction import Axis, count_along
+from wengert._engine.ops import casts, reductions
+from wengert._engine.tensor.numpy_dispatch import counterpart
 
-from ..core.handle import dtype_of, shape_of
 from ..errors import ShapeError, at, user_line
-from ..kinds.reduction import Axis, count_along
-from ..ops import casts, reductions
 from .options import NOTHING, cast_initial, given, kept, masked
 
 __all__ = ["max", "min", "amax", "amin", "ptp", "argmax", "argmin", "any", "all", "count_nonzero"]

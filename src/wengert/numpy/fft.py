@@ -6,7 +6,7 @@
     fftshift ifftshift fftfreq rfftfreq     where the lines stand
 
 Plain arrays give exactly NumPy's results; with a tensor among the arguments the result is a tensor.
-All are made of the three linear operations of ops/fourier.py, axis by axis in NumPy's order.  A
+All are made of the three linear operations of _engine/ops/fourier.py, axis by axis in NumPy's order.  A
 transform is linear, so its derivative in either mode, of any order, is a transform again.
 
 Of complex operands the gradient is the direction of steepest ascent (docs/conventions.md, 7): that
@@ -22,13 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import as_array, counterpart, numbers
+from wengert._engine.core.dims import Dim, is_symbolic
+from wengert._engine.core.late import public_dir
+from wengert._engine.ops import fourier
+from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, numbers
+from wengert._engine.tensor.operands import length
 
-from ..core.dims import Dim, is_symbolic
-from ..core.late import public_dir
 from ..errors import ArgumentError, ShapeError, at, user_line
-from ..ops import fourier
-from ..tensor.operands import length
 from .options import given
 from .shapes import roll
 

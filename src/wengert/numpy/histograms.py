@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import as_array, as_tensor, counterpart, values
+from wengert._engine.core.handle import Handle, is_traced, value_of
+from wengert._engine.ops import casts, indexing, reductions, sorting
+from wengert._engine.ops.shapes import reshape
+from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor, counterpart, values
+from wengert._engine.tensor.operands import needed
 
-from ..core.handle import Handle, is_traced, value_of
 from ..errors import ArgumentError, ShapeError, at, user_line
-from ..ops import casts, indexing, reductions, sorting
-from ..ops.shapes import reshape
-from ..tensor.operands import needed
 from .cumulative import diff
 from .ranges import linspace
 

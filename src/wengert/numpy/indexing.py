@@ -19,7 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from wengert.tensor.numpy_dispatch import (
+from wengert._engine.core.handle import Handle, is_traced, link, shape_of, value_of
+from wengert._engine.core.handle import dtype_of as dtype_itself
+from wengert._engine.ops import casts, choice, indexing, joining, shapes
+from wengert._engine.tensor.numpy_dispatch import (
     as_array,
     broadcast_shapes,
     counterpart,
@@ -30,13 +33,10 @@ from wengert.tensor.numpy_dispatch import (
     values,
     write,
 )
+from wengert._engine.tensor.operands import needed
+from wengert._engine.tensor.protocols import deliver
 
-from ..core.handle import Handle, is_traced, link, shape_of, value_of
-from ..core.handle import dtype_of as dtype_itself
 from ..errors import ShapeError, at, user_line
-from ..ops import casts, choice, indexing, joining, shapes
-from ..tensor.operands import needed
-from ..tensor.protocols import deliver
 from .options import NOTHING
 from .shapes import broadcast_arrays
 

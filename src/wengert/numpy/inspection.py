@@ -23,16 +23,16 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import as_array, counterpart, dtype_of, numbers, plain
+from wengert._engine.core import tree
+from wengert._engine.core.dims import is_symbolic
+from wengert._engine.core.handle import Handle, is_traced, shape_of, wrap
+from wengert._engine.core.handle import dtype_of as dtype_itself
+from wengert._engine.core.node import constant
+from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, dtype_of, numbers, plain
+from wengert._engine.tensor.operands import needed
+from wengert._engine.tensor.protocols import FUNCTIONS
 
-from ..core import tree
-from ..core.dims import is_symbolic
-from ..core.handle import Handle, is_traced, shape_of, wrap
-from ..core.handle import dtype_of as dtype_itself
-from ..core.node import constant
 from ..errors import TraceError, at, user_line
-from ..tensor.operands import needed
-from ..tensor.protocols import FUNCTIONS
 
 __all__ = ["may_share_memory", "shares_memory", "size"]
 

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from wengert.tensor.numpy_dispatch import as_array, counterpart, lengths, spread
+from wengert._engine.core.dims import Dim, bounds, divided, is_symbolic
+from wengert._engine.core.handle import Handle, shape_of
+from wengert._engine.core.params import sizes_of
+from wengert._engine.ops import casts, indexing, joining
+from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, lengths, spread
+from wengert._engine.tensor.operands import length, needed
+from wengert._engine.tensor.protocols import deliver
 
-from ..core.dims import Dim, bounds, divided, is_symbolic
-from ..core.handle import Handle, shape_of
-from ..core.params import sizes_of
 from ..errors import DtypeError, ShapeError, TraceError, at, user_line
-from ..ops import casts, indexing, joining
-from ..tensor.operands import length, needed
-from ..tensor.protocols import deliver
 from .shapes import atleast_1d, atleast_2d, atleast_3d, ravel
 
 __all__ = [

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import broadcast_shapes, spread
+from wengert._engine.core.handle import Handle, is_traced, value_of
+from wengert._engine.kinds.reduction import Axis
+from wengert._engine.ops import casts, reductions
+from wengert._engine.ops import softmax as shares
+from wengert._engine.ops.choice import absolute
+from wengert._engine.ops.choice import where as choose
+from wengert._engine.tensor.numpy_dispatch import broadcast_shapes, spread
 
-from ..core.handle import Handle, is_traced, value_of
 from ..errors import at, user_line
-from ..kinds.reduction import Axis
-from ..ops import casts, reductions
-from ..ops import softmax as shares
-from ..ops.choice import absolute
-from ..ops.choice import where as choose
 from .options import unkept
 
 __all__ = ["logsumexp", "softmax", "log_softmax"]

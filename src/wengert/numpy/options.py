@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import spread
-
-from ..core.handle import Handle, dtype_of, shape_of, value_of
-from ..kinds.reduction import Axis, axes_of
-from ..ops import casts
-from ..ops.choice import where as choose
-from ..tensor.protocols import deliver
+from wengert._engine.core.handle import Handle, dtype_of, shape_of, value_of
+from wengert._engine.kinds.reduction import Axis, axes_of
+from wengert._engine.ops import casts
+from wengert._engine.ops.choice import where as choose
+from wengert._engine.tensor.numpy_dispatch import spread
+from wengert._engine.tensor.protocols import deliver
 
 NOTHING = np._NoValue  # type: ignore[attr-defined]
 

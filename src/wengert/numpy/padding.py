@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import as_array, counterpart, numbers, spread
+from wengert._engine.core.dims import Dim, is_symbolic
+from wengert._engine.core.params import sizes_of
+from wengert._engine.core.tracing import size_value
+from wengert._engine.ops import casts, indexing, joining, shapes
+from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, numbers, spread
+from wengert._engine.tensor.operands import length, needed
 
-from ..core.dims import Dim, is_symbolic
-from ..core.params import sizes_of
-from ..core.tracing import size_value
 from ..errors import ShapeError, at, user_line
-from ..ops import casts, indexing, joining, shapes
-from ..tensor.operands import length, needed
 from .ranges import linspace
 from .shapes import own_copy
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import as_array, counterpart, numbers, plain
+from wengert._engine.core.handle import is_traced
+from wengert._engine.ops import casts
+from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, numbers, plain
 
-from ..core.handle import is_traced
 from ..errors import OperandError, at, user_line
-from ..ops import casts
 from .creation import zeros_like
 from .joining import concatenate
 from .shapes import atleast_1d, trim_zeros

@@ -4,7 +4,7 @@
     tensordot, einsum                                          over any axes
     kron, cross                                                Kronecker's, and of vectors in space
 
-All are index letters for one of three operations (ops/products.py), so each is one line of the
+All are index letters for one of three operations (_engine/ops/products.py), so each is one line of the
 list, or a few with views.
 """
 
@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import as_array, counterpart
+from wengert._engine.core.apply import apply
+from wengert._engine.core.dims import is_symbolic
+from wengert._engine.core.handle import Handle
+from wengert._engine.core.node import NO_PARAMS
+from wengert._engine.ops import indexing, joining, products, shapes
+from wengert._engine.ops.casts import astype
+from wengert._engine.tensor.numpy_dispatch import as_array, counterpart
+from wengert._engine.tensor.protocols import deliver, implements
 
-from ..core.apply import apply
-from ..core.dims import is_symbolic
-from ..core.handle import Handle
-from ..core.node import NO_PARAMS
 from ..errors import ShapeError, at, user_line
-from ..ops import indexing, joining, products, shapes
-from ..ops.casts import astype
-from ..tensor.protocols import deliver, implements
 from .subscripts import diagonals, parse, view_of
 
 __all__ = ["dot", "vdot", "inner", "outer", "matmul", "vecdot"]

@@ -14,7 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import (
+from wengert._engine.core.dims import Dim
+from wengert._engine.core.handle import Handle, is_traced, shape_of, wrap
+from wengert._engine.core.node import constant
+from wengert._engine.core.tracing import size_value
+from wengert._engine.ops import casts, creation, indexing, joining, shapes
+from wengert._engine.tensor.numpy_dispatch import (
     as_array,
     broadcast_shapes,
     check_device,
@@ -25,15 +30,10 @@ from wengert.tensor.numpy_dispatch import (
     spread,
     values,
 )
+from wengert._engine.tensor.operands import needed
+from wengert._engine.tensor.protocols import FUNCTIONS
 
-from ..core.dims import Dim
-from ..core.handle import Handle, is_traced, shape_of, wrap
-from ..core.node import constant
-from ..core.tracing import size_value
 from ..errors import TraceError, at, user_line
-from ..ops import casts, creation, indexing, joining, shapes
-from ..tensor.operands import needed
-from ..tensor.protocols import FUNCTIONS
 
 __all__ = ["arange", "linspace", "logspace", "geomspace", "vander"]
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import counterpart
+from wengert._engine.core.handle import dtype_of, possibly, value_of
+from wengert._engine.kinds.reduction import Axis
+from wengert._engine.ops import casts, reductions
+from wengert._engine.ops.choice import where as choose
+from wengert._engine.tensor.numpy_dispatch import counterpart
 
-from ..core.handle import dtype_of, possibly, value_of
-from ..kinds.reduction import Axis
-from ..ops import casts, reductions
-from ..ops.choice import where as choose
 from .norms import matrix_norm, vector_norm
 from .options import NOTHING, count, given, kept, masked, started, typed, unkept, whole
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import as_array, counterpart, plain, values
+from wengert._engine.core.handle import is_traced, wrap
+from wengert._engine.core.node import constant
+from wengert._engine.ops import indexing
+from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, plain, values
+from wengert._engine.tensor.operands import needed
 
-from ..core.handle import is_traced, wrap
-from ..core.node import constant
-from ..ops import indexing
-from ..tensor.operands import needed
 from .joining import concatenate
 from .shapes import ravel
 

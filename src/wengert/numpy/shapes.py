@@ -19,7 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from wengert.tensor.numpy_dispatch import (
+from wengert._engine.core.dims import Dim, is_symbolic, spelled
+from wengert._engine.core.handle import Handle, doubt, is_traced, shape_of, wrap
+from wengert._engine.core.node import Node
+from wengert._engine.core.recording import session
+from wengert._engine.ops import casts, choice, indexing, shapes
+from wengert._engine.ops.creation import triangle_mask
+from wengert._engine.tensor.numpy_dispatch import (
     as_array,
     broadcast_shapes,
     check_device,
@@ -30,16 +36,10 @@ from wengert.tensor.numpy_dispatch import (
     spread,
     write,
 )
+from wengert._engine.tensor.operands import length, needed
+from wengert._engine.tensor.protocols import deliver
 
-from ..core.dims import Dim, is_symbolic, spelled
-from ..core.handle import Handle, doubt, is_traced, shape_of, wrap
-from ..core.node import Node
-from ..core.recording import session
 from ..errors import ShapeError, TraceError, at, user_line
-from ..ops import casts, choice, indexing, shapes
-from ..ops.creation import triangle_mask
-from ..tensor.operands import length, needed
-from ..tensor.protocols import deliver
 
 __all__ = [
     "reshape", "ravel", "transpose", "permute_dims", "moveaxis", "swapaxes", "rollaxis",

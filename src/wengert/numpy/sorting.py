@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import as_array, counterpart
+from wengert._engine.core.handle import value_of
+from wengert._engine.ops import casts, sorting
+from wengert._engine.ops.shapes import reshape
+from wengert._engine.tensor.numpy_dispatch import as_array, counterpart
+from wengert._engine.tensor.operands import needed
 
-from ..core.handle import value_of
 from ..errors import DtypeError, at, user_line
-from ..ops import casts, sorting
-from ..ops.shapes import reshape
-from ..tensor.operands import needed
 
 __all__ = [
     "sort",

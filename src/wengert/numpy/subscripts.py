@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from ..core.apply import apply
-from ..core.dims import Dim, spelled
-from ..core.handle import is_traced, link, shape_of, value_of
+from wengert._engine.core.apply import apply
+from wengert._engine.core.dims import Dim, spelled
+from wengert._engine.core.handle import is_traced, link, shape_of, value_of
+from wengert._engine.ops import indexing, shapes
+from wengert._engine.ops.creation import positions
+from wengert._engine.ops.indices import Hole
+
 from ..errors import ShapeError, at, user_line
-from ..ops import indexing, shapes
-from ..ops.creation import positions
-from ..ops.indices import Hole
 
 _LETTERS = ascii_uppercase + ascii_lowercase  # in the order of the alphabet, as sublists sort
 _DOTS = "..."

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import as_array, counterpart
+from wengert._engine.core.handle import Handle, dtype_of
+from wengert._engine.core.op import lookup
+from wengert._engine.ops import casts
+from wengert._engine.tensor.numpy_dispatch import as_array, counterpart
 
-from ..core.handle import Handle, dtype_of
-from ..core.op import lookup
 from ..errors import DtypeError, at, user_line
-from ..ops import casts
 
 __all__ = ["i0", "kaiser"]
 

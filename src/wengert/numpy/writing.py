@@ -14,7 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import (
+from wengert._engine.core.dims import is_symbolic
+from wengert._engine.core.handle import Handle, is_traced, shape_of
+from wengert._engine.ops import casts, choice, indexing, joining, shapes
+from wengert._engine.tensor.numpy_dispatch import (
     as_array,
     counterpart,
     dtype_of,
@@ -25,9 +28,6 @@ from wengert.tensor.numpy_dispatch import (
     write,
 )
 
-from ..core.dims import is_symbolic
-from ..core.handle import Handle, is_traced, shape_of
-from ..ops import casts, choice, indexing, joining, shapes
 from .indexing import along, checked_along, in_range
 from .shapes import own_copy, ravel
 

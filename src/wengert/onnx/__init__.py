@@ -7,7 +7,8 @@ writing/       the lines of a graph as nodes of ONNX, one entry an operation
 reading/       the nodes of ONNX as operations, one entry an operator
 """
 
-from ..core.late import public_dir
+from wengert._engine.core.late import public_dir
+
 from .exporting import export, exported
 from .importing import imported, load, parameters
 

@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import Dim
-from ..core.graph import Graph as Lines
-from ..core.node import Node, owner_of
+from wengert._engine.core.dims import Dim
+from wengert._engine.core.graph import Graph as Lines
+from wengert._engine.core.node import Node, owner_of
+from wengert._engine.graphs import Graph, trace
+from wengert._engine.rewrite import without_calls
+from wengert._engine.serialization.files import write
+
 from ..errors import ArgumentError, BackendError, GraphError, at, user_line
-from ..graphs import Graph, trace
-from ..keep.files import write
 from ..nn import Module
-from ..rewrite import without_calls
 from .library import code_of, onnx
 from .writing import Outside, Writer, described, exported
 

@@ -20,7 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import owners_of
+from wengert._engine.core.handle import owners_of
+from wengert._engine.graphs import Graph, spec, trace, variable
+
 from ..errors import (
     ArgumentError,
     BackendError,
@@ -30,7 +32,6 @@ from ..errors import (
     at,
     user_line,
 )
-from ..graphs import Graph, spec, trace, variable
 from .library import dtype_of, onnx
 from .reading import Reading, Room, imported, reader_of, settled
 

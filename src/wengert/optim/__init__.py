@@ -15,7 +15,8 @@ averaging.py   EMA: a moving mean of the parameters
 held.py        what is remembered, as variables of compiled steps
 """
 
-from ..core.late import public_dir
+from wengert._engine.core.late import public_dir
+
 from . import schedules as schedules
 from .adam import Adam, AdamW
 from .adaptive import Adadelta, Adagrad, RMSprop

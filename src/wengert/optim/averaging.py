@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle, value_of
-from ..core.recording import no_grad, session
+from wengert._engine.core.handle import Handle, value_of
+from wengert._engine.core.recording import no_grad, session
+from wengert._engine.graphs.inputs import variable
+
 from ..errors import ArgumentError, ShapeError, StructureError, at, user_line
-from ..graphs.inputs import variable
 from .held import as_like, write
 
 __all__ = ["EMA"]

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle, is_traced, value_of
-from ..core.recording import no_grad
+from wengert._engine.core.handle import Handle, is_traced, value_of
+from wengert._engine.core.recording import no_grad
+
 from ..errors import ArgumentError, NotFiniteError, at, user_line
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_"]

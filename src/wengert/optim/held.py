@@ -22,11 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import Handle, is_traced, rebind, value_of, wrap
-from ..core.node import constant
-from ..core.recording import Changes, no_grad, session
+from wengert._engine.core.handle import Handle, is_traced, rebind, value_of, wrap
+from wengert._engine.core.node import constant
+from wengert._engine.core.recording import Changes, no_grad, session
+from wengert._engine.graphs.inputs import variable
+
 from ..errors import ArgumentError, at, user_line
-from ..graphs.inputs import variable
 
 State = dict[str, Any]
 

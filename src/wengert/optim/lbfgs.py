@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.handle import value_of
-from ..core.late import Late
-from ..core.recording import enable_grad, no_grad, session
+from wengert._engine.core.handle import value_of
+from wengert._engine.core.late import Late
+from wengert._engine.core.recording import enable_grad, no_grad, session
+
 from ..errors import ArgumentError, StructureError, at, user_line
 from .optimizer import Optimizer, Options, require
 

@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff.matrices import hessian, jacobian
-from ..autodiff.transforms import grad, value_and_grad
-from ..compiling import jit
-from ..core import tree
-from ..core.handle import value_of
-from ..core.late import Late
+from wengert._engine.autodiff.matrices import hessian, jacobian
+from wengert._engine.autodiff.transforms import grad, value_and_grad
+from wengert._engine.core import tree
+from wengert._engine.core.handle import value_of
+from wengert._engine.core.late import Late
+from wengert._engine.jit import jit
+
 from ..errors import ArgumentError, at, user_line
 from .raveled import Raveled
 

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core import tree
-from ..core.handle import value_of
+from wengert._engine.core import tree
+from wengert._engine.core.handle import value_of
+
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
 
 Vector = np.ndarray[Any, Any]

@@ -8,8 +8,9 @@ What is drawn depends on the key, or on the seed of a stream and how many drawin
 on nothing else.
 """
 
+from wengert._engine.core.late import public_dir
+
 from .. import draws
-from ..core.late import public_dir
 from ..draws import *  # noqa: F403 - its `__all__`
 from .generator import Generator, default_rng
 from .stream import Stream

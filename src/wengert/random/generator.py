@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.handle import Handle, shape_of
+from wengert._engine.tensor.numpy_dispatch import as_array, broadcast_shapes
+
 from .. import draws
-from ..core.handle import Handle, shape_of
 from ..draws.keys import as_shape
 from ..errors import ArgumentError, at, user_line
-from wengert.tensor.numpy_dispatch import as_array, broadcast_shapes
 from .stream import Stream
 
 __all__ = ["Generator", "default_rng"]

@@ -15,16 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import Dim
-from ..core.handle import Handle, value_of
-from ..core.locks import lock
-from ..core.node import is_variable
-from ..core.recording import session
+from wengert._engine.core.dims import Dim
+from wengert._engine.core.handle import Handle, value_of
+from wengert._engine.core.locks import lock
+from wengert._engine.core.node import is_variable
+from wengert._engine.core.recording import session
+from wengert._engine.graphs.inputs import variable
+from wengert._engine.ops import keys
+from wengert._engine.ops import random as ops
+
 from ..draws.keys import key as key_of
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
-from ..graphs.inputs import variable
-from ..ops import keys
-from ..ops import random as ops
 
 _STEP = np.array([0, 0, 1], np.uint64)
 

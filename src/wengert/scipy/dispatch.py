@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import Dim
-from ..core.handle import Handle, value_of
+from wengert._engine.core.dims import Dim
+from wengert._engine.core.handle import Handle, value_of
+from wengert._engine.ops import casts
+from wengert._engine.ops.choice import where as choose
+from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor
+
 from ..errors import TraceError, at, user_line
-from wengert.tensor.numpy_dispatch import as_array, as_tensor
-from ..ops import casts
-from ..ops.choice import where as choose
 
 _OURS = (Handle, Dim)
 

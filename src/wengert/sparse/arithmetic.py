@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.op import Op
-from ..kinds.elementwise import Elementwise
-from ..kinds.reduction import kept_shape
+from wengert._engine.core.op import Op
+from wengert._engine.kinds.elementwise import Elementwise
+from wengert._engine.kinds.reduction import kept_shape
+
 from .line import Line, everything, size_of
 from .sets import Sets, chosen, gathered, nothing, relation, through, united
 from .structure import choosing

@@ -1,7 +1,7 @@
 """Compression: the entries of a sparse derivative from as few sweeps as its colours allow.
 
 All sweeps of a mode are one: a list along a placeholder, evaluated for all seeds at once
-(autodiff/batch.py).  Entries are then read where the plan says.  What is written here is traced and
+(_engine/autodiff/batch.py).  Entries are then read where the plan says.  What is written here is traced and
 compiled, so it runs as one native program.
 
     Sweeps      the seeds of both modes, and where each entry is in what comes out
@@ -16,14 +16,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..autodiff.arguments import Call
-from ..autodiff.batch import over_rows
-from ..autodiff.result import Result
-from ..autodiff.reverse import gathered
-from ..core import tree
-from ..core.handle import shape_of
-from ..core.op import lookup
-from ..core.spec import Spec
+from wengert._engine.autodiff.arguments import Call
+from wengert._engine.autodiff.batch import over_rows
+from wengert._engine.autodiff.result import Result
+from wengert._engine.autodiff.reverse import gathered
+from wengert._engine.core import tree
+from wengert._engine.core.handle import shape_of
+from wengert._engine.core.op import lookup
+from wengert._engine.core.spec import Spec
+
 from .diagonals import diagonals, read
 from .line import size_of
 

@@ -24,15 +24,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..autodiff.forward import settle
-from ..autodiff.guards import Traced
-from ..autodiff.project import uniform
-from ..autodiff.result import Result
-from ..autodiff.reverse import handles_of
-from ..core.node import Leaf, Node
-from ..core.op import Sweep, lookup
-from ..core.spec import Spec
-from ..core.tracing import derivation
+from wengert._engine.autodiff.forward import settle
+from wengert._engine.autodiff.guards import Traced
+from wengert._engine.autodiff.project import uniform
+from wengert._engine.autodiff.result import Result
+from wengert._engine.autodiff.reverse import handles_of
+from wengert._engine.core.node import Leaf, Node
+from wengert._engine.core.op import Sweep, lookup
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.tracing import derivation
+
 from . import arithmetic, structure
 from .line import Line, size_of
 from .propagation import rule_of

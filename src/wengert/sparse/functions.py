@@ -16,14 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff.arguments import Argnums, name_of
-from ..autodiff.derived import derived, standing
-from ..autodiff.transforms import grad
-from ..compiling.arguments import stands_for
-from ..core import tree
-from ..core.given import function as check_function
-from ..core.handle import Handle, describe
-from ..core.spec import Spec
+from wengert._engine.autodiff.arguments import Argnums, name_of
+from wengert._engine.autodiff.derived import derived, standing
+from wengert._engine.autodiff.transforms import grad
+from wengert._engine.core import tree
+from wengert._engine.core.given import function as check_function
+from wengert._engine.core.handle import Handle, describe
+from wengert._engine.core.spec import Spec
+from wengert._engine.jit.arguments import stands_for
+
 from ..errors import ArgumentError, TraceError, at, user_line
 from .plan import Given, Plan, planned, traced
 

@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.node import CONSTANT, Constant, Node, is_variable
-from ..core.spec import Spec
+from wengert._engine.core.node import CONSTANT, Constant, Node, is_variable
+from wengert._engine.core.spec import Spec
+
 from ..errors import ShapeError, at, user_line
 from .sets import Sets, chosen, gathered, nothing, united
 

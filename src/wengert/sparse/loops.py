@@ -17,8 +17,9 @@ from itertools import accumulate
 
 import numpy as np
 
-from ..control.custom_rules import as_linear
-from ..core.body import Body
+from wengert._engine.control_flow.custom_rules import as_linear
+from wengert._engine.core.body import Body
+
 from ..errors import WengertError
 from .line import Line, everything, size_of
 from .sets import (

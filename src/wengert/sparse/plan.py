@@ -18,18 +18,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from ..autodiff.arguments import Argnums, Call
-from ..compiling import jit
-from ..compiling.arguments import is_object
-from ..compiling.drawing import undrawn
-from ..core import tree
-from ..core.handle import describe
-from ..core.recording import Changes
-from ..core.spec import Spec
+from wengert._engine.autodiff.arguments import Argnums, Call
+from wengert._engine.core import tree
+from wengert._engine.core.handle import describe
+from wengert._engine.core.recording import Changes
+from wengert._engine.core.spec import Spec
+from wengert._engine.graphs import Graph
+from wengert._engine.graphs.building import built, parameter_names
+from wengert._engine.graphs.captures import Captured, captured_by
+from wengert._engine.jit import jit
+from wengert._engine.jit.arguments import is_object
+from wengert._engine.jit.drawing import undrawn
+
 from ..errors import NotDifferentiableError, StructureError, at, user_line
-from ..graphs import Graph
-from ..graphs.building import built, parameter_names
-from ..graphs.captures import Captured, captured_by
 from .colouring import Colouring, apart, coloured, least
 from .compression import Sweeps, entries
 from .propagation import dependence

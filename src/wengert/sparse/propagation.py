@@ -14,11 +14,12 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
-from ..core.apply import PART
-from ..core.graph import Graph
-from ..core.node import Node
-from ..core.op import Op
-from ..kinds.opaque import Opaque
+from wengert._engine.core.apply import PART
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import Op
+from wengert._engine.kinds.opaque import Opaque
+
 from . import arithmetic, loops, structure
 from .line import Line, everything, size_of
 from .sets import Sets, nothing, places, stacked

@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.op import Sweep
-from ..kinds.reduction import axes_of
+from wengert._engine.core.op import Sweep
+from wengert._engine.kinds.reduction import axes_of
+
 from .line import Line, everything, one_of, size_of, spread
 from .sets import Numbers, Sets, chosen, gathered, relation, stacked, through, united
 

@@ -20,7 +20,8 @@ native_laws.py     of native code: values, derivatives, sizes with names
 singular_laws.py   of singular points, and what was not chosen
 """
 
-from ..core.late import public_dir
+from wengert._engine.core.late import public_dir
+
 from . import batching_laws as _batching_laws  # enters its law  # noqa: F401
 from . import memory_laws as _memory_laws  # enters its law  # noqa: F401
 from . import native_laws as _native_laws  # enters its laws  # noqa: F401

@@ -21,9 +21,10 @@ from typing import Any
 
 import numpy as _numpy
 
+from wengert._engine.core.handle import wrap as _wrap
+from wengert._engine.core.node import constant as _constant
+
 from .. import numpy as _names
-from ..core.handle import wrap as _wrap
-from ..core.node import constant as _constant
 
 CREATION = """arange asarray empty empty_like eye from_dlpack full full_like linspace meshgrid ones
     ones_like tril triu zeros zeros_like""".split()

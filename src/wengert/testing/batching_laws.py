@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff.batch import vmap
-from ..autodiff.transforms import grad
-from ..core.handle import dtype_of
-from ..core.size_text import dim
-from ..core.spec import Spec, spec_of
+from wengert._engine.autodiff.batch import vmap
+from wengert._engine.autodiff.transforms import grad
+from wengert._engine.core.handle import dtype_of
+from wengert._engine.core.size_text import dim
+from wengert._engine.core.spec import Spec, spec_of
+from wengert._engine.graphs.trace import trace
+
 from ..errors import CheckError, ShapeError, TraceError, WengertError
-from ..graphs.trace import trace
 from .laws import arguments_of, function_of, law
 
 ROWS = 3

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..autodiff.directional import jvp, vjp
-from ..core import tree
-from ..core.handle import value_of
-from ..core.spec import spec_of
+from wengert._engine.autodiff.directional import jvp, vjp
+from wengert._engine.core import tree
+from wengert._engine.core.handle import value_of
+from wengert._engine.core.spec import spec_of
+
 from ..errors import CheckError, StructureError
 from .differences import directional
 

@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff.directional import jvp, linearize, vjp
-from ..autodiff.transforms import grad
-from ..core.handle import dtype_of, value_of
-from ..core.spec import bare, spec_of
+from wengert._engine.autodiff.directional import jvp, linearize, vjp
+from wengert._engine.autodiff.transforms import grad
+from wengert._engine.core.handle import dtype_of, value_of
+from wengert._engine.core.spec import bare, spec_of
+
 from ..errors import CheckError, TraceError
 from .grads import check_grads
 from .oracles import oracle_of

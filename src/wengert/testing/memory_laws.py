@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff.directional import vjp
+from wengert._engine.autodiff.directional import vjp
+
 from ..errors import CheckError
 from .laws import arguments_of, floating, law
 

@@ -22,11 +22,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..backends import Backend, backend
-from ..core.spec import bare, is_inexact, spec_of
+from wengert._engine.backends import Backend, backend
+from wengert._engine.core.spec import bare, is_inexact, spec_of
+from wengert._engine.graphs.graph import Graph
+from wengert._engine.graphs.trace import trace
+
 from ..errors import CheckError, WengertError
-from ..graphs.graph import Graph
-from ..graphs.trace import trace
 from .laws import arguments_of, draw, floating, has_derivative, is_elementwise, law
 from .symbolic_laws import FREE, cancellation, sizes_agree
 from .traced_laws import compare, derivatives, special_operands

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.op import Op, lookup
+from wengert._engine.core.op import Op, lookup
+
 from .laws import LAWS, laws_of
 
 

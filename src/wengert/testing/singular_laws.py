@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff.directional import jvp
-from ..autodiff.transforms import grad
-from ..core.op import lookup
+from wengert._engine.autodiff.directional import jvp
+from wengert._engine.autodiff.transforms import grad
+from wengert._engine.core.op import lookup
+from wengert._engine.graphs.trace import trace
+
 from ..errors import CheckError
-from ..graphs.trace import trace
 from .laws import has_elementwise_derivative, is_condition, is_whole, law
 from .traced_laws import FIRST_RTOL, compare
 

@@ -16,15 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff.transforms import grad
-from ..core.handle import dtype_of, shape_of
-from ..core.size_text import dim
-from ..core.spec import Spec, spec_of
+from wengert._engine.autodiff.transforms import grad
+from wengert._engine.core.handle import dtype_of, shape_of
+from wengert._engine.core.size_text import dim
+from wengert._engine.core.spec import Spec, spec_of
+from wengert._engine.graphs.graph import Graph
+from wengert._engine.graphs.trace import trace
+from wengert._engine.ops.creation import positions
+from wengert._engine.ops.linalg import MatrixOperation
+
 from ..errors import CheckError, ShapeError, WengertError
-from ..graphs.graph import Graph
-from ..graphs.trace import trace
-from ..ops.creation import positions
-from ..ops.linalg import MatrixOperation
 from .laws import arguments_of, law
 from .traced_laws import compare
 

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff.directional import vjp
-from ..core import tree
-from ..core.handle import Handle, value_of, wrap
-from ..core.node import constant
-from ..core.spec import Spec, is_inexact
+from wengert._engine.autodiff.directional import vjp
+from wengert._engine.core import tree
+from wengert._engine.core.handle import Handle, value_of, wrap
+from wengert._engine.core.node import constant
+from wengert._engine.core.spec import Spec, is_inexact
+from wengert._engine.graphs import Graph, spec, trace
+
 from ..errors import CheckError, WengertError
-from ..graphs import Graph, spec, trace
 
 
 def check_traced(

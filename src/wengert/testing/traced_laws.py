@@ -18,15 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff.directional import jvp, vjp
-from ..autodiff.transforms import grad
-from ..core.dims import is_open
-from ..core.handle import value_of
-from ..core.node import Constant, Node
-from ..core.spec import Spec, bare, spec_of
+from wengert._engine.autodiff.directional import jvp, vjp
+from wengert._engine.autodiff.transforms import grad
+from wengert._engine.core.dims import is_open
+from wengert._engine.core.handle import value_of
+from wengert._engine.core.node import Constant, Node
+from wengert._engine.core.spec import Spec, bare, spec_of
+from wengert._engine.graphs.graph import Graph
+from wengert._engine.graphs.trace import trace
+
 from ..errors import CheckError, TraceError
-from ..graphs.graph import Graph
-from ..graphs.trace import trace
 from .laws import (
     SPECIAL,
     arguments_of,

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff.directional import jvp
-from ..autodiff.transforms import grad
-from ..core.spec import spec_of
+from wengert._engine.autodiff.directional import jvp
+from wengert._engine.autodiff.transforms import grad
+from wengert._engine.core.spec import spec_of
+
 from ..errors import CheckError
 from .grads import check_grads
 from .laws import draw, has_derivative, is_condition, is_elementwise, is_whole, law

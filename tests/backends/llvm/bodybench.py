@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends.llvm import engine
-from wengert.backends.llvm.assembly import Function, Module, Section
-from wengert.backends.llvm.dtypes import in_memory, of_width, part_of
-from wengert.backends.llvm.lane import Lane, Pair
-from wengert.backends.llvm.language import Language
-from wengert.backends.llvm.leaves import call_leaf
+from wengert._engine.backends.llvm import engine
+from wengert._engine.backends.llvm.assembly import Function, Module, Section
+from wengert._engine.backends.llvm.dtypes import in_memory, of_width, part_of
+from wengert._engine.backends.llvm.lane import Lane, Pair
+from wengert._engine.backends.llvm.language import Language
+from wengert._engine.backends.llvm.leaves import call_leaf
 
 
 def _places(section: Section, name: str, i: str, dtype: Any, width: int) -> list[tuple[str, str]]:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from wengert.backends.llvm import engine
-from wengert.backends.llvm.assembly import Function, Module
-from wengert.backends.llvm.dtypes import in_memory
-from wengert.backends.llvm.entry import entry_text, make_entry
-from wengert.backends.llvm.port import Port
-from wengert.core.size_text import dim
-from wengert.core.spec import Spec
+from wengert._engine.backends.llvm import engine
+from wengert._engine.backends.llvm.assembly import Function, Module
+from wengert._engine.backends.llvm.dtypes import in_memory
+from wengert._engine.backends.llvm.entry import entry_text, make_entry
+from wengert._engine.backends.llvm.port import Port
+from wengert._engine.core.size_text import dim
+from wengert._engine.core.spec import Spec
 
 
 @dataclass

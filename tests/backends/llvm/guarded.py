@@ -17,8 +17,8 @@ import sys
 import numpy as np
 
 import wengert as wg
-from wengert.backends.llvm import elements, engine, program, routine
-from wengert.core.dims import replaced
+from wengert._engine.backends.llvm import elements, engine, program, routine
+from wengert._engine.core.dims import replaced
 
 from .random_programs import Bundle, differing, is_differentiable, laid
 

@@ -11,8 +11,8 @@ import sys
 import numpy as np
 
 import wengert as wg
-from wengert.backends.llvm import engine
-from wengert.backends.llvm.objectfile import symbols_of
+from wengert._engine.backends.llvm import engine
+from wengert._engine.backends.llvm.objectfile import symbols_of
 
 WHOLE = "?bBhHiIqQ"
 HALVES = np.arange(1 << 16, dtype=np.uint16).view(np.float16)

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends.llvm import engine
-from wengert.backends.llvm.assembly import Function, Module
-from wengert.backends.llvm.kernels import Array, Steps
-from wengert.backends.llvm.language import Language
-from wengert.core.dims import names_in
-from wengert.core.size_text import dim
+from wengert._engine.backends.llvm import engine
+from wengert._engine.backends.llvm.assembly import Function, Module
+from wengert._engine.backends.llvm.kernels import Array, Steps
+from wengert._engine.backends.llvm.language import Language
+from wengert._engine.core.dims import names_in
+from wengert._engine.core.size_text import dim
 
 GUARD = 64  # elements before and behind a result, which must stay as they are
 

@@ -24,12 +24,12 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from wengert.backends.llvm import engine
-from wengert.backends.llvm.assembly import Function, Module
-from wengert.backends.llvm.dtypes import in_memory, of_width
-from wengert.backends.llvm.lane import Lane
-from wengert.backends.llvm.language import Language, loop_of
-from wengert.backends.llvm.leaves import call_leaf
+from wengert._engine.backends.llvm import engine
+from wengert._engine.backends.llvm.assembly import Function, Module
+from wengert._engine.backends.llvm.dtypes import in_memory, of_width
+from wengert._engine.backends.llvm.lane import Lane
+from wengert._engine.backends.llvm.language import Language, loop_of
+from wengert._engine.backends.llvm.leaves import call_leaf
 
 MP = mpmath.mp.clone()
 MP.dps = 60

@@ -18,7 +18,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from wengert.backends.llvm import engine
+from wengert._engine.backends.llvm import engine
 
 from .leafbench import assembly, forget, run_leaf, ulps
 

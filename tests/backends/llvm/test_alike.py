@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.backends.llvm import engine
-from wengert.backends.llvm.nests import Nest
-from wengert.backends.llvm.program import Program
+from wengert._engine.backends.llvm import engine
+from wengert._engine.backends.llvm.nests import Nest
+from wengert._engine.backends.llvm.program import Program
 
 from .random_programs import Bundle
 

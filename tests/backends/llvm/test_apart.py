@@ -5,9 +5,9 @@ import pytest
 
 import wengert as wg
 from wengert.backends import backend
-from wengert.backends.llvm.apart import parted
-from wengert.backends.llvm.program import Program
-from wengert.backends.llvm.walks import Sweep
+from wengert._engine.backends.llvm.apart import parted
+from wengert._engine.backends.llvm.program import Program
+from wengert._engine.backends.llvm.walks import Sweep
 
 N = 200
 

@@ -13,10 +13,10 @@ import time
 import pytest
 
 import wengert as wg
-from wengert.backends.llvm import engine
-from wengert.backends.llvm.assembly import Function, Module
-from wengert.backends.llvm.runtime import cache, objects
-from wengert.backends.llvm.runtime import folder as folders
+from wengert._engine.backends.llvm import engine
+from wengert._engine.backends.llvm.assembly import Function, Module
+from wengert._engine.backends.llvm.runtime import cache, objects
+from wengert._engine.backends.llvm.runtime import folder as folders
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs the owners and modes of POSIX")
 KEY = bytes(range(32))
@@ -361,7 +361,7 @@ def test_a_disk_that_is_full_or_cannot_be_written_to(folder, monkeypatch, call, 
 
 WORKER = """
 import os, random, sys
-from wengert.backends.llvm.runtime import cache
+from wengert._engine.backends.llvm.runtime import cache
 generator = random.Random(int(sys.argv[1]))
 def payload(key): return key * (100 + 7 * key[0])
 print("ready", flush=True)
@@ -465,8 +465,8 @@ def test_a_fork_while_another_thread_compiles():
     program = """
 import itertools, os, threading, time, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
-from wengert.backends.llvm import engine
-from wengert.backends.llvm.runtime import objects
+from wengert._engine.backends.llvm import engine
+from wengert._engine.backends.llvm.runtime import objects
 def text(n): return engine.heading() + f"\\ndefine i64 @answer() {{ ret i64 {n} }}\\n"
 stop = []
 def work():

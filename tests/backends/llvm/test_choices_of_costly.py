@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.backends.llvm.program import Program
+from wengert._engine.backends.llvm.program import Program
 
 
 @pytest.mark.parametrize(

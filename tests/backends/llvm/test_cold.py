@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.backends.llvm import engine
-from wengert.backends.llvm.assembly import Function, Module
-from wengert.backends.llvm.program import Program
+from wengert._engine.backends.llvm import engine
+from wengert._engine.backends.llvm.assembly import Function, Module
+from wengert._engine.backends.llvm.program import Program
 
 
 def printed(text, *arguments):
@@ -28,7 +28,7 @@ def printed(text, *arguments):
 def test_scipy_is_whole_after_its_compiled_modules_were_loaded_alone():
     found = printed("""
 import sys
-from wengert.backends.llvm.runtime.extensions import extension
+from wengert._engine.backends.llvm.runtime.extensions import extension
 blas = extension("scipy.linalg.cython_blas")
 print("scipy.linalg" in sys.modules, "scipy.linalg.cython_blas" in sys.modules)
 import scipy.linalg
@@ -40,7 +40,7 @@ print(extension("scipy.linalg.cython_lapack") is scipy.linalg.cython_lapack)
 
 
 def test_a_module_that_is_not_there_is_an_import_error():
-    from wengert.backends.llvm.runtime.extensions import extension
+    from wengert._engine.backends.llvm.runtime.extensions import extension
 
     with pytest.raises(ImportError):
         extension("scipy.linalg.no_such_module")

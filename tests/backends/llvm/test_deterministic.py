@@ -8,7 +8,7 @@ import pytest
 
 TEXT = """
 import hashlib, numpy as np, wengert as wg
-from wengert.backends.llvm.program import Program
+from wengert._engine.backends.llvm.program import Program
 from tests.backends.llvm.random_programs import Bundle
 
 def digest(function, *specs):

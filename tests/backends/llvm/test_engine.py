@@ -10,7 +10,7 @@ import ctypes
 
 import pytest
 
-from wengert.backends.llvm import engine
+from wengert._engine.backends.llvm import engine
 
 SYMBOL = "test_engine_outside_%d"
 

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.backends.feeding import fitted
-from wengert.core.sizes import solve
-from wengert.core.spec import at_sizes, spec_of
+from wengert._engine.backends.feeding import fitted
+from wengert._engine.core.sizes import solve
+from wengert._engine.core.spec import at_sizes, spec_of
 from wengert.errors import WengertError
 
 from .entry_programs import code_of, copy_inputs, make_entry, never, nothing, program

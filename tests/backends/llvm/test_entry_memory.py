@@ -11,9 +11,9 @@ import weakref
 import numpy as np
 import pytest
 
-from wengert.backends.llvm import engine
-from wengert.backends.llvm.entry import make_entry
-from wengert.core.size_text import dim
+from wengert._engine.backends.llvm import engine
+from wengert._engine.backends.llvm.entry import make_entry
+from wengert._engine.core.size_text import dim
 
 from .entry_programs import code_of, copy_inputs, entry_of, never, program, text_of
 

@@ -9,9 +9,9 @@ import pytest
 import scipy
 import scipy.integrate
 
-from wengert.backends.llvm.entry import pointer
-from wengert.core.size_text import dim
-from wengert.core.sizes import Requirement
+from wengert._engine.backends.llvm.entry import pointer
+from wengert._engine.core.size_text import dim
+from wengert._engine.core.sizes import Requirement
 from wengert.errors import ArgumentError, BackendError
 
 from .entry_programs import code_of, copy_inputs, program

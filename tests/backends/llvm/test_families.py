@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.backends.llvm.families import members
-from wengert.core.op import REGISTRY
+from wengert._engine.backends.llvm.families import members
+from wengert._engine.core.op import REGISTRY
 from wengert.errors import OperandError
 from wengert.scipy import special
 from wengert.scipy.special import bessel_orders, hypergeometric

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.op import lookup
+from wengert._engine.core.op import lookup
 
 strong_zero = lookup("strong_zero")
 NUMBERS = [0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan, 5e-324]

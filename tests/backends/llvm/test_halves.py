@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.backends.llvm import engine, halves
-from wengert.backends.llvm.objectfile import symbols_of
-from wengert.backends.llvm.runtime import library
+from wengert._engine.backends.llvm import engine, halves
+from wengert._engine.backends.llvm.objectfile import symbols_of
+from wengert._engine.backends.llvm.runtime import library
 from wengert.errors import BackendError
 
 X86 = platform.machine().lower() in ("x86_64", "amd64")

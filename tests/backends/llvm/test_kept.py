@@ -10,11 +10,11 @@ import pytest
 
 import wengert as wg
 from wengert import control
-from wengert.backends.llvm import content, engine, kept
-from wengert.backends.llvm.backend import Compiled
-from wengert.backends.llvm.program import Program
-from wengert.backends.llvm.runtime import cache
-from wengert.core.op import REGISTRY
+from wengert._engine.backends.llvm import content, engine, kept
+from wengert._engine.backends.llvm.backend import Compiled
+from wengert._engine.backends.llvm.program import Program
+from wengert._engine.backends.llvm.runtime import cache
+from wengert._engine.core.op import REGISTRY
 
 
 @pytest.fixture(autouse=True)
@@ -270,7 +270,7 @@ def step(x):
 
 losses = [step(np.full((5, 100), 0.01)).item().hex() for _ in range(3)]
 print(*losses, float(np.sum(w.detach().numpy())).hex())
-print("wengert.backends.llvm.program" in sys.modules)
+print("wengert._engine.backends.llvm.program" in sys.modules)
 """
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.backends.llvm import engine
-from wengert.backends.llvm.assembly import Function, Module
-from wengert.backends.llvm.kernels.philox import block, schedule
-from wengert.core.op import lookup
+from wengert._engine.backends.llvm import engine
+from wengert._engine.backends.llvm.assembly import Function, Module
+from wengert._engine.backends.llvm.kernels.philox import block, schedule
+from wengert._engine.core.op import lookup
 
 from .kernel_driver import run
 

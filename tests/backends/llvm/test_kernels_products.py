@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wengert.core.op import lookup
+from wengert._engine.core.op import lookup
 
 from .kernel_driver import Compiled, agree, run
 

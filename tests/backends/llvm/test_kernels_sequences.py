@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wengert  # noqa: F401 - enters the operations
-from wengert.core.op import lookup
+from wengert._engine.core.op import lookup
 
 from .kernel_driver import Compiled, agree, run
 

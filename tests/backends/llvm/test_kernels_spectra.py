@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.op import lookup
+from wengert._engine.core.op import lookup
 
 from .kernel_driver import agree, run
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.backends.llvm.dtypes import F64
-from wengert.backends.llvm.kernels import tiles
-from wengert.backends.llvm.kernels.matrices import Axis, Matrix
+from wengert._engine.backends.llvm.dtypes import F64
+from wengert._engine.backends.llvm.kernels import tiles
+from wengert._engine.backends.llvm.kernels.matrices import Axis, Matrix
 
 from .kernel_driver import Compiled, agree, run
 

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from wengert.backends.llvm import kernels, leaves
-from wengert.backends.llvm.kernels import call, homes
+from wengert._engine.backends.llvm import kernels, leaves
+from wengert._engine.backends.llvm.kernels import call, homes
 
 
 def entered_by(package, registry, home_of):
@@ -28,11 +28,11 @@ def test_every_leaf_is_found():
 
 
 LATE = """
-    wengert.show wengert.keep.saving wengert.extend wengert.nn wengert.graphs.diagnosis
-    wengert.backends.transformed wengert.backends.reporting wengert.backends.profiling
-    wengert.backends.llvm.summary wengert.backends.llvm.kernels.solving
-    wengert.backends.llvm.complexes wengert.backends.llvm.leaves.gamma
-    wengert.backends.llvm.runtime.team importlib.metadata numpy.random scipy.linalg scipy.special
+    wengert.show wengert._engine.serialization.saving wengert.extend wengert.nn wengert._engine.diagnostics
+    wengert.backends.transformed wengert._engine.backends.reporting wengert._engine.backends.profiling
+    wengert._engine.backends.llvm.summary wengert._engine.backends.llvm.kernels.solving
+    wengert._engine.backends.llvm.complexes wengert._engine.backends.llvm.leaves.gamma
+    wengert._engine.backends.llvm.runtime.team importlib.metadata numpy.random scipy.linalg scipy.special
 """.split()
 
 

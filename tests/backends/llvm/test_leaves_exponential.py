@@ -8,7 +8,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from wengert.backends.llvm import engine
+from wengert._engine.backends.llvm import engine
 
 from .leafbench import MP, assembly, forget, hard_points, run_leaf, ulps
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from wengert.ops import exponential, special
+from wengert._engine.ops import exponential, special
 
 from .bodybench import leaf_body, run_body
 from .leafbench import MP, hard_points, ulps

@@ -5,7 +5,7 @@ import pytest
 
 import wengert as wg
 from wengert.backends import backend
-from wengert.core.op import lookup
+from wengert._engine.core.op import lookup
 
 RNG = np.random.default_rng(0)
 

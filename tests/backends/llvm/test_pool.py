@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.backends.llvm import engine
-from wengert.backends.llvm.assembly import Function, Module
-from wengert.backends.llvm.runtime import blocks, library, memory, pool, system
+from wengert._engine.backends.llvm import engine
+from wengert._engine.backends.llvm.assembly import Function, Module
+from wengert._engine.backends.llvm.runtime import blocks, library, memory, pool, system
 
 LARGE = blocks.LARGE
 MEGABYTE = 1 << 20
@@ -354,7 +354,7 @@ def test_arrays_that_live_until_the_process_ends():
     program = """
 import ctypes, sys
 import numpy as np
-from wengert.backends.llvm.runtime import pool
+from wengert._engine.backends.llvm.runtime import pool
 get = ctypes.pythonapi.PyCapsule_GetPointer
 get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 table = get(np._core._multiarray_umath._ARRAY_API, None)
@@ -379,7 +379,7 @@ def test_after_a_fork(busy):
     program = f"""
 import os, threading, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
-from wengert.backends.llvm.runtime import library, memory
+from wengert._engine.backends.llvm.runtime import library, memory
 alloc, free = library.function("wengert_alloc"), library.function("wengert_free")
 free(alloc(1_000_000))
 stop = []
@@ -421,7 +421,7 @@ print(wg.memory.info().used, wg.memory.trim(), wg.get_threads() > 0, wg.cache.en
 wg.memory.limit(12345)
 assert wg.memory.info().limit == 12345
 assert "llvmlite" not in sys.modules
-from wengert.backends.llvm.runtime import library
+from wengert._engine.backends.llvm.runtime import library
 library.symbols()
 assert wg.memory.info().limit == 12345
 """

@@ -11,9 +11,9 @@ import pytest
 
 import wengert as wg
 import wengert.numpy as wnp
-from wengert.backends.llvm.backend import Compiled
-from wengert.backends.llvm.program import Program
-from wengert.core.op import lookup
+from wengert._engine.backends.llvm.backend import Compiled
+from wengert._engine.backends.llvm.program import Program
+from wengert._engine.core.op import lookup
 
 
 def native(function, *args):

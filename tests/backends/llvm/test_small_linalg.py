@@ -12,8 +12,8 @@ import pytest
 
 import wengert as wg
 from wengert.backends import backend
-from wengert.backends.llvm.kernels.eigenvalues import ROWS
-from wengert.core.op import lookup
+from wengert._engine.backends.llvm.kernels.eigenvalues import ROWS
+from wengert._engine.core.op import lookup
 
 from .kernel_driver import agree
 

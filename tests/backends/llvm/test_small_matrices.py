@@ -13,7 +13,7 @@ import pytest
 
 import wengert as wg
 from wengert.backends import backend
-from wengert.core.op import lookup
+from wengert._engine.core.op import lookup
 from wengert.errors import MatrixError
 
 from .kernel_driver import agree, run

@@ -17,10 +17,10 @@ import scipy.special as sp
 
 import wengert as wg
 from wengert.backends import backend
-from wengert.backends.llvm.dtypes import F64
-from wengert.backends.llvm.specials import Unserved, target_of, work_of
-from wengert.core.op import lookup
-from wengert.kinds.elementwise import elementwise
+from wengert._engine.backends.llvm.dtypes import F64
+from wengert._engine.backends.llvm.specials import Unserved, target_of, work_of
+from wengert._engine.core.op import lookup
+from wengert._engine.kinds.elementwise import elementwise
 
 PI = np.pi
 
@@ -445,7 +445,7 @@ def test_scipy_is_not_imported_before_it_is_needed(tmp_path):
 import sys
 import numpy as np
 import wengert as wg
-from wengert.kinds.elementwise import elementwise
+from wengert._engine.kinds.elementwise import elementwise
 
 @elementwise
 def psi_s(s, x):

@@ -5,7 +5,7 @@ import pytest
 
 import wengert as wg
 from wengert.backends import backend
-from wengert.backends.llvm import parallel
+from wengert._engine.backends.llvm import parallel
 
 RNG = np.random.default_rng(0)
 SHAPES = [(1, 1), (3, 5), (33, 70), (64, 64), (100, 31), (7, 3, 40), (40, 3, 7)]

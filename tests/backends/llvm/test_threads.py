@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.backends.llvm import engine
-from wengert.backends.llvm.assembly import Function, Module
-from wengert.backends.llvm.runtime import blas_threads, computer, library, team, threads
+from wengert._engine.backends.llvm import engine
+from wengert._engine.backends.llvm.assembly import Function, Module
+from wengert._engine.backends.llvm.runtime import blas_threads, computer, library, team, threads
 
 PART = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 parallel = library.function("wengert_parallel")
@@ -214,7 +214,7 @@ def run(program, **environment):
 
 COUNTED = """
 import ctypes, os, threading, time
-from wengert.backends.llvm.runtime import library
+from wengert._engine.backends.llvm.runtime import library
 PART = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 parallel = library.function("wengert_parallel")
 seen = []

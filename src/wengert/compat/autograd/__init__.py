@@ -20,7 +20,8 @@ What else differs stands in docs/autograd-users.md.
 import importlib
 from typing import Any
 
-from ...core.late import public_dir
+from wengert._engine.core.late import public_dir
+
 from .builtins import dict, isinstance, list, tuple, type
 from .differential_operators import (
     checkpoint,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.handle import Handle, is_traced
+from wengert._engine.core.handle import Handle, is_traced
 
 dict = builtins.dict
 list = builtins.list

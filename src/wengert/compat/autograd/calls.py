@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core import tree
+from wengert._engine.core.apply import apply
+from wengert._engine.core.handle import Handle, describe
+
 from ... import numpy as wnp
-from ...core import tree
-from ...core.apply import apply
-from ...core.handle import Handle, describe
 from ...errors import NotDifferentiableError, RuleError, at, user_line
 from ...extend.adapter import UserOperation
 from .spaces import conjugated

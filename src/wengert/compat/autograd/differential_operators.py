@@ -24,8 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from ...autodiff import directional, matrices
-from ...autodiff.checkpoint import checkpoint as _checkpoint
+from wengert._engine.autodiff import directional, matrices
+from wengert._engine.autodiff.checkpoint import checkpoint as _checkpoint
+
 from ...errors import NotDifferentiableError, NotScalarError, at, user_line
 from .spaces import conjugated, fitted, vspace
 from .wrap_util import get_name, unary_to_nary

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core import tree
+from wengert._engine.core.handle import Handle, describe, is_traced
+
 from ... import numpy as wnp
-from ...core import tree
-from ...core.handle import Handle, describe, is_traced
 from ...errors import DtypeError, StructureError, at, user_line
 
 __all__ = ["VSpace", "conjugated", "fitted", "vspace"]

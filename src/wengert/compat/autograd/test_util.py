@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core import tree
+from wengert._engine.core import tree
+
 from ...errors import CheckError
 from ...testing import check_grads as _check_grads
 from .spaces import vspace

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core import tree
-from ...core.handle import Handle, value_of
-from ...tensor import Tensor
+from wengert._engine.core import tree
+from wengert._engine.core.handle import Handle, value_of
+from wengert._engine.tensor import Tensor
 
 Box = Tensor
 

@@ -12,7 +12,8 @@ interrupting.py  Ctrl-C
 logs.py          JSONLines, TensorBoard; events.py the bytes of the latter
 """
 
-from ...core.late import public_dir
+from wengert._engine.core.late import public_dir
+
 from .callbacks import Callback, EarlyStopping, OnPlateau
 from .checkpoints import Checkpoint, read_checkpoint
 from .evaluation import evaluate

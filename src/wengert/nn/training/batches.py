@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ...core.handle import Handle, shape_of
-from ...core.tree import flatten
+from wengert._engine.core.handle import Handle, shape_of
+from wengert._engine.core.tree import flatten
+
 from ...data import DataLoader, Dataset
 from ...errors import ArgumentError, StructureError, at, user_line
 

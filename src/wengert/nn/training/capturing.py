@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.handle import value_of
+from wengert._engine.core.handle import value_of
+
 from ...errors import StructureError, at, user_line
 from ...optim import EMA, Optimizer
 from ...random import Generator, Stream

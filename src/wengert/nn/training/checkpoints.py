@@ -15,14 +15,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...core.late import Late
+from wengert._engine.core.late import Late
+
 from ...errors import ArgumentError, FileError, at, user_line
 from .callbacks import monitored
 
 if TYPE_CHECKING:
     from .run import Run
 
-_keep = Late("wengert.keep")
+_keep = Late("wengert._engine.serialization")
 
 KIND, VERSION = "wengert training", 1
 LAST, BEST = "last.wengert", "best.wengert"

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from ...core.checking import Switch
-from ...core.tree import flatten
+from wengert._engine.core.checking import Switch
+from wengert._engine.core.tree import flatten
+
 from ...errors import NotFiniteError
 
 STEPS, BYTES = 100, 32_000_000

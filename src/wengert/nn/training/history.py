@@ -11,10 +11,11 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ...core.late import Late
+from wengert._engine.core.late import Late
+
 from ...errors import ArgumentError, at, user_line
 
-_curves = Late("wengert.show.curves")
+_curves = Late("wengert._engine.visualization.curves")
 
 # What differs from run to run although nothing else does.
 TIMES = ("seconds",)

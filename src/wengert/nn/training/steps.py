@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ...compiling import jit
-from ...core.given import spelled
-from ...core.handle import Handle, shape_of, value_of
-from ...core.recording import no_grad
+from wengert._engine.core.given import spelled
+from wengert._engine.core.handle import Handle, shape_of, value_of
+from wengert._engine.core.recording import no_grad
+from wengert._engine.jit import jit
+
 from ...errors import ArgumentError, NotScalarError, StructureError, TraceError, at, user_line
 from ...optim import EMA, Optimizer, clip_grad_norm_, clip_grad_value_
 from ..module import Module

@@ -11,8 +11,15 @@ Matrices stand in the last two axes.  A matrix that LAPACK refuses raises `Matri
 
 from numpy.linalg import LinAlgError
 
-from ...core.late import public_dir
-from ...ops.linalg_results import EighResult, EigResult, QRResult, SlogdetResult, SVDResult
+from wengert._engine.core.late import public_dir
+from wengert._engine.ops.linalg_results import (
+    EighResult,
+    EigResult,
+    QRResult,
+    SlogdetResult,
+    SVDResult,
+)
+
 from ..products import linalg_cross as cross
 from ..products import matmul, outer, tensordot, vecdot
 from ..shapes import matrix_transpose

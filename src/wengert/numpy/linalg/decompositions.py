@@ -1,6 +1,6 @@
 """Factorizations, eigenvalues and singular values, under the names of `numpy.linalg`.
 
-Each is an operation of ops/factorizations.py or ops/spectral.py.  What their derivatives mean where
+Each is an operation of _engine/ops/factorizations.py or _engine/ops/spectral.py.  What their derivatives mean where
 the factors are not unique is said there, and in the notes below.
 """
 
@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import as_array, counterpart, spread
+from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.ops import factorizations, spectral
+from wengert._engine.ops.linalg import adjoint
+from wengert._engine.ops.linalg_results import EighResult, EigResult, QRResult, SVDResult
+from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, spread
 
-from ...core.handle import is_traced, value_of
 from ...errors import ArgumentError, at, user_line
-from ...ops import factorizations, spectral
-from ...ops.linalg import adjoint
-from ...ops.linalg_results import EighResult, EigResult, QRResult, SVDResult
 
 
 @counterpart(np.linalg.cholesky)

@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import as_array, counterpart, spread
+from wengert._engine.core.dims import is_symbolic
+from wengert._engine.core.handle import possibly, value_of, wrap
+from wengert._engine.core.node import constant
+from wengert._engine.kinds.reduction import Axis
+from wengert._engine.ops import determinants, joining, linalg, shapes, spectral
+from wengert._engine.ops.choice import where
+from wengert._engine.ops.polar import nuclear_norm
+from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, spread
+from wengert._engine.tensor.protocols import deliver
 
-from ...core.dims import is_symbolic
-from ...core.handle import possibly, value_of, wrap
-from ...core.node import constant
 from ...errors import ArgumentError, DtypeError, MatrixError, ShapeError, at, user_line
-from ...kinds.reduction import Axis
-from ...ops import determinants, joining, linalg, shapes, spectral
-from ...ops.choice import where
-from ...ops.polar import nuclear_norm
-from ...tensor.protocols import deliver
 from .. import norms
 from ..creation import eye
 

@@ -1,6 +1,6 @@
 """Equations, inverses and determinants, under the names of `numpy.linalg`.
 
-Each is an operation of ops/linalg.py, with NumPy's arguments read here; lstsq, tensorsolve and
+Each is an operation of _engine/ops/linalg.py, with NumPy's arguments read here; lstsq, tensorsolve and
 tensorinv are composed of them.
 """
 
@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import as_array, counterpart
+from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.ops import determinants, linalg, shapes
+from wengert._engine.ops.linalg_results import SlogdetResult
+from wengert._engine.tensor.numpy_dispatch import as_array, counterpart
 
-from ...core.handle import is_traced, value_of
 from ...errors import MatrixError, ShapeError, at, user_line
-from ...ops import determinants, linalg, shapes
-from ...ops.linalg_results import SlogdetResult
 
 
 @counterpart(np.linalg.solve)

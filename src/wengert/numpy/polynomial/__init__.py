@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.late import public_dir
+from wengert._engine.core.late import public_dir
+
 from .series import Family, Recurrence, functions
 
 

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tensor.numpy_dispatch import as_array, plain
+from wengert._engine.core import tree
+from wengert._engine.core.handle import Handle, is_traced
+from wengert._engine.tensor.numpy_dispatch import as_array, plain
+from wengert._engine.tensor.operands import needed
 
-from ...core import tree
-from ...core.handle import Handle, is_traced
 from ...errors import ArgumentError, OperandError, ShapeError, at, user_line
-from ...tensor.operands import needed
 
 Recurrence = Callable[[int], tuple[float, float, float]]
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dims import Dim
-from ...core.handle import Handle
+from wengert._engine.core.dims import Dim
+from wengert._engine.core.handle import Handle
+from wengert._engine.ops.casts import astype
+
 from ...numpy import arange, full
-from ...ops.casts import astype
 from ..library import onnx
 from .nodes import Reading
 from .registry import imports

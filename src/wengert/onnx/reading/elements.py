@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...core.op import lookup
-from ...ops.casts import astype
+from wengert._engine.core.op import lookup
+from wengert._engine.ops.casts import astype
+
 from .nodes import Reading, settled
 from .registry import imports
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.handle import Handle
-from ...core.op import lookup
+from wengert._engine.core.handle import Handle
+from wengert._engine.core.op import lookup
+from wengert._engine.ops.indices import split_index
+
 from ...numpy import arange
-from ...ops.indices import split_index
 from .nodes import Reading, settled
 from .registry import imports
 

@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dims import Dim
-from ...core.handle import Handle
-from ...core.units import memory
+from wengert._engine.core.dims import Dim
+from wengert._engine.core.handle import Handle
+from wengert._engine.core.units import memory
+from wengert._engine.graphs import spec, trace
+
 from ...errors import FileError, at, user_line
-from ...graphs import spec, trace
 
 _SMALL = 1 << 16  # bytes; what is less is not worth a look
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ...control import cond, scan, while_loop
-from ...core.handle import Handle
+from wengert._engine.control_flow import cond, scan, while_loop
+from wengert._engine.core.handle import Handle
+
 from .nodes import Reading
 from .registry import imports
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dims import Dim
-from ...core.handle import Handle
-from ...core.tracing import size_value
+from wengert._engine.core.dims import Dim
+from wengert._engine.core.handle import Handle
+from wengert._engine.core.tracing import size_value
+
 from ...errors import BackendError, at, user_line
 from ..library import dtype_of, onnx
 from .limits import Room

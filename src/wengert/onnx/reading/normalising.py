@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...ops.casts import astype
+from wengert._engine.ops.casts import astype
+
 from .elements import weak
 from .nodes import Reading
 from .registry import imports

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ...control import scan
-from ...core.op import lookup
+from wengert._engine.control_flow import scan
+from wengert._engine.core.op import lookup
+
 from ...numpy import full
 from .nodes import Reading
 from .registry import imports

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dims import Dim
+from wengert._engine.core.dims import Dim
+
 from ...numpy import full
 from .nodes import Reading, listed
 from .registry import imports

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.op import lookup
+from wengert._engine.core.op import lookup
+
 from .nodes import Reading
 from .registry import imports
 

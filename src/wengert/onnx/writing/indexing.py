@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dims import Dim
-from ...core.node import Node
-from ...core.sizes import broadcast
-from ...ops.indices import Hole
+from wengert._engine.core.dims import Dim
+from wengert._engine.core.node import Node
+from wengert._engine.core.sizes import broadcast
+from wengert._engine.ops.indices import Hole
+
 from .registry import exports, refused
 from .shapes import LARGE, reshaped
 from .writer import Writer

@@ -1,6 +1,6 @@
 """Lanes: the scalar language of elementwise operations, written as nodes of ONNX.
 
-The body of an elementwise operation (core/scalar.py) is read once more, with values that are names
+The body of an elementwise operation (_engine/core/scalar.py) is read once more, with values that are names
 in the file.  So every elementwise operation whose body is made of leaves that ONNX has can be
 written, also a user's own, and with the care for accuracy that its body takes.
 
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.node import Constant, Node
+from wengert._engine.core.node import Constant, Node
+
 from .registry import refused
 
 if TYPE_CHECKING:

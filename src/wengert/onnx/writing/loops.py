@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.graph import Graph
-from ...core.node import Node
-from ...core.spec import Spec
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.node import Node
+from wengert._engine.core.spec import Spec
+
 from ..library import onnx
 from .registry import exports, refused
 from .values import described

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.node import Node
+from wengert._engine.core.node import Node
+
 from .elements import cast_all
 from .registry import exports, refused
 from .writer import Writer

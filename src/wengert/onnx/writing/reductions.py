@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.node import Node
+from wengert._engine.core.node import Node
+
 from .registry import exports, refused
 from .writer import Writer
 

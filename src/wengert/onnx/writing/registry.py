@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...core.node import Node
+from wengert._engine.core.node import Node
+
 from ...errors import BackendError, at
 
 Write = Callable[..., Any]

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dims import Dim
-from ...core.node import Node
+from wengert._engine.core.dims import Dim
+from wengert._engine.core.node import Node
+
 from .reductions import axes_of, reduced
 from .registry import exports, refused
 from .writer import Writer

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.node import Node
+from wengert._engine.core.node import Node
+
 from .elements import cast_all
 from .registry import exports, refused
 from .shapes import reshaped

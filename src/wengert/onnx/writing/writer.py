@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from ...core.apply import PART
-from ...core.dims import Dim, Quotient
-from ...core.graph import Graph
-from ...core.node import CONSTANT, Leaf, Node
-from ...core.op import lookup
-from ...core.tracing import SIZE
+from wengert._engine.core.apply import PART
+from wengert._engine.core.dims import Dim, Quotient
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.node import CONSTANT, Leaf, Node
+from wengert._engine.core.op import lookup
+from wengert._engine.core.tracing import SIZE
+
 from ...errors import BackendError, at, user_line
 from ..library import code_of, onnx
 from .lanes import Lanes, by_body

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import scipy.fft
 
-from ...core.dims import is_symbolic
-from ...ops import casts
+from wengert._engine.core.dims import is_symbolic
+from wengert._engine.ops import casts
 
 
 def composition(kind: str) -> Callable[..., Any]:

@@ -16,9 +16,10 @@ import numpy as np
 import scipy.fft
 import scipy.special
 
-from ...core.handle import Handle, is_traced, value_of
+from wengert._engine.core.handle import Handle, is_traced, value_of
+from wengert._engine.ops.choice import where
+
 from ...errors import ArgumentError, at, user_line
-from ...ops.choice import where
 from ..dispatch import counterpart, floating, holds_tensors, known_length
 
 __all__ = ["fht", "fhtoffset", "ifht"]

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import scipy.fft
 
+from wengert._engine.ops import casts
+from wengert._engine.ops.fourier import SWAPPED
+from wengert._engine.tensor.numpy_dispatch import as_tensor
+
 from ...errors import ArgumentError, at, user_line
 from ...numpy import fft as numpys
-from wengert.tensor.numpy_dispatch import as_tensor
-from ...ops import casts
-from ...ops.fourier import SWAPPED
 from ..dispatch import counterpart
 
 __all__ = [

@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 import scipy.fft
 
-from ...core.sizes import require_at_least
-from ...core.spec import Spec
+from wengert._engine.core.sizes import require_at_least
+from wengert._engine.core.spec import Spec
+from wengert._engine.kinds.batching import along
+from wengert._engine.kinds.linear import linear
+from wengert._engine.ops.fourier import SWAPPED, resized
+from wengert._engine.tensor.operands import length
+
 from ...errors import ArgumentError, ShapeError, at, user_line
-from ...kinds.batching import along
-from ...kinds.linear import linear
-from ...ops.fourier import SWAPPED, resized
-from ...tensor.operands import length
 from ..dispatch import counterpart, floating
 from .by_fourier import composition
 

@@ -25,7 +25,8 @@ import numpy as np
 import scipy.integrate
 import scipy.special
 
-from ...core.handle import Handle, is_traced, value_of
+from wengert._engine.core.handle import Handle, is_traced, value_of
+
 from ...errors import ArgumentError, OperandError, TraceError, at, user_line
 from ..dispatch import holds_tensors
 

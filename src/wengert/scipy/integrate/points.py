@@ -14,7 +14,8 @@ import numpy as np
 import scipy.integrate
 import scipy.special
 
-from ...core.handle import is_traced, value_of
+from wengert._engine.core.handle import is_traced, value_of
+
 from ...errors import ArgumentError, at, user_line
 
 newton_cotes = scipy.integrate.newton_cotes  # constants

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from scipy import integrate as scipys
 
-from ...core.handle import is_traced, shape_of, value_of
+from wengert._engine.core.handle import is_traced, shape_of, value_of
+from wengert._engine.ops import casts
+from wengert._engine.tensor.numpy_dispatch import as_array, spread
+
 from ...errors import ArgumentError, ShapeError, at, user_line
 from ...numpy import cumulative as numpys
-from wengert.tensor.numpy_dispatch import as_array, spread
-from ...ops import casts
 from ..dispatch import counterpart, floating, known_length, zero_if_zero
 
 __all__ = ["cumulative_simpson", "cumulative_trapezoid", "romb", "simpson", "trapezoid"]

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ...core.spec import Spec
-from ...kinds.batching import fronted, ndim_of
-from ...ops.linalg import matrices
-from ...ops.shapes import reshape, transpose
+from wengert._engine.core.spec import Spec
+from wengert._engine.kinds.batching import fronted, ndim_of
+from wengert._engine.ops.linalg import matrices
+from wengert._engine.ops.shapes import reshape, transpose
 
 
 def _dense(ab, b, *, lower, upper, transposed=False):

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 import scipy.interpolate
 
-from ...core.handle import is_traced, value_of
+from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.ops.choice import where as choose
+
 from ...errors import ArgumentError, ShapeError, at, user_line
-from ...ops.choice import where as choose
 from ..dispatch import floating, holds_tensors, known_length
 from .banded import banded
 from .piecewise import Extrapolate, PPoly, checked, deep, double

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.handle import shape_of, value_of
+from wengert._engine.core.handle import shape_of, value_of
+from wengert._engine.ops.choice import where as choose
+from wengert._engine.tensor.numpy_dispatch import as_array
+
 from ...errors import ArgumentError, at, user_line
-from wengert.tensor.numpy_dispatch import as_array
-from ...ops.choice import where as choose
 from .bsplines import BSpline, make_interp_spline
 
 __all__ = [

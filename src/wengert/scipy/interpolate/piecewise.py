@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import scipy.interpolate
 
-from ...core.handle import is_traced, possibly, value_of
+from wengert._engine.core.handle import is_traced, possibly, value_of
+from wengert._engine.ops.choice import where as choose
+from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor
+
 from ...errors import ArgumentError, ShapeError, at, user_line
-from wengert.tensor.numpy_dispatch import as_array, as_tensor
-from ...ops.choice import where as choose
 from ..dispatch import floating, holds_tensors
 
 __all__ = ["PPoly"]

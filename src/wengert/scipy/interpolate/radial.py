@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 import scipy.interpolate
 
-from ...core.handle import value_of
+from wengert._engine.core.handle import value_of
+from wengert._engine.ops.choice import where as choose
+from wengert._engine.tensor.numpy_dispatch import as_array
+
 from ...errors import ArgumentError, ShapeError, at, user_line
-from wengert.tensor.numpy_dispatch import as_array
-from ...ops.choice import where as choose
 from ..dispatch import floating, holds_tensors, known_length
 from .piecewise import double
 

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.handle import shape_of
+from wengert._engine.core.handle import shape_of
+from wengert._engine.tensor.numpy_dispatch import as_array
+
 from ...errors import ArgumentError, at, user_line
-from wengert.tensor.numpy_dispatch import as_array
 from .cubic import PchipInterpolator
 from .piecewise import checked, double, placed
 

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from wengert._engine.ops.linalg import adjoint
+from wengert._engine.tensor.numpy_dispatch import spread
+
 from ...errors import ShapeError, at, user_line
-from wengert.tensor.numpy_dispatch import spread
-from ...ops.linalg import adjoint
 from ..dispatch import counterpart, floating
 from .entries import entry
 

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ...core.handle import Handle, value_of
+from wengert._engine.core.handle import Handle, value_of
+from wengert._engine.ops import casts
+from wengert._engine.ops.choice import where
+from wengert._engine.ops.linalg import adjoint
+
 from ...errors import ArgumentError, at, user_line
-from ...ops import casts
-from ...ops.choice import where
-from ...ops.linalg import adjoint
 from ..dispatch import counterpart, floating, known_length
 from .entries import entry, square
 

@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ...core.handle import is_traced, value_of
+from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.ops import spectral
+from wengert._engine.ops.factorizations import cholesky, solve_triangular
+from wengert._engine.ops.linalg import adjoint, hermitian, solve
+from wengert._engine.ops.shapes import transpose
+
 from ...errors import ArgumentError, TraceError, at, user_line
-from ...ops import spectral
-from ...ops.factorizations import cholesky, solve_triangular
-from ...ops.linalg import adjoint, hermitian, solve
-from ...ops.shapes import transpose
 from ..dispatch import counterpart, floating
 from .banded import triangle_of_band
 from .entries import entry, square

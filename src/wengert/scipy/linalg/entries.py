@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.linalg import LinAlgError
 
-from ...core import sizes
-from ...core.handle import is_traced
-from ...core.spec import Spec
+from wengert._engine.core import sizes
+from wengert._engine.core.handle import is_traced
+from wengert._engine.core.spec import Spec
+from wengert._engine.kinds.batching import on_last_axes
+from wengert._engine.ops import casts
+from wengert._engine.ops.linalg import matrices
+
 from ...errors import MatrixError, at, user_line
-from ...kinds.batching import on_last_axes
-from ...ops import casts
-from ...ops.linalg import matrices
 from ..dispatch import floating
 
 PREFIX = "linalg."

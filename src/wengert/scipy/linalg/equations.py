@@ -18,8 +18,9 @@ import numpy as np
 import scipy.linalg
 from numpy.linalg import LinAlgError
 
-from ...ops import casts
-from ...ops.linalg import adjoint, inv, regular
+from wengert._engine.ops import casts
+from wengert._engine.ops.linalg import adjoint, inv, regular
+
 from ..dispatch import counterpart, floating
 from .entries import entry, power_into_range, square
 

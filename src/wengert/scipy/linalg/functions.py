@@ -1,7 +1,7 @@
 """Functions of a square matrix.
 
     logarithm, square_root, matrix_sign, fractional_matrix_power     operations
-    expm                                            (ops/spectral.py), expm_frechet
+    expm                                            (_engine/ops/spectral.py), expm_frechet
     cosm, sinm, tanm, coshm, sinhm, tanhm           made of expm
 
 The derivative of such a function in the direction e is the upper right block of its value at
@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ...core.handle import value_of
+from wengert._engine.core.handle import value_of
+from wengert._engine.ops import casts
+from wengert._engine.ops.linalg import adjoint, finite, matrices, real_dtype, solve
+from wengert._engine.ops.spectral import expm as exponential
+
 from ...errors import ArgumentError, at, user_line
-from ...ops import casts
-from ...ops.linalg import adjoint, finite, matrices, real_dtype, solve
-from ...ops.spectral import expm as exponential
 from ..dispatch import counterpart, floating
 from .entries import (
     PREFIX,

@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ...core.handle import Handle, is_traced, value_of
+from wengert._engine.core.handle import Handle, is_traced, value_of
+from wengert._engine.ops import casts
+from wengert._engine.ops.accepting import accepted
+from wengert._engine.ops.choice import where
+from wengert._engine.ops.linalg import adjoint
+from wengert._engine.ops.spectral import expm as exponential
+
 from ...errors import ArgumentError, ShapeError, at, user_line
-from ...ops import casts
-from ...ops.accepting import accepted
-from ...ops.choice import where
-from ...ops.linalg import adjoint
-from ...ops.spectral import expm as exponential
 from ..dispatch import counterpart, floating, known_length
 from .entries import entry, square
 from .factors import orth

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ...core.handle import value_of
-from ...ops.choice import where
-from ...ops.creation import positions, triangle_mask
-from ...ops.factorizations import solve_triangular
-from ...ops.linalg import adjoint, hermitian, solve
+from wengert._engine.core.handle import value_of
+from wengert._engine.ops.choice import where
+from wengert._engine.ops.creation import positions, triangle_mask
+from wengert._engine.ops.factorizations import solve_triangular
+from wengert._engine.ops.linalg import adjoint, hermitian, solve
+
 from ..dispatch import counterpart
 from .entries import entry, square
 from .lu import inverse_order, rows_in_order

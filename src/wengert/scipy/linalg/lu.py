@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ...core.handle import value_of
-from ...ops import casts
-from ...ops.creation import positions
-from ...ops.factorizations import cholesky, solve_triangular, triangle
-from ...ops.linalg import adjoint, real_dtype
+from wengert._engine.core.handle import value_of
+from wengert._engine.ops import casts
+from wengert._engine.ops.creation import positions
+from wengert._engine.ops.factorizations import cholesky, solve_triangular, triangle
+from wengert._engine.ops.linalg import adjoint, real_dtype
+
 from ..dispatch import counterpart, floating
 from .entries import entry, square
 

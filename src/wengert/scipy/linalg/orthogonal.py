@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from wengert._engine.ops.linalg import adjoint
+
 from ...errors import ArgumentError, ShapeError, at, user_line
 from ...numpy import linalg as names
-from ...ops.linalg import adjoint
 from ..dispatch import counterpart, floating
 from .factors import qr
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ...core.handle import value_of
+from wengert._engine.core.handle import value_of
+
 from ..dispatch import counterpart, floating
 
 __all__ = [

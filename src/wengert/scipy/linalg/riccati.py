@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ...ops.linalg import adjoint, hermitian, solve
+from wengert._engine.ops.linalg import adjoint, hermitian, solve
+
 from ..dispatch import counterpart, floating
 from .entries import entry, square
 from .equations import discrete_lyapunov, sylvester

@@ -19,11 +19,12 @@ import numpy as np
 import scipy.linalg
 from numpy.linalg import LinAlgError
 
-from ...core.handle import value_of
-from ...ops.choice import where
-from ...ops.creation import positions
-from ...ops.factorizations import triangle
-from ...ops.linalg import adjoint
+from wengert._engine.core.handle import value_of
+from wengert._engine.ops.choice import where
+from wengert._engine.ops.creation import positions
+from wengert._engine.ops.factorizations import triangle
+from wengert._engine.ops.linalg import adjoint
+
 from .entries import entry
 
 __all__ = ["nearly_upper", "schur_rotation"]

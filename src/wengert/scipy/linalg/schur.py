@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ...autodiff.transforms import stop_gradient
-from ...core.handle import is_traced, value_of
+from wengert._engine.autodiff.transforms import stop_gradient
+from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.ops import casts
+from wengert._engine.ops.choice import where
+from wengert._engine.ops.factorizations import triangle
+from wengert._engine.ops.linalg import adjoint
+
 from ...errors import ArgumentError, MatrixError, at, user_line
-from ...ops import casts
-from ...ops.choice import where
-from ...ops.factorizations import triangle
-from ...ops.linalg import adjoint
 from ..dispatch import counterpart
 from .entries import entry, square
 from .rotations import nearly_upper, schur_rotation

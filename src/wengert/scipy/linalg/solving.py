@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ...core.handle import is_traced, value_of
+from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.ops import factorizations, linalg
+from wengert._engine.ops.choice import where
+from wengert._engine.ops.creation import triangle_mask
+from wengert._engine.ops.linalg import adjoint
+from wengert._engine.ops.linalg import hermitian as hermitian_part
+
 from ...errors import ArgumentError, TraceError, at, user_line
 from ...numpy import linalg as names
-from ...ops import factorizations, linalg
-from ...ops.choice import where
-from ...ops.creation import triangle_mask
-from ...ops.linalg import adjoint
-from ...ops.linalg import hermitian as hermitian_part
 from ..dispatch import counterpart, floating
 from .entries import entry, square
 

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ...core.handle import Handle, value_of
+from wengert._engine.core.handle import Handle, value_of
+from wengert._engine.tensor.numpy_dispatch import as_array, spread
+
 from ...errors import ArgumentError, MatrixError, ShapeError, at, user_line
-from wengert.tensor.numpy_dispatch import as_array, spread
 from ..dispatch import counterpart, floating
 from .entries import entry
 

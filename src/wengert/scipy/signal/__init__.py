@@ -15,7 +15,8 @@
 Filters differentiate by their coefficients, signals and states, in O(n) both ways.
 """
 
-from ...core.late import public_dir
+from wengert._engine.core.late import public_dir
+
 from . import windows
 from .convolution import convolve, convolve2d, correlate, correlate2d, fftconvolve, oaconvolve
 from .designs import (

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 import scipy.signal
 
-from ...core.handle import shape_of, value_of
+from wengert._engine.core.handle import shape_of, value_of
+from wengert._engine.ops.choice import where as choose
+
 from ...errors import ArgumentError, at, user_line
 from ...numpy.padding import pad
-from ...ops.choice import where as choose
 from ..dispatch import counterpart, floating
 
 __all__ = ["medfilt", "medfilt2d", "wiener"]

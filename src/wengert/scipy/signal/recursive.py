@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 import scipy.signal
 
-from ...core.handle import is_traced, value_of
-from ...core.spec import Spec
+from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.core.spec import Spec
+from wengert._engine.kinds.batching import fronted
+from wengert._engine.kinds.opaque import opaque
+from wengert._engine.ops import casts
+from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor, spread
+
 from ...errors import ArgumentError, DtypeError, ShapeError, at, user_line
-from ...kinds.batching import fronted
-from ...kinds.opaque import opaque
-from wengert.tensor.numpy_dispatch import as_array, as_tensor, spread
-from ...ops import casts
 from ..dispatch import counterpart, floating
 from .convolution import convolve
 

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 import scipy.signal
 
+from wengert._engine.ops import casts
+from wengert._engine.tensor.numpy_dispatch import as_tensor
+
 from ...errors import ArgumentError, ShapeError, at, user_line
 from ...numpy import fft
-from wengert.tensor.numpy_dispatch import as_tensor
-from ...ops import casts
 from ..dispatch import counterpart, floating, holds_tensors, known_length
 from .recursive import filtered
 from .sections import sosfilt, sosfiltfilt

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import scipy.signal
 
-from ...core.handle import is_traced, value_of
+from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.ops import casts
+from wengert._engine.tensor.numpy_dispatch import as_array, spread
+
 from ...errors import ArgumentError, ShapeError, at, user_line
-from wengert.tensor.numpy_dispatch import as_array, spread
-from ...ops import casts
 from ..dispatch import counterpart, floating
 from .recursive import coefficients_of
 

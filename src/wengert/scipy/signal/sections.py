@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import scipy.signal
 
-from ...core.dims import Dim
-from ...core.handle import is_traced, value_of
+from wengert._engine.core.dims import Dim
+from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor, spread
+
 from ...errors import ArgumentError, ShapeError, at, user_line
-from wengert.tensor.numpy_dispatch import as_array, as_tensor, spread
 from ..dispatch import counterpart
 from .recursive import coefficients_of, lfilter, lfilter_zi, operands_of
 

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import scipy.signal
 
+from wengert._engine.ops import casts
+from wengert._engine.tensor.numpy_dispatch import as_tensor
+
 from ...errors import ArgumentError, ShapeError, at, user_line
 from ...numpy import fft
-from wengert.tensor.numpy_dispatch import as_tensor
 from ...numpy.padding import pad
-from ...ops import casts
 from ..dispatch import counterpart, floating, known_length
 
 __all__ = ["detrend", "hilbert", "hilbert2", "savgol_filter"]

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import scipy.signal
 
-from ...core.handle import value_of
+from wengert._engine.core.handle import value_of
+from wengert._engine.ops.choice import where as choose
+
 from ...errors import ArgumentError, at, user_line
-from ...ops.choice import where as choose
 from ..dispatch import counterpart, floating
 from ..special import exprel
 from ..special.relatives import log1prel_of

@@ -16,11 +16,12 @@ import numpy as np
 import scipy.signal.windows
 from scipy.signal import windows as scipys
 
-from ...core.handle import value_of
+from wengert._engine.core.handle import value_of
+from wengert._engine.ops.choice import where as choose
+from wengert._engine.tensor.numpy_dispatch import as_tensor
+
 from ...errors import ArgumentError, at, user_line
-from wengert.tensor.numpy_dispatch import as_tensor
 from ...numpy.windows import i0
-from ...ops.choice import where as choose
 from ..dispatch import counterpart, floating, holds_tensors
 
 __all__ = [*scipys.__all__]

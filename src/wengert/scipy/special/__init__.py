@@ -38,7 +38,8 @@ import pkgutil
 from importlib import import_module
 from typing import Any
 
-from ...core.late import public_dir
+from wengert._engine.core.late import public_dir
+
 from .entries import public
 
 _NAMES: dict[str, Any] = {}

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import scipy.special as theirs
 
-from ...core.handle import dtype_of, value_of
-from ...kinds.elementwise import POSITIVE
-from ...ops.choice import where as choose
+from wengert._engine.core.handle import dtype_of, value_of
+from wengert._engine.kinds.elementwise import POSITIVE
+from wengert._engine.ops.choice import where as choose
+
 from .entries import function
 from .family import family
 from .witness import Witness

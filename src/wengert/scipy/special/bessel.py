@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.handle import dtype_of, possibly, value_of
+from wengert._engine.core.handle import dtype_of, possibly, value_of
+from wengert._engine.kinds.elementwise import POSITIVE
+from wengert._engine.ops.choice import where
+
 from ...errors import NotDifferentiableError, at, user_line
-from ...kinds.elementwise import POSITIVE
-from ...ops.choice import where
 from .bessel_orders import ive_order, jv_order, kve_order, yv_order
 from .entries import function
 from .witness import Witness

@@ -14,8 +14,9 @@ from typing import Any
 
 import scipy.special
 
+from wengert._engine.tensor.numpy_dispatch import counterpart
+
 from ...errors import ArgumentError, at, user_line
-from wengert.tensor.numpy_dispatch import counterpart
 from .bessel import hankel1, hankel2, iv, jv, kv, yv
 
 __all__ = "jvp yvp h1vp h2vp ivp kvp".split()

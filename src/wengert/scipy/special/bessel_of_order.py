@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...kinds.elementwise import POSITIVE, REAL
+from wengert._engine.kinds.elementwise import POSITIVE, REAL
+
 from .bessel import iv, ive, jv, kv, kve, yv
 from .entries import function
 from .witness import Witness

@@ -21,9 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.handle import value_of
-from ...core.op import lookup
-from ...kinds.elementwise import POSITIVE
+from wengert._engine.core.handle import value_of
+from wengert._engine.core.op import lookup
+from wengert._engine.kinds.elementwise import POSITIVE
+
 from .entries import function
 from .family import family
 from .quadrature import trapezoid

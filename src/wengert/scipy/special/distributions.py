@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ...kinds.elementwise import POSITIVE
+from wengert._engine.kinds.elementwise import POSITIVE
+
 from .entries import function
 from .incomplete_beta import beta_density, betainc_orders
 from .incomplete_gamma import gamma_density, gammainc_order

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from ...core.op import lookup
-from ...kinds.elementwise import POSITIVE, REAL
-from wengert.tensor.numpy_dispatch import counterpart
+from wengert._engine.core.op import lookup
+from wengert._engine.kinds.elementwise import POSITIVE, REAL
+from wengert._engine.tensor.numpy_dispatch import counterpart
+
 from ...numpy.elementwise import sinc as sinc
 from .entries import function
 from .relatives import exprel_of

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.handle import possibly, value_of
-from ...core.op import lookup
-from ...kinds.elementwise import POSITIVE, REAL
+from wengert._engine.core.handle import possibly, value_of
+from wengert._engine.core.op import lookup
+from wengert._engine.kinds.elementwise import POSITIVE, REAL
+
 from .carlson import elliprd
 from .entries import function
 from .witness import Witness

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.handle import value_of
-from ...core.op import lookup
-from ...kinds.elementwise import POSITIVE, REAL, elementwise
+from wengert._engine.core.handle import value_of
+from wengert._engine.core.op import lookup
+from wengert._engine.kinds.elementwise import POSITIVE, REAL, elementwise
+
 from .entries import PREFIX, function
 
 __all__ = "xlogy xlog1py entr rel_entr kl_div huber pseudo_huber".split()

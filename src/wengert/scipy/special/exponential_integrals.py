@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.handle import dtype_of, value_of
-from ...core.op import lookup
-from ...kinds.elementwise import POSITIVE, elementwise
+from wengert._engine.core.handle import dtype_of, value_of
+from wengert._engine.core.op import lookup
+from wengert._engine.kinds.elementwise import POSITIVE, elementwise
+
 from .entries import PREFIX, function
 from .relatives import log1prel_of, sinc_of, sinhc_of
 from .turns import cospi, sinpi, whole_numbers

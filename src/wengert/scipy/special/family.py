@@ -22,14 +22,15 @@ from typing import Any
 
 import numpy as np
 
-from ...core.node import Node
-from ...core.op import Sweep, register
-from ...core.sizes import broadcast
-from ...core.spec import Spec, example_of, spec_of
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import Sweep, register
+from wengert._engine.core.sizes import broadcast
+from wengert._engine.core.spec import Spec, example_of, spec_of
+from wengert._engine.kinds.batching import aligned
+from wengert._engine.kinds.elementwise import strong_zero
+from wengert._engine.kinds.opaque import Opaque
+
 from ...errors import DtypeError, OperandError, at, user_line
-from ...kinds.batching import aligned
-from ...kinds.elementwise import strong_zero
-from ...kinds.opaque import Opaque
 from .entries import PREFIX
 
 __all__: list[str] = []

@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from ...core.handle import is_traced, value_of
-from ...core.op import lookup
+from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.core.op import lookup
+from wengert._engine.kinds.elementwise import POSITIVE
+from wengert._engine.tensor.numpy_dispatch import counterpart
+
 from ...errors import ArgumentError, at, user_line
-from ...kinds.elementwise import POSITIVE
-from wengert.tensor.numpy_dispatch import counterpart
 from .entries import function
 from .polygammas import digamma, polygamma_of
 from .turns import cospi, whole_numbers

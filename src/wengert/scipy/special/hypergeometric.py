@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ...kinds.elementwise import POSITIVE, REAL, elementwise
+from wengert._engine.kinds.elementwise import POSITIVE, REAL, elementwise
+
 from . import tricomi_integrals
 from .entries import PREFIX, function
 from .family import family

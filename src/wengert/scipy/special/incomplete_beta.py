@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ...kinds.elementwise import POSITIVE
+from wengert._engine.kinds.elementwise import POSITIVE
+
 from . import beta_integrals
 from .entries import function
 from .family import family

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ...kinds.elementwise import POSITIVE
+from wengert._engine.kinds.elementwise import POSITIVE
+
 from . import gamma_integrals
 from .entries import function
 from .family import family

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.op import lookup
-from ...kinds.elementwise import POSITIVE
+from wengert._engine.core.op import lookup
+from wengert._engine.kinds.elementwise import POSITIVE
+
 from .entries import PREFIX, function
 from .witness import Witness
 

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from ...kinds.elementwise import REAL, elementwise
-from wengert.tensor.numpy_dispatch import counterpart
+from wengert._engine.kinds.elementwise import REAL, elementwise
+from wengert._engine.tensor.numpy_dispatch import counterpart
+
 from .entries import PREFIX, function
 from .turns import whole_numbers
 from .witness import Witness

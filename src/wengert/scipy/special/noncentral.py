@@ -20,7 +20,8 @@ import numpy as np
 import scipy  # scipy.optimize is loaded when the laws ask
 from scipy import special
 
-from ...kinds.elementwise import POSITIVE
+from wengert._engine.kinds.elementwise import POSITIVE
+
 from .entries import function
 from .family import family
 from .incomplete_gamma import gamma_density, gammainc_order

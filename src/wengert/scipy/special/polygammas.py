@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 import scipy.special as theirs
 
-from ...core.handle import dtype_of
-from ...kinds.elementwise import POSITIVE, elementwise
+from wengert._engine.core.handle import dtype_of
+from wengert._engine.kinds.elementwise import POSITIVE, elementwise
+
 from .entries import PREFIX, function
 from .family import family
 from .witness import Witness

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ...kinds.elementwise import POSITIVE, REAL, UNIT
+from wengert._engine.kinds.elementwise import POSITIVE, REAL, UNIT
+
 from .beta import binom, poch
 from .entries import function
 from .gamma import rgamma, rgamma_slope

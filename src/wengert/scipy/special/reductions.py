@@ -14,8 +14,9 @@ from typing import Any
 
 import scipy.special
 
+from wengert._engine.tensor.numpy_dispatch import counterpart
+
 from ...numpy import norms
-from wengert.tensor.numpy_dispatch import counterpart
 
 __all__ = "logsumexp softmax log_softmax".split()
 

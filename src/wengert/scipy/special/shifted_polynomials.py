@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from ...core.handle import dtype_of
+from wengert._engine.core.handle import dtype_of
+from wengert._engine.tensor.numpy_dispatch import counterpart
+
 from ...errors import ArgumentError, at, user_line
-from wengert.tensor.numpy_dispatch import counterpart
 from .beta import binom
 from .polynomials import (
     eval_chebyt,

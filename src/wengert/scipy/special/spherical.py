@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from ...core.handle import dtype_of
+from wengert._engine.core.handle import dtype_of
+from wengert._engine.kinds.elementwise import UNIT
+from wengert._engine.tensor.numpy_dispatch import counterpart
+
 from ...errors import NotDifferentiableError, at, user_line
-from ...kinds.elementwise import UNIT
-from wengert.tensor.numpy_dispatch import counterpart
 from .entries import function
 from .family import family
 from .loops import is_element

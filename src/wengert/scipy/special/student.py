@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ...kinds.elementwise import POSITIVE, REAL
-from ...ops.special import erf
+from wengert._engine.kinds.elementwise import POSITIVE, REAL
+from wengert._engine.ops.special import erf
+
 from .entries import function
 from .family import family
 from .quadrature import edge, integrals

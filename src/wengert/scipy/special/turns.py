@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.handle import Handle, value_of
+from wengert._engine.core.handle import Handle, value_of
+from wengert._engine.kinds.elementwise import elementwise
+
 from ...errors import ArgumentError, at, user_line
-from ...kinds.elementwise import elementwise
 from .entries import PREFIX
 
 __all__: list[str] = []

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 import scipy.special
 
+from wengert._engine.kinds.elementwise import elementwise
+from wengert._engine.tensor.numpy_dispatch import counterpart
+
 from ...errors import ArgumentError, at, user_line
-from ...kinds.elementwise import elementwise
-from wengert.tensor.numpy_dispatch import counterpart
 from .bessel_integrals import turn
 from .entries import PREFIX, function
 from .family import family

@@ -32,7 +32,8 @@ distributions they have derivatives by the parameters (wengert.draws).
 
 from typing import Any
 
-from ...core.late import public_dir
+from wengert._engine.core.late import public_dir
+
 from . import (
     bounded,
     comparisons,

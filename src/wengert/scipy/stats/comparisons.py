@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.handle import shape_of
+from wengert._engine.core.handle import shape_of
+from wengert._engine.tensor.numpy_dispatch import as_array, values
+
 from ...errors import ArgumentError, ShapeError, at, user_line
-from wengert.tensor.numpy_dispatch import as_array, values
 from ..dispatch import known_length
 from ..special import betainc, chdtrc, fdtrc, logsumexp, stdtr, xlogy
 from .distribution import chosen

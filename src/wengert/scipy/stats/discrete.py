@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 import scipy  # scipy.stats is loaded when it is first used
 
-from ...core.handle import shape_of, value_of
+from wengert._engine.core.handle import shape_of, value_of
+from wengert._engine.tensor.numpy_dispatch import values
+
 from ...errors import OperandError, TraceError, at, user_line
-from wengert.tensor.numpy_dispatch import values
 from ..special.family import Family, family
 from .distribution import Distribution, chosen, exp_of, real
 

@@ -24,10 +24,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.handle import Handle, dtype_of, shape_of, value_of
+from wengert._engine.core.handle import Handle, dtype_of, shape_of, value_of
+from wengert._engine.tensor.numpy_dispatch import as_array, broadcast_shapes, values
+
 from ...draws.keys import as_key, as_shape, key
 from ...errors import ArgumentError, DtypeError, NotDifferentiableError, at, user_line
-from wengert.tensor.numpy_dispatch import as_array, broadcast_shapes, values
 
 Formula = Callable[..., Any]
 

@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.handle import is_traced, shape_of
+from wengert._engine.tensor.numpy_dispatch import as_array, values
+
 from ... import draws
-from ...core.handle import is_traced, shape_of
 from ...draws.keys import as_key, key
 from ...errors import ArgumentError, MatrixError, ShapeError, at, user_line
-from wengert.tensor.numpy_dispatch import as_array, values
 from ..special import betaln, gammaln, multigammaln, psi, xlogy
 from .distribution import chosen, real
 

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.op import lookup
+
 from ... import draws
-from ...core.op import lookup
 from ..special import gammaln, hyp0f1, i0e, i1e, ive, xlogy
 from .discrete import Discrete
 from .distribution import chosen

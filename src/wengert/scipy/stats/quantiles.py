@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 import scipy  # scipy.stats is loaded when it is first used
 
+from wengert._engine.autodiff.directional import jvp
+
 from ... import draws
-from ...autodiff.directional import jvp
 from ..special.family import Family, family
 from .distribution import Continuous, chosen
 

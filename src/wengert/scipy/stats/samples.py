@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.handle import dtype_of, shape_of
+from wengert._engine.core.handle import dtype_of, shape_of
+from wengert._engine.tensor.numpy_dispatch import values
+
 from ...errors import ArgumentError, at, user_line
-from wengert.tensor.numpy_dispatch import values
 from .. import special
 from ..dispatch import known_length
 from .distribution import chosen

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.op import lookup
+
 from ... import draws
-from ...core.op import lookup
 from ..special import (
     betainc,
     betaincc,

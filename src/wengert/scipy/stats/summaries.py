@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import scipy  # scipy.stats is loaded when it is first used
 
-from ...core.handle import Handle, shape_of
+from wengert._engine.core.handle import Handle, shape_of
+
 from ..dispatch import holds_tensors
 from ..special import entr, rel_entr
 

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.op import lookup
+
 from ... import draws
-from ...core.op import lookup
 from ..special import exprel, xlogy
 from .bounded import vonmises
 from .distribution import Continuous, chosen, log1mexp

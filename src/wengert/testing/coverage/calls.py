@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ...core import tree
-from ...core.op import REGISTRY
+from wengert._engine.core import tree
+from wengert._engine.core.op import REGISTRY
+
 from ..laws import arguments_of
 from .distributions import call_of_method
 from .numpy_calls import FAMILIES, FFT, LINALG, NUMPY, SERIES

@@ -16,15 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from ...autodiff.batch import vmap
-from ...autodiff.directional import vjp
-from ...backends.base import backend
-from ...compiling import jit
-from ...core import tree
-from ...core.handle import Handle, dtype_of, value_of, wrap
-from ...core.node import constant
+from wengert._engine.autodiff.batch import vmap
+from wengert._engine.autodiff.directional import vjp
+from wengert._engine.backends.base import backend
+from wengert._engine.core import tree
+from wengert._engine.core.handle import Handle, dtype_of, value_of, wrap
+from wengert._engine.core.node import constant
+from wengert._engine.graphs import trace
+from wengert._engine.jit import jit
+
 from ...errors import WengertError
-from ...graphs import trace
 from ..grads import check_grads
 from .calls import Call
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ....core import tree
-from ....core.handle import dtype_of, shape_of
+from wengert._engine.core import tree
+from wengert._engine.core.handle import dtype_of, shape_of
 
 __all__ = ["flatten", "flatten_func"]
 

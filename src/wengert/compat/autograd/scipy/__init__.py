@@ -12,7 +12,7 @@ import importlib
 import sys
 from typing import Any
 
-from ....core.late import Late, public_dir
+from wengert._engine.core.late import Late, public_dir
 
 _PLACES = {
     **{name: f"wengert.scipy.{name}" for name in ("special", "linalg", "integrate")},

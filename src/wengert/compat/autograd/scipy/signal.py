@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ....core.handle import shape_of
+from wengert._engine.core.handle import shape_of
+
 from ....errors import ArgumentError, ShapeError, at, user_line
 
 __all__ = ["convolve"]

@@ -1,0 +1,205 @@
+"""Arguments of a function to be differentiated: which leaves become variables, and back.
+
+The chosen arguments are flattened as trees; every floating leaf is replaced by a handle on a fresh
+node.  Results are put back into the same structure, as plain arrays where plain arrays came in
+and nothing outside records, as tensors otherwise.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core import recording, tree
+from wengert._engine.core.given import whole_numbers, words
+from wengert._engine.core.handle import Handle, describe, is_traced, wrap
+from wengert._engine.core.leaving import with_variables
+from wengert._engine.core.node import Constant, Node, constant
+from wengert.errors import NotDifferentiableError, StructureError, at, user_line
+
+from .project import zeros
+from .tape import fresh
+
+Argnums = int | Sequence[int]
+
+
+def recorded(variables: Sequence[Node], fun: Callable[[], Any]) -> Any:
+    """Run a function that is to be differentiated with respect to these lines.
+
+    `no_grad` around a derivative says that the derivative is not recorded, not that it is zero.
+    """
+    if recording.is_recording():
+        return with_variables(variables, fun)
+    with recording.enable_grad():
+        return with_variables(variables, fun)
+
+
+def name_of(fun: Any) -> str:
+    """How to call a function in a message."""
+    return getattr(fun, "__name__", None) or type(fun).__name__
+
+
+class Variables:
+    """The fresh nodes of one call.
+
+    Attributes
+    ----------
+    nodes : list of Node
+        One for each differentiable leaf, in order.
+    leaves : list
+        The leaves as they came.
+    """
+
+    def __init__(self, tree_: Any, what: str) -> None:
+        self.leaves, self.structure = tree.flatten(tree_)
+        self.slots: list[int] = []
+        self.nodes: list[Node] = []
+        for i, leaf in enumerate(self.leaves):
+            node = self._variable(leaf, i, tree_, what)
+            if node is not None:
+                self.slots.append(i)
+                self.nodes.append(node)
+
+    def _variable(self, leaf: Any, i: int, tree_: Any, what: str) -> Node | None:
+        is_handle = isinstance(leaf, Handle)
+        traced = is_traced(leaf)
+        value = leaf.node.value if is_handle else leaf
+        spec = describe(leaf)
+        if isinstance(value, np.ndarray) and type(value).__mul__ is not np.ndarray.__mul__:
+            kind, remedy = f"a {type(value).__name__}", "Convert it, np.asarray(x)"
+        elif spec is None:
+            if isinstance(leaf, str | bytes | None) and len(self.leaves) > 1:
+                return None  # part of a container, and not a number: passed on as it is
+            kind, remedy = f"a {type(leaf).__name__}", "Pass an array of floats"
+        elif spec.dtype.kind in "fc":
+            return fresh(leaf.node if traced or (is_handle and _is_derived(leaf.node)) else value)
+        else:
+            kind, remedy = f"{spec}", "Cast it first, x.astype(float)"
+        place = tree.paths(tree_)[i]
+        raise NotDifferentiableError(
+            f"{what}: the argument{' at ' + place if place else ''} is {kind}, and only floating "
+            f"and complex numbers, and arrays of them, have derivatives. {remedy}, or choose other "
+            f"arguments with argnums{at(user_line())}."
+        )
+
+    def handles(self) -> Any:
+        """The tree with each variable in its place."""
+        leaves = list(self.leaves)
+        for i, node in zip(self.slots, self.nodes, strict=True):
+            leaves[i] = wrap(node)
+        return tree.unflatten(self.structure, leaves)
+
+    def restore(self, items: Sequence[Any]) -> Any:
+        """A tree of the same structure with `items` at the variables and None elsewhere."""
+        leaves: list[Any] = [None] * len(self.leaves)
+        for i, item in zip(self.slots, items, strict=True):
+            leaves[i] = item
+        return tree.unflatten(self.structure, leaves)
+
+    def like(self, bars: Sequence[Any]) -> list[Any]:
+        """Handles where handles came in; others as they are."""
+        return [
+            wrap_constant(bar) if isinstance(self.leaves[i], Handle) else bar
+            for i, bar in zip(self.slots, bars, strict=True)
+        ]
+
+
+def _is_derived(node: Node) -> bool:
+    """Whether it is recorded, or, while a graph is built, the value of a variable held fast."""
+    return type(node) is Node or (
+        recording.session() is not None and not isinstance(node, Constant)
+    )
+
+
+def wrap_constant(x: Any) -> Any:
+    """`x` as a handle."""
+    return x if isinstance(x, Handle) else wrap(constant(x))
+
+
+class Call:
+    """A call of `fun` with some of its arguments replaced by variables."""
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        argnums: Argnums,
+        argnames: str | Sequence[str] | None,
+        what: str,
+    ) -> None:
+        by_number = isinstance(argnums, int | np.integer)
+        by_name = isinstance(argnames, str) and by_number and argnums == 0
+        self.single = by_name or (by_number and argnames is None)
+        positions, names = _positions(fun, args, kwargs, argnums, argnames, what)
+        chosen = (*[args[p] for p in positions], *[kwargs[n] for n in names])
+        self.variables = Variables(chosen, what)
+        handles = self.variables.handles()
+        full = list(args)
+        for p, h in zip(positions, handles, strict=False):
+            full[p] = h
+        more = dict(kwargs)
+        for n, h in zip(names, handles[len(positions) :], strict=True):
+            more[n] = h
+        self.fun, self.args, self.kwargs = fun, full, more
+        self.nodes = self.variables.nodes
+
+    def __call__(self) -> Any:
+        """Run the function."""
+        return recorded(self.nodes, self._run)
+
+    def looked_at(self) -> Any:
+        """Run the function, although values may leave it: who asks why notes where (`reads`)."""
+        return recorded((), self._run)
+
+    def _run(self) -> Any:
+        return self.fun(*self.args, **self.kwargs)
+
+    def results(self, bars: Sequence[Any]) -> Any:
+        """What the caller gets: one tree for a single argnum, else a tuple of trees."""
+        trees = self.variables.restore(self.variables.like(bars))
+        return trees[0] if self.single else trees
+
+
+def _positions(
+    fun: Any, args: Any, kwargs: Any, argnums: Argnums, argnames: Any, what: str
+) -> tuple[list[int], list[str]]:
+    names = words(argnames, f"{what}: argnames")
+    numbers: list[int] = []
+    if argnames is None or not isinstance(argnums, int) or argnums != 0:
+        numbers = whole_numbers(argnums, f"{what}: argnums")
+    positions = []
+    for n in numbers:
+        if not -len(args) <= n < len(args):
+            raise StructureError(
+                f"{what}: argnums names argument {n}, but {len(args)} positional arguments were "
+                f"given. Pass it by position, or use argnames{at(user_line())}."
+            )
+        positions.append(n % len(args))
+    keywords = []
+    for name in names:
+        if name in kwargs:
+            keywords.append(name)
+            continue
+        parameters = list(inspect.signature(fun).parameters)
+        if name in parameters and parameters.index(name) < len(args):
+            positions.append(parameters.index(name))
+            continue
+        raise StructureError(
+            f"{what}: no argument named {name!r} was given. The arguments are "
+            f"{', '.join(parameters)}{at(user_line())}."
+        )
+    if len({*positions, *keywords}) < len(positions) + len(keywords):
+        raise StructureError(
+            f"{what}: the same argument is chosen twice, by argnums={argnums} and "
+            f"argnames={argnames}. Choose each once{at(user_line())}."
+        )
+    return positions, keywords
+
+
+def zeros_like(node: Node) -> Any:
+    """A zero in the space of a node, plain unless its lengths are not known."""
+    return zeros(node.spec)

@@ -1,0 +1,191 @@
+"""Checkpoint: forget the intermediate values of a function, and compute them again when needed.
+
+The call is one line of the list.  Its operands are the arguments and whatever recorded values the
+function took from outside (found by running it once with recording on and looking at the tape,
+which is then dropped); its reverse rule runs the function again, records it, and sweeps.
+
+While a graph is built the call is one line, too, with the function as its body and a reverse rule
+that writes the body down again behind the cotangents (control_flow/recomputing.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core import recording, tree
+from wengert._engine.core.apply import part
+from wengert._engine.core.handle import Handle, is_traced, value_of, wrap
+from wengert._engine.core.late import Late
+from wengert._engine.core.node import Node, constant, next_serial
+from wengert._engine.core.op import Op, Sweep
+from wengert._engine.core.tracing import noted
+from wengert.errors import MutatedError, at, user_line
+
+from .derived import derived
+from .forward import pushforward
+from .reverse import gathered, pullback
+from .tape import fresh, older_than, tape_between
+
+_graphs = Late("wengert._engine.control_flow.recomputing")
+
+
+class Rerun(Op):
+    """One checkpointed call: an operation made for it, and gone with it."""
+
+    kind = "control"
+
+    def __init__(
+        self, fun: Callable[..., Any], structure: Any, leaves: Sequence[Any], slots: Sequence[int]
+    ) -> None:
+        super().__init__(f"checkpoint_{getattr(fun, '__name__', 'function')}")
+        self.fun, self.structure, self.slots = fun, structure, tuple(slots)
+        self.leaves = [None if i in slots else x for i, x in enumerate(leaves)]
+
+    def record(self, nodes: Sequence[Node]) -> tuple[list[Any], Any]:
+        """Run the function with these nodes as its arguments; the leaves of its result."""
+        leaves: list[Any] = list(self.leaves)
+        for i, node in zip(self.slots, nodes, strict=True):
+            leaves[i] = wrap(node)
+        args, kwargs = tree.unflatten(self.structure, leaves)
+        with recording.enable_grad():
+            result = tree.flatten(self.fun(*args, **kwargs))
+        if any(leaves[i].node is not n for i, n in zip(self.slots, nodes, strict=True)):
+            raise MutatedError(
+                f"{self.name}: the function wrote to one of its arguments, which cannot be done "
+                "again when the derivative runs the function again. Copy it first (x.copy())"
+                f"{at(user_line())}."
+            )
+        return result
+
+    def run(self, *values: Any) -> Any:
+        """The values of the function."""
+        with recording.no_grad():
+            outs, _ = self.record([constant(v) for v in values[: len(self.slots)]])
+        return tuple(value_of(o) for o in outs)
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+        """Run again, recorded, and sweep."""
+        variables, captured = self._variables(node, inputs)
+        outs = self._again(node, variables)
+        seeds = gathered(zip([getattr(o, "node", None) for o in outs], t, strict=True))
+        targets = [*variables, *captured]
+        tape = tape_between(seeds, set(targets), ends=True)
+        return pullback(seeds, targets, sweep.recorded, tape)
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+        """Run again, recorded, and push forward."""
+        variables, captured = self._variables(node, inputs)
+        outs = self._again(node, variables)
+        known = {n: d for n, d in zip([*variables, *captured], dots, strict=True) if d is not None}
+        nodes = [o.node if isinstance(o, Handle) else constant(o) for o in outs]
+        live = [n for n in nodes if type(n) is Node]
+        tape = tape_between(live, set(known), ends=True)
+        found = iter(pushforward(live, known, sweep.recorded, tape))
+        return tuple(
+            _zero_if_none(next(found) if type(n) is Node else None, n.value) for n in nodes
+        )
+
+    def _again(self, node: Node, variables: Sequence[Node]) -> list[Any]:
+        """The outputs of another run, if it is the run that was recorded.
+
+        Raises
+        ------
+        MutatedError
+            The function took other tensors from outside than before, or gave another result.
+        """
+        mark = next_serial()
+        outs, _ = self.record(variables)
+        live = [o.node for o in outs if isinstance(o, Handle) and type(o.node) is Node]
+        known = {*variables, *node.args}
+        same = len(outs) == len(node.value) and known.issuperset(older_than(mark, live))
+        if not same or not all(map(_agree, map(value_of, outs), node.value)):
+            raise MutatedError(
+                f"{self.name}: run again for the derivative, the function did not do what it did "
+                "when it was recorded. Something that it uses was written to since, or it is "
+                "random or remembers. Pass as arguments what changes (a mask, a generator's "
+                f"draw), or take the derivative first{at(user_line())}."
+            )
+        return outs
+
+    def _variables(self, node: Node, inputs: Sequence[Any]) -> tuple[list[Node], list[Node]]:
+        """Fresh nodes for the arguments; the captured nodes as they are."""
+        n = len(self.slots)
+        variables = [fresh(x.node if isinstance(x, Handle) else x) for x in inputs[:n]]
+        return variables, list(node.args[n:])
+
+
+def _agree(new: Any, old: Any) -> bool:
+    """Whether two runs gave the same, but for rounding in another order."""
+    if not isinstance(old, np.ndarray | np.generic) or old.dtype.kind not in "fc":
+        return True
+    if np.shape(new) != old.shape:
+        return False
+    with np.errstate(all="ignore"):
+        scale = np.max(np.abs(old), initial=0.0, where=np.isfinite(old))
+        return np.allclose(new, old, rtol=0.01, atol=0.01 * float(scale), equal_nan=True)
+
+
+def _zero_if_none(dot: Any, value: Any) -> Any:
+    return np.zeros_like(value) if dot is None else dot
+
+
+def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that does the same but does not remember its intermediate values.
+
+    Parameters
+    ----------
+    fun : callable
+        Takes and returns arrays or nested containers of them. It is run again when a derivative
+        is taken, so it should have no side effects and give the same result each time.
+
+    Returns
+    -------
+    callable
+        In a derivative it costs one more evaluation of `fun`, and keeps only its arguments and
+        results in memory; in a graph too, where the lines of `fun` come again in the backward
+        pass. A function that prints, draws or writes to what is outside is refused there.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> f = wg.checkpoint(lambda x: np.sin(np.sin(x)))
+    >>> float(wg.grad(f)(0.0))
+    1.0
+    """
+    return derived(fun, _forgetful, fun)
+
+
+def _forgetful(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    leaves, structure = tree.flatten((args, kwargs))
+    if any(map(is_traced, leaves)):
+        return _graphs.written(fun, leaves, structure)
+    slots = [i for i, x in enumerate(leaves) if isinstance(x, Handle)]
+    nodes = [leaves[i].node for i in slots]
+    op = Rerun(fun, structure, leaves, slots)
+    variables = [fresh(n) if type(n) is Node else n for n in nodes]
+    mark = next_serial()
+    outs, out_structure = op.record(variables)
+    live = [o.node for o in outs if isinstance(o, Handle) and type(o.node) is Node]
+    if any(map(is_traced, outs)):  # it took a traced value from outside
+        return _graphs.written(fun, leaves, structure)
+    if not live or not recording.is_recording():
+        return tree.unflatten(
+            out_structure, [_detached(o) if isinstance(o, Handle) else o for o in outs]
+        )
+    captured = [n for n in older_than(mark, live) if n not in set(variables)]
+    values = tuple(value_of(o) for o in outs)
+    line = Node(op, (*nodes, *captured), value=values)
+    if recording.noting() is not None:
+        line.extra = noted(line.args)
+    results = [
+        wrap(part(line, i)) if isinstance(o, Handle) and type(o.node) is Node else o
+        for i, o in enumerate(outs)
+    ]
+    return tree.unflatten(out_structure, results)
+
+
+def _detached(x: Handle) -> Any:
+    return wrap(constant(x.node.value))

@@ -1,0 +1,256 @@
+"""Forward: from tangents of inputs to tangents of outputs, in one walk along the list.
+
+The mirror image of reverse.py, over the same tape and with the same rules of when the derivative
+is itself recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core import checking
+from wengert._engine.core.handle import Handle, is_traced, wrap
+from wengert._engine.core.late import Late
+from wengert._engine.core.node import Node, next_serial
+from wengert._engine.core.op import Sweep, lookup
+from wengert._engine.core.recording import Session, enable_grad, naming, switches
+from wengert._engine.core.tracing import Derivation, derivation, level_above
+from wengert._engine.ops import confluence
+
+from . import overflows
+from .buffers import Tangents
+from .guards import Traced, linear_lines, note_written
+from .owned import owned
+from .project import cast, expand, project
+from .reverse import PROBING, as_handle, gathered, handles_of, has_nan, probe, pullback, transpose
+from .tape import Tape, cycle, fresh, tape_between
+
+_unfit = Late(f"{__package__}.unfit")
+
+
+def pushforward(
+    outputs: Sequence[Node],
+    tangents: Mapping[Node, Any],
+    record: bool | None = None,
+    tape: Tape | None = None,
+    closed: bool = False,
+    masked: bool = False,
+    told: set[Node] | None = None,
+    stable: bool = False,
+) -> list[Any]:
+    """Tangents of the outputs, given tangents of some inputs.
+
+    Parameters
+    ----------
+    outputs : sequence of Node
+        What the tangents are asked of.
+    tangents : mapping from Node
+        The tangent of each input, of its shape and dtype.
+    record : bool, optional
+        Whether the derivative is to be differentiable itself; by default exactly when something
+        recorded that is not an input takes part.
+
+    tape : Tape, optional
+        What `tape_between` says of these nodes, if it is known already.
+    closed : bool
+        As in `reverse.pullback`.
+    masked : bool
+        Whether the tangents that are given may have zeros for what was not chosen.
+    told : set of Node, optional
+        Is given the outputs whose tangents may, as far as a graph can tell.
+    stable : bool
+        As in `reverse.pullback`.
+
+    Returns
+    -------
+    list
+        For each output an array, or a handle if recorded; None where it depends on no input.
+    """
+    if tape is None:
+        tape = tape_between(outputs, set(tangents))
+    recorded = tape.foreign if record is None else record
+    recorded = recorded or any(isinstance(t, Handle) for t in tangents.values())
+    if tape.traced or any(map(is_traced, tangents.values())):
+        return _traced_sweep(tape, tangents, outputs, closed, masked, told)
+    checks = checking.here() if switches.count else None
+    if checks is not None:
+        with checking.unseen():
+            result = pushforward(outputs, tangents, recorded, tape, closed)
+        _unfit.tell_forward(checks, tape, tangents, outputs, result)
+        return result
+    start = next_serial() if recorded else 0
+    lost = False
+    for guarded in (False, True):
+        linear = linear_lines(tape) if guarded else None
+        sweep = Sweep(tape.wanted, recorded, guarded, linear, overflown=lost)
+        with np.errstate(all="ignore"):
+            dots = _eager_sweep(tape, tangents, sweep, outputs, closed)
+            result = [dots.get(n) for n in outputs]
+            broken = any(has_nan(d) for d in result)
+            if not broken and (guarded or not overflows.is_infinite(outputs)):
+                break
+            if not guarded:
+                lost = overflows.is_lost(tape)
+                once = lost and not stable
+                again = overflows.stabilised(tape, outputs, list(tangents)) if once else None
+                if again is not None:
+                    outputs = [again[n] for n in outputs]
+                    return pushforward(outputs, tangents, recorded, closed=closed, stable=True)
+                if not broken and not lost:
+                    break
+    else:
+        if any(n.op.limits for n in tape.lines):
+            result = _by_reverse(outputs, tangents, recorded)
+    if recorded:
+        note_written(tape, result, start, dots.values())
+        return result
+    dots.clear()
+    return owned(result)
+
+
+def _by_reverse(outputs: Sequence[Node], tangents: Mapping[Node, Any], recorded: bool) -> list[Any]:
+    """The tangents as the transpose of the reverse derivative, which has limits.
+
+    Its seeds are any numbers but zero: a cotangent that should vanish is then seen not to.
+    """
+    with enable_grad():
+        seeds = {n: fresh(_numbers(n.value)) for n in dict.fromkeys(outputs)}
+        bars = pullback({n: wrap(s) for n, s in seeds.items()}, list(tangents), record=True)
+        pairs = [(b.node, t) for b, t in zip(bars, tangents.values(), strict=True) if b is not None]
+        found = pullback(gathered(pairs), list(seeds.values()), record=recorded)
+    by_node = dict(zip(seeds, found, strict=True))
+    return [by_node[n] for n in outputs]
+
+
+def _numbers(value: Any) -> Any:
+    value = np.asarray(value)
+    return np.cos(1.0 + np.arange(value.size)).reshape(value.shape).astype(value.dtype)
+
+
+def _traced_sweep(
+    tape: Tape,
+    tangents: Mapping[Node, Any],
+    outputs: Sequence[Node],
+    closed: bool,
+    masked: bool,
+    told: set[Node] | None,
+) -> list[Any]:
+    """The sweep as lines of a graph; see `reverse.written_out`."""
+    plan = Traced(tape, Sweep(tape.wanted, True), tangents)
+    if masked:
+        plan.masked.update(tangents)
+    with derivation(level_above(outputs)) as stem, np.errstate(all="ignore"):
+        dots = _sweep(tape, tangents, plan.open, outputs, plan, stem, closed)
+    if told is not None:
+        told.update(plan.masked.intersection(outputs))
+    return [dots.get(n) for n in outputs]
+
+
+def _eager_sweep(
+    tape: Tape,
+    tangents: Mapping[Node, Any],
+    sweep: Sweep,
+    outputs: Sequence[Node],
+    closed: bool,
+) -> dict[Node, Any]:
+    """The sweep where values are known; its lines note the user's, if somebody wants them."""
+    stem = naming() if sweep.recorded else None
+    if stem is None:
+        return _sweep(tape, tangents, sweep, outputs, closed=closed)
+    with stem.deriving(1 + max((n.level for n in outputs), default=0)):
+        return _sweep(tape, tangents, sweep, outputs, stem=stem, closed=closed)
+
+
+def _sweep(
+    tape: Tape,
+    tangents: Mapping[Node, Any],
+    sweep: Sweep,
+    outputs: Sequence[Node],
+    plan: Traced | None = None,
+    stem: Derivation | Session | None = None,
+    closed: bool = False,
+) -> dict[Node, Any]:
+    recorded = sweep.recorded
+    known = {n: as_handle(t) if recorded else t for n, t in tangents.items()}
+    taken = Tangents(known, tape.lines, outputs)
+    for node in tape.lines:
+        args = node.args
+        if node in known or not args:
+            continue
+        dots = [known.get(a) if type(a) is Node else None for a in args]
+        if all(d is None for d in dots):
+            continue
+        if any(type(a) is Node and a.serial >= node.serial for a in args):
+            raise cycle(node)
+        op: Any = node.op
+        if stem is not None:
+            stem.enter(node)
+        if plan is not None:
+            sweep = plan.forwards(node, dots, stem)
+        if recorded:
+            out, inputs = handles_of(node, closed)
+        elif op.jvp_into is not None:
+            known[node] = op.jvp_into(node, dots, taken)
+            continue
+        else:
+            out, inputs = node.value, [a.value if isinstance(a, Node) else a for a in args]
+        if op.has_jvp:
+            dot = op.jvp(node, dots, out, inputs, sweep)
+        else:
+            dot = jvp_from_vjp(node, dots, out, inputs, sweep)
+        if sweep.overflown and len(args) == 1:
+            (dot,) = overflows.unknown_slopes(node, dots, [dot])
+        if dot is not None:
+            known[node] = settle(dot, node, recorded)
+    return known
+
+
+def settle(dot: Any, node: Node, recorded: bool) -> Any:
+    """A tangent with the shape and dtype of the value of `node`."""
+    if node.op.vjp_into is not None or node.is_traced:  # type: ignore[union-attr]
+        value = node.spec  # the value may be outdated, and is not asked for without need
+    else:
+        value = node.value
+    if type(value) is tuple:
+        return tuple(dot)
+    if not recorded and isinstance(dot, Handle):
+        dot = dot.node.value
+    if not hasattr(dot, "dtype"):
+        dot = np.asarray(dot, dtype=value.dtype)
+    if dot.shape != value.shape:
+        if isinstance(dot, Handle):
+            dot = lookup("broadcast_to")(dot, shape=value.shape)
+        else:
+            dot = expand(dot, value.shape)
+    return cast(dot, value.dtype)
+
+
+def jvp_from_vjp(node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+    """The forward rule of an operation that states only the reverse one: its transpose."""
+    value = node.spec
+    values = value if type(value) is tuple else (value,)
+    probes = [probe(s) if s.dtype.kind in "fc" else None for s in values]
+    ts = [None if p is None else wrap(p) for p in probes]
+    op: Any = node.op
+    bars = op.vjp(node, tuple(ts) if type(value) is tuple else ts[0], out, inputs, PROBING)
+    outs, seeds = [], []
+    for bar, a, dot in zip(bars, node.args, dots, strict=True):
+        if bar is not None and dot is not None:
+            outs.append(project(bar, a))
+            seeds.append(dot)
+    result = transpose(node, outs, seeds, probes, sweep)
+    return tuple(result) if type(value) is tuple else result[0]
+
+
+def _along_values(outputs: Sequence[Node], tangents: Mapping[Node, Any]) -> list[Any]:
+    """Tangents for a limit, recorded; there are no further limits among them."""
+    tape = tape_between(outputs, set(tangents))
+    with np.errstate(all="ignore"):
+        dots = _eager_sweep(tape, tangents, Sweep(tape.wanted, True, True), outputs, False)
+    return [dots.get(n) for n in outputs]
+
+
+confluence.Engine.pushforward = staticmethod(_along_values)

@@ -1,0 +1,79 @@
+"""Linearity: whether a rule that a user wrote is linear, before it is transposed.
+
+The mode that an operation does not state is the transpose of the one it does.  The rule is recorded
+on variables at zero and swept back; of a linear rule the sweep does not depend on them.  Where it
+does (a cotangent that is clipped, squared, divided by its norm) there is no transpose, and the
+sweep would give its derivative at zero.
+
+    check_linear    refuses a rule whose transpose depends on what it was recorded on
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from wengert._engine.core.body import Body
+from wengert._engine.core.handle import Handle
+from wengert._engine.core.node import Node
+from wengert.errors import RuleError, at
+
+
+def check_linear(node: Node, found: Iterable[Any], probes: Sequence[Node]) -> None:
+    """Refuse a rule that is not linear.
+
+    Parameters
+    ----------
+    node : Node
+        The line whose rule it is.
+    found : iterable
+        What the sweep through the rule gave.
+    probes : sequence of Node
+        What the rule was recorded on.
+
+    Raises
+    ------
+    RuleError
+        Something of what the sweep gave depends on a probe.
+    """
+    wanted = set(probes)
+    floor = min((p.serial for p in probes), default=0)
+    stack = [x.node for x in found if isinstance(x, Handle)]
+    seen = set(stack)
+    while stack:
+        line = stack.pop()
+        if line in wanted:
+            raise RuleError(
+                f"{_name(node)} states a rule for one mode, and the other mode was needed. It is "
+                "the transpose of the rule, but this rule is not linear in the tangents or "
+                "cotangents that it is given, so it has none. State the other mode too, or write a "
+                f"rule for tangents (wengert.custom_jvp) that is linear in them{at(node.where)}."
+            )
+        for a in _used(line):
+            if a.serial >= floor and a not in seen:
+                seen.add(a)
+                stack.append(a)
+
+
+def _used(line: Node) -> list[Node]:
+    """The operands of a line, of a loop only those that its body uses."""
+    args = line.args
+    body = line.params.get("body")
+    if isinstance(body, Body) and len(body.inputs) <= len(args):
+        first = len(args) - len(body.inputs)
+        used = {a for n in body.nodes for a in n.inputs} | set(body.outputs)
+        condition = line.params.get("condition")
+        if isinstance(condition, Body):
+            used.update(
+                mine
+                for mine, its in zip(body.inputs, condition.inputs, strict=False)
+                if condition.consumers(condition.index(its)) or its in condition.outputs
+            )
+        inner = [a for a, n in zip(args[first:], body.inputs, strict=True) if n in used]
+        args = (*args[:first], *inner)
+    return [a for a in args if isinstance(a, Node)]
+
+
+def _name(node: Node) -> str:
+    rule = node.params.get("rule")
+    return str(getattr(rule, "name", None) or getattr(node.op, "name", "an operation"))

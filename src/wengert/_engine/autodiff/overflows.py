@@ -1,0 +1,145 @@
+"""Overflows: derivatives where a value on the way left the range of its dtype.
+
+The derivative of log(1 + exp(x)) at 800 is 1, but the chain rule says inf / (1 + inf).  Where
+values are known, a sweep that meets this (a NaN, or an output that is infinite, and a line that
+left the range from finite operands) is done once more over a list in which such compositions are
+replaced by functions that stay in it, as in a graph (rewrite/stabilise.py).  Where there is no
+rule, a slope of 0 that is 1 / inf is not known, and becomes NaN: never a zero that nobody chose.
+
+    is_infinite     whether an output has an infinity, the sign that a sweep has to look closer
+    is_lost         whether a line overflowed
+    stabilised      the outputs of a tape by a list without the overflow
+    unknown_slopes  what an overflown operand is handed back, without the zeros that are 1 / inf
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.again import written_again
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.handle import Handle, value_of, wrap
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import lookup
+from wengert._engine.core.rebuild import rebuilt
+from wengert._engine.core.recording import enable_grad
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.tracing import placeholder
+
+from .tape import Tape
+
+REWRITING: list[str] = []  # the module that has `stabilised`, entered by wengert/__init__.py
+
+
+def is_infinite(nodes: Iterable[Any]) -> bool:
+    """Whether a value has an infinity; one sum each, unless it has."""
+    for node in nodes:
+        value = None if node.version is not None else node.value
+        if type(value) is np.ndarray and value.dtype.kind in "fc":
+            with np.errstate(all="ignore"):
+                total = np.add.reduce(value, axis=None)
+                if total - total == 0:
+                    continue
+            if np.isinf(value).any():
+                return True
+        elif isinstance(value, np.inexact) and np.isinf(value):
+            return True
+    return False
+
+
+def is_lost(tape: Tape) -> bool:
+    """Whether a line without a pole left the range from finite operands: to infinity, or to 0."""
+    return any(_overflows(node) for node in tape.lines if node.args and node.version is None)
+
+
+def _overflows(node: Node) -> bool:
+    op: Any = node.op
+    value = node.value
+    if op.singular is True or not isinstance(value, np.ndarray | np.inexact):
+        return False
+    if value.dtype.kind not in "fc":
+        return False
+    found = np.isinf(value)
+    if len(node.args) == 1 and op.kind == "elementwise" and not (op.kinks or op.discrete):
+        found = found | np.equal(value, 0) & np.not_equal(_plain(node.args[0]), 0)
+    if not found.any():
+        return False
+    for x in map(_plain, node.args):
+        if isinstance(x, np.ndarray | np.inexact) and x.dtype.kind in "fc":
+            finite = np.isfinite(x)
+            found = found & (finite if finite.shape in ((), found.shape) else finite.all())
+    return bool(found.any())
+
+
+def _plain(a: Any) -> Any:
+    return a.value if isinstance(a, Node) else a
+
+
+def stabilised(
+    tape: Tape, outputs: Sequence[Any], targets: Sequence[Node]
+) -> dict[Node, Node] | None:
+    """For each output the same function of the same lines, without overflow; None if no rule fits.
+
+    What the list begins with, its targets among it, are the inputs of a graph that is rewritten
+    and run at the same lines.
+    """
+    if not REWRITING or any(map(_acts, tape.lines)):
+        return None
+    edge = dict.fromkeys(targets)
+    edge.update(dict.fromkeys(n for n in tape.lines if not n.args))
+    inside = {n for n in tape.lines if n not in edge}
+    edge.update(dict.fromkeys(a for n in inside for a in n.args_as_nodes() if a not in inside))
+    if not all(type(n.spec) is Spec for n in edge):
+        return None
+    place = {n: placeholder(n.spec) for n in edge}
+    lines = rebuilt([n for n in tape.lines if n in inside], place)
+    graph = Graph(*[wrap(lines[n]) for n in outputs], inputs=list(place.values()))
+    made = import_module(REWRITING[0]).stabilised(graph)
+    if made is graph:
+        return None
+    with enable_grad(), np.errstate(all="ignore"):
+        found = written_again(made, [wrap(n) for n in edge])
+    if not all(isinstance(x, Handle) and type(x.node) is Node for x in found):
+        return None
+    return {n: x.node for n, x in zip(outputs, found, strict=True)}
+
+
+def _acts(node: Node) -> bool:
+    """Whether a line does more than to compute, or is written into."""
+    hooked = node.extra is not None and "hooks" in node.extra
+    return bool(hooked or node.op.effect or node.version is not None)
+
+
+def unknown_slopes(node: Node, incoming: Sequence[Any], outgoing: Sequence[Any]) -> list[Any]:
+    """What a rule gave, with NaN for a zero that is 1 / inf: infinite where its operand is.
+
+    Parameters
+    ----------
+    node : Node
+        Of functions of one operand, and of what has poles, which are not choices.
+    incoming, outgoing : sequence
+        What the rule was given and what it gave, for each operand: (co)tangents or None.
+    """
+    op: Any = node.op
+    single = op.singular or len(node.args) == 1
+    value = None if node.version is not None else node.value
+    if not (single and isinstance(value, np.ndarray | np.inexact) and np.isinf(value).any()):
+        return list(outgoing)
+    made = []
+    for a, t, bar in zip(node.args, incoming, outgoing, strict=True):
+        x, given, found = (value_of(y) for y in (_plain(a), t, bar))
+        lost: Any = False
+        if given is None or found is None:
+            pass
+        elif op.kind == "reduction":  # infinite by itself: a norm of large numbers
+            if np.isfinite(x).all() and np.any(given):
+                lost = np.not_equal(x if np.shape(found) == np.shape(x) else 1, 0)
+        elif np.shape(x) == np.shape(value):
+            lost = np.isinf(value) & np.isinf(x) & np.not_equal(given, 0)
+        lost = lost & np.equal(found, 0) if lost is not False else lost
+        made.append(lookup("where")(lost, np.nan, bar) if np.any(lost) else bar)
+    return made

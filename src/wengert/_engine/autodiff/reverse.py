@@ -1,0 +1,426 @@
+"""Reverse: from cotangents of outputs to cotangents of inputs, in one walk back.
+
+Lines are visited in the reverse order of their creation, so the cotangent of each is complete, all
+its consumers having contributed, before its operation is asked once to pass it on.  Accumulation
+is the engine's alone; every style of rule only states contributions.
+
+If nothing outside is recording, the rules run on plain arrays and the sweep leaves no trace;
+otherwise they run on handles and the sweep is itself a piece of tape.
+
+A NaN in the result starts the sweep once more, *guarded*: a cotangent that is exactly zero then
+gives zero whatever it meets (a branch not taken must not poison the one that was).  Then, where an
+operation says that its rule has limits, a third time, recorded (ops/confluence.py).  Where a line
+overflowed, the list is stabilised first (overflows.py).  The common case pays one check of the
+result and of the outputs for this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core import checking
+from wengert._engine.core.apply import Parts, part
+from wengert._engine.core.handle import Handle, is_traced, value_of, wrap
+from wengert._engine.core.late import Late
+from wengert._engine.core.node import Node, constant, next_serial
+from wengert._engine.core.op import Sweep
+from wengert._engine.core.recording import Session, enable_grad, naming, switches
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.tracing import Derivation, derivation, level_above
+from wengert.errors import NotDifferentiableError, at
+
+from . import overflows
+from .buffers import Buffers
+from .guards import Traced, linear_lines, note_written
+from .linearity import check_linear
+from .owned import owned
+from .project import project, uniform, zeros
+from .tape import Tape, cycle, fresh, tape_between
+
+_unfit = Late(f"{__package__}.unfit")
+Bars = dict[Node, Any]
+PROBING = Sweep(recorded=True)  # a rule run on handles, to see what linear map it is
+
+
+def pullback(
+    seeds: Mapping[Node, Any],
+    targets: Sequence[Node],
+    record: bool | None = None,
+    tape: Tape | None = None,
+    masked: bool = False,
+    closed: bool = False,
+    told: set[Node] | None = None,
+    stable: bool = False,
+) -> list[Any]:
+    """Cotangents of the targets, given cotangents of some outputs.
+
+    Parameters
+    ----------
+    seeds : mapping from Node
+        The cotangent of each output, of its shape and dtype.
+    targets : sequence of Node
+        The nodes that the derivative is taken by.
+    record : bool, optional
+        Whether the derivative is to be differentiable itself; by default exactly when something
+        recorded that is not a target takes part.
+    tape : Tape, optional
+        What `tape_between` says of these nodes, if it is known already.
+    masked : bool
+        Whether the seeds of such a sweep may have zeros for what was not chosen.
+    closed : bool
+        Whether nobody will differentiate by what the tape begins with: its values are constants,
+        and the sweep is recorded for its seeds alone.
+    told : set of Node, optional
+        Is given the targets whose cotangents may be zero because something was not chosen, as far
+        as a graph can tell.
+    stable : bool
+        Whether the list has been stabilised already.
+
+    Returns
+    -------
+    list
+        For each target an array, or a handle if recorded; None where no output depends on it.
+    """
+    chosen = set(targets)
+    if tape is None:
+        tape = tape_between(seeds, chosen)
+    if tape.traced or any(map(is_traced, seeds.values())):
+        return _traced_sweep(tape, seeds, targets, masked, closed, told)
+    recorded = tape.foreign if record is None else record
+    checks = checking.here() if switches.count else None
+    if checks is not None:
+        with checking.unseen():
+            bars = pullback(seeds, targets, recorded, tape, closed=closed)
+        _unfit.tell_backward(checks, tape, seeds, bars)
+        return bars
+    start = next_serial() if recorded else 0
+    seen: list[Any] = []
+    lost = False
+    for guarded in (False, True):
+        linear = linear_lines(tape) if guarded else None
+        sweep = Sweep(tape.wanted, recorded, guarded, linear, overflown=lost)
+        with np.errstate(all="ignore"):
+            done = _sweep(tape, seeds, chosen, sweep, closed, seen)
+            bars = [done.get(n) for n in targets]
+            if not recorded:  # a user's rule may return handles
+                bars = [b.node.value if isinstance(b, Handle) else b for b in bars]
+            done.clear()
+            broken = any(has_nan(b) for b in bars)
+            if not broken and (guarded or not overflows.is_infinite(seeds)):
+                break
+            if not guarded:
+                lost = overflows.is_lost(tape)
+                once = lost and not stable
+                again = overflows.stabilised(tape, list(seeds), targets) if once else None
+                if again is not None:
+                    seeds = gathered((again[n], t) for n, t in seeds.items())
+                    return pullback(seeds, targets, recorded, closed=closed, stable=True)
+                if not broken and not lost:
+                    break
+    else:
+        if (closed or not recorded) and any(n.op.limits for n in tape.lines):
+            done = _with_limits(tape, seeds, chosen)
+            bars = [done.get(n) if recorded else value_of(done.get(n)) for n in targets]
+    if recorded:
+        note_written(tape, bars, start, seen)
+        return bars
+    return owned(bars)
+
+
+def _with_limits(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node]) -> Bars:
+    """The sweep once more, recorded, so that operations find limits (ops/confluence.py)."""
+    with np.errstate(all="ignore"), enable_grad():
+        return _sweep(tape, seeds, chosen, Sweep(tape.wanted, True, True))
+
+
+def _traced_sweep(
+    tape: Tape,
+    seeds: Mapping[Node, Any],
+    targets: Sequence[Node],
+    masked: bool,
+    closed: bool,
+    told: set[Node] | None,
+) -> list[Any]:
+    """The sweep as lines of a graph."""
+    with derivation(level_above(seeds)) as stem, np.errstate(all="ignore"):
+        seeds = {n: _seed_line(t, n) for n, t in seeds.items()}
+        state = _State(tape, seeds, set(targets), Sweep(tape.wanted, True))
+        state.plan, state.stem = Traced(tape, state.sweep, seeds), stem
+        state.closed = closed
+        if masked:
+            state.plan.masked.update(seeds)
+        done = _walk(tape, state)
+    if told is not None:
+        told.update(state.plan.masked.intersection(targets))
+    return [done.get(n) for n in targets]
+
+
+def _seed_line(t: Any, node: Node) -> Any:
+    """A cotangent of one number as a line, so that what it is spread to stays one number."""
+    if isinstance(t, np.generic) and type(node.spec) is Spec:
+        return uniform(Spec((), t.dtype), t.item())
+    return t
+
+
+class _State:
+    """What one sweep has gathered so far."""
+
+    __slots__ = (
+        *("bars", "buffers", "chosen", "closed", "done", "ends", "own", "plan", "seen", "stem"),
+        "sweep",
+    )
+    plan: Traced | None
+    stem: Derivation | Session | None
+
+    def __init__(self, tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Sweep):
+        self.bars: Bars = dict(seeds)
+        if tape.wanted is not None:  # an output may not depend on a target
+            self.bars = {n: t for n, t in seeds.items() if n in tape.wanted}
+        if sweep.recorded:
+            self.bars = {n: as_handle(t) for n, t in self.bars.items()}
+        self.done: Bars = {}
+        self.buffers: set[Node] = set()  # nodes whose cotangent is a large array of our own
+        self.own = Buffers(self.bars, self.buffers, sweep.wanted, chosen)
+        self.chosen, self.sweep, self.ends = chosen, sweep, tape.ends
+        self.plan = None
+        self.stem = None
+        self.closed = False
+        self.seen: list[Any] | None = None  # the cotangents that rules were given, if recorded
+
+
+def _sweep(
+    tape: Tape,
+    seeds: Mapping[Node, Any],
+    chosen: set[Node],
+    sweep: Sweep,
+    closed: bool = False,
+    seen: list[Any] | None = None,
+) -> Bars:
+    state = _State(tape, seeds, chosen, sweep)
+    state.closed, state.seen = closed, seen if sweep.recorded else None
+    stem = naming() if sweep.recorded else None  # for the user's lines, if noted
+    if stem is None:
+        return _walk(tape, state)
+    state.stem = stem
+    with stem.deriving(1 + max((n.level for n in seeds), default=0)):
+        return _walk(tape, state)
+
+
+def _walk(tape: Tape, state: _State) -> Bars:
+    chosen, sweep = state.chosen, state.sweep
+    quick = not sweep.recorded and not sweep.guarded and sweep.wanted is None
+    pop, get, bars = state.bars.pop, state.bars.get, state.bars
+    for node in reversed(tape.lines):
+        t = pop(node, None)
+        if t is None:
+            continue
+        pulls = node.op.pulls if quick else None
+        if pulls is None or node.extra is not None or node in chosen or t.dtype.kind == "c":
+            _visit(node, t, state)
+            continue
+        # What `_visit` would do for an elementwise operation of one or two real operands, written
+        # out: calls and loops would double the time of an eager backward pass.
+        a = node.args[0]
+        if len(pulls) == 1:
+            x = a.value
+            bar = pulls[0](t, node.value, x)
+            try:
+                if bar.shape != x.shape or bar.dtype is not x.dtype:
+                    bar = project(bar, a)
+            except AttributeError:  # the rule gave a Python number
+                bar = project(bar, a)
+            have = get(a)
+            bars[a] = bar if have is None else _plus(have, bar, a, state)
+            continue
+        b = node.args[1]
+        x = a.value if isinstance(a, Node) else a
+        y = b.value if isinstance(b, Node) else b
+        if type(a) is Node:
+            bar = pulls[0](t, node.value, x, y)
+            try:
+                if bar.shape != x.shape or bar.dtype is not x.dtype:
+                    bar = project(bar, a)
+            except AttributeError:  # the rule gave a Python number
+                bar = project(bar, a)
+            have = get(a)
+            bars[a] = bar if have is None else _plus(have, bar, a, state)
+        if type(b) is Node:
+            bar = pulls[1](t, node.value, x, y)
+            try:
+                if bar.shape != y.shape or bar.dtype is not y.dtype:
+                    bar = project(bar, b)
+            except AttributeError:  # the rule gave a Python number
+                bar = project(bar, b)
+            have = get(b)
+            bars[b] = bar if have is None else _plus(have, bar, b, state)
+    for node in bars:  # it was handed something after its turn
+        raise cycle(node)
+    return state.done
+
+
+def _visit(node: Node, t: Any, state: _State) -> None:
+    """Hand an operation its complete cotangent, and add up what it passes on."""
+    sweep, bars = state.sweep, state.bars
+    recorded = sweep.recorded
+    if state.stem is not None:
+        state.stem.enter(node)
+    if state.plan is not None and node.args:
+        sweep = state.plan.backwards(node, t, state.stem)
+    elif state.seen is not None:
+        state.seen.append(t)
+    if type(t) is Parts and not node.op.takes_parts:  # type: ignore[union-attr]
+        t = complete(t, node, recorded)
+    if node.extra is not None and "hooks" in node.extra:
+        t = through_hooks(node, t)
+    if node in state.chosen:
+        state.done[node] = t
+        if state.ends:
+            return
+    args = node.args
+    if not args:
+        return
+    op: Any = node.op
+    if recorded:
+        out, inputs = handles_of(node, state.closed)
+    elif op.vjp_into is not None:
+        op.vjp_into(node, t, state.own)
+        return
+    else:
+        out, inputs = node.value, [a.value if isinstance(a, Node) else a for a in args]
+    if op.has_vjp:
+        contributions = op.vjp(node, t, out, inputs, sweep)
+    else:
+        contributions = vjp_from_jvp(node, t, out, inputs, sweep)
+    if sweep.overflown:
+        contributions = overflows.unknown_slopes(node, [t] * len(args), contributions)
+    for a, bar in zip(args, contributions, strict=True):
+        if bar is None or not sweep.wants(a):
+            continue
+        spec = getattr(a.value, "dtype", None), getattr(a.value, "shape", None)
+        if spec != (getattr(bar, "dtype", None), getattr(bar, "shape", None)):
+            bar = project(bar, a)
+        have = bars.get(a)
+        bars[a] = bar if have is None else _plus(have, bar, a, state)
+
+
+def _plus(have: Any, bar: Any, a: Node, state: _State) -> Any:
+    """The sum of two contributions; into the first, if that is a large array of our own."""
+    if a in state.buffers:
+        have += bar
+        return have
+    total = have + bar
+    # Below this size a new array costs less than writing into an old one.
+    if type(total) is np.ndarray and total.size > 4096 and not state.sweep.recorded:
+        state.buffers.add(a)
+    return total
+
+
+def gathered(pairs: Iterable[tuple[Any, Any]]) -> Bars:
+    """Seeds by node, summed where several outputs are one node; what has no history is left out."""
+    seeds: Bars = {}
+    for node, t in pairs:
+        if type(node) is Node and t is not None:
+            seeds[node] = seeds[node] + t if node in seeds else t
+    return seeds
+
+
+def handles_of(node: Node, closed: bool = False) -> tuple[Any, list[Any]]:
+    """The value and the operands of a line as handles; constant ones if it is `closed`."""
+    if closed and not node.is_traced and node.op.vjp_into is None:  # type: ignore[union-attr]
+        inputs = [as_handle(a.value) if isinstance(a, Node) else a for a in node.args]
+        out = node.value
+        return tuple(map(as_handle, out)) if type(out) is tuple else as_handle(out), inputs
+    inputs = [wrap(a) if isinstance(a, Node) else a for a in node.args]
+    # What is written into may be outdated: its value is not asked for without need.
+    if node.op.vjp_into is None:  # type: ignore[union-attr]
+        several = node.spec if node.is_traced else node.value
+        if type(several) is tuple:
+            return tuple(wrap(part(node, i)) for i in range(len(several))), inputs
+    return wrap(node), inputs
+
+
+def as_handle(x: Any) -> Any:
+    """A handle on `x`, a constant one if it is a plain value."""
+    return x if isinstance(x, Handle | Parts | tuple) else wrap(constant(x))
+
+
+def complete(parts: Parts, node: Node, recorded: bool) -> tuple[Any, ...]:
+    """One cotangent for each output; zeros where none arrived, None where there can be none."""
+    full: list[Any] = []
+    for i, spec in enumerate(node.spec):
+        if i in parts:
+            full.append(parts[i])
+        elif spec.dtype.kind in "fc":
+            zero = zeros(spec)
+            full.append(as_handle(zero) if recorded else zero)
+        else:
+            full.append(None)
+    return tuple(full)
+
+
+def through_hooks(node: Node, t: Any) -> Any:
+    """A cotangent as the hooks of its line leave it."""
+    assert node.extra is not None
+    for hook in list(node.extra["hooks"].values()):
+        handle = as_handle(t)
+        changed = hook(handle)
+        if changed is not None:
+            t = changed if isinstance(t, Handle) else value_of(changed)
+            t = project(t, node)
+    return t
+
+
+def has_nan(bar: Any) -> bool:
+    """Whether a result has a NaN anywhere; one sum, unless it has."""
+    value = value_of(bar)
+    if value is None or isinstance(value, Handle):
+        return False
+    total = np.add.reduce(value, axis=None) if type(value) is np.ndarray else value
+    return bool(total != total) and bool(np.isnan(value).any())
+
+
+def probe(spec: Spec) -> Node:
+    """A variable at zero, to see what linear map a rule is."""
+    zero = zeros(spec)
+    return fresh(zero.node if isinstance(zero, Handle) else zero)
+
+
+def vjp_from_jvp(node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> list[Any]:
+    """The reverse rule of an operation that states only the forward one: its transpose."""
+    probes = [probe(a.spec) if sweep.wants(a) else None for a in node.args]
+    dots = [None if p is None else wrap(p) for p in probes]
+    op: Any = node.op
+    y_dot = op.jvp(node, dots, out, inputs, PROBING)
+    several = type(node.spec) is tuple
+    return transpose(node, y_dot if several else [y_dot], t if several else [t], probes, sweep)
+
+
+def transpose(
+    node: Node, outs: Sequence[Any], seeds: Sequence[Any], probes: Sequence[Node | None], sweep: Any
+) -> list[Any]:
+    """Pull `seeds` back through a linear rule that was recorded on `probes`."""
+    pairs: list[tuple[Node, Any]] = []
+    for out, seed in zip(outs, seeds, strict=True):
+        if out is None or seed is None:
+            continue
+        if not isinstance(out, Handle) or type(out.node) is not Node:
+            raise NotDifferentiableError(
+                f"{node.op.name} states a rule for one mode only, and that rule computes with "
+                "plain numbers, so the other mode cannot be derived from it. Write the rule in "
+                f"wengert operations, or state both modes{at(node.where)}."
+            )
+        pairs.append((out.node, project(seed, out.node)))
+    live = [p for p in probes if p is not None]
+    # What a user wrote may not be linear: then its transpose at zero would be a wrong derivative.
+    doubtful = getattr(node.op, "may_be_nonlinear", False)
+    recorded = doubtful or sweep.recorded or None
+    found = pullback(gathered(pairs), live, record=recorded, masked=sweep.guarded)
+    if doubtful:
+        check_linear(node, found, live)
+    if doubtful and not sweep.recorded:
+        found = [value_of(x) if type(getattr(x, "node", None)) is not Node else x for x in found]
+    bars = iter(found)
+    return [None if p is None else next(bars) for p in probes]

@@ -1,0 +1,181 @@
+"""The tape between chosen nodes: which lines a sweep visits, and in what order.
+
+The nodes reachable from an output are its tape.  Serial numbers rise along the list, so sorting by
+them gives a topological order, and nothing older than the oldest target can depend on a target:
+the search stops there.  No recursion: a chain of a million lines is fine.
+
+*Foreign* means that the search met something recorded that is not a target: an outer derivative's
+variable, or a parameter.  Then the derivative itself has to be recorded, because somebody may
+differentiate it; and lines that depend on foreign things only are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.core.apply import Operation
+from wengert._engine.core.handle import is_traced
+from wengert._engine.core.node import NO_PARAMS, RELEASED, Node, constant
+from wengert._engine.core.spec import weakened
+from wengert.errors import CycleError, ReleasedError
+
+_serial = attrgetter("serial")
+
+
+class Variable(Operation):
+    """The identity that begins a derivative: what it is taken by is a fresh line.
+
+    Its operand is the line it stands for, so an outer derivative goes through it; when that is a
+    constant, the variable of a finished derivative is itself nothing but a constant.
+    """
+
+    kind = "view"
+    alias = True
+
+    def run(self, x: Any) -> Any:
+        """The operand."""
+        return x
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, sweep: Any) -> Any:
+        """The identity."""
+        return [t]
+
+    def jvp(self, node: Node, dots: Any, out: Any, inputs: Any, sweep: Any) -> Any:
+        """The identity."""
+        return dots[0]
+
+
+VARIABLE = Variable("variable")
+
+
+def fresh(x: Any) -> Node:
+    """A new node to differentiate by, for a node or a plain value."""
+    if isinstance(x, Node):
+        if is_traced(x):
+            noted = {k: v for k, v in (x.extra or {}).items() if k in ("level", "where")}
+            noted["spec"] = x.spec
+            return Node(VARIABLE, (x,), NO_PARAMS, None, noted)
+        return Node(VARIABLE, (x,), NO_PARAMS, x.value)
+    if isinstance(x, np.ndarray) and (x.flags.writeable or type(x) is not np.ndarray):
+        x = np.array(x)
+    return Node(VARIABLE, (constant(x),), NO_PARAMS, weakened(x))
+
+
+class Tape(NamedTuple):
+    """Lines in order of creation, and what was found beside them.
+
+    wanted : the lines that depend on a target, or None when all do.
+    foreign : whether something recorded is not a target.
+    ends : whether targets are ends, so that none is reached through another.
+    traced : whether values are not known, so that the sweep is written into the graph.
+    """
+
+    lines: list[Node]
+    wanted: set[Node] | None
+    foreign: bool
+    ends: bool = False
+    traced: bool = False
+
+
+def tape_between(outputs: Iterable[Node], targets: Collection[Node], ends: bool = False) -> Tape:
+    """The part of the list that leads from the targets to the outputs."""
+    outputs = list(outputs)
+    traced = any(n.is_traced for n in outputs)
+    floor = min((n.serial for n in targets), default=0)
+    seen = {n for n in outputs if type(n) is Node}
+    foreign = any(n.serial < floor for n in seen)
+    stack = [n for n in seen if n.serial >= floor]
+    lines: list[Node] = []
+    while stack:
+        node = stack.pop()
+        lines.append(node)
+        if ends and node in targets:
+            continue
+        args = node.args
+        if not args and node not in targets:
+            foreign = True
+            if node.op is RELEASED:
+                raise _released()
+        for a in args:
+            if type(a) is Node and a not in seen:
+                if a.serial < floor:
+                    foreign = True
+                else:
+                    seen.add(a)
+                    stack.append(a)
+    lines.sort(key=_serial)
+    wanted = _dependent(lines, targets) if foreign else None
+    return Tape(lines, wanted, foreign, ends, traced)
+
+
+def _dependent(lines: Iterable[Node], targets: Collection[Node]) -> set[Node]:
+    found = set(targets)
+    for node in lines:
+        if node not in found and not found.isdisjoint(node.args_as_nodes()):
+            found.add(node)
+    return found
+
+
+def older_than(mark: int, outputs: Iterable[Node]) -> list[Node]:
+    """The newest recorded nodes older than serial `mark` that the outputs were computed from."""
+    seen = {n for n in outputs if type(n) is Node}
+    stack = list(seen)
+    found = []
+    while stack:
+        node = stack.pop()
+        if node.serial < mark:
+            found.append(node)
+            continue
+        for a in node.args:
+            if type(a) is Node and a not in seen:
+                seen.add(a)
+                stack.append(a)
+    found.sort(key=_serial)
+    return found
+
+
+def tape_to_owners(output: Node) -> tuple[Tape, list[Node]]:
+    """The whole tape of one output, and the lines on it whose gradient a tensor collects.
+
+    Raises
+    ------
+    ReleasedError
+        Part of the history was given back.
+    """
+    seen = {output}
+    stack = [output]
+    lines = []
+    owners = []
+    while stack:
+        node = stack.pop()
+        lines.append(node)
+        if node.extra is not None and "owner" in node.extra:
+            owners.append(node)
+        elif node.op is RELEASED:
+            raise _released()
+        for a in node.args:
+            if type(a) is Node and a not in seen:
+                seen.add(a)
+                stack.append(a)
+    lines.sort(key=_serial)
+    owners.sort(key=_serial)
+    return Tape(lines, None, False, traced=output.is_traced), owners
+
+
+def cycle(node: Node) -> CycleError:
+    """The error for a line that depends on itself."""
+    return CycleError(
+        f"{node!r} uses a line that was made later, or itself: the graph has a cycle. A line may "
+        "only use earlier lines."
+    )
+
+
+def _released() -> ReleasedError:
+    return ReleasedError(
+        "The history of this value was given back by backward(retain_graph=False). Leave "
+        "retain_graph at its default to differentiate more than once."
+    )

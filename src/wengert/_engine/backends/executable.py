@@ -1,0 +1,152 @@
+"""Executable: a graph ready to be called with arrays, whatever the backend.
+
+Checks what is fed against the specs of the inputs (feeding.py), solves the named sizes, compiles
+once for each set of sizes, hands out results that are the caller's own (owned.py), and writes the
+updates of variables, all or none (updates.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert._engine.core.checking import here
+from wengert._engine.core.dims import names_in
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.handle import owners_of
+from wengert._engine.core.locks import lock
+from wengert._engine.core.rebuild import check_general
+from wengert._engine.core.recording import switches
+from wengert._engine.core.sizes import solve
+from wengert.errors import ShapeError, at, user_line
+
+from .base import Backend, Run
+from .checked import run_checked
+from .feeding import fitted
+from .owned import own
+from .updates import exclusively, locks_of, values_of, write
+
+if TYPE_CHECKING:
+    from .timing import Timing
+
+_PROGRAMS = 64  # compiled for that many sets of sizes, the oldest forgotten first
+
+
+class Executable:
+    """A graph and a backend.
+
+    Parameters
+    ----------
+    graph : Graph
+    backend : Backend
+
+    Raises
+    ------
+    BackendError
+        The backend lacks an operation of the graph.
+
+    Notes
+    -----
+    Safe to call from several threads: each run sees variables at one moment, updates of one run
+    are written together, and none is lost.
+    """
+
+    __module__ = "wengert.backends"
+
+    def __init__(self, graph: Graph, backend: Backend) -> None:
+        backend.check(graph)
+        for node in graph.nodes:
+            check_general(node)
+        self.graph, self.backend = graph, backend
+        variables = graph.variables
+        self.owners = owners_of(variables)
+        places = {v: k for k, v in enumerate(variables)}
+        self._written = [self.owners[places[v]] for v in graph.updates]
+        self._exclusive = locks_of(self._written)
+        self._inputs = [(n.spec, n.name or f"input {i}") for i, n in enumerate(graph.inputs)]
+        self._lengths = [d for s, _ in self._inputs for d in s.shape]
+        self._symbolic = bool(names_in(self._lengths))
+        self._requirements = graph.requirements
+        self._programs: dict[Any, Run] = {}
+        self._lock = lock()
+
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        """Values of the outputs, for values of the inputs in order.
+
+        Raises
+        ------
+        ShapeError, DtypeError
+            A value does not fit its input; the message names it.
+        """
+        fed = [fitted(v, s, name) for v, (s, name) in zip(values, self._inputs, strict=True)]
+        run = self._program(fed)
+        if not self._written:
+            return own(run([*fed, *values_of(self.owners)]))
+        return exclusively(self._exclusive, partial(self._updating, run, fed))
+
+    def _updating(self, run: Run, fed: Sequence[Any]) -> list[Any]:
+        found = own(run([*fed, *values_of(self.owners)]))
+        count = len(self.graph.outputs)
+        write(self._written, found[count:])
+        return found[:count]
+
+    def timed(
+        self,
+        values: Sequence[Any],
+        repeats: int | None = None,
+        call: Callable[[], object] | None = None,
+        overwrites: bool = False,
+    ) -> Timing:
+        """Where the time of a run goes; updates are computed, and not written.
+
+        Raises
+        ------
+        ShapeError, DtypeError
+            As for a call.
+        BackendError
+            The backend cannot tell.
+        """
+        fed = [fitted(v, s, name) for v, (s, name) in zip(values, self._inputs, strict=True)]
+        sizes = self._sizes(fed) if self._symbolic else {}
+        fed += values_of(self.owners)
+        return self.backend.timed(self.graph, fed, sizes, repeats, call, overwrites)
+
+    def __deepcopy__(self, memo: Any) -> Executable:
+        return Executable(self.graph, self.backend)
+
+    def _program(self, fed: Sequence[Any]) -> Run:
+        """What runs for these shapes."""
+        checks = here() if switches.count else None
+        if checks is not None:  # wengert.debug(nan=True)
+            sizes = self._sizes(fed) if self._symbolic else {}
+            return lambda values: run_checked(self.graph, sizes, values, checks)
+        key: Any = None
+        if self._symbolic:
+            key = tuple([np.shape(value) for value in fed])
+        run = self._programs.get(key)
+        if run is None:
+            run = self.backend.compile(self.graph, self._sizes(fed) if self._symbolic else {})
+            with self._lock:
+                while len(self._programs) >= _PROGRAMS:
+                    self._programs.pop(next(iter(self._programs)))
+                self._programs[key] = run
+        return run
+
+    def _sizes(self, fed: Sequence[Any]) -> dict[str, int]:
+        pairs = [
+            (length, number, f"axis {k} of {name}")
+            for value, (spec, name) in zip(fed, self._inputs, strict=True)
+            for k, (length, number) in enumerate(zip(spec.shape, np.shape(value), strict=True))
+        ]
+        sizes = solve(pairs)
+        for requirement in self._requirements:
+            if not requirement.holds(sizes):
+                known = ", ".join(f"{k} = {v}" for k, v in sorted(sizes.items()))
+                raise ShapeError(
+                    f"the graph does not serve the sizes {known}: {requirement.reason}. Trace "
+                    f"again with these sizes as numbers{at(user_line())}."
+                )
+        return sizes

@@ -1,0 +1,132 @@
+"""Feeding: what a caller gives as the value of an input, made into what the graph was built for.
+
+An array of the right shape and dtype is taken as it is.  A Python number or a list takes the
+dtype of the input if it can be told in it; an array with a dtype of its own is cast only where
+nothing can be lost.  All else is an error that names the input and says what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import Handle
+from wengert._engine.core.spec import Spec
+from wengert.errors import ConversionError, DtypeError, ShapeError, TraceError, at, user_line
+
+_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}  # a number can be told as one of a higher rank
+_PYTHON = (float, int, complex, bool)
+
+
+def fitted(value: Any, spec: Spec, name: str) -> Any:
+    """A value for an input.
+
+    Parameters
+    ----------
+    value : array_like or Tensor
+    spec : Spec
+        Of the input; its shape may have sizes with a name.
+    name : str
+        Of the input, for messages.
+
+    Raises
+    ------
+    ShapeError, DtypeError
+        It does not fit; the message names the input and says what to do.
+    """
+    kind = type(value)
+    if kind is np.ndarray and value.dtype == spec.dtype and value.shape == spec.shape:
+        return value if value.ndim else value[()]
+    if kind is float and spec.weak and spec.dtype.kind == "f":
+        return value
+    if isinstance(value, Handle):
+        value = _known(value, name)
+        kind = type(value)
+    array = _array(value, name)
+    if array.ndim != len(spec.shape) or not _may_be(array.shape, spec.shape):
+        raise ShapeError(
+            f"{name} has shape {array.shape}, but the graph was built for {spec}. Trace again "
+            f"for this shape, or name the lengths that vary{at(user_line())}."
+        )
+    if spec.weak:
+        return _number(array, spec, name)
+    if array.dtype != spec.dtype:
+        array = _cast(array, spec, name, not isinstance(value, np.ndarray | np.generic))
+    return array if array.ndim else array[()]
+
+
+def _known(value: Handle, name: str) -> Any:
+    node = value.node
+    if node.is_traced:
+        raise TraceError(
+            f"{name} was given a tensor of a graph, {node.spec}, which has no value yet. Feed an "
+            f"array, or call the graph itself{at(user_line())}."
+        )
+    return node.value
+
+
+def _array(value: Any, name: str) -> Any:
+    if isinstance(value, np.ma.MaskedArray) and value.mask is not np.ma.nomask:
+        raise ConversionError(
+            f"{name} was given a masked array; what its mask means is not known here. Fill it, "
+            f"x.filled(0.0), or feed the mask as an input of its own{at(user_line())}."
+        )
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise ShapeError(
+            f"{name} cannot be made an array: {str(error).rstrip('.')}. Give it numbers in rows of "
+            f"equal length{at(user_line())}."
+        ) from error
+    if array.dtype.kind not in _RANK:
+        raise DtypeError(
+            f"{name} was given {_spelled(value)}, which is no number and no array of numbers"
+            f"{at(user_line())}."
+        )
+    return array
+
+
+def _spelled(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 40 else f"a {type(value).__name__}"
+
+
+def _number(array: Any, spec: Spec, name: str) -> Any:
+    """A Python number for an input that was one when the graph was built."""
+    if _RANK[array.dtype.kind] > _RANK[spec.dtype.kind]:
+        raise _refusal(array, spec, name)
+    kind = next(t for t in _PYTHON if np.dtype(t).kind == spec.dtype.kind)
+    return kind(array.item())
+
+
+def _cast(array: Any, spec: Spec, name: str, weak: bool) -> Any:
+    """An array in the dtype of the input; `weak` says that its own was nobody's choice."""
+    if weak:
+        if _RANK[array.dtype.kind] > _RANK[spec.dtype.kind] or not _in_range(array, spec.dtype):
+            raise _refusal(array, spec, name)
+    elif not np.can_cast(array.dtype, spec.dtype, "safe"):
+        raise _refusal(array, spec, name)
+    with np.errstate(all="ignore"):
+        return array.astype(spec.dtype)
+
+
+def _in_range(array: Any, dtype: np.dtype[Any]) -> bool:
+    if dtype.kind not in "iu" or array.dtype.kind not in "iu" or array.size == 0:
+        return True
+    limits = np.iinfo(dtype)
+    return bool(limits.min <= int(array.min()) and int(array.max()) <= limits.max)
+
+
+def _refusal(array: Any, spec: Spec, name: str) -> DtypeError:
+    given = f"{array.dtype}{list(array.shape) if array.ndim else ''}"
+    return DtypeError(
+        f"{name} is {given}, but the graph was built for {spec}. Cast it, "
+        f"np.asarray(x, {str(spec.dtype)!r}), or build the graph for {array.dtype}"
+        f"{at(user_line())}."
+    )
+
+
+def _may_be(shape: Sequence[int], wanted: Sequence[Any]) -> bool:
+    return all(not isinstance(n, int) or n == m for m, n in zip(shape, wanted, strict=True))

@@ -1,0 +1,150 @@
+"""Liveness: from when to when each value of a list is needed, and what that saves.
+
+last_uses    for each line which values can be let go once it has run
+specs_at     the specs of all lines, with numbers for sizes
+known_bytes  the memory of a value, as far as it is known before the run
+live_bytes   how much is held while each line runs
+in_place     which lines could write into the memory of an operand that dies there
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.dims import is_open, names_in
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.node import Leaf, Node
+from wengert._engine.core.spec import at_sizes, lengths_of
+from wengert._engine.ops.costs import bytes_of, shares_memory
+from wengert.errors import ArgumentError, at, user_line
+
+
+def last_uses(graph: Graph) -> list[tuple[int, ...]]:
+    """For each line the lines whose values nothing after it needs; itself, if nobody uses it.
+
+    Values of outputs and updates are kept to the end; those of leaves belong to the caller or to
+    the graph.
+    """
+    slot = {n: i for i, n in enumerate(graph.nodes)}
+    kept = {slot[n] for n in (*graph.outputs, *graph.updates.values())}
+    last: dict[int, int] = {}
+    for i, node in enumerate(graph.nodes):
+        for a in node.inputs:
+            last[slot[a]] = i
+        last[i] = i
+    gone: list[list[int]] = [[] for _ in graph.nodes]
+    for k, i in last.items():
+        if k not in kept and not isinstance(graph.nodes[k].op, Leaf):
+            gone[i].append(k)
+    return [tuple(ks) for ks in gone]
+
+
+def specs_at(graph: Graph, sizes: Mapping[str, int]) -> list[Any]:
+    """The spec of each line, with numbers in the place of named sizes.
+
+    Lengths that are known only when a loop has ended stay.
+
+    Raises
+    ------
+    ArgumentError
+        A size has no number; the message names it.
+    """
+    found = [at_sizes(n.spec, sizes) for n in graph.nodes]
+    unknown = names_in([d for spec in found for d in lengths_of(spec) if not is_open(d)])
+    if unknown:
+        name = min(unknown)
+        raise ArgumentError(f"the size {name} has no number. Give it one{at(user_line())}.")
+    return found
+
+
+def known_bytes(spec: Any) -> int:
+    """The memory of a value, without outputs whose length is known when a loop has ended."""
+    parts = spec if type(spec) is tuple else (spec,)
+    return sum(bytes_of(s) for s in parts if s is not None and not any(map(is_open, s.shape)))
+
+
+def live_bytes(graph: Graph, specs: Sequence[Any], planned: Mapping[int, int]) -> list[int]:
+    """How many bytes of intermediate values and results are held while each line runs.
+
+    Inputs, variables and constants are not counted: they are there before and after.
+
+    Parameters
+    ----------
+    graph : Graph
+    specs : sequence
+        See `specs_at`.
+    planned : mapping
+        For a line the operand into whose memory it writes (`in_place`); empty for none.
+
+    Returns
+    -------
+    list of int
+        What is shared (views) is counted once, and as long as somebody needs it.
+    """
+    slot = {n: i for i, n in enumerate(graph.nodes)}
+    owner = list(range(len(graph.nodes)))  # in whose memory the value of a line lies
+    for i, node in enumerate(graph.nodes):
+        if not isinstance(node.op, Leaf) and node.inputs and shares_memory(node):
+            owner[i] = owner[slot[node.inputs[0]]]
+        elif i in planned:
+            owner[i] = owner[planned[i]]
+    end = list(range(len(graph.nodes)))
+    kept = [slot[n] for n in (*graph.outputs, *graph.updates.values())]
+    for i, node in enumerate(graph.nodes):
+        for a in (*node.inputs, node):
+            end[owner[slot[a]]] = i
+    for k in kept:
+        end[owner[k]] = len(graph.nodes) - 1
+    change = [0] * (len(graph.nodes) + 1)
+    for k, node in enumerate(graph.nodes):
+        if owner[k] == k and not isinstance(node.op, Leaf):
+            size = 0 if node.op.name == "full" else known_bytes(specs[k])
+            change[k] += size
+            change[end[k] + 1] -= size
+    held, now = [], 0
+    for delta in change[:-1]:
+        now += delta
+        held.append(now)
+    return held
+
+
+def writes_anywhere(node: Node) -> bool:
+    """Whether a line can be told where to write its value: it is one call of a NumPy ufunc."""
+    op: Any = node.op
+    ufunc = getattr(op, "ufunc", None)
+    return isinstance(ufunc, np.ufunc) and op.run is ufunc and not node.params and ufunc.nout == 1
+
+
+def in_place(graph: Graph, specs: Sequence[Any]) -> dict[int, int]:
+    """For lines that could write into the memory of an operand that dies there, that operand.
+
+    Such a line is elementwise, its operand has its shape and dtype, was computed into memory of
+    its own, and nobody needs it afterwards, nor anything that shares its memory.
+    """
+    slot = {n: i for i, n in enumerate(graph.nodes)}
+    shared = set()  # lines of which something may look at the memory
+    for node in graph.nodes:
+        if isinstance(node.op, Leaf) or writes_anywhere(node) or node.op.kind == "contraction":
+            continue
+        for a in node.inputs:
+            if known_bytes(specs[slot[node]]) and not _is_copied(node):
+                shared.add(slot[a])
+    found: dict[int, int] = {}
+    for i, gone in enumerate(last_uses(graph)):
+        node = graph.nodes[i]
+        if node.op.kind != "elementwise" or not writes_anywhere(node) or specs[i].shape == ():
+            continue
+        for k in gone:
+            fits = k != i and specs[k] == specs[i] and writes_anywhere(graph.nodes[k])
+            if fits and k not in shared:
+                found[i] = k
+                break
+    return found
+
+
+def _is_copied(node: Node) -> bool:
+    """Whether the value of a line surely lies in new memory: a reduction to fewer elements."""
+    return node.op.kind == "reduction"

@@ -1,0 +1,318 @@
+"""Backend: native code as one of the backends, ``backend="llvm"``.
+
+A graph is written once for all its sizes; `compile` binds the sizes.  What a native run cannot
+finish - an index out of range, a singular matrix - the interpreter runs again, for its error.
+
+    Native      the backend, with its options
+    Compiled    the program of one graph, in memory
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert._engine.core.dims import replaced
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.late import Late
+from wengert._engine.core.locks import lock
+
+from ..base import Backend, Run, backend, register_backend
+from . import engine
+from .entry import is_available, make_entry
+from .entry.support import LARGE
+from .forms import size_of
+from .islands import RAISED
+from .kept import Kept, images_of, program_of
+from .layouts import ByLayout, layout_of
+from .port import Port
+from .runtime.pool import handler
+
+if TYPE_CHECKING:
+    from ..timing import Timing
+    from . import measuring
+    from . import program as programs
+    from .entry import pointers
+    from .program import Program
+else:
+    programs = Late(f"{__package__}.program")
+    measuring = Late(f"{__package__}.measuring")
+    pointers = Late(f"{__package__}.entry.pointers")
+
+_IN_PLACE = "in place"  # among the layouts
+_KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
+
+
+class Compiled:
+    """The program of one graph, in memory.
+
+    Attributes
+    ----------
+    program : Program or Kept
+    code : Code
+    """
+
+    def __init__(self, program: Program | Kept) -> None:
+        images, self.program = images_of(program)
+        self.code = engine.Code(images, self.program.symbols)
+        self._kernel = _KERNEL(self.code.address("kernel"))
+
+    def run(self, values: Sequence[Any], sizes: Mapping[str, int]) -> list[Any] | None:
+        """The results for values of inputs and variables; None where there are none."""
+        program = self.program
+        frame = np.zeros(max(program.slots, 1), np.int64)
+        held = []
+        for value, port in zip(values, program.inputs, strict=True):
+            array = _in_order(value, port)
+            held.append(array)
+            frame[port.slot] = array.ctypes.data
+            if port.strided:
+                frame[port.slot + 1 : port.slot + 1 + array.ndim] = array.strides
+        for name, slot in zip(program.sizes, program.size_slots, strict=True):
+            frame[slot] = sizes[name]
+        results = []
+        for port in program.outputs:
+            shape = tuple(replaced(n, sizes) for n in port.spec.shape)
+            array = np.empty(shape, port.spec.dtype)
+            results.append(array)
+            frame[port.slot] = array.ctypes.data
+        for slot, array in program.constants:
+            frame[slot] = array.ctypes.data
+        try:
+            status = self._kernel(frame.ctypes.data)
+        except SystemError as error:  # SciPy has raised, as it was asked to by seterr
+            if error.__cause__ is None:
+                raise
+            raise error.__cause__ from None
+        if status == RAISED:
+            raise program.callbacks.take_error()
+        if status:
+            return None
+        found = iter([r if r.ndim else r[()] for r in results])
+        return [
+            tuple([next(found) for _ in range(n)]) if n else next(found) for n in program.counts
+        ]
+
+
+def _in_order(value: Any, port: Port) -> Any:
+    """A value as its port wants it, copied if it lies otherwise."""
+    array = np.asarray(value, port.spec.dtype)
+    if port.strided and layout_of(array, port.spec) != "-":
+        return array
+    return np.require(array, port.spec.dtype, ["F" if port.fortran else "C", "A"])
+
+
+class Native(Backend):
+    """Native code, compiled by LLVM for the processor of this computer; see `Backend`."""
+
+    name = "llvm"
+    tolerance = 1e-12
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = threads
+        self._programs: weakref.WeakKeyDictionary[Graph, Program] = weakref.WeakKeyDictionary()
+        self._compiled: weakref.WeakKeyDictionary[Graph, dict[str, Compiled]]
+        self._compiled = weakref.WeakKeyDictionary()
+        self._lock = lock()
+
+    def __reduce__(self) -> Any:
+        """Pickled as what it was asked for; programs are made again where they are needed."""
+        return _configured, (self.threads,)
+
+    @functools.lru_cache(maxsize=64)  # noqa: B019 - one for each number of threads
+    def configured(self, threads: int | None = None) -> Native:
+        """The same backend for another number of threads."""
+        return self if threads == self.threads else Native(threads)
+
+    def program(self, graph: Graph) -> Program:
+        """A graph as a program, to be looked at."""
+        with self._lock:
+            found = self._programs.get(graph)
+            if found is None:
+                found = self._programs[graph] = programs.Program(graph, self.threads)
+            return found
+
+    def compiled(self, graph: Graph, layouts: str = "") -> Compiled:
+        """The program of a graph in memory, for all its sizes.
+
+        Parameters
+        ----------
+        graph : Graph
+        layouts : str
+            For each input, then each variable, how it lies in memory; by default in C order.
+        """
+        with self._lock:
+            known = self._compiled.setdefault(graph, {})
+            found = known.get(layouts)
+            if found is None:
+                made = None if layouts else self._programs.get(graph)
+                program = made or program_of(graph, self.threads, layouts)
+                found = known[layouts] = self._compiled_from(graph, program, layouts)
+            return found
+
+    def _compiled_from(self, graph: Graph, program: Program | Kept, layouts: str = "") -> Compiled:
+        """A program in memory; the usual one is remembered."""
+        made = Compiled(program)
+        if not layouts and not isinstance(made.program, Kept):
+            self._programs.setdefault(graph, made.program)
+        return made
+
+    def overwriting(self, graph: Graph) -> Compiled:
+        """The program that writes updates in place, if there is one, else the usual one."""
+        with self._lock:
+            known = self._compiled.setdefault(graph, {})
+            found = known.get(_IN_PLACE)
+            if found is None:
+                program = program_of(graph, self.threads, overwrites=True)
+                if program.overwritten and program.is_sure:
+                    found = Compiled(program)
+                elif program.overwritten or "" in known:
+                    found = self.compiled(graph)
+                else:  # it is the usual one
+                    found = known[""] = self._compiled_from(graph, program)
+                known[_IN_PLACE] = found
+            return found
+
+    def overwritten(self, graph: Graph) -> list[int]:
+        """The variables, by number, whose arrays the entry that overwrites writes to."""
+        first = len(graph.inputs)
+        return [k - first for k in self.overwriting(graph).program.overwritten.values()]
+
+    def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:
+        """The program, with its sizes."""
+        compiled = self.compiled(graph)
+        bound = dict(sizes)
+
+        def run(values: Sequence[Any]) -> list[Any]:
+            found = compiled.run(values, bound)
+            if found is None:
+                found = backend("interpret").compile(graph, bound)(values)
+            return found
+
+        return run
+
+    def entry(
+        self,
+        graph: Graph,
+        single: bool,
+        otherwise: Callable[..., Any],
+        gate: Any = None,
+        nested: bool = False,
+        overwrites: bool = False,
+        fed: Sequence[Any] = (),
+    ) -> Callable[..., Any] | None:
+        """A function of Python that runs a graph at the cost of a call.
+
+        Parameters
+        ----------
+        graph : Graph
+        single : bool
+            Whether it returns its only output, and no tuple.
+        otherwise : callable
+            What calls go to that it does not serve, with the same arguments.
+        gate : numpy.ndarray, optional
+            One int64; while it is not zero all calls go there.
+        nested : bool
+            Whether it returns tuples in tuples, as the graph does.
+        overwrites : bool
+            Whether it may write updates to the arrays of variables that it is given, and return
+            these; which ones, `overwritten` says. They have to be writable, and nobody else's.
+        fed : sequence
+            Arrays like those it will be given: it is made for their order in memory.
+
+        Returns
+        -------
+        builtin_function_or_method, or None
+            None where this interpreter is not one that entries are made for, or the results are
+            nested in another way.
+        """
+        if not is_available():
+            return None
+        first = self.overwriting(graph) if overwrites else None
+        program = (first or self.compiled(graph)).program
+        if single != program.is_single or any(program.counts):
+            return None
+        if nested and program.nesting is None:
+            return None
+        symbol = "nested" if nested else "entry"
+
+        def make(layouts: str = "", miss: Callable[..., Any] = otherwise) -> Any:
+            compiled = self.compiled(graph, layouts) if layouts or first is None else first
+            return entry_of(compiled, miss, otherwise, gate, symbol)
+
+        specs = [n.spec for n in (*graph.inputs, *graph.variables)]
+        layouts = "".join(map(layout_of, fed, specs))
+        if "-" in layouts:
+            return None
+        if "F" in layouts or "S" in layouts:
+            special: Callable[..., Any] = make(layouts)
+            return special
+        made: Callable[..., Any] = make(miss=ByLayout(specs, make, otherwise))
+        return made
+
+    def timed(
+        self,
+        graph: Graph,
+        values: Sequence[Any],
+        sizes: Mapping[str, int],
+        repeats: int | None = None,
+        call: Callable[[], object] | None = None,
+        overwrites: bool = False,
+    ) -> Timing:
+        """Where the time of a run goes: nests, calls, islands, and the steps of loops."""
+        found = measuring.timed(self, graph, values, sizes, repeats, call, overwrites)
+        if found is None:  # the run came to no end: the interpreter says why
+            return backend("interpret").timed(graph, values, sizes, repeats, call)
+        return found
+
+    def address(self, graph: Graph, signature: str = "numbers") -> Any:
+        """A C function pointer; see `entry.pointers`."""
+        compiled = self.compiled(graph)
+        return pointers.pointer(compiled.program, compiled.code, signature)
+
+
+def entry_of(
+    compiled: Compiled,
+    miss: Callable[..., Any],
+    otherwise: Callable[..., Any],
+    gate: Any = None,
+    symbol: str = "entry",
+) -> Callable[..., Any]:
+    """The entry of a program in memory; see `Native.entry`."""
+    program = compiled.program
+
+    def failed(*args: Any) -> Any:
+        return otherwise(*args)
+
+    def island_error() -> None:
+        raise program.callbacks.take_error()
+
+    return make_entry(
+        program,
+        compiled.code,
+        miss,
+        failed,
+        island_error,
+        handler=handler() if _may_be_large(program) else None,
+        gate=gate,
+        symbol=symbol,
+    )
+
+
+def _may_be_large(program: Program | Kept) -> bool:
+    """Whether a result may be as large as those whose memory is recycled."""
+    sizes = [size_of(p.spec.shape) * p.spec.dtype.itemsize for p in program.outputs]
+    return any(type(n) is not int or n >= LARGE for n in sizes)
+
+
+def _configured(threads: int | None) -> Any:
+    native: Any = backend("llvm")
+    return native.configured(threads)
+
+
+register_backend(Native())

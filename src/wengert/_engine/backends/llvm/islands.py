@@ -1,0 +1,115 @@
+"""Islands: operations that native code calls back in Python.
+
+What nothing lowers - operations of users, and those of the library that have no native form yet -
+runs as the interpreter would run it, in the middle of native code: it takes the GIL, gets copies of
+its operands (so that it may keep them), and what it returns is copied to where it belongs.
+
+An exception is set aside, the native function returns a status, and whoever called it raises it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.params import substituted
+from wengert._engine.core.spec import Spec, at_sizes
+from wengert.errors import ShapeError, at
+
+from ..interpret import refusal
+
+RAISED = 2  # the status of a run in which an island raised
+_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class Islands:
+    """The islands of one program.
+
+    Attributes
+    ----------
+    nodes : list of Node
+        Their lines.
+    pointer : numpy.ndarray
+        One number: the address that native code calls.
+    """
+
+    def __init__(self, graph: Graph, sizes: Sequence[str], size_slots: Sequence[int]) -> None:
+        self._places = {node: k for k, node in enumerate(graph.nodes)}
+        self.nodes: list[Any] = []
+        self._sizes, self._slots = tuple(sizes), tuple(size_slots)
+        self._callback = _CALLBACK(self._called)
+        address = ctypes.cast(self._callback, ctypes.c_void_p).value
+        self.pointer = np.array([address], np.uint64)
+        self._raised = threading.local()
+
+    def add(self, node: Any) -> int:
+        """A new island; its number."""
+        self.nodes.append(node)
+        return len(self.nodes) - 1
+
+    def take_error(self) -> BaseException:
+        """The exception that was set aside in this thread."""
+        error: BaseException = self._raised.error
+        self._raised.error = None
+        return error
+
+    def _called(self, k: int, table: int, frame: int) -> int:
+        try:
+            slots = ctypes.cast(frame, ctypes.POINTER(ctypes.c_int64))
+            sizes = {n: slots[s] for n, s in zip(self._sizes, self._slots, strict=True)}
+            self._run(self.nodes[k], ctypes.cast(table, ctypes.POINTER(ctypes.c_void_p)), sizes)
+        except Exception as error:
+            node = self.nodes[k]
+            self._raised.error = refusal(node, self._places.get(node, 0), error)
+            return RAISED
+        except BaseException as error:  # Ctrl-C: it is raised where the run was asked for
+            self._raised.error = error
+            return RAISED
+        return 0
+
+    def _run(self, node: Any, table: Any, sizes: dict[str, int]) -> None:
+        operands = [_value(table[n], at_sizes(a.spec, sizes)) for n, a in enumerate(node.inputs)]
+        op = node.op
+        run = op.placed(node) if op.effect and hasattr(op, "placed") else op.run
+        with np.errstate(all="ignore"):
+            found = run(*operands, **substituted(node.params, sizes))
+        several = isinstance(node.spec, tuple)
+        specs = at_sizes(node.spec, sizes)
+        results = list(found) if several else [found]
+        for n, (value, spec) in enumerate(
+            zip(results, specs if several else (specs,), strict=True), len(operands)
+        ):
+            _write(table[n], value, spec, node)
+
+
+def _array(address: int, spec: Spec) -> np.ndarray[Any, Any]:
+    """The memory at an address as an array."""
+    size = int(np.prod(spec.shape, dtype=np.int64)) * spec.dtype.itemsize
+    if size == 0:
+        return np.empty(spec.shape, spec.dtype)
+    memory = (ctypes.c_char * size).from_address(address)
+    flat: np.ndarray[Any, Any] = np.frombuffer(memoryview(memory), np.uint8).view(spec.dtype)
+    return flat.reshape(spec.shape)
+
+
+def _value(address: int, spec: Spec) -> Any:
+    """A copy of an operand; a number where it has no axes."""
+    value = _array(address, spec).copy()
+    if value.ndim:
+        return value
+    return value.item() if spec.weak else value[()]
+
+
+def _write(address: int, value: Any, spec: Spec, node: Any) -> None:
+    value = np.asarray(value)
+    if value.shape != spec.shape or not np.can_cast(value.dtype, spec.dtype, "same_kind"):
+        raise ShapeError(
+            f"{node.op.name} gave {value.dtype}{list(value.shape)} where the graph expects "
+            f"{spec}: its result follows another rule at these sizes{at(node.where)}."
+        )
+    _array(address, spec)[...] = value

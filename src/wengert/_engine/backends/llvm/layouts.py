@@ -1,0 +1,85 @@
+"""Layouts: arrays that do not lie in C order are served where they lie, and not copied.
+
+A program is written for arrays in C order.  One that comes in Fortran's order, or as a part of
+another array, is copied the first times; if calls like that come again, a program for just that
+layout is made.
+
+    layout_of    how an array lies
+    ByLayout     what an entry for C order hands on to
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.locks import lock
+from wengert._engine.core.spec import Spec
+
+_SEEN = 3  # so many calls with a layout before it is worth a program
+_MOST = 8  # programs of one graph for other layouts
+_COUNTED = 256  # layouts whose calls are counted
+
+
+def layout_of(array: Any, spec: Spec) -> str:
+    """How an array lies in memory: ``C``, ``F``, ``S`` (lowering/leaves.py); ``-`` for a copy."""
+    if type(array) is not np.ndarray or not spec.shape:
+        return "C"
+    if array.dtype != spec.dtype or not array.flags.aligned or array.ndim != len(spec.shape):
+        return "-"
+    if array.flags.c_contiguous:
+        return "C"
+    if array.flags.f_contiguous:
+        return "F"
+    whole = all(stride % array.itemsize == 0 for stride in array.strides)
+    return "S" if whole else "-"
+
+
+class ByLayout:
+    """Hands calls on to programs for the layouts that come again and again.
+
+    Parameters
+    ----------
+    specs : sequence of Spec
+        Of the arguments.
+    make : callable
+        ``make(layouts)`` gives an entry, or None.
+    otherwise : callable
+        What takes all else.
+    """
+
+    def __init__(
+        self,
+        specs: Sequence[Spec],
+        make: Callable[[str], Callable[..., Any] | None],
+        otherwise: Callable[..., Any],
+    ) -> None:
+        self._specs, self._make, self._otherwise = tuple(specs), make, otherwise
+        self._entries: dict[str, Callable[..., Any]] = {}
+        self._counts: dict[str, int] = {}
+        self._lock = lock()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the program for this layout gives, or what takes all else."""
+        if kwargs or len(args) != len(self._specs):
+            return self._otherwise(*args, **kwargs)
+        layouts = "".join(map(layout_of, args, self._specs))
+        if "-" in layouts or not ("F" in layouts or "S" in layouts):
+            return self._otherwise(*args)
+        entry = self._entries.get(layouts)
+        if entry is None:
+            entry = self._found(layouts)
+        return entry(*args)
+
+    def _found(self, layouts: str) -> Callable[..., Any]:
+        with self._lock:
+            count = self._counts.get(layouts, 0) + 1
+            if len(self._counts) < _COUNTED or layouts in self._counts:
+                self._counts[layouts] = count
+            if count < _SEEN or len(self._entries) >= _MOST:
+                return self._otherwise
+            if layouts not in self._entries:
+                self._entries[layouts] = self._make(layouts) or self._otherwise
+            return self._entries[layouts]

@@ -1,0 +1,65 @@
+"""Composed: a line as lines of other operations, where its own says how it is made of them.
+
+    composed    the list of them
+
+What LAPACK has no routine for is often one or two of its routines and arithmetic around them: the
+polar factor is a singular value decomposition and a product.  Such an operation states that once,
+in operations (`Op.compose`), and here it is traced for the line's shapes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert._engine.control_flow.closing import closed
+from wengert._engine.core.body import Body
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.handle import Handle
+from wengert._engine.core.node import Leaf, Node, constant
+from wengert._engine.core.rebuild import rebuilt
+from wengert.errors import DtypeError, TracedBranchError
+
+
+class _Unserved(Exception):
+    """The operation is not made of others at these operands."""
+
+
+def composed(node: Node) -> Graph | None:
+    """What a line computes as a list of its own; None if its operation does not say, for these.
+
+    None, too, where the list would give other shapes or dtypes than the operation.
+
+    Parameters
+    ----------
+    node : Node
+        Of an operation with a `composition`.
+    """
+    assert not isinstance(node.op, Leaf)
+    made = node.op.composition
+    assert made is not None, node.op.name
+
+    def fun(*operands: Any) -> Any:
+        found = made(*operands, **node.params)
+        if found is NotImplemented:
+            raise _Unserved
+        return found
+
+    try:
+        inside = closed(fun, [a.spec for a in node.inputs], node.op.name, hoist=False)
+    except (_Unserved, TracedBranchError, DtypeError):  # or a size is a name, or float16
+        return None
+    body = _with_constants(inside.body, inside.captured)
+    specs = node.spec if isinstance(node.spec, tuple) else (node.spec,)
+    found = [(n.spec.shape, n.spec.dtype) for n in body.outputs]
+    return body if found == [(s.shape, s.dtype) for s in specs] else None
+
+
+def _with_constants(body: Body, captured: list[Any]) -> Graph:
+    """The list with the arrays that it was given from outside as constants in it."""
+    if not captured:
+        return body
+    count = len(captured)
+    values = [x.node if isinstance(x, Handle) else constant(x) for x in captured]
+    place = dict(zip(body.inputs[:count], values, strict=True))
+    new = rebuilt(body.nodes, place, lambda node, args: None)
+    return Graph(*[new.get(n, n) for n in body.outputs], inputs=body.inputs[count:])

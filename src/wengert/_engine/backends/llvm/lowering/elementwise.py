@@ -1,0 +1,253 @@
+"""Elementwise operations: their bodies, read by the language of lanes.
+
+The loop that NumPy's ufunc would choose says in which dtype is computed.  For floating-point
+numbers the body is what runs; for whole numbers and complex ones the language knows NumPy's ufuncs
+directly (integers.py, complexes.py), because a body may go by way of floating point.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert._engine.core.late import Late
+from wengert._engine.core.node import CONSTANT, Node
+
+from ..dtypes import F16, F32, I64, is_supported, part_of
+from ..integers import has_rule
+from ..items import Item, Map
+from ..language import loop_of
+from ..leaves import call_leaf, has_leaf
+from ..specials import work_of
+from .registry import lowers, lowers_kind
+
+if TYPE_CHECKING:
+    from .. import complexes
+else:
+    complexes = Late("wengert._engine.backends.llvm.complexes")
+
+# The work of an operation beside that of an addition.
+_HEAVY = frozenset(
+    """exp exp2 expm1 log log2 log10 log1p sin cos tan cot arcsin arccos arctan arctan2 sinh cosh
+    tanh sech_squared coth arcsinh arccosh arctanh sigmoid softplus log_sigmoid logaddexp
+    logaddexp2 power float_power cbrt erf erfc bell gelu elu sinc hypot fmod remainder floor_divide
+    gcd lcm""".split()
+)
+_COMPARISONS = frozenset("less less_equal greater greater_equal equal not_equal".split())
+_PYTHON = {"f": float, "c": complex, "i": int, "u": int, "b": bool}
+
+
+def weight_of(name: str) -> int:
+    """The work of an operation beside that of an addition."""
+    return 20 if name in _HEAVY else 4 if name in ("divide", "sqrt", "reciprocal") else 1
+
+
+def _class_of(node: Node) -> Any:
+    """What a ufunc is asked with for an operand: its dtype, or the class of a Python number."""
+    spec = node.spec
+    return _PYTHON[spec.dtype.kind] if spec.weak and spec.dtype.kind != "b" else spec.dtype
+
+
+@lowers_kind("elementwise")
+def elementwise(lowering: Any, node: Node, operands: Sequence[Item]) -> Any:
+    """The body, or what the language knows by the ufunc's name."""
+    spec = node.spec
+    if node.params:
+        return NotImplemented
+    if lowering is None:
+        rule = _rule(node, operands)
+    else:
+        met = [(a.dtype, a.weak) for a in [x.spec for x in node.inputs]]
+        known = tuple([x.op is CONSTANT for x in node.inputs])
+        key = (node.op, spec.dtype, _may_exceed(node), known, *met, *[x.dtype for x in operands])
+        rule = lowering.rules.get(key)
+        if rule is None:
+            rule = lowering.rules[key] = _rule(node, operands)
+    if rule is NotImplemented:
+        return rule
+    return Item(rule, operands, spec.shape, spec.dtype, node)
+
+
+def _rule(node: Node, operands: Sequence[Item]) -> Any:
+    op: Any = node.op
+    body = getattr(op, "body", None)
+    ufunc = getattr(op, "ufunc", None)
+    if not isinstance(ufunc, np.ufunc) or getattr(np, ufunc.__name__, None) is not ufunc:
+        ufunc = None  # of somebody else: the body is what runs
+    work = 0
+    if body is None and ufunc is None:
+        return NotImplemented
+    if ufunc is None and _is_leaf(op) and node.spec.dtype.kind == "f" and not _is_complex(operands):
+        combine = functools.partial(_by_leaf, op.name, node.spec.dtype)
+    elif ufunc is None:
+        meeting = _meeting(node)
+        pairs = zip(operands, meeting, strict=True)
+        found = work_of(body, tuple(x.dtype if d is None else d for x, d in pairs))
+        if found is None:
+            return NotImplemented
+        work = found
+        combine = functools.partial(_composed, body, meeting)
+    else:
+        *loop, outer = loop_of(ufunc.__name__, tuple(map(_class_of, node.inputs)))
+        if not all(map(is_supported, (*loop, outer))):
+            return NotImplemented
+        if _may_exceed(node):
+            loop = [x.dtype if x.dtype.str[1:] == "u8" else I64 for x in operands]
+        kinds = {d.kind for d in loop}
+        name = ufunc.__name__
+        if "c" in kinds and not complexes.has_rule(name):
+            return NotImplemented
+        if (
+            (kinds & set("biu") and "f" not in kinds and (body is None or has_rule(name)))
+            or "c" in kinds
+            or has_leaf(name)
+        ):
+            combine = functools.partial(_direct, name, loop, outer)
+        else:
+            combine = functools.partial(_in_loop, body, loop)
+        limits = _limits(node, loop)
+        if limits:
+            combine = functools.partial(_within, limits, combine)
+    return Map(op.name, combine, weight_of(op.name) + work)
+
+
+def _limits(node: Node, loop: Sequence[Any]) -> list[tuple[int, int, int]]:
+    """Which operands may be integers that NumPy refuses, with the least and the largest allowed.
+
+    Python integers that are fed, where the loop is of a narrower dtype, and exponents of whole
+    numbers. Constants have been looked at when the line was written (core/integers.py).
+    """
+    found = []
+    if any(d.kind not in "iub" for d in loop) or _may_exceed(node):
+        return []
+    for k, (a, dtype) in enumerate(zip(node.inputs, loop, strict=True)):
+        exponent = k == 1 and node.op.name == "power" and dtype.kind == "i"
+        fed = a.spec.weak and a.op is not CONSTANT and a.spec.dtype == I64 and dtype.kind in "iu"
+        if fed and dtype != I64:
+            info = np.iinfo(dtype)
+            found.append((k, 0 if exponent else int(info.min), min(int(info.max), 2**63 - 1)))
+        elif exponent and a.spec.dtype.kind == "i" and not (a.op is CONSTANT and a.spec.weak):
+            found.append((k, 0, 2**63 - 1))
+    return found
+
+
+def _within(limits: Sequence[Any], combine: Any, language: Any, *lanes: Any) -> Any:
+    """The element, if integers are as NumPy wants them; the interpreter is asked otherwise."""
+    if language.reader is not None:
+        at, mask = language.reader
+        for k, low, high in limits:
+            x = language.cast(lanes[k], I64)
+            outside = language.compare("less", x, language.constant(low, I64))
+            if high < 2**63 - 1:
+                above = language.compare("less", language.constant(high, I64), x)
+                outside = language.binary("logical_or", outside, above)
+            at.refuse(outside, mask)
+    return combine(language, *lanes)
+
+
+def _may_exceed(node: Node) -> bool:
+    """Whether small integers are compared with a Python number that their dtype may not hold.
+
+    NumPy compares by what the numbers are worth, in any other operation it refuses such a number.
+    """
+    if node.spec.dtype.kind != "b" or len(node.inputs) != 2 or node.op.name not in _COMPARISONS:
+        return False
+    specs = [a.spec for a in node.inputs]
+    if any(s.dtype.kind not in "iu" for s in specs) or specs[0].weak == specs[1].weak:
+        return False
+    number, dtype = node.inputs[specs[1].weak], specs[specs[0].weak].dtype
+    if number.op is not CONSTANT or number.value is None:
+        return bool(dtype != I64)
+    info = np.iinfo(dtype)
+    return not info.min <= int(number.value) <= info.max
+
+
+def _is_leaf(op: Any) -> bool:
+    """Whether an operation is a leaf of ours, and not only called as one is."""
+    return has_leaf(op.name) and str(op.body.__module__).startswith("wengert.")
+
+
+def _is_complex(operands: Sequence[Item]) -> bool:
+    return any(x.dtype.kind == "c" for x in operands)
+
+
+def _by_leaf(name: str, dtype: Any, language: Any, *lanes: Any) -> Any:
+    """A leaf of our own for the whole operation."""
+    wide = F32 if dtype == F16 else dtype
+    return call_leaf(language, name, wide, [language.cast(x, wide) for x in lanes])
+
+
+def _direct(name: str, loop: Sequence[Any], outer: Any, language: Any, *lanes: Any) -> Any:
+    """What the language knows by the ufunc's name."""
+    return language.computed(
+        name, outer, *[language.cast(x, d) for x, d in zip(lanes, loop, strict=True)]
+    )
+
+
+def _in_loop(body: Any, loop: Sequence[Any], language: Any, *lanes: Any) -> Any:
+    """The body, in the dtypes of NumPy's loop; float16 is computed in float32."""
+    lanes = tuple([language.cast(x, d) for x, d in zip(lanes, loop, strict=True)])
+    return body(language, *[language.cast(x, F32) if x.dtype == F16 else x for x in lanes])
+
+
+def _meeting(node: Node) -> list[Any]:
+    """For each operand the dtype it is computed in, None where it keeps its own."""
+    specs = [a.spec for a in node.inputs]
+    if node.op.name == "where":
+        return [None, node.spec.dtype, node.spec.dtype]
+    strong = [s for s in specs if not s.weak]
+    if not strong or len(strong) == len(specs):
+        return [None] * len(specs)
+    dtype = node.spec.dtype
+    return [(dtype if s.dtype.kind == "c" else part_of(dtype)) if s.weak else None for s in specs]
+
+
+def _composed(body: Any, dtypes: Sequence[Any], language: Any, *lanes: Any) -> Any:
+    """A body that no ufunc stands for."""
+    cast = [x if d is None else language.cast(x, d) for x, d in zip(lanes, dtypes, strict=True)]
+    return body(language, *cast)
+
+
+@lowers("cast", "discretise")
+def _cast(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    dtype = np.dtype(node.params["dtype"])
+    combine = lambda language, x: language.cast(x, dtype)  # noqa: E731
+    return Item(Map("cast", combine), operands, node.spec.shape, dtype, node)
+
+
+@lowers("real")
+def _real(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    combine = lambda language, z: getattr(z, "real", z)  # noqa: E731
+    return Item(Map("real", combine), operands, node.spec.shape, node.spec.dtype, node)
+
+
+@lowers("imag")
+def _imag(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    if operands[0].dtype.kind != "c":
+        return NotImplemented
+    return Item(Map("imag", lambda s, z: z.imag), operands, node.spec.shape, node.spec.dtype, node)
+
+
+@lowers("isclose")
+def _isclose(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    if _is_complex(operands) or all(x.dtype.kind == "b" for x in operands):
+        return NotImplemented
+    rtol, atol = node.params.get("rtol", 1e-5), node.params.get("atol", 1e-8)
+    both_nan = node.params.get("equal_nan", False)
+
+    def combine(s: Any, x: Any, y: Any) -> Any:
+        close = s.less_equal(s.abs(x - y), atol + rtol * s.abs(y))
+        found = s.logical_or(s.logical_and(close, s.isfinite(y)), s.equal(x, y))
+        if both_nan:
+            found = s.logical_or(found, s.logical_and(s.isnan(x), s.isnan(y)))
+        return found
+
+    return Item(Map("isclose", combine, 4), operands, node.spec.shape, node.spec.dtype, node)
+
+
+@lowers("stop_gradient", "copy", "positive", "assume", "after")
+def _same(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    return operands[0] if operands[0].dtype == node.spec.dtype else NotImplemented

@@ -1,0 +1,195 @@
+"""Indexing: x[index], x[index] = v, and zeros with t added at an index.
+
+A slice is read as a view; to write one is a choice between what was there and what is written, by
+the index.  What index arrays choose is gathered (gathers.py).  To write through index arrays, or in
+steps, is a loop over what is written, and no choice: that is a kernel (kernels/indexing.py).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from wengert._engine.core.node import Node
+
+from ..forms import ZERO, Affine, Length, is_one
+from ..gathers import Along, Gather, Place, known
+from ..indices import Chosen, Part, chosen
+from ..items import Condition, Item, Select, View, aligned, number
+from .elementwise import elementwise
+from .onehot import gathered, one_hot
+from .registry import WAITING, lowers, settled, step
+from .writes import Writes, position_of, read_back
+
+
+def _fits(found: Chosen | None, shape: Sequence[Length]) -> bool:
+    """Whether the lengths are those that the shape rule found."""
+    if found is None or len(found.shape) != len(shape):
+        return False
+    return all(p.axis is None or p.length == shape[p.axis] for p in found.parts)
+
+
+def _is_empty(shape: Sequence[Length]) -> bool:
+    return any(type(n) is int and n == 0 for n in shape)
+
+
+@lowers("getitem")
+def _getitem(_: Any, node: Node, operands: Sequence[Any]) -> Any:
+    if isinstance(operands[0], Writes):
+        element = _read_back(node, *operands)
+        if element is not None:
+            return element
+    x, *arrays = operands = [settled(x) for x in operands]
+    if any(a.dtype.kind not in "iu" for a in arrays):
+        return NotImplemented
+    found = chosen(node.params["index"], x.shape, [a.shape for a in arrays])
+    if found is None or not _fits(found, node.spec.shape):
+        return NotImplemented
+    shape = node.spec.shape
+    if not arrays:
+        place = lambda index: tuple(_sliced(p, index) for p in found.parts)  # noqa: E731
+        return Item(View("getitem", place), (x,), shape, x.dtype, node)
+    inside = shape[found.place : found.place + found.depth]
+    if _is_empty(shape) and not _is_empty(inside):
+        return NotImplemented  # NumPy looks at the positions even so
+
+    def places(index: Any) -> list[Place]:
+        own = index[found.place : found.place + found.depth]
+        return [
+            _sliced(p, index)
+            if p.operand is None
+            else known(Along(arrays[p.operand], aligned(own, arrays[p.operand].shape, inside), n))
+            for p, n in zip(found.parts, x.shape, strict=True)
+        ]
+
+    return gathered("getitem", x, arrays, places, shape, node)
+
+
+def _sliced(part: Part, index: Any) -> Affine:
+    if part.axis is None or is_one(part.length):
+        return Affine(part.start, ())
+    form: Affine = index[part.axis].times(part.step).plus(part.start)
+    return form
+
+
+@lowers("gather_along")
+def _gather_along(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    x, array = operands
+    shape = node.spec.shape
+    if array.dtype.kind not in "iu" or len(x.shape) != len(array.shape) or _is_empty(shape):
+        return NotImplemented
+    axis = node.params["axis"] % len(shape)
+    around = tuple(shape[k] if k == axis else n for k, n in enumerate(x.shape))
+
+    def places(index: Any) -> list[Place]:
+        found: list[Place] = list(aligned(index, around, shape))
+        found[axis] = known(Along(array, aligned(index, array.shape, shape), x.shape[axis]))
+        return found
+
+    return Item(Gather("gather_along", places), operands, shape, x.dtype, node)
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+WAITING.update(("getitem", "setitem", "add"))
+
+
+def _read_back(node: Node, x: Writes, *arrays: Any) -> Item | None:
+    """The element at a position of an array that has not been made."""
+    found = chosen(node.params["index"], node.inputs[0].spec.shape) if not arrays else None
+    position = None if found is None else position_of(found)
+    return None if position is None else read_back(x, position, node)
+
+
+@lowers("scatter")
+def _scatter(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    t = operands[0]
+    shape = node.spec.shape
+    arrays = [settled(x) for x in operands[1:]]
+    if any(a.dtype.kind not in "iu" for a in arrays):
+        return NotImplemented
+    found = chosen(node.params["index"], shape, [a.shape for a in arrays])
+    if found is None or not _fits(found, t.shape):
+        return NotImplemented
+    if arrays:
+        return one_hot(settled(t), arrays, found, shape, node)
+
+    def alone(_: Item | None, t: Item) -> Item:
+        return _written(node, number(0, node.spec.dtype), t, found, (t,))
+
+    if _is_known(shape):
+        return Writes(node, None, t, node.params["index"], found, True, alone)
+    return alone(None, t)
+
+
+@lowers("setitem")
+def _setitem(_: Any, node: Node, operands: Sequence[Any]) -> Any:
+    x, v, *arrays = operands
+    v = settled(v)
+    found = None if arrays else chosen(node.params["index"], node.spec.shape)
+    if found is None:
+        return step(node, [settled(x), v, *map(settled, arrays)])
+
+    def alone(x: Item | None, v: Item) -> Item:
+        assert x is not None
+        return _written(node, x, v, found, (x, v))
+
+    if _is_known(node.spec.shape):
+        return Writes(node, x, v, node.params["index"], found, False, alone)
+    return alone(settled(x), v)
+
+
+@lowers("add")
+def _add(lowering: Any, node: Node, operands: Sequence[Any]) -> Any:
+    """A scatter that is added is written into what it is added to."""
+    for x, t in (operands, operands[::-1]):
+        if _is_scatter(t) and all(a.spec == node.spec for a in node.inputs):
+            adding = functools.partial(_added, node, t)
+            return Writes(node, x, t.value, t.index, t.found, True, adding)
+    return elementwise(lowering, node, [settled(x) for x in operands])
+
+
+def _added(node: Node, t: Writes, x: Item | None, _: Item) -> Item:
+    item: Item = elementwise(None, node, [x, settled(t)])
+    return item
+
+
+def _is_scatter(x: Any) -> bool:
+    """Whether it is one scatter, not made yet."""
+    return isinstance(x, Writes) and x.before is None and x.item is None
+
+
+def _is_known(shape: Sequence[Length]) -> bool:
+    return all(type(n) is int for n in shape)
+
+
+def _written(node: Node, x: Item, v: Item, found: Chosen, operands: Sequence[Item]) -> Item:
+    """x with v where the index points to; a step of the operands where that is no choice."""
+    if any(p.axis is not None and p.step not in (1, -1) for p in found.parts):
+        item: Item = step(node, operands)
+        return item
+    while len(v.shape) > len(found.shape):  # NumPy drops leading axes of one
+        v = Item(View("squeeze", lambda index: (ZERO, *index), True), (v,), v.shape[1:], v.dtype)
+
+    def choices(index: Any) -> Any:
+        place, conditions = _inverse(found, index)
+        inside = aligned(place, v.shape, found.shape)
+        return [(inside, conditions), (aligned(index, x.shape, node.spec.shape), ())]
+
+    return Item(Select(node.op.name, choices), (v, x), node.spec.shape, node.spec.dtype, node)
+
+
+def _inverse(found: Chosen, index: Any) -> tuple[tuple[Affine, ...], tuple[Condition, ...]]:
+    """Where in what was chosen an element of the whole is, and when it is there."""
+    place: list[Affine] = [ZERO] * len(found.shape)
+    conditions = []
+    for p, form in zip(found.parts, index, strict=True):
+        if p.axis is None:
+            conditions.append(Condition(form, p.start, p.start + 1))
+            continue
+        moved = form.plus(-p.start) if p.step == 1 else form.times(-1).plus(p.start)
+        place[p.axis] = ZERO if is_one(p.length) else moved
+        conditions.append(Condition(moved, 0, p.length))
+    return tuple(place), tuple(conditions)

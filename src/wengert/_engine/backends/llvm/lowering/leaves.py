@@ -1,0 +1,118 @@
+"""Leaves: inputs, constants, sizes, and arrays that are made from nothing.
+
+An input lies in memory in one of three ways, of which a letter tells:
+
+    C    in C order
+    F    in Fortran's order: it is the transpose of an array in C order
+    S    anyhow: its strides are sizes with names of their own
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.dims import Dim
+from wengert._engine.core.node import Node, is_variable
+
+from ..dtypes import is_supported
+from ..forms import STRIDE, Affine
+from ..items import Condition, Held, Item, Number, Position, View, aligned
+from .registry import Lowering, lowers
+
+
+@lowers("leaf input", "leaf constant")
+def _leaf(lowering: Lowering, node: Node, operands: Sequence[Item]) -> Any:
+    if node.is_traced or is_variable(node):
+        return _input(lowering, node)
+    value = np.asarray(node.value)
+    if value.ndim == 0 and is_supported(value.dtype):
+        return Item(Number(value[()]), (), (), value.dtype, node)
+    return _array(value, node)
+
+
+def _input(lowering: Lowering, node: Node) -> Item:
+    shape, dtype = node.spec.shape, node.spec.dtype
+    layout = lowering.layouts.get(node, "C")
+    if layout == "F":
+        held = Item(Held("input"), (), shape[::-1], dtype, node)
+        item = Item(View("transpose", lambda index: index[::-1]), (held,), shape, dtype, node)
+    elif layout == "S":
+        number = list(lowering.layouts).index(node)  # as in Program, whatever is lowered first
+        names = stride_names(number, len(shape))
+        held = Item(
+            Held("input", strides=tuple(Dim({((n, 1),): 1}) for n in names)), (), shape, dtype, node
+        )
+        item = Item(View("strided", lambda index: index), (held,), shape, dtype, node)
+    else:
+        item = held = Item(Held("input"), (), shape, dtype, node)
+    lowering.held[node] = held
+    return item
+
+
+def stride_names(number: int, ndim: int) -> list[str]:
+    """The names of the strides of an input, which no size of a user can have."""
+    return [f"{STRIDE}{number}.{k}" for k in range(ndim)]
+
+
+def _array(value: np.ndarray[Any, Any], node: Node) -> Item:
+    """A constant array; of what is repeated along an axis one copy is kept."""
+    repeated = [k for k, n in enumerate(value.shape) if n > 1 and _is_repeated(value, k)]
+    few = value[tuple(slice(0, 1) if k in repeated else slice(None) for k in range(value.ndim))]
+    if few.size == 1 and is_supported(value.dtype):
+        return Item(Number(few.reshape(())[()]), (), value.shape, value.dtype, node)
+    held = Item(Held("constant", few), (), few.shape, value.dtype, node)
+    if not repeated:
+        return held
+    place = lambda index: aligned(index, few.shape, value.shape)  # noqa: E731
+    return Item(View("repeated", place), (held,), value.shape, value.dtype, node)
+
+
+def _is_repeated(value: np.ndarray[Any, Any], axis: int) -> bool:
+    """Whether all that stands along an axis is the same, to the last bit."""
+    if value.strides[axis] == 0:
+        return True
+    if value.size == 0:
+        return False
+    if value.dtype.kind not in "fc":
+        first = value.take([0], axis)
+        return bool((value == first).all())
+    bits = np.ascontiguousarray(value).view(np.uint8).reshape(*value.shape, -1)
+    return bool((bits == bits.take([0], axis)).all())
+
+
+@lowers("leaf size")
+def _size(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    length = node.params["size"]
+    return Item(
+        Position(str(length), lambda index: Affine(length, ())), (), (), node.spec.dtype, node
+    )
+
+
+@lowers("full")
+def _full(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    spec = node.spec
+    value = np.asarray(node.params["value"]).astype(spec.dtype)[()]
+    return Item(Number(value), (), spec.shape, spec.dtype, node)
+
+
+@lowers("arange")
+def _arange(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    start, step = node.params["start"], node.params["step"]
+    if node.spec.dtype.kind not in "iu" or not isinstance(step, int):
+        return NotImplemented
+    rule = Position("arange", lambda index: index[0].times(step).plus(start))
+    return Item(rule, (), node.spec.shape, node.spec.dtype, node)
+
+
+@lowers("eye")
+def _eye(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    offset = node.params.get("offset", 0)
+
+    def diagonal(index: Any) -> Condition:
+        distance = index[1].plus(index[0].times(-1)).plus(-offset)
+        return Condition(distance, 0, 1)
+
+    return Item(Position("eye", diagonal), (), node.spec.shape, node.spec.dtype, node)

@@ -1,0 +1,286 @@
+"""Reductions: what NumPy combines along axes, taken apart into sums, products and extremes.
+
+A mean is a sum and a division, a variance two sums one after the other, log-sum-exp a maximum, two
+sums and a logarithm: each is an item of its own, so they share loops with what is around them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.node import Node
+from wengert._engine.core.sizes import repeated_axes
+from wengert._engine.kinds.reduction import axes_of, count_along
+
+from ..dtypes import BOOL, F16, F32, F64, I64, Dtype
+from ..forms import Affine, Length, is_one, offset_of, strides_of
+from ..items import Held, Item, Map, Part, Position, Reduce, Step, number
+from .registry import lowers
+from .views import reshaped
+
+_LIGHT = 3  # work that is done again rather than remembered
+_LAST = int(np.iinfo(np.int64).max)
+
+
+class Combined:
+    """Items of one reduction: its axes, and the same helpers for all."""
+
+    def __init__(self, node: Node, x: Item) -> None:
+        self.node, self.x = node, x
+        axes = axes_of(node.params.get("axis"), len(x.shape))
+        self.axes = tuple(a for a in axes if 0 <= a < len(x.shape))  # of a number there are none
+        self.kept = tuple(1 if k in self.axes else n for k, n in enumerate(x.shape))
+        self.count = count_along(x.shape, node.params.get("axis"))
+
+    def reduce(self, monoid: str, x: Item, dtype: Dtype | None = None) -> Item:
+        """Elements along the axes combined; the axes kept with length one."""
+        return Item(Reduce(monoid, self.axes), (x,), self.kept, dtype or x.dtype, self.node)
+
+    def map(
+        self,
+        name: str,
+        combine: Callable[..., Any],
+        *xs: Item,
+        weight: int = 1,
+        dtype: Dtype | None = None,
+    ) -> Item:
+        """A new item of elements."""
+        shape = max((x.shape for x in xs), key=lambda s: sum(not is_one(n) for n in s))
+        return Item(Map(name, combine, weight), xs, shape, dtype or xs[0].dtype, self.node)
+
+    def cast(self, x: Item, dtype: Dtype) -> Item:
+        """In another dtype."""
+        if x.dtype == dtype:
+            return x
+        return self.map("cast", lambda s, v: s.cast(v, dtype), x, dtype=dtype)
+
+    def number_of(self, n: Length, dtype: Dtype) -> Item:
+        """A length as an item."""
+        if type(n) is int:
+            return number(n, dtype)
+        return Item(Position(str(n), lambda index: Affine(n, ())), (), (), dtype, self.node)
+
+    def done(self, x: Item) -> Item:
+        """In the shape and dtype of the line."""
+        x = self.cast(x, self.node.spec.dtype)
+        return (
+            x if x.shape == self.node.spec.shape else reshaped(x, self.node.spec.shape, self.node)
+        )
+
+
+def _wide(dtype: Dtype) -> Dtype:
+    """In which sums are accumulated."""
+    return F32 if dtype == F16 else dtype
+
+
+def _floating(x: Item) -> Dtype:
+    return F64 if x.dtype.kind in "biu" else x.dtype
+
+
+Rule = Callable[[Combined], Any]
+
+
+def _reduction(*names: str) -> Callable[[Rule], Rule]:
+    def enter(rule: Rule) -> Rule:
+        @lowers(*names)
+        def lower(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+            found = rule(Combined(node, operands[0]))
+            return found
+
+        return rule
+
+    return enter
+
+
+@_reduction("sum")
+def _sum(c: Combined) -> Any:
+    return c.done(c.reduce("sum", c.cast(c.x, _wide(c.node.spec.dtype))))
+
+
+@lowers("sum_to")
+def _sum_to(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    (x,) = operands
+    axes = repeated_axes(x.shape, node.spec.shape)
+    if not axes:
+        return x if x.shape == node.spec.shape else reshaped(x, node.spec.shape, node)
+    kept = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
+    c = functools.partial(Item, node=node)
+    wide = _wide(x.dtype)
+    if wide != x.dtype:
+        x = c(Map("cast", lambda s, v: s.cast(v, wide)), (x,), x.shape, wide)
+    out = c(Reduce("sum", axes), (x,), kept, wide)
+    if wide != node.spec.dtype:
+        out = c(Map("cast", lambda s, v: s.cast(v, node.spec.dtype)), (out,), kept, node.spec.dtype)
+    return out if kept == node.spec.shape else reshaped(out, node.spec.shape, node)
+
+
+@_reduction("prod")
+def _prod(c: Combined) -> Any:
+    return c.done(c.reduce("prod", c.cast(c.x, _wide(c.node.spec.dtype))))
+
+
+@_reduction("max", "min")
+def _extreme(c: Combined) -> Any:
+    if c.x.dtype.kind == "c":
+        return NotImplemented
+    return c.done(c.reduce(c.node.op.name, c.x))
+
+
+def _is_light(x: Item, work: int = 0, depth: int = 0) -> bool:
+    """Whether computing each element twice costs less than comparing places along."""
+    if isinstance(x.rule, Held | Part | Reduce | Step):
+        return True  # read, not computed
+    work += x.rule.weight
+    if work > _LIGHT or depth > _LIGHT:
+        return False
+    return all(_is_light(operand, work, depth + 1) for operand in x.operands)
+
+
+@_reduction("argmax", "argmin")
+def _place(c: Combined) -> Any:
+    """The extreme first, then the first place that has it: no step waits for a choice."""
+    if c.x.dtype.kind == "c" or (len(c.axes) > 1 and len(c.axes) < len(c.x.shape)):
+        return NotImplemented
+    if not _is_light(c.x):
+        return c.done(c.reduce(c.node.op.name, c.x, I64))
+    best = c.reduce("max" if c.node.op.name == "argmax" else "min", c.x)
+    shape = c.x.shape
+
+    def position(index: Any) -> Affine:
+        return index[c.axes[0]] if len(c.axes) == 1 else offset_of(index, strides_of(shape))
+
+    def where_best(s: Any, x: Any, best: Any, place: Any) -> Any:
+        found = s.equal(x, best)
+        if x.dtype.kind == "f":
+            found = s.logical_or(found, s.isnan(x))
+        return s.where(found, place, _LAST)
+
+    places = Item(Position("place", position), (), shape, I64, c.node)
+    found = c.map("where best", where_best, c.x, best, places, weight=2, dtype=I64)
+    return c.done(c.reduce("min", found))
+
+
+@_reduction("any", "all")
+def _truth(c: Combined) -> Any:
+    return c.done(c.reduce("max" if c.node.op.name == "any" else "min", c.cast(c.x, BOOL)))
+
+
+@_reduction("count_nonzero")
+def _count(c: Combined) -> Any:
+    return c.done(c.reduce("sum", c.cast(c.cast(c.x, BOOL), I64)))
+
+
+def _mean_of(c: Combined, dtype: Dtype) -> Item:
+    total = c.reduce("sum", c.cast(c.x, dtype))
+    n = c.number_of(c.count, F32 if dtype.itemsize == 4 or dtype.str[1:] == "c8" else F64)
+    return c.map("mean", lambda s, v, k: s.binary("divide", v, k), total, n, weight=4)
+
+
+@_reduction("mean")
+def _mean(c: Combined) -> Any:
+    return c.done(_mean_of(c, _wide(_floating(c.x))))
+
+
+def _variance(c: Combined) -> Item:
+    wide = _wide(_floating(c.x))
+    x = c.cast(c.x, wide)
+    mean = _mean_of(c, wide)
+    real = c.node.spec.dtype if c.node.spec.dtype != F16 else F32
+
+    def square(s: Any, v: Any, m: Any) -> Any:
+        d = v - m
+        return d.real * d.real + d.imag * d.imag if wide.kind == "c" else d * d
+
+    deviations = Item(Map("deviation", square, 3), (x, mean), x.shape, real, c.node)
+    total = c.reduce("sum", deviations, real)
+    ddof = c.node.params.get("ddof", 0)
+    if type(c.count) is int:  # as NumPy: nothing left gives infinity or NaN
+        left = number(max(c.count - ddof, 0), real)
+    else:
+        left = c.map(
+            "freedom", lambda s, k: s.max(k - ddof, 0.0), c.number_of(c.count, F64), dtype=F64
+        )
+    return c.map("var", lambda s, v, k: s.cast(v / k, real), total, left, weight=4)
+
+
+@_reduction("var")
+def _var(c: Combined) -> Any:
+    return c.done(_variance(c))
+
+
+@_reduction("std")
+def _std(c: Combined) -> Any:
+    v = _variance(c)
+    return c.done(c.map("std", lambda s, x: s.sqrt(x), v, weight=4))
+
+
+@_reduction("logsumexp")
+def _logsumexp(c: Combined) -> Any:
+    if c.x.dtype.kind == "c" or (type(c.count) is int and c.count == 0):
+        return NotImplemented
+    dtype = _wide(_floating(c.x))
+    x = c.cast(c.x, dtype)
+    top = c.reduce("max", x)
+
+    def rest(s: Any, v: Any, m: Any) -> Any:
+        shift = s.where(s.isfinite(m), m, 0.0)
+        return s.where(s.equal(v, m), 0.0, s.exp(v - shift))
+
+    def among(s: Any, v: Any, m: Any) -> Any:
+        return s.where(s.equal(v, m), s.cast(1.0, dtype), 0.0)
+
+    others = Item(Map("exp", rest, 22), (x, top), x.shape, dtype, c.node)
+    hits = Item(Map("equal", among, 2), (x, top), x.shape, dtype, c.node)
+    total, count = c.reduce("sum", others), c.reduce("sum", hits)
+
+    def finish(s: Any, m: Any, r: Any, k: Any) -> Any:
+        k = s.max(k, 1.0)
+        return s.log1p(r / k) + s.log(k) + m
+
+    return c.done(c.map("logsumexp", finish, top, total, count, weight=45))
+
+
+@_reduction("norm2")
+def _norm2(c: Combined) -> Any:
+    x = c.x if c.x.dtype.kind in "fc" else c.cast(c.x, c.x.dtype)
+    if x.dtype == F16:
+        return NotImplemented
+    real = c.node.spec.dtype if x.dtype.kind in "fc" else x.dtype
+
+    def square(s: Any, v: Any) -> Any:
+        return v.real * v.real + v.imag * v.imag if x.dtype.kind == "c" else v * v
+
+    squares = c.map("square", square, x, dtype=real, weight=2)
+    accumulated = real if real.kind == "f" else (I64 if real.kind in "bi" else np.dtype(np.uint64))
+    total = c.reduce("sum", c.cast(squares, accumulated), accumulated)
+    return c.done(c.map("sqrt", lambda s, v: s.sqrt(v), total, dtype=c.node.spec.dtype, weight=4))
+
+
+@_reduction("norm_p")
+def _norm_p(c: Combined) -> Any:
+    p, dtype = c.node.params["p"], c.node.spec.dtype
+    if (
+        c.x.dtype.kind not in "fc"
+        or dtype == F16
+        or isinstance(p, bool)
+        or not isinstance(p, int | float)
+    ):
+        return NotImplemented
+    powers = c.map("power", lambda s, v: _powered(s, s.abs(v), p), c.x, dtype=dtype, weight=22)
+    total = c.reduce("sum", powers, dtype)
+    return c.done(c.map("root", lambda s, v: _powered(s, v, 1 / p), total, weight=22))
+
+
+def _powered(s: Any, x: Any, p: float) -> Any:
+    """x**p, with NumPy's own ways for some p."""
+    if p == 1:
+        return x
+    if p in (2, 3, 4):
+        return x * x if p == 2 else x * x * x if p == 3 else (x * x) * (x * x)
+    if p == 0.5:
+        return s.sqrt(x)
+    return 1.0 / x if p == -1 else s.power(x, float(p))

@@ -1,0 +1,181 @@
+"""Registry: which function lowers which operation.
+
+A lowering is a function ``lower(lowering, node, operands) -> Item`` (or a tuple of items, for an
+operation with several results), entered by the name of an operation, or for all of a kind.  It may
+return NotImplemented for what it does not serve.  What nothing lowers becomes a step: a kernel, if
+there is one for it (kernels/); else the lines of others that it is made of, if it says so
+(composed.py); else an island.
+
+    lowers, lowers_kind    decorators
+    Waiting, settled       an item that is made when somebody asks for it (writes.py)
+    Lowering               one graph on its way: the items of the lines so far
+    lowered                the items of all lines
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wengert._engine.core.apply import PART
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.node import Leaf, Node
+from wengert._engine.core.op import lookup
+
+from ..dtypes import is_supported
+from ..items import Item, Part, Step
+from ..kernels import is_served
+from .composed import composed
+
+Lower = Callable[..., Any]
+_BY_NAME: dict[str, Lower] = {}
+_BY_KIND: dict[str, Lower] = {}
+WAITING: set[str] = set()  # operations that take what has been written, and not been made, as it is
+
+
+class Waiting:
+    """What stands for an item that is not made before somebody asks for it."""
+
+    __slots__ = ()
+
+    def settled(self) -> Item:
+        """The item."""
+        raise NotImplementedError
+
+
+def settled(x: Any) -> Any:
+    """An item that was waited with, made now; anything else as it is."""
+    return x.settled() if isinstance(x, Waiting) else x
+
+
+def lowers(*names: str) -> Callable[[Lower], Lower]:
+    """Enter the function below it for operations of these names (a decorator)."""
+
+    def enter(function: Lower) -> Lower:
+        _BY_NAME.update(dict.fromkeys(names, function))
+        return function
+
+    return enter
+
+
+def lowers_kind(kind: str) -> Callable[[Lower], Lower]:
+    """Enter the function below it for all operations of a kind that have none of their own."""
+
+    def enter(function: Lower) -> Lower:
+        _BY_KIND[kind] = function
+        return function
+
+    return enter
+
+
+class Lowering:
+    """A graph on its way to items.
+
+    Parameters
+    ----------
+    graph : Graph
+    layouts : str
+        For each input and variable how it lies in memory (leaves.py).
+
+    Attributes
+    ----------
+    items : dict from Node to Item, or to a tuple of them
+    layouts : dict from Node to str
+    held : dict from Node to Item
+        Of inputs and variables what is in memory.
+    rules : dict
+        Of operations that have been met: lines of the same dtypes share a rule.
+    """
+
+    def __init__(self, graph: Graph, layouts: str = "") -> None:
+        self.graph = graph
+        self.layouts = dict(zip((*graph.inputs, *graph.variables), layouts, strict=False))
+        self.held: dict[Node, Item] = {}
+        self.items: dict[Node, Any] = {}
+        self.rules: dict[Any, Any] = {}
+        self._supported: dict[Node, bool] = {}
+        for node in graph.nodes:
+            self.items[node] = self._lowered(node)
+
+    def _lowered(self, node: Node) -> Any:
+        if node.op is PART:
+            return self.items[node.inputs[0]][node.params["index"]]
+        operands = [self.items[a] for a in node.inputs]
+        if node.op.name not in WAITING:
+            operands = [settled(x) for x in operands]
+        if isinstance(node.op, Leaf):
+            return _BY_NAME[f"leaf {node.op.name}"](self, node, operands)
+        if self._has_lanes(node):
+            function = _BY_NAME.get(node.op.name)
+            if function is None or lookup(node.op.name) is not node.op:
+                function = _BY_KIND.get(node.op.kind)
+            if function is not None:
+                found = function(self, node, operands)
+                if found is not NotImplemented:
+                    return found
+        operands = [settled(x) for x in operands]
+        if node.op.composition is not None and not is_served(node):
+            inside = composed(node)
+            if inside is not None:
+                return self._made_of(inside, node, operands)
+        return step(node, operands)
+
+    def _made_of(self, inside: Graph, line: Node, operands: Sequence[Item]) -> Any:
+        """The results of a list whose inputs are operands, line by line."""
+        self.items.update(zip(inside.inputs, operands, strict=True))
+        for node in inside.nodes:
+            if node not in self.items:
+                note_line(node, line)
+                self.items[node] = self._lowered(node)
+        results = tuple([settled(self.items[n]) for n in inside.outputs])
+        return results if isinstance(line.spec, tuple) else results[0]
+
+    def _has_lanes(self, node: Node) -> bool:
+        known = self._supported
+        for x in (node, *node.inputs):
+            found = known.get(x)
+            if found is None:
+                found = known[x] = all([is_supported(s.dtype) for s in specs_of(x)])
+            if not found:
+                return False
+        return True
+
+
+_LINE = "line"  # under which a node that a line is made of notes it
+
+
+def note_line(node: Node, line: Node) -> None:
+    """Say which line of the graph a node is part of that does not stand in it."""
+    if not isinstance(node.op, Leaf):
+        node.extra = {**(node.extra or {}), _LINE: line_of(line)}
+
+
+def line_of(node: Node) -> Node:
+    """The line of the graph that a node is, or is part of."""
+    found: Node = (node.extra or {}).get(_LINE, node)
+    return found
+
+
+def specs_of(node: Node) -> tuple[Any, ...]:
+    """The specs of all results of a line."""
+    spec = node.spec
+    return spec if isinstance(spec, tuple) else (spec,)
+
+
+def step(node: Node, operands: Sequence[Item]) -> Any:
+    """A line as a step: something that is computed as a whole."""
+    several = isinstance(node.spec, tuple)
+    whole = Item(Step(node.op.name, dict(node.params)), operands, (), specs_of(node)[0].dtype, node)
+    parts = tuple(
+        Item(Part(k), (whole,), s.shape, s.dtype, node) for k, s in enumerate(specs_of(node))
+    )
+    return parts if several else parts[0]
+
+
+def lowered(graph: Graph, layouts: str = "") -> Lowering:
+    """The items of all lines of a graph."""
+    lowering = Lowering(graph, layouts)
+    items = lowering.items
+    for node in (*graph.outputs, *graph.updates.values(), *graph.effects):
+        items[node] = settled(items[node])
+    return lowering

@@ -1,0 +1,91 @@
+"""Rounding: to decimals, and a floating-point number taken apart into two.
+
+round           multiplied by a power of ten, rounded to a whole number, divided: as NumPy does
+modf            the fraction and the whole part
+frexp           mantissa and exponent, read off the bits
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.node import Node
+
+from ..dtypes import F64
+from ..items import Item, Map
+from ..lane import Pair
+from .registry import lowers
+
+
+@lowers("round")
+def _round(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    (x,) = operands
+    decimals = node.params.get("decimals", 0)
+    if type(decimals) is not int or x.dtype.kind == "b" or x.dtype != node.spec.dtype:
+        return NotImplemented
+    if x.dtype.kind in "iu":
+        if decimals >= 0:
+            return x
+        if x.dtype.itemsize > 4:  # NumPy goes by way of float64, where that does not hold them
+            return NotImplemented
+    power = 10.0 ** abs(decimals)
+
+    def one(s: Any, v: Any) -> Any:
+        if decimals == 0:
+            return s.rint(v)
+        return s.rint(v * power) / power if decimals > 0 else s.rint(v / power) * power
+
+    def combine(s: Any, v: Any) -> Any:
+        if type(v) is Pair:
+            return Pair(s, one(s, v.real), one(s, v.imag), v.dtype)
+        return one(s, s.cast(v, F64) if v.dtype.kind in "iu" else v)
+
+    return Item(Map("round", combine, 6), operands, x.shape, x.dtype, node)
+
+
+def _two(node: Node, x: Item, *combines: Callable[[Any, Any], Any]) -> Any:
+    """Both results of a line."""
+    specs: Any = node.spec
+    if x.dtype.kind == "c" or any(s.dtype.kind == "c" for s in specs):
+        return NotImplemented
+    dtype = specs[0].dtype
+
+    def item(spec: Any, combine: Callable[[Any, Any], Any]) -> Item:
+        whole = lambda s, v: s.cast(combine(s, s.cast(v, dtype)), spec.dtype)  # noqa: E731
+        return Item(Map(node.op.name, whole, 6), (x,), spec.shape, spec.dtype, node)
+
+    return tuple(item(s, c) for s, c in zip(specs, combines, strict=True))
+
+
+@lowers("modf")
+def _modf(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    return _two(node, operands[0], _fraction, lambda s, v: s.trunc(v))
+
+
+def _fraction(s: Any, v: Any) -> Any:
+    """What is behind the point, with the sign of the number; 0 of an infinite one."""
+    rest = s.where(s.isinf(v), 0.0, v - s.trunc(v))
+    return s.copysign(rest, v)
+
+
+@lowers("frexp")
+def _frexp(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    return _two(node, operands[0], lambda s, v: _mantissa(s, v)[0], lambda s, v: _mantissa(s, v)[1])
+
+
+def _mantissa(s: Any, x: Any) -> tuple[Any, Any]:
+    """x = m 2**e with 0.5 <= |m| < 1; zeros, infinities and NaN are their own mantissa."""
+    limits = np.finfo(x.dtype)
+    digits, bias = limits.nmant, limits.maxexp - 1
+    whole = s.bits(x).dtype
+    small = s.less(s.abs(x), float(limits.tiny))
+    bits = s.bits(s.where(small, x * 2.0 ** (digits + 2), x))
+    field = 2 * bias + 1
+    lifted = s.where(small, s.cast(digits + 2, whole), 0)
+    exponent = ((bits >> digits) & field) - (bias - 1) - lifted
+    mantissa = s.number((bits & ~(field << digits)) | ((bias - 1) << digits))
+    own = s.logical_or(s.equal(x, 0.0), s.logical_not(s.isfinite(x)))
+    return s.where(own, x, mantissa), s.where(own, s.cast(0, whole), exponent)

@@ -1,0 +1,78 @@
+"""Softmax: the operations of neural networks that combine a row and give it back changed.
+
+A maximum, a sum of exponentials, and an expression of both: three passes over a row, which the plan
+puts into one walk from row to row, so that a row is read from memory once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wengert._engine.core.node import Node
+
+from ..dtypes import F16, F32
+from ..items import Item, Map
+from .elementwise import elementwise
+from .reductions import Combined
+from .registry import Lowering, lowers
+
+
+class _LogSoftmax(Map):
+    """A logarithm of the softmax, which remembers what the softmax itself is made of."""
+
+    def __init__(self, exponentials: Item, total: Item) -> None:
+        super().__init__("log_softmax", lambda s, v, r: v - r)
+        self.exponentials, self.total = exponentials, total
+
+
+@lowers("exp")
+def _exp(lowering: Lowering, node: Node, operands: Sequence[Item]) -> Any:
+    rule = operands[0].rule
+    if not isinstance(rule, _LogSoftmax):
+        return elementwise(lowering, node, operands)
+    # Its exponentials are there already; their total is at least one, as the largest is exp(0).
+    shape, dtype, total = node.spec.shape, node.spec.dtype, rule.total
+    inverse = Item(Map("inverse", lambda s, t: 1.0 / t, 8), (total,), total.shape, dtype, node)
+    product = Map("softmax", lambda s, v, r: v * r)
+    return Item(product, (rule.exponentials, inverse), shape, dtype, node)
+
+
+def _shifted(
+    node: Node, operands: Sequence[Item], finite: bool = False
+) -> tuple[Combined, Item] | None:
+    """The row less its largest element, in the precision that is computed in.
+
+    With `finite`, an infinite one is not taken off: others that are finite keep their values.
+    """
+    dtype = node.spec.dtype
+    if dtype.kind != "f":
+        return None
+    c = Combined(node, operands[0])
+    x = c.cast(c.x, F32 if dtype == F16 else dtype)
+    top = c.reduce("max", x)
+    if finite:
+        top = c.map("finite", lambda s, m: s.where(s.isfinite(m), m, 0.0), top)
+    return c, c.map("shifted", lambda s, v, m: v - m, x, top)
+
+
+@lowers("log_softmax")
+def _log_softmax(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    found = _shifted(node, operands, finite=True)
+    if found is None:
+        return NotImplemented
+    c, x = found
+    e = c.map("exp", lambda s, v: s.exp(v), x, weight=22)
+    total = c.reduce("sum", e)
+    rest = c.map("log", lambda s, v: s.log(v), total, weight=22)
+    return c.done(Item(_LogSoftmax(e, total), (x, rest), x.shape, x.dtype, node))
+
+
+@lowers("softmax")
+def _softmax(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    found = _shifted(node, operands)
+    if found is None:
+        return NotImplemented
+    c, x = found
+    e = c.map("exp", lambda s, v: s.exp(v), x, weight=22)
+    return c.done(c.map("softmax", lambda s, v, t: v / t, e, c.reduce("sum", e), weight=4))

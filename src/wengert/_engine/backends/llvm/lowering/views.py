@@ -1,0 +1,151 @@
+"""Views: the same elements at other indices; nothing is moved.
+
+reshape, transpose, expand_dims, squeeze, flip, broadcast_to, diagonal, slices.  A reshape that
+splits axes is a form of the counters; one that joins axes reads by the position in C order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wengert._engine.core.node import Node
+
+from ..forms import ZERO, Affine, Flat, Length, is_one, offset_of, size_of, strides_of
+from ..items import Item, View, aligned
+from .registry import lowers
+
+
+def _view(node: Node, x: Item, place: Any, keeps_order: bool = False) -> Item:
+    return Item(View(node.op.name, place, keeps_order), (x,), node.spec.shape, x.dtype, node)
+
+
+@lowers("transpose")
+def _transpose(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    (x,) = operands
+    ndim = len(x.shape)
+    axes = node.params.get("axes")
+    axes = range(ndim - 1, -1, -1) if axes is None else [a % ndim for a in axes]
+    order = [0] * ndim
+    for k, a in enumerate(axes):
+        order[a] = k
+    return _view(node, x, lambda index: tuple(index[k] for k in order))
+
+
+@lowers("broadcast_to")
+def _broadcast_to(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    (x,) = operands
+    if x.shape == node.spec.shape:
+        return x
+    return _view(node, x, lambda index: aligned(index, x.shape, node.spec.shape))
+
+
+@lowers("flip")
+def _flip(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    (x,) = operands
+    ndim = len(x.shape)
+    axis = node.params.get("axis")
+    chosen = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    turned = {a % ndim for a in chosen}
+    return _view(
+        node,
+        x,
+        lambda index: tuple(
+            form.times(-1).plus(x.shape[k] - 1) if k in turned and not is_one(x.shape[k]) else form
+            for k, form in enumerate(index)
+        ),
+    )
+
+
+@lowers("diagonal")
+def _diagonal(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    (x,) = operands
+    ndim = len(x.shape)
+    offset = node.params.get("offset", 0)
+    one, two = (node.params.get(k, d) % ndim for k, d in (("axis1", 0), ("axis2", 1)))
+    rest = [k for k in range(ndim) if k not in (one, two)]
+
+    def place(index: Any) -> Any:
+        forms: list[Any] = [None] * ndim
+        for k, form in zip(rest, index[:-1], strict=True):
+            forms[k] = form
+        forms[one] = index[-1].plus(max(-offset, 0))
+        forms[two] = index[-1].plus(max(offset, 0))
+        return tuple(forms)
+
+    return _view(node, x, place)
+
+
+# ---- the same elements in the same order ---------------------------------------------------------
+
+
+@lowers("reshape", "expand_dims", "squeeze")
+def _reshape(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    (x,) = operands
+    depth = max(len(x.shape), len(node.spec.shape))
+    if node.params.get("order", "C") not in ("C", None) and depth > 1:
+        return NotImplemented
+    if x.shape == node.spec.shape:
+        return x
+    return reshaped(x, node.spec.shape, node)
+
+
+def reshaped(x: Item, shape: Sequence[Length], node: Any = None) -> Item:
+    """An item of another shape, with the same elements in C order."""
+    groups = _groups(x.shape, tuple(shape))
+    if groups is not None:
+        place = _splitting(groups, len(x.shape))
+    else:
+        strides = strides_of(tuple(shape))
+        place = lambda index: Flat(offset_of(index, strides))  # noqa: E731
+    view = View("reshape", place, keeps_order=True)
+    view.joins = groups is None
+    return Item(view, (x,), shape, x.dtype, node)
+
+
+def _groups(old: tuple[Length, ...], new: tuple[Length, ...]) -> list[Any] | None:
+    """For each axis of the old shape the axes of the new one that it is split into.
+
+    None if that is not so: if axes are joined.
+    """
+    found: list[Any] = []
+    k = 0
+    for n in old:
+        if is_one(n):
+            found.append([])
+            continue
+        mine: list[int] = []
+        product: Length = 1
+        while product != n or not mine:
+            while k < len(new) and is_one(new[k]):
+                k += 1
+            if k == len(new):
+                return None
+            product = product * new[k]
+            mine.append(k)
+            k += 1
+            if type(product) is int and type(n) is int and (product > n or n == 0) and product != n:
+                return None
+        found.append(mine)
+    if any(not is_one(n) for n in new[k:]):
+        return None
+    lengths = new
+    return [(axes, [lengths[a] for a in axes]) for axes in found]
+
+
+def _splitting(groups: Sequence[Any], ndim: int) -> Any:
+    def place(index: Any) -> Any:
+        forms = []
+        for axes, lengths in groups:
+            total: Affine = ZERO
+            for a, stride in zip(axes, strides_of(lengths), strict=True):
+                total = total.plus(index[a].times(stride))
+            forms.append(total)
+        return tuple(forms)
+
+    return place
+
+
+def flattened(x: Item) -> Item:
+    """All elements in one axis."""
+    return x if len(x.shape) == 1 else reshaped(x, (size_of(x.shape),), x.node)

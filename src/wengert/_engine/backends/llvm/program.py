@@ -1,0 +1,316 @@
+"""Program: one graph as one module with one function, `i64 @kernel(ptr %frame)`.
+
+The kernel is a routine (routine.py) that finds all it is given in its frame; the bodies of loops
+are others, written once however many loops there are over them.
+
+Program    text, ports, sizes, constants: all that is needed to compile and call it
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert._engine.core.body import Body
+from wengert._engine.core.dims import OPEN, Length, names_in
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.late import Late
+from wengert._engine.core.spec import Spec
+
+from . import engine
+from .assembly import Function, Module, Section
+from .control import Choice, Scan, While, leaving_loop
+from .entry import entry_text
+from .islands import Islands
+from .items import Item
+from .kernels import Steps
+from .language import Language
+from .listening import LISTENED
+from .lowering.leaves import stride_names
+from .lowering.registry import specs_of
+from .nested import Nested
+from .nests import named
+from .overwriting import first_stage, overwritten
+from .plan import Plan
+from .port import Port
+from .replay import Replay
+from .returned import is_single, nesting_of
+from .routine import Routine
+from .runtime.library import symbols
+
+if TYPE_CHECKING:
+    from . import summary as summaries
+    from .summary import Summary
+else:
+    summaries = Late(f"{__package__}.summary")
+
+_LONG = 400  # lines of a kernel, or of what seldom runs
+_ENDLESS = 1000  # lines of an entry: it has dozens of arguments
+_LOOPS: dict[str, Any] = {
+    "scan": Scan,
+    "while": While,
+    "checkpointed": leaving_loop,
+    "replay": Replay,
+}
+_CHOICES: dict[str, Any] = {"cond": Choice, "switch": Choice}
+
+
+class Program(Routine):
+    """One graph, written for this machine.
+
+    Parameters
+    ----------
+    graph : Graph
+        Its sizes may have names: one program serves all of them.
+    threads : int, optional
+        How many it may use; by default as many as are set for all (`wengert.set_threads`).
+    layouts : str
+        For each input, then each variable, how it lies in memory (lowering/leaves.py).
+    overwrites : bool
+        Whether it may write updates where the variables lie (overwriting.py).
+
+    Attributes
+    ----------
+    inputs, outputs : tuple of Port
+    overwritten : dict from int to int
+        For results that are written in place of an input, which input that is.
+    sizes, size_slots : tuple
+    slots : int
+    constants : list of (int, numpy.ndarray)
+    symbols : dict from str to int
+        Addresses of what it needs from outside.
+    threads : int or None
+    requirements : list of Requirement
+        What has to hold of the sizes.
+    long : Length
+        The work of a run, beside what moves inputs and outputs, as so many bytes moved.
+    callbacks : Islands
+    islands : list of Node
+        The lines that are called back in Python.
+    is_single : bool
+        Whether a call returns its only output, and no tuple.
+    nesting : tuple or None
+        Of the results, if a call returns tuples in tuples; then there is an entry for that too.
+    counts : list of int
+        For each result of the graph 0, or how many outputs it is made of.
+    workspace : Length
+        Bytes of what is kept between stages.
+    text : str
+    plan : Plan
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        threads: int | None = None,
+        layouts: str = "",
+        overwrites: bool = False,
+    ) -> None:
+        self._graph, self.threads = weakref.ref(graph), threads
+        self.layouts = layouts.ljust(len(graph.inputs) + len(graph.variables), "C")
+        self.requirements = graph.requirements
+        self.module = Module()
+        self.language = Language(self.module)
+        super().__init__(self, Plan(graph, self.layouts))
+        self.steps = Steps(self.language, threads)
+        self.slots = 0
+        self._stride_slots: dict[str, tuple[int, int]] = {}
+        self.inputs = tuple(
+            self._input(k, n.spec, layout)
+            for k, (n, layout) in enumerate(
+                zip((*graph.inputs, *graph.variables), self.layouts, strict=True)
+            )
+        )
+        lengths = [n for item in self.plan.reachable for n in item.shape]
+        lengths += [n for p in self.inputs for n in p.spec.shape]
+        self.sizes = tuple(sorted({n for n in names_in(lengths) if not n.startswith(OPEN)}))
+        self.size_slots = tuple(self._slot() for _ in self.sizes)
+        results = (*graph.outputs, *graph.updates.values())
+        self.outputs = tuple(self._port(s) for n in results for s in specs_of(n))
+        self.counts = [len(n.spec) if isinstance(n.spec, tuple) else 0 for n in results]
+        self.constants: list[tuple[int, np.ndarray[Any, Any]]] = []
+        self.callbacks = Islands(graph, self.sizes, self.size_slots)
+        self.overwritten = overwritten(self.plan, graph) if overwrites else {}
+        self.needs_runtime = False
+        self._nest_names: dict[str, str] = {}
+        self._bodies: dict[tuple[Body, int, int], Nested] = {}
+        self._count = 0  # of bodies, those that are being written among them
+        self._island_slot = -1
+        self.function = Function(
+            self.module, "kernel", [("ptr", "frame")], "i64", "nounwind #1", linkage=""
+        )
+        self.write()
+        if self._island_slot >= 0:
+            self.constants.append((self._island_slot, self.callbacks.pointer))
+        self.is_single = is_single(graph)
+        entry_text(self.module, self, single=self.is_single)
+        self.nesting = nesting_of(graph)
+        if self.nesting is not None:
+            entry_text(self.module, self, nesting=self.nesting, name="nested")
+
+    @property
+    def graph(self) -> Graph:
+        """The graph, which is not kept alive: programs are kept as long as graphs are."""
+        found = self._graph()
+        assert found is not None, "the graph of this program is gone"
+        return found
+
+    @property
+    def islands(self) -> list[Any]:
+        """The lines that are called back in Python."""
+        return self.callbacks.nodes
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The module, as LLVM reads it."""
+        return self.module.text(engine.heading())
+
+    @functools.cached_property
+    def modules(self) -> tuple[tuple[str, bool], ...]:
+        """What is compiled: texts, and whether LLVM is to take no pains with each.
+
+        A long kernel only hands addresses to nests and steps; LLVM would take time that grows
+        faster than its length, to no effect.  Where calls return tuples in tuples, the entry that
+        returns a flat one is for the long way only.  An entry goes through once: of one with dozens
+        of arguments more time goes into compiling it than all its calls will take.
+        """
+        lines = {name: text.count("\n") for name, text in self.module.parts.items()}
+        quick = ["kernel"] * (lines["kernel"] > _LONG and not self._bodies)
+        quick += ["entry"] * (lines["entry"] > _ENDLESS or self.nesting is not None)
+        quick += ["nested"] * (lines.get("nested", 0) > _ENDLESS)
+        if quick or sum(lines[name] for name in self.module.seldom) > _LONG:
+            quick += self.module.seldom
+        if not quick:
+            return ((self.text, False),)
+        seldom, often = self.module.halves(quick, engine.heading())
+        return (often, False), (seldom, True)
+
+    @property
+    def calls_specials(self) -> bool:
+        """Whether it calls special functions of SciPy's, which may set a Python exception."""
+        return bool(self.module.symbols)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether nothing can fail any more when the first variable is overwritten."""
+        if not self.overwritten:
+            return True
+        late = len(self.plan.stages) - first_stage(self.plan, self.overwritten)
+        may_fail = any(nest.may_fail for nest, _ in self.nests[-late:])
+        raises = not self.module.symbols.keys() <= LISTENED  # loops, which listen, come before
+        return not (may_fail or raises or self.islands)
+
+    @property
+    def assembly(self) -> str:
+        """The machine's instructions."""
+        return engine.assembly_of(self.text)
+
+    @property
+    def loops(self) -> str:
+        """What shares a loop, what is stored, and what is called."""
+        return str(self.summary)
+
+    @functools.cached_property
+    def summary(self) -> Summary:
+        """Its nests, calls, islands and buffers, and what they cost."""
+        return summaries.summary_of(self)
+
+    @property
+    def symbols(self) -> dict[str, int]:
+        """Addresses of what it needs from outside."""
+        return {
+            **self.steps.symbols,
+            **self.module.symbols,
+            **(symbols() if self.needs_runtime else {}),
+        }
+
+    def runtime(self, name: str, result: str, arguments: Sequence[str]) -> str:
+        """A function of the runtime, as ``@name``."""
+        self.needs_runtime = True
+        return self.module.declare(name, result, arguments)
+
+    def _slot(self) -> int:
+        self.slots += 1
+        return self.slots - 1
+
+    def _port(self, spec: Spec) -> Port:
+        return Port(spec, self._slot())
+
+    def _input(self, number: int, spec: Spec, layout: str) -> Port:
+        port = Port(spec, self._slot(), layout == "S", layout == "F")
+        if port.strided:
+            for name in stride_names(number, spec.ndim):
+                self._stride_slots[name] = self._slot(), spec.dtype.itemsize
+        return port
+
+    # ---- what the kernel is ----------------------------------------------------------------------
+
+    @property
+    def frame(self) -> str:
+        """The address of the frame, which the caller has filled."""
+        return "%frame"
+
+    def framed(self, section: Section, slot: int, kind: str = "ptr") -> str:
+        """What a slot of the frame holds."""
+        place = section.value(f"getelementptr i64, ptr %frame, i64 {slot}")
+        return section.value(f"load {kind}, ptr {place}")
+
+    def incoming(self) -> Mapping[Item, str]:
+        """The addresses of inputs and results, from the frame."""
+        both = [*zip(self.plan.inputs, self.inputs, strict=True)]
+        both += zip(self.plan.outputs, self.outputs, strict=True)
+        both += [(self.plan.outputs[k], self.inputs[i]) for k, i in self.overwritten.items()]
+        return {item: self.framed(self._head, port.slot) for item, port in both}
+
+    def named_size(self, name: str) -> str:
+        """The i64 of a named size, or of a stride."""
+        if name in self._stride_slots:
+            slot, itemsize = self._stride_slots[name]
+            return self._head.value(f"sdiv i64 {self.framed(self._head, slot, 'i64')}, {itemsize}")
+        return self.framed(self._head, self.size_slots[self.sizes.index(name)], "i64")
+
+    def constant(self, array: np.ndarray[Any, Any]) -> str:
+        """The address of a constant array."""
+        return self.framed(self._head, self.constant_slot(array))
+
+    def constant_slot(self, array: np.ndarray[Any, Any]) -> int:
+        """The slot of the frame where the address of a constant array stands."""
+        slot = self._slot()
+        self.constants.append((slot, array))
+        return slot
+
+    def memory(self, total: Length) -> str:
+        """Memory of so many bytes."""
+        return self.asked(total)
+
+    def island_slot(self) -> int:
+        """The slot of the frame that leads to what calls islands."""
+        if self._island_slot < 0:
+            self._island_slot = self._slot()
+        return self._island_slot
+
+    def nest_name(self, text: str) -> str:
+        """The name of a nest's function, which is written if there is none like it."""
+        name = self._nest_names.get(text)
+        if name is None:
+            name = self._nest_names[text] = f"nest{len(self._nest_names)}"
+            self.module.parts[name] = named(text, name)
+        return name
+
+    def body(self, body: Body, fixed: int = 0, carried: int = 0) -> Nested:
+        """The function of a body, which is written if there is none yet."""
+        key = body, fixed, carried
+        found = self._bodies.get(key)
+        if found is None:
+            self._count += 1
+            found = Nested(self, body, f"body{self._count}", fixed, carried)
+            self._bodies[key] = found
+        return found
+
+    def nested(self, step: Item) -> Any:
+        """A loop or a choice, its bodies written."""
+        return (_LOOPS | _CHOICES)[step.node.op.name](self, step)

@@ -1,0 +1,34 @@
+"""Returned: how a call of a graph returns its results.
+
+is_single     the only one, and no container of it
+nesting_of    tuples in tuples
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert._engine.core import tree
+from wengert._engine.core.graph import Graph
+
+
+def is_single(graph: Graph) -> bool:
+    """Whether a call of the graph returns its only output, and no container of it."""
+    results = graph.structure[1]
+    structure = getattr(results, "structure", results)
+    return len(graph.outputs) == 1 and not graph.updates and structure.is_leaf() is True
+
+
+def nesting_of(graph: Graph) -> Any:
+    """The numbers of the results in the tuples they are returned in; None if it is otherwise."""
+    results = graph.structure[1]
+    if graph.updates or not all(getattr(results, "live", (True,))):
+        return None
+    structure = getattr(results, "structure", results)
+    numbers = tree.unflatten(structure, list(range(structure.num_leaves)))
+    return numbers if _is_tuple(numbers) and any(map(_is_tuple, numbers)) else None
+
+
+def _is_tuple(x: Any) -> bool:
+    """Whether it is a tuple of numbers and of tuples that are not empty."""
+    return type(x) is tuple and bool(x) and all(type(y) is int or _is_tuple(y) for y in x)

@@ -1,0 +1,186 @@
+"""BLAS threads: how many threads SciPy's BLAS uses for one call.
+
+    limited      write around the text of a call what limits its threads
+    symbols      wengert_blas_enter(i64 flops, i64 threads) before it, wengert_blas_leave() after
+    functions    the addresses of BLAS's own two functions, where it has such
+
+A product of 128 x 128 matrices takes 68 us on one thread, 55 us on two that have nothing else to
+do, and on a busy machine some milliseconds, because two threads wait for each other at each step
+and one of them has no processor (256 x 256: 34 ms, and 1.5 on one thread).  So a second thread is
+asked for from `WORTH` operations on, and never more threads than are set for BLAS already.
+
+The number of threads is one setting of the whole library.  Of calls that overlap, from several
+Python threads, the first sets it and the last restores it.  SciPy's wheels have OpenBLAS, whose
+functions are found through the library that SciPy links with; of a BLAS without them (MKL,
+Accelerate) nothing is changed.  A module of its own, as most programs call no BLAS.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from wengert._engine.core.locks import lock
+
+from .. import engine
+from ..assembly import Function, Module, Name, Section
+from . import library
+from .extensions import extension
+from .system import enter_locks, load, store
+
+WORTH = 200_000_000  # floating-point operations: some 4 ms of one thread
+
+_SETTERS = (
+    "scipy_openblas_set_num_threads",
+    "scipy_openblas_set_num_threads64_",
+    "openblas_set_num_threads",
+)
+_NAMES = ("wengert_blas_enter", "wengert_blas_leave", "wengert_blas_start")
+_USERS, _BEFORE = 1, 2  # words of the state; the first is its lock
+_LOCK = lock()
+
+
+def symbols() -> dict[str, int]:
+    """Addresses by name, to be given to `engine.Code` with a program that declares the names.
+
+    Examples
+    --------
+    >>> sorted(symbols())
+    ['wengert_blas_enter', 'wengert_blas_leave', 'wengert_blas_start']
+    """
+    with _LOCK:
+        return dict(_started())
+
+
+@functools.cache
+def _started() -> dict[str, int]:
+    module = Module()
+    enter_blas_threads(module, bool(functions()))
+    text = module.text(engine.heading())  # beside a call of BLAS no pains are worth taking
+    addresses = library.loaded("", functions(), _NAMES, seldom=text)
+    library.call_in_child(addresses["wengert_blas_start"])
+    return addresses
+
+
+@functools.cache
+def functions() -> dict[str, int]:
+    """The addresses of "blas_set" and "blas_get"; empty where BLAS cannot be asked."""
+    blas = extension("scipy.linalg.cython_blas")
+    try:
+        found = ctypes.CDLL(str(blas.__file__))  # and what it is linked with
+    except OSError:
+        return {}
+    for setter in _SETTERS:
+        getter = setter.replace("_set_", "_get_")
+        if hasattr(found, setter) and hasattr(found, getter):
+            pair = {"blas_set": setter, "blas_get": getter}
+            return {
+                name: ctypes.cast(found[symbol], ctypes.c_void_p).value or 0
+                for name, symbol in pair.items()
+            }
+    return {}
+
+
+def enter_blas_threads(module: Module, known: bool) -> None:
+    """Write the functions into a module; where BLAS is not known, they do nothing."""
+    arguments = [("i64", "flops"), ("i64", "threads")]
+    enter = Function(module, "wengert_blas_enter", arguments, linkage="")
+    leave = Function(module, "wengert_blas_leave", [], linkage="")
+    reset = Function(module, "wengert_blas_start", [], linkage="")
+    if known:
+        enter_locks(module)
+        module.declare("blas_set", "void", ["i32"])
+        module.declare("blas_get", "i32", [])
+        module.parts["blas"] = "@blas = internal global [8 x i64] zeroinitializer, align 64"
+        _enter(enter.body)
+        _leave(leave.body)
+        _reset(reset.body)
+    for function in (enter, leave, reset):
+        function.body.write("ret void")
+        module.add(function)
+
+
+def _enter(s: Section) -> None:
+    small = s.value(f"icmp slt i64 %flops, {WORTH}")
+    wanted = s.value(f"trunc i64 {s.value(f'select i1 {small}, i64 1, i64 %threads')} to i32")
+    smaller = s.function.module.declare("llvm.smin.i32", "i32", ["i32", "i32"])
+    s.write("call void @acquire(ptr @blas)")
+    users = load(s, "@blas", _USERS)
+    with s.when(s.value(f"icmp eq i64 {users}, 0")) as first:
+        before = first.value("call i32 @blas_get()")
+        store(first, first.value(f"zext i32 {before} to i64"), "@blas", _BEFORE)
+        # Never more than somebody has set for BLAS itself.
+        chosen = first.value(f"call i32 {smaller}(i32 {wanted}, i32 {before})")
+        with first.when(first.value(f"icmp ne i32 {before}, {chosen}")) as other:
+            other.write(f"call void @blas_set(i32 {chosen})")
+    store(s, s.value(f"add i64 {users}, 1"), "@blas", _USERS)
+    s.write("call void @release(ptr @blas)")
+
+
+def _leave(s: Section) -> None:
+    s.write("call void @acquire(ptr @blas)")
+    left = s.value(f"sub i64 {load(s, '@blas', _USERS)}, 1")
+    store(s, left, "@blas", _USERS)
+    with s.when(s.value(f"icmp eq i64 {left}, 0")) as last:
+        before = last.value(f"trunc i64 {load(last, '@blas', _BEFORE)} to i32")
+        now = last.value("call i32 @blas_get()")
+        with last.when(last.value(f"icmp ne i32 {now}, {before}")) as other:
+            other.write(f"call void @blas_set(i32 {before})")
+    s.write("call void @release(ptr @blas)")
+
+
+def _reset(s: Section) -> None:
+    """In the child of a fork nobody is in BLAS; the number is that of before the parent's call."""
+    users = load(s, "@blas", _USERS)
+    with s.when(s.value(f"icmp ne i64 {users}, 0")) as some:
+        before = some.value(f"trunc i64 {load(some, '@blas', _BEFORE)} to i32")
+        some.write(f"call void @blas_set(i32 {before})")
+    store(s, "0", "@blas", _USERS)
+    s.write("call void @release(ptr @blas)")
+
+
+@contextmanager
+def limited(
+    external: Callable[[str, int, str, Sequence[str]], str],
+    section: Section,
+    flops: Name,
+    threads: Name | None = None,
+) -> Iterator[None]:
+    r"""Write what limits the threads of BLAS around the text of a call.
+
+    Parameters
+    ----------
+    external : callable
+        ``external(name, address, result, arguments)`` declares a function and gives its name in
+        the text, as a kernel's `call.external` does.
+    section : Section
+    flops : str
+        Name of an i64: how many floating-point operations the call does.
+    threads : str, optional
+        Name of an i64: how many threads it may use; by default what `wengert.set_threads` says at
+        the time of the call.
+
+    Examples
+    --------
+    >>> from wengert._engine.backends.llvm.assembly import Function, Module
+    >>> kernel = Function(Module(), "kernel", [])
+    >>> external = lambda name, address, result, arguments: f"@{name}"
+    >>> with limited(external, kernel.body, "2000", "4"):
+    ...     kernel.body.write("call void @product()")
+    >>> print(*kernel.body.lines(), sep="\n")
+      call void @wengert_blas_enter(i64 2000, i64 4)
+      call void @product()
+      call void @wengert_blas_leave()
+    """
+    addresses = symbols()
+    if threads is None:
+        address = library.symbols()["wengert_get_threads"]
+        threads = section.value(f"call i64 {external('wengert_get_threads', address, 'i64', [])}()")
+    arguments = ["i64", "i64"]
+    enter = external("wengert_blas_enter", addresses["wengert_blas_enter"], "void", arguments)
+    leave = external("wengert_blas_leave", addresses["wengert_blas_leave"], "void", [])
+    section.write(f"call void {enter}(i64 {flops}, i64 {threads})")
+    yield
+    section.write(f"call void {leave}()")

@@ -1,0 +1,155 @@
+"""Library: the native module of the runtime, compiled once and never unloaded.
+
+    symbols    the names of its functions, to addresses: what a program's text may declare
+    function   one of them, to be called from Python
+    loaded     a module for ever: its functions' addresses; for this one, and blas_threads.py
+
+Arrays are freed by its code until the very end of the process, after Python has taken its modules
+apart, and its sleeping threads return into it: so the code is made immortal when it is loaded.
+
+The child of a fork has one thread, so it begins with a new team, and with locks that nobody holds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from wengert._engine.core.late import Late
+from wengert._engine.core.locks import lock
+
+from .. import engine
+from ..assembly import Module
+from . import threads
+from .objects import kept_object_of
+
+if TYPE_CHECKING:
+    from . import blocks, handler, memory, team
+else:  # most programs need no runtime
+    blocks, handler = Late(f"{__package__}.blocks"), Late(f"{__package__}.handler")
+    memory, team = Late(f"{__package__}.memory"), Late(f"{__package__}.team")
+
+_ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
+# Name to the types of its result and its arguments.
+_SIGNATURES: dict[str, tuple[Any, ...]] = {
+    "wengert_alloc": (_ADDRESS, _COUNT),
+    "wengert_free": (None, _ADDRESS),
+    "wengert_realloc": (_ADDRESS, _ADDRESS, _COUNT),
+    "wengert_parallel": (None, _ADDRESS, _ADDRESS, _COUNT, _COUNT, _COUNT, _COUNT),
+    "wengert_parts": (_COUNT, _COUNT, _COUNT, _COUNT, _COUNT),
+    "wengert_get_threads": (_COUNT,),
+    "wengert_set_threads": (None, _COUNT),
+    "wengert_team_start": (None,),
+    "wengert_team_size": (_COUNT,),
+    "wengert_memory_start": (None,),
+    "wengert_memory_child": (None,),
+    "wengert_memory_limit": (None, _COUNT),
+    "wengert_memory_trim": (_COUNT, _COUNT),
+    "wengert_memory_read": (None, _ADDRESS),
+    "wengert_array_handler": (_ADDRESS,),
+}
+_THREADS = (
+    *("create", "detach", "sigmask", "mutex_init", "mutex_lock", "mutex_unlock"),
+    *("cond_init", "cond_wait", "cond_signal"),
+)
+# What runs often enough to be worth LLVM's pains; the rest is compiled in an eighth of the time.
+_HOT = (
+    *("acquire", "size_of", "link", "unlink", "wengert_alloc", "small_block", "wengert_free"),
+    *("array_malloc", "array_free", "wengert_parts", "begin", "run_all", "wengert_get_threads"),
+)
+_LOCK = lock()
+
+
+def text() -> str:
+    """The module, for this system."""
+    return _module().text(engine.heading())
+
+
+def _module() -> Module:
+    module = Module()
+    blocks.enter_blocks(module)
+    handler.enter_handler(module)
+    team.enter_team(module, _has_threads())
+    return module
+
+
+def symbols() -> dict[str, int]:
+    """Addresses by name, to be given to `engine.Code` with a program that declares the names.
+
+    Examples
+    --------
+    >>> sorted(symbols())[:3]
+    ['wengert_alloc', 'wengert_array_handler', 'wengert_free']
+    """
+    return dict(_addresses())
+
+
+@functools.cache
+def function(name: str) -> Any:
+    """A function of the module, as ctypes calls it.
+
+    Examples
+    --------
+    >>> block = function("wengert_alloc")(1000)
+    >>> block % 64
+    0
+    >>> function("wengert_free")(block)
+    """
+    return ctypes.CFUNCTYPE(*_SIGNATURES[name])(_addresses()[name])
+
+
+def loaded(
+    text: str, needed: Mapping[str, int], names: Iterable[str], seldom: str = ""
+) -> dict[str, int]:
+    """The addresses of functions of a module, which is then in memory until the process ends.
+
+    Parameters
+    ----------
+    text : str
+    needed : mapping from str to int
+        Addresses of what the module declares; the C library's need none.
+    names : iterable of str
+        Its functions.
+    seldom : str
+        A second module, of what runs seldom, that belongs to it.
+    """
+    images = [kept_object_of(text)] if text else []
+    images += [kept_object_of(seldom, quick=True)] if seldom else []
+    code = engine.Code(images, needed)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
+    return {name: code.address(name) for name in names}
+
+
+def call_in_child(*addresses: int) -> None:
+    """Call native functions without arguments in the child of every fork."""
+    # With the lock of the interpreter held: in a child there is nobody to give it to.
+    calls = [ctypes.PYFUNCTYPE(None)(address) for address in addresses]
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: [call() for call in calls])
+
+
+def _addresses() -> dict[str, int]:
+    with _LOCK:
+        return _started()
+
+
+@functools.cache
+def _started() -> dict[str, int]:
+    often, seldom = _module().halves(_HOT, engine.heading())
+    addresses = loaded(often, {}, _SIGNATURES, seldom)
+    calls = {name: ctypes.CFUNCTYPE(*kinds)(addresses[name]) for name, kinds in _SIGNATURES.items()}
+    calls["wengert_memory_start"]()
+    calls["wengert_team_start"]()
+    memory.attach({name: calls[f"wengert_memory_{name}"] for name in ("read", "limit", "trim")})
+    threads.attach(calls["wengert_set_threads"])
+    call_in_child(addresses["wengert_memory_child"], addresses["wengert_team_start"])
+    return addresses
+
+
+def _has_threads() -> bool:
+    process = ctypes.CDLL(None) if os.name == "posix" else None
+    names = [f"pthread_{name}" for name in _THREADS] + ["sigfillset"]
+    return process is not None and all(hasattr(process, name) for name in names)

@@ -1,0 +1,65 @@
+"""Null: runs nothing.  For trying out everything around a run, and for counting.
+
+Its computations check what they are fed as any other, and return zeros of the right shapes and
+dtypes, whose memory is not even touched; variables keep their values.  What a run would cost says
+`report` (reporting.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.late import Late
+from wengert._engine.core.spec import at_sizes
+
+from .base import Backend, Run, register_backend
+
+if TYPE_CHECKING:
+    from . import reporting
+    from .reporting import Report
+else:
+    reporting = Late(f"{__package__}.reporting")
+
+
+class Null(Backend):
+    """Runs nothing, and returns zeros of the right shapes and dtypes; see `Backend`.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> x = wg.input("x", shape=("n", "n"))
+    >>> f = wg.computation(np.linalg.inv(x), backend="null")
+    >>> f(np.ones((2, 2)))
+    array([[0., 0.],
+           [0., 0.]])
+    """
+
+    __module__ = "wengert.backends"
+
+    name = "null"
+    tolerance = float("inf")
+
+    def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:
+        """Makes zeros."""
+        specs = [at_sizes(n.spec, sizes) for n in graph.outputs]
+        first = len(graph.inputs)
+        place = {v: first + k for k, v in enumerate(graph.variables)}
+        kept = [place[v] for v in graph.updates]
+
+        def run(values: Sequence[Any]) -> list[Any]:
+            return [np.zeros(s.shape, s.dtype)[()] for s in specs] + [
+                np.array(values[k]) for k in kept
+            ]
+
+        return run
+
+    def report(self, graph: Graph, sizes: Mapping[str, int] | None = None, **more: int) -> Report:
+        """What a run would cost; see `wengert.backends.report`."""
+        return reporting.report(graph, sizes, **more)
+
+
+register_backend(Null())

@@ -1,0 +1,274 @@
+"""Updates: variables are read together and written together.
+
+    values_of     the values of several variables at one moment
+    write         new values for several variables: all of them or none
+    Writer        the same for a program that does it at every run
+    Lending       values for a run that writes to some of them in place
+    exclusively   nobody else writes to some variables between reading and writing
+
+Python acts on Ctrl-C between two of its own instructions.  The values are therefore exchanged in a
+single call into C: it happens or it does not.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from collections.abc import Callable, Sequence
+from itertools import repeat, starmap
+from operator import attrgetter, methodcaller
+from threading import get_ident
+from typing import Any, TypeVar
+
+import numpy as np
+
+from wengert._engine.core.handle import Handle, expect_views, leaf, refresh_views
+from wengert._engine.core.locks import lock
+from wengert._engine.core.node import INPUT, NO_PARAMS, Node, is_variable
+from wengert.errors import ShapeError, at, user_line
+
+Result = TypeVar("Result")
+_node, _value = attrgetter("node"), attrgetter("node.value")
+_serial, _views = attrgetter("serial"), attrgetter("_views")
+_exchange = lock()
+_locks: dict[int, tuple[Any, Any]] = {}
+_lent: dict[int, int] = {}  # variables that a run writes to in place, and the thread it is in
+
+
+def values_of(owners: Sequence[Handle]) -> list[Any]:
+    """The values of several variables, all before or all after any writing."""
+    if not owners:
+        return []
+    while True:
+        with _exchange:
+            busy = _lent_elsewhere(owners) if _lent else None
+            if busy is None:
+                return list(map(_value, owners))
+        with _lock_of(busy):  # until that run has ended
+            pass
+
+
+def write(owners: Sequence[Any], values: Sequence[Any]) -> None:
+    """Give variables new values, all of them or, if anything goes wrong, none.
+
+    Parameters
+    ----------
+    owners : sequence of Tensor
+    values : sequence
+        Arrays that belong to nobody else.
+
+    Raises
+    ------
+    ShapeError
+        A value has another shape than its variable.
+    """
+    old = list(map(_node, owners))
+    _exchanged(owners, old, list(map(_new_leaf, owners, old, values)))
+
+
+class Writer:
+    """Writes to the same variables again and again values of the same shapes, dtypes and layouts.
+
+    Parameters
+    ----------
+    owners : sequence of Tensor
+    """
+
+    def __init__(self, owners: Sequence[Any]) -> None:
+        self.owners = list(owners)
+        for owner in self.owners:
+            expect_views(owner)
+        self._last = [-1] * len(self.owners)  # serials of the leaves that it has made
+
+    def __call__(self, values: Sequence[Any]) -> None:
+        """Write; see `write`.
+
+        Where nobody else has written since, and the last value was taken as it was, this one can
+        be too; and if nobody but its variable knows a leaf, no other has to take its place.
+        """
+        old = list(map(_node, self.owners))
+        given = [v if type(v) is np.ndarray else np.asarray(v) for v in values]
+        known = list(map(_serial, old)) == self._last and not any(map(_views, self.owners))
+        if known and max(map(sys.getrefcount, old)) <= _LISTED:
+            with _exchange:
+                list(map(setattr, old, repeat("value"), given))
+            return
+        nodes = [
+            type(o)(INPUT, (), NO_PARAMS, v, o.extra.copy())
+            if o.serial == last
+            else _new_leaf(owner, o, v)
+            for owner, o, v, last in zip(self.owners, old, given, self._last, strict=True)
+        ]
+        _exchanged(self.owners, old, nodes)
+        self._last = [n.serial if n.value is v else -1 for n, v in zip(nodes, given, strict=True)]
+
+
+def _exchanged(owners: Sequence[Any], old: Sequence[Node], nodes: Sequence[Node]) -> None:
+    try:
+        with _exchange:
+            list(map(setattr, owners, repeat("node"), nodes))
+        _let_views_follow(owners)
+    except KeyboardInterrupt:
+        _let_views_follow(owners)  # in case that they did not come to it
+        raise
+    del old  # held until now, so that nothing is taken down on the way
+
+
+def _let_views_follow(owners: Sequence[Any]) -> None:
+    for owner in owners:
+        views = getattr(owner, "_views", None)
+        if views and any([view() is not None for view in views]):
+            refresh_views(owner)
+
+
+def _new_leaf(owner: Any, old: Node, value: Any) -> Node:
+    before, extra = old.value, old.extra
+    if type(before) is np.ndarray and not before.shape and isinstance(value, np.generic):
+        value = np.asarray(value)  # a result without axes
+    if (
+        type(value) is type(before) is np.ndarray
+        and extra is not None
+        and "owner" in extra
+        and not old.args
+        and value.strides == before.strides
+        and value.shape == before.shape
+        and value.dtype == before.dtype
+    ):  # what is there nearly always, so it has to be quick
+        return type(old)(INPUT, (), NO_PARAMS, value, extra.copy())
+    spec = old.spec
+    array = np.asarray(value, dtype=spec.dtype)
+    if array.shape != spec.shape:
+        raise ShapeError(
+            f"an update gives the variable {old.name or ''} of shape {spec.shape} a value of shape "
+            f"{array.shape}. A variable keeps its shape{at(user_line())}."
+        )
+    if type(old.value) is np.ndarray and array.strides != old.value.strides:
+        array, given = np.empty_like(old.value), array
+        array[...] = given
+    node = leaf(array, owner, type(old) is Node)
+    if is_variable(old):  # its name and hooks stay
+        node.extra = {**(old.extra or {}), **(node.extra or {})}
+    return node
+
+
+def _lock_of(owner: Any) -> Any:
+    key = id(owner)
+    with _exchange:
+        if key not in _locks:
+            forget = weakref.ref(owner, lambda _: _locks.pop(key, None))
+            _locks[key] = forget, lock()
+        return _locks[key][1]
+
+
+def locks_of(owners: Sequence[Any]) -> list[Any]:
+    """The locks of some variables, in one order for all, so that nobody waits in a ring."""
+    return [_lock_of(o) for _, o in sorted({id(o): o for o in owners}.items())]
+
+
+class Lending:
+    """Values for a run that writes to the arrays of some variables in place.
+
+    Such an array must be nobody else's: neither an older line of a tape nor the user may hold it,
+    else they are given a copy.  While the run goes on, compiled functions in other threads wait for
+    it; eager ones may see an array that is half written, as in PyTorch.
+
+    Parameters
+    ----------
+    owners : sequence of Tensor
+    places : sequence of int
+        Those whose arrays are written to; whoever runs holds their locks (`exclusively`).
+    write : callable
+        Takes what the run returns, and gives the variables their new values.
+    """
+
+    def __init__(
+        self, owners: Sequence[Any], places: Sequence[int], write: Callable[[Any], Any]
+    ) -> None:
+        self._owners, self._places, self._write = owners, places, write
+        self._keys = [id(owners[k]) for k in places]
+
+    def run(self, entry: Callable[..., Any], fed: Sequence[Any], missed: Any) -> Any:
+        """What the entry returns, written; or `missed`, where it does not serve.
+
+        What the run has written in place cannot be taken back.  So, once it has run, Ctrl-C or
+        not, all is written: its result is put away by the call into C that it comes from.
+        """
+        found: list[Any] = []
+        giving_back = map(_lent.pop, self._keys, repeat(None))
+        try:
+            fed = (*fed, *self._values())
+            found.extend(starmap(entry, (fed,)))
+            if found[0] is not missed:
+                self._write(found[0])
+            return found[0]
+        except BaseException:
+            if found and found[0] is not missed:
+                self._write(found[0])
+            raise
+        finally:
+            list(giving_back)
+
+    def _values(self) -> list[Any]:
+        while True:
+            values = values_of(self._owners)
+            with _exchange:
+                if not _lent or _lent_elsewhere(self._owners) is None:
+                    _lent.update(zip(self._keys, repeat(get_ident())))
+                    break
+        for k in self._places:
+            if not _is_alone(self._owners[k], values, k):
+                values[k] = values[k].copy()
+        return values
+
+
+def _lent_elsewhere(owners: Sequence[Any]) -> Any:
+    """One of some variables that a run in another thread writes to, or None."""
+    here = get_ident()
+    return next((o for o in owners if _lent.get(id(o), here) != here), None)
+
+
+def _is_alone(owner: Any, values: list[Any], k: int) -> bool:
+    """Whether nobody holds the array of a variable but its own line, and that but the variable."""
+    if sys.getrefcount(owner.node) > _NODE or sys.getrefcount(values[k]) > _ARRAY:
+        return False
+    flags = values[k].flags
+    return flags.owndata and flags.writeable  # type: ignore[no-any-return]
+
+
+def _found(limit: str) -> int:
+    """How many references there are then, as seen from inside `_is_alone`."""
+    handle = Handle()
+    handle.node = leaf(np.empty(1), handle)
+    for n in range(1, 20):
+        globals()[limit] = n
+        if _is_alone(handle, [handle.node.value], 0):
+            return n
+    raise AssertionError("reference counts of this interpreter are not understood")
+
+
+_NODE, _ARRAY = 20, 20
+_NODE = _found("_NODE")
+_ARRAY = _found("_ARRAY")
+# The same of a line that its variable and a list hold, as `map` sees it.
+_LISTED = max(map(sys.getrefcount, [leaf(np.empty(1), Handle())])) + 1
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_lent.clear)
+
+_acquire, _release = methodcaller("acquire"), methodcaller("release")
+
+
+def exclusively(locks: Sequence[Any], run: Callable[[], Result]) -> Result:
+    """What `run` returns, while no other run writes to the variables of these locks.
+
+    Taking them, noting that they are taken, and giving them back are each one call into C, so that
+    Ctrl-C cannot leave one of them taken.
+    """
+    taken: list[Any] = []
+    giving_back = map(_release, taken)
+    try:
+        taken.extend(filter(_acquire, locks))
+        return run()
+    finally:
+        list(giving_back)

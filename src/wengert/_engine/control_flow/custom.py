@@ -1,0 +1,288 @@
+"""Custom: a call whose derivative is given by a rule, as a single line.
+
+    custom_call    args: captured, operands -> results     a body, and the rule of its derivative
+
+The line has the body, so it runs, is batched and compiled as what the body says: whatever executes
+a graph writes the body out into the list around it (`wengert.rewrite.inlined`).  Every derivative
+that is taken before asks the rule in its place, at any order, in loops and under `vmap`: the line
+of a derivative is another line with the same rule.
+
+A rule speaks of leaves: one for each operand that is not captured, one for each result.  What was
+captured from outside has no part in it, and no derivative: to ask for it is an error.
+
+    Rule           what a rule answers
+    CustomCall     the operation
+    checked        cotangents as a rule returned them, if each fits its operand
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.autodiff.forward import jvp_from_vjp
+from wengert._engine.autodiff.project import zeros
+from wengert._engine.autodiff.reverse import PROBING, vjp_from_jvp
+from wengert._engine.core.again import written_again
+from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.core.late import Late
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import Sweep, lookup, register
+from wengert._engine.core.spec import Spec
+from wengert._engine.kinds.opaque import is_lasting
+from wengert.errors import NotDifferentiableError, RuleError, at
+
+from . import many
+from .operations import Compile, Control
+
+_rules = Late(f"{__package__}.custom_rules")
+
+
+class Rule:
+    """The derivative of a call; equal to another if both say the same.
+
+    Attributes
+    ----------
+    name : str
+        How messages call the function.
+    has_vjp, has_jvp : bool
+        Which modes it states; the missing one is the transpose of the other.
+    """
+
+    name: str = "a custom function"
+
+    @property
+    def __name__(self) -> str:
+        """How a graph that is printed calls it."""
+        return f"<rule of {self.name}>"
+
+    has_vjp: bool = False
+    has_jvp: bool = False
+
+    def values(self, operands: Sequence[Any]) -> tuple[Any, ...]:
+        """The results for plain operands, of a line that has no body."""
+        raise NotImplementedError
+
+    def bars(
+        self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
+    ) -> Sequence[Any]:
+        """A cotangent for each operand, None where it is zero; `ts` has None for integers.
+
+        `saved` is what the line noted when it was recorded, if it did.
+        """
+        raise NotImplementedError
+
+    def guarded_bars(
+        self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
+    ) -> Sequence[Any]:
+        """The same where what was not chosen stays zero, whatever it is multiplied with."""
+        return [spared(bar, ts) for bar in self.bars(operands, outs, ts, saved)]
+
+    def dots(
+        self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]
+    ) -> Sequence[Any]:
+        """A tangent for each result, None where it is zero; so has `dots` for the operands."""
+        raise NotImplementedError
+
+    def check(self, specs: Sequence[Any], outs: Sequence[Any]) -> None:
+        """Refuse operands and results of these specs, where it is not made for them."""
+
+    def of_rows(self, flags: tuple[bool, ...]) -> Rule:
+        """The rule for many rows at once; `flags` says which operands have rows, all results do."""
+        return _rules.RowsRule(self, flags)  # type: ignore[no-any-return]
+
+    def missing(self) -> str:
+        """What to do where it states no mode at all."""
+        return "Give it a rule"
+
+
+class CustomCall(Control):
+    """A body with a rule for its derivative."""
+
+    kind = "call"
+    may_be_nonlinear = True
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
+        """The specs of the body's results."""
+        body = params["body"]
+        if body is None:
+            found: tuple[Spec, ...] = super(Control, self).infer(specs, params)
+            return found
+        rule, first = params["rule"], params["captured"]
+        self.check(body, specs, rule.name)
+        outs = tuple([Spec(n.spec.shape, n.spec.dtype) for n in body.outputs])
+        rule.check([n.spec for n in body.inputs[first:]], outs)
+        return outs
+
+    def run_by(self, compile: Compile, *values: Any, **params: Any) -> tuple[Any, ...]:
+        """What the body gives."""
+        body = params["body"]
+        if body is None:
+            return params["rule"].values(values)  # type: ignore[no-any-return]
+        return tuple(compile(body)(values))
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+        """What the rule says, checked; or the transpose of what it says of tangents."""
+        rule, first = node.params["rule"], node.params["captured"]
+        if sweep is not PROBING:
+            self._refuse_captured(node, [sweep.wants(a) for a in node.args[:first]])
+        get = t.get if isinstance(t, dict) else dict(enumerate(t)).get
+        ts = [_full(get(k), s) for k, s in enumerate(node.spec)]
+        if not rule.has_vjp:
+            self._refuse_unruled(node)
+            return vjp_from_jvp(node, ts, out, inputs, sweep)
+        saved = None if sweep.recorded or node.extra is None else node.extra.get("saved")
+        pull = rule.guarded_bars if sweep.guarded else rule.bars
+        bars = pull(inputs[first:], out, ts, saved)
+        return [*[None] * first, *checked(node, bars, node.args[first:], rule.name, sweep)]
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+        """What the rule says, or the transpose of what it says of cotangents."""
+        rule, first = node.params["rule"], node.params["captured"]
+        self._refuse_captured(node, [d is not None for d in dots[:first]])
+        if not rule.has_jvp:
+            self._refuse_unruled(node)
+            return jvp_from_vjp(node, dots, out, inputs, sweep)
+        found = rule.dots(inputs[first:], out, dots[first:])
+        pairs = zip(found, node.spec, strict=True)
+        return tuple([_tangent(x, s, node, rule.name, sweep) for x, s in pairs])
+
+    def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+        """The body for all rows, with a rule that is applied to each row."""
+        if params["body"] is None:
+            return NotImplemented
+        return many.custom(args, batched, size, params)
+
+    def _refuse_captured(self, node: Node, asked: Sequence[bool]) -> None:
+        if any(asked):
+            k = asked.index(True)
+            a = node.args[k]
+            what = a.name if isinstance(a, Node) and a.name else "a value"
+            raise NotDifferentiableError(
+                f"{node.params['rule'].name} takes {what} from outside ({a.spec}), and its "
+                "derivative with respect to that is needed: the rule speaks of its arguments only. "
+                f"Pass it as an argument, or put wengert.stop_gradient around it{at(node.where)}."
+            )
+
+    def _refuse_unruled(self, node: Node) -> None:
+        rule = node.params["rule"]
+        if not rule.has_vjp and not rule.has_jvp:
+            raise NotDifferentiableError(
+                f"the derivative of {rule.name} was needed, and it has no rule. {rule.missing()}"
+                f"{at(node.where)}."
+            )
+
+
+def spared(bar: Any, ts: Sequence[Any]) -> Any:
+    """A cotangent, with 0 in the place of NaN if all cotangents of the results are zero."""
+    if bar is None:
+        return None
+    live = [t for t in ts if t is not None]
+    if not any(map(is_traced, (bar, *live))):
+        if any(np.any(value_of(t)) for t in live) or not np.isnan(value_of(bar)).any():
+            return bar
+        return np.zeros_like(value_of(bar))
+    nothing: Any = np.True_
+    for t in live:
+        is_zero = lookup("logical_not")(lookup("any")(lookup("not_equal")(t, 0)))
+        nothing = lookup("logical_and")(nothing, is_zero)
+    return lookup("where")(lookup("logical_and")(nothing, lookup("isnan")(bar)), 0.0, bar)
+
+
+def _full(t: Any, spec: Spec) -> Any:
+    """The cotangent of a result: zeros where none arrived, None where there can be none."""
+    if spec.dtype.kind not in "fc":
+        return None
+    return zeros(spec) if t is None else t
+
+
+def _tangent(dot: Any, spec: Spec, node: Node, name: str, sweep: Sweep) -> Any:
+    """A tangent as the rule returned it, if it fits its result."""
+    if spec.dtype.kind not in "fc":
+        return None
+    if dot is None:
+        return zeros(spec)
+    dot = _number(dot, name, f"as the tangent of a result, which is {spec}", node)
+    if tuple(dot.shape) != tuple(spec.shape):
+        raise RuleError(
+            f"the rule of {name} returned shape {tuple(dot.shape)} for the tangent of a result, "
+            f"which has shape {spec.shape}. A tangent has the shape of its result{at(node.where)}."
+        )
+    _refuse_recorded(dot, name, node, sweep)
+    _refuse_complex(dot, spec, name, "result", node)
+    return dot if dot.dtype == spec.dtype else dot.astype(spec.dtype)
+
+
+def checked(
+    node: Node, bars: Sequence[Any], args: Sequence[Any], name: str, sweep: Sweep
+) -> list[Any]:
+    """Cotangents as a rule returned them.
+
+    Raises
+    ------
+    RuleError
+        There is not one for each operand, or one has another shape than its operand, a dtype that
+        is no number, or a recorded tensor in it that is no argument.
+    """
+    where = at(node.where)
+    if len(bars) != len(args):
+        raise RuleError(
+            f"the rule of {name} returned {len(bars)} cotangents for {len(args)} arguments. Return "
+            f"one for each, None where it is zero{where}."
+        )
+    fitted: list[Any] = []
+    for k, (bar, a) in enumerate(zip(bars, args, strict=True)):
+        if bar is None or type(a) is not Node:
+            fitted.append(None)
+            continue
+        spec = a.spec
+        bar = _number(bar, name, f"for argument {k}, which is {spec}", node)
+        if tuple(bar.shape) != tuple(spec.shape):
+            raise RuleError(
+                f"the rule of {name} returned shape {tuple(bar.shape)} for argument {k}, which has "
+                f"shape {spec.shape}. A cotangent has the shape of its argument{where}."
+            )
+        _refuse_complex(bar, spec, name, f"argument {k}", node)
+        _refuse_recorded(bar, name, node, sweep)
+        fitted.append(bar)
+    return fitted
+
+
+def _number(x: Any, name: str, what: str, node: Node) -> Any:
+    x = x if hasattr(x, "dtype") else np.asarray(x)
+    if x.dtype.kind not in "biufc":
+        raise RuleError(
+            f"the rule of {name} returned dtype {x.dtype} {what}. Return an array of numbers, or "
+            f"None for zero{at(node.where)}."
+        )
+    return x
+
+
+def _refuse_complex(x: Any, spec: Spec, name: str, what: str, node: Node) -> None:
+    if x.dtype.kind == "c" and spec.dtype.kind != "c":
+        raise RuleError(
+            f"the rule of {name} returned {x.dtype} for {what}, which is {spec.dtype}. Return its "
+            f"real part, x.real{at(node.where)}."
+        )
+
+
+def _refuse_recorded(x: Any, name: str, node: Node, sweep: Sweep) -> None:
+    """A rule that computes with a recorded tensor from outside would lose its derivative."""
+    if sweep.recorded or not is_lasting(x):
+        return
+    raise RuleError(
+        f"the rule of {name} computes with a recorded tensor that is none of its arguments, so the "
+        "derivative with respect to that tensor would be lost silently. Pass it as an argument, or "
+        f"use its value (x.detach()){at(node.where)}."
+    )
+
+
+custom_call = register(CustomCall("custom_call", "A call whose derivative is given by a rule."))
+
+
+@custom_call.compose
+def _(*operands: Any, body: Any, rule: Rule, captured: int) -> Any:
+    """Its body's lines, for a backend that is given a graph in which it was not written out."""
+    return NotImplemented if body is None else tuple(written_again(body, operands))

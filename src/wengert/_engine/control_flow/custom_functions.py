@@ -1,0 +1,438 @@
+"""Custom functions: a function with a derivative of its author's, as users write it.
+
+    custom_jvp    the rule says what becomes of tangents; reverse mode is its transpose
+    custom_vjp    the rule says what becomes of cotangents; forward mode is its transpose
+
+Both are called as the function itself.  Of plain arrays they are the function.  On recorded tensors
+a call is one line of the tape, which keeps the residuals of `fwd`.  In a graph it is a line
+`custom_call` with the function as its body (custom.py, custom_calls.py).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core import tree
+from wengert._engine.core.dims import Dim
+from wengert._engine.core.given import function
+from wengert._engine.core.handle import Handle, is_traced
+from wengert._engine.core.recording import is_recording
+from wengert.errors import (
+    ArgumentError,
+    NotDifferentiableError,
+    RuleError,
+    StructureError,
+    TraceError,
+    at,
+    user_line,
+)
+
+from .custom_calls import Call, is_recorded, is_starting
+from .stepping import numeric
+
+
+class _Custom:
+    """A function with a rule; the base of both."""
+
+    kind: str
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: int | Iterable[int] = (),
+        nondiff_argnames: str | Iterable[str] = (),
+    ) -> None:
+        function(fun, self.kind)
+        functools.update_wrapper(self, fun, updated=())
+        self.fun = fun
+        self.name = getattr(fun, "__name__", type(fun).__name__)
+        self._signature: inspect.Signature | None = None
+        try:
+            if not isinstance(fun, np.ufunc):  # theirs has `out`, which is no argument
+                self._signature = inspect.signature(fun)
+        except (TypeError, ValueError):  # some functions written in C do not say
+            pass
+        numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else nondiff_argnums
+        names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else nondiff_argnames
+        self.nondiff_argnums = self._positions(tuple(numbers), tuple(names))
+
+    def _positions(self, numbers: tuple[int, ...], names: tuple[str, ...]) -> tuple[int, ...]:
+        known = list(self._signature.parameters) if self._signature else []
+        for name in names:
+            if name not in known:
+                raise ArgumentError(
+                    f"{self.kind} of {self.name}: nondiff_argnames names {name!r}, but its "
+                    f"arguments are {', '.join(known) or 'not known'}{at(user_line())}."
+                )
+        found = {*numbers, *[known.index(n) for n in names]}
+        if any(k < 0 for k in found):
+            raise ArgumentError(
+                f"{self.kind} of {self.name}: nondiff_argnums counts arguments from the front, "
+                f"and not {min(found)}{at(user_line())}."
+            )
+        return tuple(sorted(found))
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} of {self.name}>"
+
+    # ---- a call --------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function; with a tensor among its arguments its rule is noted."""
+        args = self._bound(args, kwargs)
+        if is_starting(self):
+            return self.fun(*args)
+        moving = [a for k, a in enumerate(args) if k not in self.nondiff_argnums]
+        leaves, structure = tree.flatten(tuple(moving))
+        if not any([isinstance(x, Handle | Dim) for x in leaves]):
+            return self._plain(args, leaves, structure)
+        call = self._call(args, leaves, structure)
+        if any([is_traced(x) or isinstance(x, Dim) for x in leaves]):
+            return call.written(leaves)
+        if is_recording() and any([is_recorded(x) for x in leaves]):
+            return call.recorded(leaves)
+        return self._refuse_outside(self.fun(*args))
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments by position, those left out as their defaults."""
+        if self._signature is None or not (kwargs or self._signature.parameters):
+            return args
+        bound = self._signature.bind(*args, **kwargs)
+        named = bound.kwargs
+        bound.apply_defaults()
+        if named:
+            raise ArgumentError(
+                f"{self.name} has a rule, which takes its arguments by position, and "
+                f"{', '.join(named)} cannot be given by position. Write {self.name} without "
+                f"* and ** arguments{at(user_line())}."
+            )
+        return bound.args
+
+    def _call(self, args: Sequence[Any], leaves: Sequence[Any], structure: Any) -> Call:
+        nondiff = [args[k] for k in self.nondiff_argnums if k < len(args)]
+        for x in tree.flatten(nondiff)[0]:
+            if is_recorded(x) or is_traced(x):
+                raise TraceError(
+                    f"{self.kind} of {self.name}: an argument named by nondiff_argnums is a tensor "
+                    "that is recorded or traced. These arguments are for what is no array: "
+                    "functions, options. Let it be an ordinary argument, with None for its "
+                    f"cotangent{at(user_line())}."
+                )
+        for k, x in enumerate(leaves):
+            if x is not None and not isinstance(x, Dim) and numeric(x) is None:
+                place = tree.paths(tuple(args))[k] if not nondiff else ""
+                raise StructureError(
+                    f"{self.kind} of {self.name}: an argument{' at ' * bool(place)}{place} is a "
+                    f"{type(x).__name__}, which is no array or number. Name it in nondiff_argnums"
+                    f"{at(user_line())}."
+                )
+        return Call(self, nondiff, leaves, structure)
+
+    def _plain(self, args: Sequence[Any], leaves: Sequence[Any], structure: Any) -> Any:
+        """The function of plain arguments; what it takes from outside may be traced."""
+        found = self.fun(*args)
+        if any([is_recorded(x) and is_traced(x) for x in tree.flatten(found)[0]]):
+            return self._call(args, leaves, structure).written(leaves)
+        return self._refuse_outside(found)
+
+    def _refuse_outside(self, found: Any) -> Any:
+        if is_recording() and any([is_recorded(x) for x in tree.flatten(found)[0]]):
+            raise self.outside()
+        return found
+
+    def outside(self) -> NotDifferentiableError:
+        """The error for a tensor that the function takes from outside."""
+        return NotDifferentiableError(
+            f"{self.kind} of {self.name}: it computes with a recorded tensor from outside, and its "
+            "rule speaks of its arguments only. Pass the tensor as an argument, or put "
+            f"wengert.stop_gradient around it{at(user_line())}."
+        )
+
+    def full(self, nondiff: Sequence[Any], moving: Sequence[Any]) -> list[Any]:
+        """All arguments in order."""
+        args = list(moving)
+        for k, x in zip(self.nondiff_argnums, nondiff, strict=False):
+            args.insert(k, x)
+        return args
+
+
+class custom_jvp(_Custom):
+    """A function whose derivative is given by a rule for tangents (a decorator).
+
+    Parameters
+    ----------
+    fun : callable
+        Of arrays, numbers and nested containers of them.
+    nondiff_argnums : int or sequence of int, optional
+        Arguments that are no arrays (functions, options). The rule is given them first.
+    nondiff_argnames : str or sequence of str, optional
+        The same by name.
+
+    Returns
+    -------
+    custom_jvp
+        Callable as `fun` is. `defjvp` or `defjvps` states the rule.
+
+    Raises
+    ------
+    NotDifferentiableError
+        A derivative with respect to something that `fun` takes from outside is needed, or there is
+        no rule.
+    RuleError
+        The rule returns something that does not fit.
+
+    See Also
+    --------
+    custom_vjp : a rule for cotangents.
+
+    Notes
+    -----
+    Reverse mode is the transpose of the rule, which has to be linear in the tangents. Derivatives
+    of higher order differentiate the rule. In a graph `fun` and the rule are traced; whatever runs
+    or compiles the graph sees their operations, and no call.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> @wg.custom_jvp
+    ... def log1pexp(x):
+    ...     return np.log(1.0 + np.exp(x))
+    >>> @log1pexp.defjvp
+    ... def _(primals, tangents):
+    ...     (x,), (x_dot,) = primals, tangents
+    ...     return log1pexp(x), (1.0 - 1.0 / (1.0 + np.exp(x))) * x_dot
+    >>> float(wg.grad(log1pexp)(0.0)), float(wg.jvp(log1pexp, (0.0,), (2.0,))[1])
+    (0.5, 1.0)
+    """
+
+    __module__ = "wengert"
+
+    kind = "custom_jvp"
+    has_vjp = False
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: int | Iterable[int] = (),
+        nondiff_argnames: str | Iterable[str] = (),
+    ) -> None:
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
+        self.jvp: Callable[..., Any] | None = None
+        self._one_by_one: tuple[Callable[..., Any] | None, ...] | None = None
+
+    @property
+    def has_jvp(self) -> bool:
+        """Whether there is a rule."""
+        return self.jvp is not None or self._one_by_one is not None
+
+    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
+        """State the rule: ``jvp(*nondiff, primals, tangents) -> (result, its tangent)``.
+
+        Parameters
+        ----------
+        jvp : callable
+            `primals` and `tangents` are tuples with an entry for each argument that is
+            differentiated. Of what does not move the tangent is zeros; of integers it is None.
+        symbolic_zeros : bool, default False
+            Not supported: zeros are arrays. Compiled, what is multiplied with them is left out.
+
+        Returns
+        -------
+        callable
+            `jvp` itself.
+        """
+        _refuse_symbolic_zeros(symbolic_zeros, self.kind)
+        function(jvp, "defjvp")
+        self.jvp, self._one_by_one = jvp, None
+        return jvp
+
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
+        """State the rule argument by argument: ``jvp(tangent, result, *primals) -> tangent``.
+
+        Parameters
+        ----------
+        *jvps : callable or None
+            One for each argument, None where the derivative is zero; their results are summed.
+        """
+        if self.nondiff_argnums:
+            raise ArgumentError(
+                f"defjvps of {self.name}, which has nondiff_argnums. Use defjvp{at(user_line())}."
+            )
+        for rule in jvps:
+            if rule is not None:
+                function(rule, "defjvps")
+        self.jvp, self._one_by_one = None, jvps
+
+    def started(self, call: Call, args: Sequence[Any]) -> tuple[Any, Any]:
+        """The result, and nothing else."""
+        return self.fun(*args), None
+
+    def tangents(
+        self, call: Call, primals: Any, tangents: Any, outs: Sequence[Any], dots: Sequence[Any]
+    ) -> list[Any]:
+        """The leaves of the tangent of the result."""
+        if self._one_by_one is not None:
+            return self._summed(call, primals, tangents, call.results(outs))
+        assert self.jvp is not None
+        found = self.jvp(*call.nondiff, primals, tangents)
+        if not isinstance(found, tuple | list) or len(found) != 2:
+            raise RuleError(
+                f"the rule of {self.name} returned a {type(found).__name__}. Return a pair: the "
+                f"result, and its tangent{at(user_line())}."
+            )
+        call.check_alike(found[0], outs, "the rule")
+        return call.of_out(found[1], "the rule")
+
+    def _summed(self, call: Call, primals: Any, tangents: Any, out: Any) -> list[Any]:
+        assert self._one_by_one is not None
+        if len(self._one_by_one) != len(primals):
+            raise RuleError(
+                f"defjvps of {self.name} was given {len(self._one_by_one)} rules, and it is called "
+                f"with {len(primals)} arguments. Give one for each, None where the derivative is "
+                f"zero{at(user_line())}."
+            )
+        total: list[Any] | None = None
+        for rule, dot in zip(self._one_by_one, tangents, strict=True):
+            if rule is None or all(x is None for x in tree.flatten(dot)[0]):
+                continue
+            leaves = call.of_out(rule(dot, out, *primals), "a rule")
+            total = (
+                leaves
+                if total is None
+                else [_plus(a, b) for a, b in zip(total, leaves, strict=True)]
+            )
+        return call.of_out(None, "") if total is None else total
+
+
+def _plus(a: Any, b: Any) -> Any:
+    return b if a is None else a if b is None else a + b
+
+
+class custom_vjp(_Custom):
+    """A function whose derivative is given by a rule for cotangents (a decorator).
+
+    Parameters
+    ----------
+    fun : callable
+        Of arrays, numbers and nested containers of them.
+    nondiff_argnums : int or sequence of int, optional
+        Arguments that are no arrays (functions, options): `fwd` is given them where `fun` is,
+        `bwd` first.
+    nondiff_argnames : str or sequence of str, optional
+        The same by name.
+
+    Returns
+    -------
+    custom_vjp
+        Callable as `fun` is. `defvjp` states the rule.
+
+    Raises
+    ------
+    NotDifferentiableError
+        A derivative with respect to something that `fun` takes from outside is needed, or there is
+        no rule.
+    RuleError
+        The rule returns something that does not fit; or forward mode is needed, and `bwd` is not
+        linear in the cotangent.
+
+    See Also
+    --------
+    custom_jvp : a rule for tangents.
+
+    Notes
+    -----
+    Forward mode is the transpose of `bwd`, where that is linear in the cotangent. Derivatives of
+    higher order differentiate `fwd` and `bwd`. In a graph all three are traced; whatever runs or
+    compiles the graph sees their operations, and no call.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> @wg.custom_vjp
+    ... def clipped(x, limit):
+    ...     return x
+    >>> def fwd(x, limit):
+    ...     return x, limit
+    >>> def bwd(limit, g):
+    ...     return np.clip(g, -limit, limit), None
+    >>> clipped.defvjp(fwd, bwd)
+    >>> float(wg.grad(lambda x: 5.0 * clipped(x, 1.0))(2.0))
+    1.0
+    """
+
+    __module__ = "wengert"
+
+    kind = "custom_vjp"
+    has_jvp = False
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: int | Iterable[int] = (),
+        nondiff_argnames: str | Iterable[str] = (),
+    ) -> None:
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
+        self.fwd: Callable[..., Any] | None = None
+        self.bwd: Callable[..., Any] | None = None
+
+    @property
+    def has_vjp(self) -> bool:
+        """Whether there is a rule."""
+        return self.fwd is not None
+
+    def defvjp(
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
+        """State the rule.
+
+        Parameters
+        ----------
+        fwd : callable
+            Takes the arguments of `fun`; returns ``(result, residuals)``.
+        bwd : callable
+            ``bwd(*nondiff, residuals, cotangent)`` returns a tuple with a cotangent for each
+            argument that is differentiated, None where it is zero. Of an integer result the
+            cotangent is None.
+        symbolic_zeros : bool, default False
+            Not supported: zeros are arrays. Compiled, what is multiplied with them is left out.
+        optimize_remat : bool, default False
+            No effect: what `fwd` computes and nobody needs is left out of a graph in any case.
+        """
+        _refuse_symbolic_zeros(symbolic_zeros, self.kind)
+        function(fwd, "defvjp")
+        function(bwd, "defvjp")
+        self.fwd, self.bwd = fwd, bwd
+
+    def started(self, call: Call, args: Sequence[Any]) -> tuple[Any, Any]:
+        """The result, and the residuals in a tuple; without a rule, the result alone."""
+        if self.fwd is None:
+            return self.fun(*args), None
+        found = self.fwd(*args)
+        if not isinstance(found, tuple | list) or len(found) != 2:
+            raise RuleError(
+                f"fwd of {self.name} returned a {type(found).__name__}. Return a pair: the result, "
+                f"and the residuals that bwd is to be given{at(user_line())}."
+            )
+        return found[0], (found[1],)
+
+
+def _refuse_symbolic_zeros(asked: bool, kind: str) -> None:
+    if asked:
+        raise ArgumentError(
+            f"{kind}: symbolic_zeros=True is not supported. Tangents and cotangents that are zero "
+            "are arrays of zeros, and compiled programs leave out what is multiplied with them: "
+            f"leave symbolic_zeros at False{at(user_line())}."
+        )

@@ -1,0 +1,331 @@
+"""Custom rules: rules that are made of others, and rules as lists.
+
+RowsRule    a rule for all rows: what `vmap` makes of one (control_flow/many.py)
+BodyRule    a rule that is a list itself, as files have it
+as_bodies   any rule as such lists
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.autodiff.batch import over_rows
+from wengert._engine.autodiff.batch_lines import Pair
+from wengert._engine.autodiff.project import project, uniform, zeros
+from wengert._engine.core.again import written_again
+from wengert._engine.core.body import Body
+from wengert._engine.core.dims import Dim
+from wengert._engine.core.handle import Handle, describe, shape_of, wrap
+from wengert._engine.core.node import Node, constant
+from wengert._engine.core.op import Sweep, lookup
+from wengert._engine.core.rebuild import rebuilt
+from wengert._engine.core.recording import enable_grad, tracing
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.tracing import placeholder
+from wengert.errors import ShapeError
+
+from .closing import without_aliases
+from .custom import CustomCall, Rule, custom_call
+
+Flags = tuple[bool, ...]
+
+
+class RowsRule(Rule):
+    """A rule applied to each of many rows.
+
+    Parameters
+    ----------
+    rule : Rule
+        For one row.
+    flags : tuple of bool
+        Which operands have rows. All results have.
+    """
+
+    def __init__(self, rule: Rule, flags: Flags) -> None:
+        self.rule, self.flags = rule, flags
+        self.name = f"vmap of {rule.name}"
+        self.has_vjp, self.has_jvp = rule.has_vjp, rule.has_jvp
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is RowsRule and (self.rule, self.flags) == (other.rule, other.flags)
+
+    def __hash__(self) -> int:
+        return hash((self.rule, self.flags))
+
+    @property
+    def size_names(self) -> frozenset[str]:
+        """The named sizes in the rule for one row."""
+        return getattr(self.rule, "size_names", frozenset())
+
+    def at_sizes(self, sizes: Any) -> Rule:
+        """The same with numbers in the place of named sizes."""
+        inner = getattr(self.rule, "at_sizes", None)
+        return self if inner is None else RowsRule(inner(sizes), self.flags)
+
+    def missing(self) -> str:
+        """As for one row."""
+        return self.rule.missing()
+
+    def bars(
+        self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
+    ) -> list[Any]:
+        """The cotangents row by row; those of what is the same for all rows are summed."""
+        return self._pulled(self.rule.bars, operands, outs, ts)
+
+    def guarded_bars(
+        self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
+    ) -> list[Any]:
+        """The same, guarded row by row."""
+        return self._pulled(self.rule.guarded_bars, operands, outs, ts)
+
+    def _pulled(
+        self, of_row: Callable[..., Any], operands: Any, outs: Any, ts: Sequence[Any]
+    ) -> list[Any]:
+        size = shape_of(outs[0])[0]
+        found = self._mapped(of_row, [(operands, self.flags), (outs, None), (ts, None)], size)
+        bars: list[Any] = []
+        for pair, has_rows in zip(found, self.flags, strict=True):
+            bar = None if pair is None else _with_rows(pair, size)
+            bars.append(bar if bar is None or has_rows else lookup("sum")(bar, axis=0))
+        return bars
+
+    def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
+        """The tangents row by row."""
+        size = shape_of(outs[0])[0]
+
+        def of_row(operands: list[Any], outs: list[Any], dots: list[Any]) -> Sequence[Any]:
+            return self.rule.dots(operands, outs, dots)
+
+        groups = [(operands, self.flags), (outs, None), (dots, self.flags)]
+        found = self._mapped(of_row, groups, size)
+        return [None if pair is None else _with_rows(pair, size) for pair in found]
+
+    def _mapped(
+        self,
+        fun: Callable[..., Any],
+        groups: Sequence[tuple[Sequence[Any], Flags | None]],
+        size: Any,
+    ) -> list[Any]:
+        """For each result of a function of one row its value and whether it has rows, or None."""
+        columns, places = [], []
+        for g, (xs, flags) in enumerate(groups):
+            for k, x in enumerate(xs):
+                if x is not None and (flags is None or flags[k]):
+                    columns.append(x)
+                    places.append((g, k))
+        live: list[bool] = []
+
+        def row(*handles: Any) -> list[Any]:
+            inner = [list(xs) for xs, _ in groups]
+            for (g, k), handle in zip(places, handles, strict=True):
+                inner[g][k] = handle
+            found = fun(*inner)
+            live[:] = [x is not None for x in found]
+            return [x for x in found if x is not None]
+
+        pairs = iter(over_rows(row, columns, size, self.name))
+        return [next(pairs) if is_live else None for is_live in live]
+
+
+def _with_rows(pair: Pair, size: Any) -> Any:
+    x, has_rows = pair
+    if has_rows:
+        return x
+    if isinstance(size, Dim) and not isinstance(x, Handle):
+        x = wrap(constant(x))
+    return lookup("broadcast_to")(x, shape=(size, *shape_of(x)))
+
+
+class BodyRule(Rule):
+    """A rule that is written down; equal to itself only, as its lists may have it inside.
+
+    Lengths with names in them are found from what it is given.
+
+    Parameters
+    ----------
+    name : str
+    reverse : Body or None
+        Takes the operands, the results and the cotangents of those that can have one; gives the
+        cotangents of the operands that have one.
+    forward : Body or None
+        Takes the operands, the results and the tangents of those that can have one; gives the
+        tangents of the results that can.
+    given : tuple of bool
+        Which operands `reverse` gives a cotangent of.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reverse: Body | None = None,
+        forward: Body | None = None,
+        given: Flags = (),
+    ) -> None:
+        self.name = name
+        self.fill(reverse, forward, given)
+
+    def fill(self, reverse: Body | None, forward: Body | None, given: Flags) -> None:
+        """State the lists, in which this rule itself may occur."""
+        self.reverse, self.forward, self.given = reverse, forward, given
+        self.has_vjp, self.has_jvp = reverse is not None, forward is not None
+
+    def check(self, specs: Sequence[Any], outs: Sequence[Any]) -> None:
+        """Refuse operands and results that its lists were not made for."""
+        moving = [s for s in specs if s.dtype.kind in "fc"]
+        live = [s for s in outs if s.dtype.kind in "fc"]
+        cases = [(self.forward, moving, live)]
+        if self.reverse is not None:
+            right = len(self.given) == len(specs)
+            wanted = [s for s, g in zip(specs, self.given, strict=False) if g]
+            cases.append((self.reverse, live, wanted if right else []))
+        for body, more, results in cases:
+            if body is not None and not (
+                _alike(body.inputs, [*specs, *outs, *more]) and _alike(body.outputs, results)
+            ):
+                raise ShapeError(f"the rule of {self.name} is made for other operands.")
+
+    def bars(
+        self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
+    ) -> list[Any]:
+        """What the list gives."""
+        assert self.reverse is not None
+        given = [t for t in ts if t is not None]
+        found = iter(written_again(self.reverse, [*operands, *outs, *given]))
+        return [next(found) if is_given else None for is_given in self.given]
+
+    def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
+        """What the list gives; it takes zeros for what does not move."""
+        assert self.forward is not None
+        specs = [describe(x) for x in operands]
+        given = [
+            zeros(Spec(s.shape, s.dtype)) if d is None else d
+            for s, d in zip(specs, dots, strict=True)
+            if s.dtype.kind in "fc"
+        ]
+        found = iter(written_again(self.forward, [*operands, *outs, *given]))
+        return [next(found) if describe(x).dtype.kind in "fc" else None for x in outs]
+
+
+def _alike(nodes: Sequence[Node], specs: Sequence[Any]) -> bool:
+    """Whether lines were made for these specs; a length with a name may be any."""
+    return len(nodes) == len(specs) and all(
+        n.spec.dtype == s.dtype
+        and len(n.spec.shape) == len(s.shape)
+        and all(a == b or isinstance(a, Dim) for a, b in zip(n.spec.shape, s.shape, strict=True))
+        for n, s in zip(nodes, specs, strict=True)
+    )
+
+
+class Stated(NamedTuple):
+    """A rule with the list of the function that has it, to be kept in a file."""
+
+    rule: Rule
+    body: Body
+    captured: int
+
+
+def as_bodies(rule: Rule, body: Body, captured: int) -> BodyRule:
+    """A rule as lists, for the operands and results of a body.
+
+    Parameters
+    ----------
+    rule : Rule
+    body : Body
+        Of the line that has the rule.
+    captured : int
+        So many of its inputs are no operands of the rule.
+    """
+    if isinstance(rule, BodyRule):
+        return rule
+    operands, outs = list(body.inputs[captured:]), list(body.outputs)
+    reverse, given = None, (False,) * len(operands)
+    if rule.has_vjp:
+
+        def bars(xs: list[Any], ys: list[Any], ts: list[Any]) -> Sequence[Any]:
+            return rule.bars(xs, ys, ts)
+
+        reverse, given = _listed(bars, operands, outs, outs, operands, rule.name)
+    forward = None
+    if rule.has_jvp:
+
+        def dots(xs: list[Any], ys: list[Any], ds: list[Any]) -> Sequence[Any]:
+            found = rule.dots(xs, ys, ds)
+            pairs = zip(found, outs, strict=True)
+            return [uniform(n.spec, 0) if x is None else x for x, n in pairs]
+
+        forward, _ = _listed(dots, operands, outs, operands, outs, rule.name)
+    return BodyRule(rule.name, reverse, forward, given)
+
+
+def _listed(
+    fun: Callable[..., Any],
+    operands: Sequence[Node],
+    outs: Sequence[Node],
+    moving: Sequence[Node],
+    found: Sequence[Node],
+    name: str,
+) -> tuple[Body, Flags]:
+    """A function of operands, results and (co)tangents of some of them as a list."""
+    with tracing() as opened, enable_grad():
+        opened.isolated = opened.general = True
+        xs, ys = [_like(n) for n in operands], [_like(n) for n in outs]
+        ts = [placeholder(_spec(n)) if _is_inexact(n) else None for n in moving]
+        made = fun(*[[None if n is None else wrap(n) for n in ns] for ns in (xs, ys, ts)])
+        given = tuple([b is not None and _is_inexact(n) for b, n in zip(made, found, strict=True)])
+        results = [
+            project(b if isinstance(b, Handle) else wrap(constant(np.asarray(b))), n)
+            for b, n, is_given in zip(made, found, given, strict=True)
+            if is_given
+        ]
+    inputs = [*xs, *ys, *[n for n in ts if n is not None]]
+    body = Body(*results, inputs=inputs, name=f"the rule of {name}")
+    lines = rebuilt(body.nodes, {n: n for n in inputs}, without_aliases)
+    return Body(*[lines[n] for n in body.outputs], inputs=inputs, name=body.name), given
+
+
+def _like(n: Node) -> Node:
+    return placeholder(_spec(n), n.name, type(n) is Node)
+
+
+def _spec(n: Node) -> Spec:
+    return Spec(n.spec.shape, n.spec.dtype)
+
+
+def _is_inexact(n: Node) -> bool:
+    return n.spec.dtype.kind in "fc"
+
+
+def as_linear(node: Node) -> tuple[Body, tuple[int, ...]]:
+    """What a line makes of tangents, as a list: takes its operands, then tangents of some.
+
+    Returns
+    -------
+    body : Body
+        Gives a tangent for each result that can have one.
+    moving : tuple of int
+        The operands whose tangents it takes.
+    """
+    first = node.params["captured"]
+    op: CustomCall = custom_call
+    with tracing() as opened, enable_grad():
+        opened.isolated = opened.general = True
+        inputs = [_like(a) for a in node.params["body"].inputs]
+        line = op(*map(wrap, inputs), **node.params)[0].node.args[0]
+        moving = [k for k, n in enumerate(inputs) if k >= first and type(n) is Node]
+        dots = {k: placeholder(_spec(inputs[k])) for k in moving}
+        given = [wrap(dots[k]) if k in dots else None for k in range(len(inputs))]
+        outs = [wrap(placeholder(s)) for s in line.spec]
+        found = op.jvp(line, given, tuple(outs), list(map(wrap, inputs)), Sweep(recorded=True))
+        results = [
+            uniform(s, 0) if x is None else x
+            for x, s in zip(found, line.spec, strict=True)
+            if s.dtype.kind in "fc"
+        ]
+    more = [x.node for x in outs]
+    full = [*inputs, *more, *dots.values()]
+    return Body(*results, inputs=full, name=f"tangents of {node.params['rule'].name}"), tuple(
+        moving
+    )

@@ -1,0 +1,357 @@
+"""Loops along arrays, as users write them: scan, map.
+
+Where values are known, a loop runs step by step, as Python does, and every step is recorded where
+derivatives are asked for.  While a graph is built, it becomes one line (operations.py), whose body
+is built once, however many steps there are.
+
+    scan             carry a value along an array, and collect what each step gives
+    map              the same function of each row
+    line_of_scan     the line that both, and fori_loop (repeating.py), become
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.autodiff.batch import vmap
+from wengert._engine.core import tree
+from wengert._engine.core.dims import Dim
+from wengert._engine.core.given import function
+from wengert._engine.core.handle import Handle, describe, is_traced, shape_of, wrap
+from wengert._engine.core.node import constant
+from wengert._engine.core.op import lookup
+from wengert._engine.core.tracing import stepping
+from wengert.errors import (
+    ArgumentError,
+    DtypeError,
+    StructureError,
+    TraceError,
+    WengertError,
+    at,
+    user_line,
+)
+
+from .closing import Closed, closed
+from .operations import scan_op
+from .room import room_of
+from .stepping import Carry, Columns, Rows, is_plain, is_written_down, strong
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: Any = None,
+    reverse: bool = False,
+    unroll: int = 1,
+    memory: int | str | None = None,
+) -> tuple[Any, Any]:
+    """Carry a value along an array, and collect what each step gives.
+
+    It does what this does, for arrays and for nested containers of them::
+
+        carry, ys = init, []
+        for x in xs:
+            carry, y = f(carry, x)
+            ys.append(y)
+        return carry, np.stack(ys)
+
+    Parameters
+    ----------
+    f : callable
+        ``f(carry, x)`` takes a carry and one row of `xs`, and returns the next carry and what to
+        collect (None if there is nothing). The carry it returns has the containers, shapes and
+        dtypes of the one it was given. It may use, and write to, all it is given; arrays from
+        outside it may use, and derivatives pass to them.
+    init : array_like, Tensor, or nested containers of them
+        The first carry. Of Python's numbers 0 is an integer, and 0.0 a float64.
+    xs : array_like, Tensor, or nested containers of them, optional
+        What to walk along, all of one length in axis 0. Without it `f` is given None.
+    length : int, optional
+        The number of steps, where there is no `xs`. While a graph is built it may be a named size
+        (``x.shape[0]``), but not a value: for that there is `fori_loop`.
+    reverse : bool, default False
+        Whether to begin at the last row; what is collected stays at its row.
+    unroll : int, default 1
+        A hint, taken so that programs written for other libraries run: results are the same
+        whatever it is, and compiled loops are unrolled by what they do.
+    memory : int or str, optional
+        How many states the way back of a derivative may keep, beside what as many steps need, or
+        bytes for both (``"64 MiB"``); by default all that it needs. Up to the square of that
+        number of steps, each is taken once more; beyond, as few are as can be (binomial
+        checkpointing). It is kept to in graphs, by first derivatives in reverse mode.
+
+    Returns
+    -------
+    carry
+        That of the last step; `init` if there are no steps.
+    ys
+        What the steps gave, stacked along a new axis 0; arrays without rows if there are no steps.
+
+    Raises
+    ------
+    StructureError
+        A step returned no pair, other containers than before, or something that is no number; or
+        nothing says how many steps there are.
+    ShapeError, DtypeError
+        The carry, or what is collected, changes from step to step; `xs` differ in length.
+    ArgumentError
+        A negative length, an `unroll` below 1, `memory` without room for one state.
+    TraceError
+        While a graph is built, `f` writes to something from outside, prints, draws random numbers
+        or calls ``backward()``.
+
+    Notes
+    -----
+    On known values `f` is called at each step, at the cost of Python and NumPy. In a graph it is
+    called once, to be written down, whatever the length, and the loop is one line; so it is where
+    there are no steps, to see what they would give. Its derivatives
+    are loops too: forward mode carries tangents beside the carry; reverse mode walks back, on
+    values kept by the way forward, of which only those are kept that the way back needs.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> def grow(total, x):
+    ...     total = 0.5 * total + x
+    ...     return total, total
+    >>> wg.scan(grow, 0.0, np.array([1.0, 2.0, 3.0]))
+    (np.float64(4.25), array([1.  , 2.5 , 4.25]))
+    >>> wg.grad(lambda xs: wg.scan(grow, 0.0, xs)[0])(np.ones(3))
+    array([0.25, 0.5 , 1.  ])
+    """
+    what = "scan"
+    function(f, what)
+    _check_unroll(unroll)
+    carry = Carry(init, what)
+    rows = Rows(xs, whole(length, what), what)
+    reverse, room = bool(reverse), room_of(memory, carry.specs, what)
+    if not is_written_down([*carry.leaves, *rows.leaves, rows.length]):
+        return _scan_now(f, carry, rows, reverse)
+    made = _step_of(f, carry, rows)
+    outs = line_of_scan(made, carry.leaves, rows.leaves, rows.length, reverse, room=room)
+    leaves, ys = made.container(outs)
+    return carry.container(leaves), ys
+
+
+def _step_of(f: Any, carry: Carry, rows: Rows) -> Closed:
+    """A step as a body: from leaves of the carry and of a row to those of the carry, and to y."""
+
+    def step(*leaves: Any) -> Any:
+        count = len(carry.leaves)
+        out = pair(f(carry.container(leaves[:count]), rows.container(leaves[count:])))
+        return carry.checked(out[0]), mapped(strong, out[1])
+
+    return closed(step, [*carry.specs, *rows.specs], "scan")
+
+
+def line_of_scan(
+    made: Closed,
+    carry: Any,
+    rows: Any,
+    length: Any,
+    reverse: bool,
+    count: Any = None,
+    room: Mapping[str, Any] | None = None,
+) -> list[Any]:
+    """The line of a loop; results as handles.
+
+    Parameters
+    ----------
+    made : Closed
+        The step.
+    carry, rows : list
+        Operands: the first carry, and what is walked along.
+    length : int or Dim or None
+    reverse : bool
+    count : Tensor, optional
+        The number of steps, where it is a value.
+    room : mapping, optional
+        For how many states there is room on the way back (room.py).
+    """
+    params = {
+        "body": made.body,
+        "carried": len(carry),
+        "stacked": len(rows),
+        "length": length,
+        "reverse": reverse,
+        "counted": count is not None,
+    }
+    params.update(room or {})
+    first = [] if count is None else [count]
+    return list(recorded(scan_op, [*first, *made.captured, *carry, *rows], params))
+
+
+def recorded(op: Any, args: list[Any], params: dict[str, Any]) -> Any:
+    """A line of the graph that is being built, also if all operands are known."""
+    if not any(isinstance(a, Handle) for a in args) and args:
+        args[0] = wrap(constant(args[0]))
+    return op(*args, **params) if args else op.run(**params)
+
+
+def _scan_now(f: Any, carry: Carry, rows: Rows, reverse: bool) -> tuple[Any, Any]:
+    plain = is_plain([*carry.leaves, *rows.leaves])
+    leaves, columns = carry.start(), Columns("scan")
+    if rows.length == 0:
+        return carry.result(leaves, plain), _nothing(f, carry, rows)
+    numbers = range(rows.length)
+    for k in stepping("scan", reversed(numbers) if reverse else numbers):
+        out = pair(f(carry.container(leaves), rows.at(k)))
+        columns.add(out[1])
+        leaves = carry.following(out[0], leaves)
+    return carry.result(leaves, plain), columns.stacked(reverse, plain)
+
+
+def _nothing(f: Any, carry: Carry, rows: Rows) -> Any:
+    """What no steps give: arrays without rows, of what a step would give."""
+    try:
+        made = _step_of(f, carry, rows)
+        ends = [None] * len(carry.leaves)
+        ys = [n.spec for n in made.body.outputs[len(ends) :]]
+        ys = made.container([*ends, *ys])[1]
+    except (TraceError, ValueError, TypeError) as error:
+        if not _is_of_values(error):
+            raise
+        # It looks at values, which a step that is run may: one is, on zeros.
+        row = rows.container([np.zeros(s.shape, s.dtype)[()] for s in rows.specs])
+        with np.errstate(all="ignore"):
+            out = pair(f(carry.container(carry.start()), row))
+        carry.checked(out[0])
+        ys = mapped(lambda y: describe(strong(y)), out[1])
+    return mapped(lambda s: np.empty((0, *s.shape), s.dtype), ys)
+
+
+def _is_of_values(error: Exception) -> bool:
+    """Whether a step may have failed because it looks at values, or writes into a plain array."""
+    return isinstance(error, TraceError) or not isinstance(error, WengertError)
+
+
+def pair(out: Any) -> tuple[Any, Any]:
+    """What a step returned, if it is a carry and what to collect."""
+    if not isinstance(out, tuple | list) or len(out) != 2:
+        given = f"{len(out)} values" if isinstance(out, tuple | list) else f"a {type(out).__name__}"
+        raise StructureError(
+            f"scan: a step returned {given}, and not a pair (carry, y). Return (carry, None) if "
+            f"there is nothing to collect{at(user_line())}."
+        )
+    return out[0], out[1]
+
+
+def mapped(f: Callable[[Any], Any], x: Any) -> Any:
+    """A function of each leaf that is not None."""
+    leaves, structure = tree.flatten(x)
+    return tree.unflatten(structure, [v if v is None else f(v) for v in leaves])
+
+
+def whole(length: Any, what: str, name: str = "length") -> Any:
+    """A number of steps: an int, or a named size; None stays.
+
+    Raises
+    ------
+    DtypeError
+        It is a value that is not known while a graph is built.
+    ArgumentError
+        It is no whole number, or negative.
+    """
+    if length is None or isinstance(length, Dim):
+        return length
+    if is_traced(length):
+        raise DtypeError(
+            f"{what}: {name} is a value of the graph, which is not known while it is built. Use "
+            f"fori_loop or while_loop, whose number of steps may depend on values{at(user_line())}."
+        )
+    try:
+        number = None if isinstance(length, bool) else operator.index(length)
+    except TypeError:
+        number = None
+    if number is None or number < 0:
+        odd = "negative" if number is not None else "no whole number"
+        raise ArgumentError(
+            f"{what}: {name}={length!r} is {odd}. Give a number of steps, 0 or more"
+            f"{at(user_line())}."
+        )
+    return number
+
+
+def _check_unroll(unroll: Any) -> None:
+    if (
+        not isinstance(unroll, int | np.integer)
+        or unroll < 0
+        or (unroll == 0 and unroll is not False)
+    ):
+        raise ArgumentError(
+            f"scan: unroll={unroll!r}. It is a number of steps, 1 or more{at(user_line())}."
+        )
+
+
+def map(f: Callable[[Any], Any], xs: Any, batch_size: int | None = None) -> Any:
+    """Apply a function to each row of `xs`, and stack what it gives.
+
+    Parameters
+    ----------
+    f : callable
+        Takes one row, and returns arrays or nested containers of them.
+    xs : array_like, Tensor, or nested containers of them
+        All of one length in axis 0.
+    batch_size : int, optional
+        How many rows to do at once, by `vmap`: faster than one at a time, in as much memory as so
+        many need; `f` must then not decide by values which way to go.
+
+    Returns
+    -------
+    ys
+        What `f` gave for each row, stacked along a new axis 0.
+
+    Raises
+    ------
+    ArgumentError
+        A `batch_size` below 1; or one beside a length that is a named size.
+    StructureError, ShapeError, DtypeError, TraceError
+        As `scan`.
+
+    Notes
+    -----
+    It is a `scan` without a carry: one row after the other. `vmap` does all rows at once.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.control.map(lambda x: x @ x, np.arange(6.0).reshape(3, 2))
+    array([ 1., 13., 41.])
+    """
+    what = "map"
+    function(f, what)
+    rows = Rows(xs, None, what)
+    if batch_size is None:
+        return scan(lambda _, x: ((), f(x)), (), xs)[1]
+    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+        raise ArgumentError(
+            f"{what}: batch_size={batch_size!r}. It is a number of rows, 1 or more"
+            f"{at(user_line())}."
+        )
+    if isinstance(rows.length, Dim):
+        raise ArgumentError(
+            f"{what}: batch_size={batch_size} of {rows.length} rows, a number that is not known "
+            "while the graph is built. Give the input that size as a number, or leave batch_size "
+            f"away{at(user_line())}."
+        )
+    return _in_batches(f, rows, batch_size)
+
+
+def _in_batches(f: Any, rows: Rows, size: int) -> Any:
+    many = vmap(f)
+    if rows.length <= size:
+        return many(rows.container(rows.leaves))
+    full = rows.length // size * size
+    parts = [x[:full].reshape(-1, size, *shape_of(x)[1:]) for x in rows.leaves]
+    done = map(many, rows.container(parts))
+    done = mapped(lambda y: y.reshape(full, *shape_of(y)[2:]), done)
+    if full == rows.length:
+        return done
+    rest = many(rows.container([x[full:] for x in rows.leaves]))
+    join = lookup("concatenate")
+    return tree.tree_map(lambda a, b: a if a is None else join(a, b, axis=0), done, rest)

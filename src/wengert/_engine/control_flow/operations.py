@@ -1,0 +1,231 @@
+"""Operations: loops and choices as single lines, whose parameters are bodies.
+
+    scan     args: [count] consts, carry, xs -> carry, ys      a loop whose length is known before
+    while    args: consts, carry -> carry, count, ys           one that ends when it says so
+    cond     args: which, operands -> results                  one of two bodies
+    switch   the same, of several
+
+A body takes the consts, the carry and one element of each of the xs, and gives the next carry and
+one element of each of the ys.  Their rules transform the bodies: reverse.py, forward.py, many.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.apply import Operation
+from wengert._engine.core.body import Body, evaluated
+from wengert._engine.core.dims import Dim
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import register
+from wengert._engine.core.spec import Spec, bare, shown
+from wengert.errors import GuardError, ShapeError, at
+
+from . import forward, many, reverse
+from .valid import check_choice, check_scan, check_while
+
+Run = Callable[[Sequence[Any]], list[Any]]
+Compile = Callable[[Body], Run]
+Visit = Callable[[int, Sequence[Any]], None]
+
+
+class Control(Operation):
+    """A line whose parameters are bodies."""
+
+    kind = "control"
+    takes_parts = True
+    notes_where = True
+
+    def run(self, *values: Any, **params: Any) -> Any:
+        """The values, the bodies being interpreted."""
+        return self.run_by(evaluated, *values, **params)
+
+    def run_by(self, compile: Compile, *values: Any, **params: Any) -> Any:
+        """The values, the bodies being run by what `compile` makes of them."""
+        raise NotImplementedError
+
+    def check(self, body: Body, specs: Sequence[Spec], what: str) -> None:
+        """Refuse operands that the body was not made for."""
+        for node, spec in zip(body.inputs, specs, strict=True):
+            if bare(node.spec) != bare(spec):
+                raise ShapeError(
+                    f"{self.name}: {what} is made for {shown(node.spec)}, but was given "
+                    f"{shown(spec)}{at(node.where)}."
+                )
+
+
+class Scan(Control):
+    """A loop whose length is known before it begins."""
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
+        """The carry's specs, and for each y its spec with the steps in front."""
+        check_scan(specs, params)
+        body, carried, length = params["body"], params["carried"], params["length"]
+        stacked = params["stacked"]
+        given = list(specs[params["counted"] :])
+        given[len(given) - stacked :] = [
+            Spec(s.shape[1:], s.dtype) for s in given[len(given) - stacked :]
+        ]
+        self.check(body, given, "its body")
+        outs = [n.spec for n in body.outputs]
+        ys = [Spec((length, *s.shape), s.dtype) for s in outs[carried:]]
+        return (*[Spec(s.shape, s.dtype) for s in outs[:carried]], *ys)
+
+    def run_by(self, compile: Compile, *values: Any, **params: Any) -> tuple[Any, ...]:
+        """Step after step."""
+        return self.walked(compile, values, params)
+
+    def walked(
+        self, compile: Compile, values: Sequence[Any], params: Any, visit: Visit | None = None
+    ) -> tuple[Any, ...]:
+        """Step after step; before each, `visit` is shown its number and what is carried."""
+        body, carried, stacked = params["body"], params["carried"], params["stacked"]
+        count, given = _counted(values, params)
+        fixed = len(given) - carried - stacked
+        consts, carry = list(given[:fixed]), list(given[fixed : fixed + carried])
+        xs = given[fixed + carried :]
+        step = compile(body)
+        ys = [_Stack(n.spec, count) for n in body.outputs[carried:]]
+        for i in range(count):
+            k = count - 1 - i if params["reverse"] else i
+            if visit is not None:
+                visit(i, carry)
+            out = step([*consts, *carry, *[x[k] for x in xs]])
+            carry = out[:carried]
+            for y, value in zip(ys, out[carried:], strict=True):
+                y.array[k] = value
+        return (*carry, *[y.array for y in ys])
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Any) -> Any:
+        """A loop backwards."""
+        return reverse.pull_scan(node, t, inputs, sweep)
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Any) -> Any:
+        """The same loop, with tangents beside the carry."""
+        return forward.push_scan(node, dots, inputs, sweep)
+
+    def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+        """The same loop, many rows in each step."""
+        return many.scan(args, batched, size, params)
+
+
+class _Stack:
+    """Memory for what each step gives."""
+
+    def __init__(self, spec: Spec, count: int) -> None:
+        self.array = np.empty((count, *spec.shape), spec.dtype)
+
+
+def _counted(values: Sequence[Any], params: dict[str, Any]) -> tuple[int, Sequence[Any]]:
+    if params["counted"]:
+        return max(int(values[0]), 0), values[1:]
+    return params["length"], values
+
+
+class While(Control):
+    """A loop that ends when its condition does not hold."""
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
+        """The carry's specs, the number of steps, and the ys."""
+        check_while(specs, params)
+        body, condition, carried = params["body"], params["condition"], params["carried"]
+        self.check(body, specs, "its body")
+        self.check(condition, specs, "its condition")
+        outs = [n.spec for n in body.outputs]
+        ys = [Spec((params["length"], *s.shape), s.dtype) for s in outs[carried:]]
+        return (
+            *[Spec(s.shape, s.dtype) for s in outs[:carried]],
+            Spec((), np.dtype(np.int64)),
+            *ys,
+        )
+
+    def run_by(self, compile: Compile, *values: Any, **params: Any) -> tuple[Any, ...]:
+        """Step after step."""
+        return self.walked(compile, values, params)
+
+    def walked(
+        self, compile: Compile, values: Sequence[Any], params: Any, visit: Visit | None = None
+    ) -> tuple[Any, ...]:
+        """Step after step; before each, `visit` is shown its number and what is carried."""
+        body, carried, limit = params["body"], params["carried"], params["limit"]
+        fixed = len(values) - carried
+        consts, carry = list(values[:fixed]), list(values[fixed:])
+        goes_on, step = compile(params["condition"]), compile(body)
+        ys: list[list[Any]] = [[] for _ in body.outputs[carried:]]
+        count = 0
+        while goes_on([*consts, *carry])[0]:
+            if limit is not None and count >= limit:
+                raise GuardError(
+                    f"a while_loop did not end within max_steps={limit} steps. Let it take more, "
+                    "or see why its condition holds for so long."
+                )
+            if visit is not None:
+                visit(count, carry)
+            out = step([*consts, *carry])
+            carry = out[:carried]
+            for y, value in zip(ys, out[carried:], strict=True):
+                y.append(value)
+            count += 1
+        stacks = [
+            np.array(y, n.spec.dtype).reshape(count, *n.spec.shape)
+            for y, n in zip(ys, body.outputs[carried:], strict=True)
+        ]
+        return (*carry, np.int64(count), *stacks)
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Any) -> Any:
+        """A loop backwards, of as many steps."""
+        return reverse.pull_while(node, t, inputs, sweep)
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Any) -> Any:
+        """The same loop, with tangents beside the carry."""
+        return forward.push_while(node, dots, inputs, sweep)
+
+    def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+        """The same loop, for all rows until the last has ended."""
+        return many.while_(args, batched, size, params)
+
+
+class Choice(Control):
+    """One of several bodies."""
+
+    masks = True
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
+        """What all branches give."""
+        check_choice(self.name, specs, params)
+        branches = params["branches"]
+        for k, branch in enumerate(branches):
+            self.check(branch, specs[1:], f"branch {k}")
+        return tuple([Spec(n.spec.shape, n.spec.dtype) for n in branches[0].outputs])
+
+    def run_by(self, compile: Compile, *values: Any, **params: Any) -> tuple[Any, ...]:
+        """The branch that is chosen; the nearest, if there is no such number."""
+        which, *operands = values
+        branches = params["branches"]
+        return tuple(compile(branches[min(max(int(which), 0), len(branches) - 1)])(operands))
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Any) -> Any:
+        """The choice of the branches' pullbacks."""
+        return reverse.pull_choice(node, t, inputs, sweep)
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Any) -> Any:
+        """The choice of the branches' tangents."""
+        return forward.push_choice(node, dots, inputs, sweep)
+
+    def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+        """The same choice for all rows, or all branches where rows differ."""
+        return many.choice(args, batched, size, params)
+
+
+scan_op = register(Scan("scan", "A loop whose length is known before it begins."))
+while_op = register(While("while", "A loop that ends when its condition does not hold."))
+cond_op = register(Choice("cond", "One of two bodies: the second where the first operand holds."))
+switch_op = register(Choice("switch", "One of several bodies, by number."))
+
+
+def length_of(xs: Sequence[Any]) -> int | Dim:
+    """The first length of a stacked operand."""
+    return xs[0].shape[0]  # type: ignore[no-any-return]

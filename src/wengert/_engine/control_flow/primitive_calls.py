@@ -1,0 +1,156 @@
+"""Primitive calls: a call of a primitive in a graph, whose rule is looked up when it is needed.
+
+A primitive is a function of arrays with a rule beside it (wengert.extend.primitive).  The rule of
+its call is the primitive's own, so one that is registered later counts.
+
+    PrimitiveFunction    a primitive with its static parameters, as a function with a rule
+    PrimitiveCall        one call of it
+    is_primitive         whether an operation is one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core import tree
+from wengert._engine.core.params import frozen, sizes_of, substituted
+from wengert.errors import (
+    NotDifferentiableError,
+    RuleError,
+    WengertError,
+    at,
+    rule_failed,
+    user_line,
+)
+
+from .custom_calls import Call
+
+_OPERAND = np.zeros(())  # stands for what is an operand
+
+
+class PrimitiveFunction:
+    """A primitive with its static parameters, as a function with a rule."""
+
+    kind = "primitive"
+
+    def __init__(self, op: Any, params: dict[str, Any]) -> None:
+        self.op, self.params, self.name = op, params, op.name
+        self._key = op, frozen(params)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PrimitiveFunction) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def has_vjp(self) -> bool:
+        """Whether a reverse rule is registered by now."""
+        return self.op.vjp_rule is not None
+
+    @property
+    def has_jvp(self) -> bool:
+        """Whether a forward rule is registered by now."""
+        return self.op.jvp_rule is not None
+
+    def fun(self, *args: Any) -> Any:
+        """The value."""
+        return self.op.function(*args, **self.params)
+
+    def full(self, nondiff: Sequence[Any], moving: Sequence[Any]) -> list[Any]:
+        """All operands."""
+        return list(moving)
+
+
+class PrimitiveCall(Call):
+    """The rule of one call of a primitive."""
+
+    @classmethod
+    def of(
+        cls, op: Any, params: dict[str, Any], slots: Any, static: Any, count: int | None
+    ) -> PrimitiveCall:
+        """A rule again, of a primitive and what a file says of its call."""
+        leaves = [_OPERAND if k in slots else x for k, x in enumerate(static)]
+        made = cls(PrimitiveFunction(op, params), (), leaves, tree.flatten((0,) * len(leaves))[1])
+        made.out = tree.flatten(0 if count is None else (0,) * count)[1], (True,) * (count or 1)
+        return made
+
+    @property
+    def count(self) -> int | None:
+        """How many results it has, None for one that is no tuple."""
+        assert self.out is not None
+        structure, live = self.out
+        return None if structure.is_leaf() else len(live)
+
+    def missing(self) -> str:
+        """How to give it one."""
+        return (
+            "It was registered without one: register a rule (wengert.extend.vjp), or put "
+            "wengert.stop_gradient around it if it is meant to be a constant"
+        )
+
+    @property
+    def size_names(self) -> frozenset[str]:
+        """The named sizes among its parameters."""
+        return sizes_of(self.made.params)
+
+    def at_sizes(self, sizes: Any) -> Call:
+        """The same with numbers in the place of named sizes."""
+        if self.size_names.isdisjoint(sizes):
+            return self
+        made = PrimitiveFunction(self.made.op, substituted(self.made.params, sizes))
+        other = object.__new__(PrimitiveCall)
+        other.__dict__.update(self.__dict__, made=made, _key=(made, *self._key[1:]))
+        return other
+
+    def bars(
+        self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
+    ) -> list[Any]:
+        """What the rule gives."""
+        op, args = self.made.op, self.args(operands)
+        self._refuse_whole_numbers(outs)
+        t, out = self.results(ts), self.results(outs)
+        bars = self._explained("reverse", op.vjp_rule, t, out, args)
+        if not isinstance(bars, list | tuple):
+            bars = (bars,)
+        if len(bars) != len(args):
+            raise RuleError(
+                f"The rule of {op.name} returned {len(bars)} cotangents for {len(args)} operands. "
+                f"Return a tuple with one for each, None where there is none{at(user_line())}."
+            )
+        return [bars[k] for k in self.slots]
+
+    def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
+        """What the rule gives."""
+        args: list[Any] = [None] * len(self.static)
+        for k, dot in zip(self.slots, dots, strict=True):
+            args[k] = dot
+        self._refuse_whole_numbers(outs)
+        out, rule = self.results(outs), self.made.op.jvp_rule
+        found = self._explained("forward", rule, args, out, self.args(operands))
+        return list(found) if isinstance(found, tuple) else [found]
+
+    def _refuse_whole_numbers(self, outs: Sequence[Any]) -> None:
+        if len(outs) == 1 and outs[0].dtype.kind not in "fc":
+            raise NotDifferentiableError(
+                f"{self.name} returned {outs[0].dtype}, and whole numbers have no derivative. "
+                "Compute in floating point, or register it with discrete=True if its derivative is "
+                f"known to be zero{at(user_line())}."
+            )
+
+    def _explained(self, mode: str, rule: Any, first: Any, out: Any, args: Sequence[Any]) -> Any:
+        try:
+            return rule(first, out, *args, **self.made.params)
+        except WengertError:
+            raise
+        except Exception as error:
+            what = f"The {mode} rule of {self.name}"
+            raise rule_failed(what, error, user_line() or None) from error
+
+
+def is_primitive(op: Any) -> bool:
+    """Whether an operation is a primitive, whose rules are registered one by one."""
+    return getattr(op, "is_primitive", False)

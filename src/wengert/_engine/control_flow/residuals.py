@@ -1,0 +1,151 @@
+"""Residuals: what a loop keeps on its way forward for the way back.
+
+The lines of a step's pullback that need no cotangent can be computed on either way.  What is kept
+of them is the cheapest set of values from which all the others can be computed again: a minimal
+cut, where a value costs its bytes, and what is dear to compute is not computed twice.  Of a step of
+arithmetic this is the carry alone; of a step with a matrix product and tanh, what tanh gave.
+
+    split      the two halves of a pullback
+    ancestors  the lines that some are computed from
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from wengert._engine.core.apply import PART
+from wengert._engine.core.dims import is_open, valued
+from wengert._engine.core.node import CONSTANT, Leaf, Node
+from wengert._engine.core.rebuild import rebuilt
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.tracing import SIZE, placeholder
+
+from .cuts import UNLIMITED, reached
+
+_TYPICAL = 64  # a length with a name, where one has to be guessed
+_MOST = 1 << 20  # a cost
+# Elementwise operations that cost no more than reading their result.
+_CHEAP = frozenset(
+    "add subtract multiply negative positive divide true_divide square absolute sign where maximum "
+    "minimum conjugate real imag equal not_equal less less_equal greater greater_equal logical_and "
+    "logical_or logical_not isfinite isnan strong_zero cast reciprocal invert bitwise_and "
+    "bitwise_or".split()
+)
+
+
+class Split(NamedTuple):
+    """The second half of a pullback, and what it needs of the first.
+
+    kept : lines of the first half.
+    places : what stands for them in the second.
+    results : the results in terms of these, of inputs and cotangents.
+    read : the inputs that it reads beside them.
+    """
+
+    kept: list[Node]
+    places: list[Node]
+    results: list[Node]
+    read: set[Node]
+
+
+def split(results: Sequence[Node], late: Collection[Node], carry: Collection[Node]) -> Split:
+    """Cut a pullback in two.
+
+    Parameters
+    ----------
+    results : sequence of Node
+    late : collection of Node
+        The placeholders that are known on the way back only.
+    carry : collection of Node
+        Those that are gone by then, unless they are kept.
+    """
+    lines = ancestors(results)
+    after = set(late)
+    for node in lines:
+        if not after.isdisjoint(node.inputs):
+            after.add(node)
+    border = {
+        a for n in lines if n in after for a in n.inputs if a not in after and not _is_free(a)
+    }
+    border.update(n for n in results if n not in after and not _is_free(n))
+    kept = _cheapest([n for n in lines if n not in after], border, set(carry))
+    places = [placeholder(n.spec, n.name, type(n) is Node) for n in kept]
+    new = rebuilt(lines, dict(zip(kept, places, strict=True)))
+    made = [new[n] for n in results]
+    needed = set(ancestors(made))
+    used = [k for k, p in enumerate(places) if p in needed]
+    return Split([kept[k] for k in used], [places[k] for k in used], made, needed)
+
+
+def ancestors(results: Iterable[Node]) -> list[Node]:
+    """The lines that some are computed from, and these, operands first."""
+    seen: set[Node] = set()
+    stack = list(results)
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            stack += node.inputs
+    return sorted(seen, key=lambda n: n.serial)
+
+
+def _is_free(node: Node) -> bool:
+    """Whether a line costs nothing anywhere: a constant, a size, an array of one number."""
+    return (
+        node.op is CONSTANT or node.op is SIZE or (not node.args and not isinstance(node.op, Leaf))
+    )
+
+
+def _cheapest(lines: Sequence[Node], border: set[Node], carry: set[Node]) -> list[Node]:
+    """What to keep so that the border can be computed."""
+    needed = set(border)
+    for node in reversed(lines):
+        if node in needed:
+            needed.update(node.inputs)
+    inside = [n for n in lines if n in needed and not _is_free(n)]
+    place = {n: k for k, n in enumerate(inside)}
+    source, sink = 2 * len(inside), 2 * len(inside) + 1
+    edges: list[tuple[int, int, int]] = []
+    for node, k in place.items():
+        edges.append((2 * k, 2 * k + 1, _cost(node.spec)))
+        if node in carry or (not isinstance(node.op, Leaf) and _is_dear(node)):
+            edges.append((source, 2 * k, UNLIMITED))
+        edges += [(2 * place[a] + 1, 2 * k, UNLIMITED) for a in node.inputs if a in place]
+        if node in border:
+            edges.append((2 * k + 1, sink, UNLIMITED))
+    near = reached(edges, source, sink)
+    return [n for n, k in place.items() if 2 * k in near and 2 * k + 1 not in near]
+
+
+def _cost(spec: Any) -> int:
+    """What it costs to keep a value: its bytes, and something for keeping anything."""
+    if type(spec) is not Spec or _is_open(spec):
+        return UNLIMITED
+    size = 1
+    for n in spec.shape:
+        size *= max(int(valued(n, _Typical())), 1)
+    return min(size * spec.dtype.itemsize + 4, _MOST)
+
+
+class _Typical(dict[str, int]):
+    """A guess for each named length."""
+
+    def __missing__(self, name: str) -> int:
+        return _TYPICAL
+
+
+def _is_open(spec: Any) -> bool:
+    """Whether a length differs from step to step, so that values of all steps make no array."""
+    specs = spec if type(spec) is tuple else (spec,)
+    return any(is_open(n) for s in specs for n in s.shape)
+
+
+def _is_dear(node: Node) -> bool:
+    """Whether a line is better kept than computed twice."""
+    op: Any = node.op
+    if op is PART or _is_open(node.spec):
+        return False
+    if op.kind == "elementwise":
+        return op.name not in _CHEAP
+    return op.kind not in ("view", "indexing", "creation") and not op.view

@@ -1,0 +1,289 @@
+"""Foreign names: what PyTorch and JAX call something that has another name here.
+
+Whoever asks for such a name is told ours; nothing is an alias.
+
+    TENSOR     methods and attributes of torch.Tensor, and `at` of JAX's arrays
+    PACKAGE    names of torch, jax, jax.lax and autograd, asked of `wengert`
+    NUMPY      names of jax.numpy, jax.nn and torch, asked of `wengert.numpy`
+    KEYWORDS   arguments of methods
+    missing    the AttributeError
+    Foreign    the attribute of a class that says so
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from wengert.errors import at, user_line
+
+_IN_PLACE = "x[...] = y, or x += y: tensors are assigned to as arrays are"
+_DEVICE = "nothing: values are in the memory of the processor"
+_FUNCTIONAL = "wengert.nn.functional.{}"
+
+TENSOR: dict[str, str] = {
+    "unsqueeze": "np.expand_dims(x, axis), or x[:, None]",
+    "clone": "x.copy()",
+    "to": "x.astype(dtype)",
+    "type": "x.astype(dtype)",
+    "type_as": "x.astype(y.dtype)",
+    "float": "x.astype(np.float32)",
+    "double": "x.astype(np.float64)",
+    "half": "x.astype(np.float16)",
+    "int": "x.astype(np.int32)",
+    "long": "x.astype(np.int64)",
+    "short": "x.astype(np.int16)",
+    "bool": "x.astype(bool)",
+    "cfloat": "x.astype(np.complex64)",
+    "cdouble": "x.astype(np.complex128)",
+    "clamp": "x.clip(low, high)",
+    "clamp_min": "np.maximum(x, low)",
+    "clamp_max": "np.minimum(x, high)",
+    "permute": "x.transpose(axes)",
+    "t": "x.T",
+    "H": "np.conj(x).mT",
+    "mH": "np.conj(x).mT",
+    "adjoint": "np.conj(x).mT",
+    "movedim": "np.moveaxis(x, source, destination)",
+    "moveaxis": "np.moveaxis(x, source, destination)",
+    "swapdims": "x.swapaxes(a, b)",
+    "expand": "np.broadcast_to(x, shape)",
+    "expand_as": "np.broadcast_to(x, y.shape)",
+    "broadcast_to": "np.broadcast_to(x, shape)",
+    "view_as": "x.reshape(y.shape)",
+    "reshape_as": "x.reshape(y.shape)",
+    "unflatten": "x.reshape(shape)",
+    "tile": "np.tile(x, counts)",
+    "repeat_interleave": "np.repeat(x, counts, axis)",
+    "dim": "x.ndim",
+    "numel": "x.size",
+    "nelement": "x.size",
+    "element_size": "x.itemsize",
+    "stride": "x.strides",
+    "contiguous": "nothing: leave it out",
+    "is_contiguous": "nothing: leave it out",
+    "cpu": _DEVICE,
+    "cuda": _DEVICE,
+    "is_cuda": _DEVICE,
+    "get_device": _DEVICE,
+    "pin_memory": _DEVICE,
+    "block_until_ready": "nothing: values are there when a call returns",
+    "addressable_data": _DEVICE,
+    "sharding": _DEVICE,
+    "at": "y = x.copy(); y[i] = v (or += v, *= v): tensors are assigned to as arrays are",
+    "weak_type": "x.dtype",
+    "abs": "np.abs(x)",
+    "absolute": "np.abs(x)",
+    "neg": "-x",
+    "add": "x + y",
+    "sub": "x - y",
+    "mul": "x * y",
+    "div": "x / y",
+    "pow": "x ** y",
+    "matmul": "x @ y",
+    "mm": "x @ y",
+    "bmm": "x @ y",
+    "mv": "x @ y",
+    "outer": "np.outer(x, y)",
+    "eq": "x == y",
+    "ne": "x != y",
+    "lt": "x < y",
+    "le": "x <= y",
+    "gt": "x > y",
+    "ge": "x >= y",
+    "exp": "np.exp(x)",
+    "expm1": "np.expm1(x)",
+    "log": "np.log(x)",
+    "log1p": "np.log1p(x)",
+    "log2": "np.log2(x)",
+    "log10": "np.log10(x)",
+    "sqrt": "np.sqrt(x)",
+    "rsqrt": "1 / np.sqrt(x)",
+    "square": "np.square(x)",
+    "reciprocal": "1 / x",
+    "sin": "np.sin(x)",
+    "cos": "np.cos(x)",
+    "tan": "np.tan(x)",
+    "asin": "np.arcsin(x)",
+    "acos": "np.arccos(x)",
+    "atan": "np.arctan(x)",
+    "atan2": "np.arctan2(x, y)",
+    "sinh": "np.sinh(x)",
+    "cosh": "np.cosh(x)",
+    "tanh": "np.tanh(x)",
+    "erf": "wengert.scipy.special.erf(x)",
+    "lgamma": "wengert.scipy.special.gammaln(x)",
+    "digamma": "wengert.scipy.special.digamma(x)",
+    "sign": "np.sign(x)",
+    "floor": "np.floor(x)",
+    "ceil": "np.ceil(x)",
+    "frac": "x - np.trunc(x)",
+    "trunc": "np.trunc(x)",
+    "isnan": "np.isnan(x)",
+    "isinf": "np.isinf(x)",
+    "isfinite": "np.isfinite(x)",
+    "norm": "np.linalg.norm(x)",
+    "logsumexp": "wengert.scipy.special.logsumexp(x, axis)",
+    "softmax": "wengert.nn.functional.softmax(x, axis)",
+    "log_softmax": "wengert.nn.functional.log_softmax(x, axis)",
+    "sigmoid": "wengert.nn.functional.sigmoid(x)",
+    "relu": "wengert.nn.functional.relu(x)",
+    "median": "np.median(x)",
+    "quantile": "np.quantile(x, q)",
+    "nansum": "np.nansum(x)",
+    "nanmean": "np.nanmean(x)",
+    "amax": "x.max(axis)",
+    "amin": "x.min(axis)",
+    "topk": "np.sort(x)[..., ::-1][..., :k], or np.partition",
+    "unique": "np.unique(x)",
+    "flip": "np.flip(x, axis)",
+    "roll": "np.roll(x, shift, axis)",
+    "tril": "np.tril(x)",
+    "triu": "np.triu(x)",
+    "diag": "np.diag(x)",
+    "inverse": "np.linalg.inv(x)",
+    "det": "np.linalg.det(x)",
+    "cholesky": "np.linalg.cholesky(x)",
+    "svd": "np.linalg.svd(x)",
+    "gather": "np.take_along_axis(x, indices, axis)",
+    "scatter": "np.put_along_axis(x, indices, values, axis)",
+    "index_select": "np.take(x, indices, axis)",
+    "masked_fill": "np.where(mask, value, x)",
+    "masked_select": "x[mask]",
+    "where": "np.where(condition, x, y)",
+    "split": "np.split(x, places, axis)",
+    "chunk": "np.array_split(x, n, axis)",
+    "unbind": "list(x)",
+    "narrow": "x[start : start + length]",
+    "select": "x[i]",
+    "logical_not": "np.logical_not(x)",
+    "logical_and": "np.logical_and(x, y)",
+    "logical_or": "np.logical_or(x, y)",
+    "allclose": "np.allclose(x, y)",
+    "dist": "np.linalg.norm(x - y)",
+    "new_zeros": "np.zeros(shape, like=x)",
+    "new_ones": "np.ones(shape, like=x)",
+    "new_tensor": "wengert.tensor(data)",
+    "detach_": "x = x.detach()",
+    "retains_grad": "x.retain_grad()",
+    **dict.fromkeys(
+        "add_ sub_ mul_ div_ copy_ zero_ fill_ clamp_ normal_ uniform_".split(), _IN_PLACE
+    ),
+}
+
+_LOOPS = "wengert.scan, wengert.fori_loop, wengert.while_loop, wengert.cond"
+PACKAGE: dict[str, str] = {
+    "array": "wengert.numpy.array, or wengert.tensor(data)",
+    "as_tensor": "wengert.tensor(data)",
+    "from_numpy": "wengert.tensor(array)",
+    "Parameter": "wengert.nn.Parameter",
+    "Module": "wengert.nn.Module",
+    "manual_seed": "wengert.random.key(seed), which is passed on, or rng= of layers",
+    "functional": "wengert.nn.functional",
+    "func": "wengert itself: wengert.grad, wengert.vmap, wengert.jacrev",
+    "autograd": "wengert.grad(f)(x), or y.backward(); for programs of HIPS autograd "
+    "wengert.compat.autograd",
+    "elementwise_grad": "wengert.grad(lambda x: f(x).sum()), or "
+    "wengert.compat.autograd.elementwise_grad",
+    "compile": "wengert.jit",
+    "script": "wengert.jit",
+    "inference_mode": "wengert.no_grad",
+    "set_grad_enabled": "wengert.no_grad and wengert.enable_grad",
+    "is_grad_enabled": "wengert.is_recording",
+    "lax": _LOOPS,
+    "remat": "wengert.checkpoint",
+    "custom_root": "a step of Newton's method at the root x0 = wengert.stop_gradient(root): "
+    "x0 - np.linalg.solve(J, f(x0, a)), with the constant J of f at x0 (wengert.jacobian)",
+    "custom_linear_solve": "np.linalg.solve, or wengert.primitive",
+    "pmap": "wengert.vmap",
+    "make_jaxpr": "wengert.trace",
+    "eval_shape": "wengert.trace(f)(...).outputs[0].spec",
+    "ShapeDtypeStruct": "wengert.spec",
+    "device_put": "nothing: values are in the memory of the processor",
+    "device_get": "x.numpy()",
+    "block_until_ready": "nothing: values are there when a call returns",
+    "tree_map": "optree.tree_map",
+    "tree_util": "optree, whose containers are taken",
+    "tree": "optree, whose containers are taken",
+    "pure_callback": "wengert.primitive",
+    "io_callback": "wengert.debug.show",
+    "debug_nans": "wengert.debug(nan=True)",
+    "config": "float64 is the default; wengert.policy",
+    "float0": "float64 zeros",
+    "relu": "wengert.nn.functional.relu",
+    "softmax": "wengert.nn.functional.softmax",
+    "sigmoid": "wengert.nn.functional.sigmoid",
+    "functional_call": "wengert.grad of a function that takes the module",
+    "make_vjp": "wengert.vjp",
+    "make_jvp": "wengert.jvp",
+    "forward": "wengert.jvp",
+    "minimize": "wengert.optim.minimize",
+    "Function": "wengert.primitive",
+    "detach": "x.detach(), or wengert.stop_gradient(x)",
+}
+
+NUMPY: dict[str, str] = {
+    **{
+        name: _FUNCTIONAL.format(name)
+        for name in (
+            "relu relu6 sigmoid silu swish elu selu celu gelu glu leaky_relu log_sigmoid softplus "
+            "softsign hardtanh one_hot normalize"
+        ).split()
+    },
+    "erf": "wengert.scipy.special.erf",
+    "expit": "wengert.scipy.special.expit",
+    "logit": "wengert.scipy.special.logit",
+    "lgamma": "wengert.scipy.special.gammaln",
+    "gammaln": "wengert.scipy.special.gammaln",
+    "digamma": "wengert.scipy.special.digamma",
+    "rsqrt": "1 / np.sqrt(x)",
+    "unsqueeze": "wengert.numpy.expand_dims",
+    "cat": "wengert.numpy.concatenate",
+    "clamp": "wengert.numpy.clip",
+    "mm": "wengert.numpy.matmul",
+    "bmm": "wengert.numpy.matmul",
+    "tensor": "wengert.numpy.array, or wengert.tensor",
+    "gather": "wengert.numpy.take_along_axis",
+    "index_select": "wengert.numpy.take",
+    "topk": "wengert.numpy.sort, or wengert.numpy.partition",
+    "chunk": "wengert.numpy.array_split",
+    "norm": "wengert.numpy.linalg.norm",
+    "inv": "wengert.numpy.linalg.inv",
+    "det": "wengert.numpy.linalg.det",
+    "solve": "wengert.numpy.linalg.solve",
+    "svd": "wengert.numpy.linalg.svd",
+    "cholesky": "wengert.numpy.linalg.cholesky",
+    "cdist": "np.linalg.norm(x[:, None] - y, axis=-1)",
+    "vmap": "wengert.vmap",
+    "grad": "wengert.grad",
+    "lax": _LOOPS,
+}
+KEYWORDS = {"dim": "axis", "keepdim": "keepdims", "dims": "axis", "unbiased": "ddof"}
+
+
+def missing(what: str, name: str, table: Mapping[str, str]) -> AttributeError:
+    """The error for a name that is not there, with ours if it is known."""
+    ours = table.get(name)
+    if ours is None:
+        return AttributeError(f"{what} has no attribute {name!r}")
+    return AttributeError(
+        f"{what} has no attribute {name!r}. What it stands for elsewhere is here {ours}"
+        f"{at(user_line())}."
+    )
+
+
+class Foreign:
+    """An attribute that is not there, and says what is.
+
+    Parameters
+    ----------
+    name : str
+    """
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> NoReturn:
+        raise missing(f"a {owner.__name__}", self._name, TENSOR)

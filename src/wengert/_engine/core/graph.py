@@ -1,0 +1,343 @@
+"""Graph: the ordered Wengert list of chosen outputs.
+
+A closed list: every operand of a line is an earlier line.  It gives each line an index, its
+operands and its consumers; it can be verified and read aloud.  Building one does not change
+anything: the nodes are the tape's own.
+
+    %0 = input x             float64[3]
+    %1 = sin %0              float64[3]
+    %2 = multiply %1 %0      float64[3]
+    %3 = sum %2  [axis=0]    float64[]
+    return %3
+
+What users hold, with derivatives and everything else that can be done with a graph, is the class
+of the same name above (wengert/graphs), which is a Graph like this one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, TypeVar
+
+from wengert.errors import CycleError, GraphError, at, user_line
+
+from . import tree
+from .handle import Handle, owners_of
+from .node import CONSTANT, INPUT, Constant, Leaf, Node, constant, is_variable
+from .printed import printed
+from .sizes import Requirement
+from .spec import bare, shown
+from .tracing import infer
+
+_serial = attrgetter("serial")
+AnyGraph = TypeVar("AnyGraph", bound="Graph")
+
+
+class Graph:
+    """The Wengert list of some outputs.
+
+    Parameters
+    ----------
+    *outputs : Tensor, Node, or nested containers of them
+        What the list is to compute; plain values become constants.
+    inputs : sequence of Node, optional
+        What is fed, in order; by default the leaves without a value, in order of creation.
+    updates : mapping from Node to Node, optional
+        For a variable's line the line that is its next value.
+    effects : sequence of Node, optional
+        Lines that run although no output needs them.
+    structure : optional
+        Of the inputs and of the outputs, as containers (`core.tree`): a pair.
+    name : str
+
+    Attributes
+    ----------
+    nodes : tuple of Node
+        The lines, in an order in which they can be computed.
+    inputs, outputs : tuple of Node
+        What is fed, and what is chosen.
+    updates : dict
+    effects : tuple of Node
+
+    Raises
+    ------
+    CycleError
+        A line depends on itself (only possible in lists built by hand).
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> x = wg.tensor([0.0, 1.0], requires_grad=True)
+    >>> print(wg.Graph(np.sum(x * 2.0)))
+    %0 = input            float64[2]
+    %1 = constant 2.      float64[]
+    %2 = multiply %0 %1   float64[2]
+    %3 = sum %2           float64[]
+    return %3
+    """
+
+    def __init__(
+        self,
+        *outputs: Any,
+        inputs: Sequence[Node] | None = None,
+        updates: Mapping[Node, Node] | None = None,
+        effects: Sequence[Node] = (),
+        structure: tuple[Any, Any] | None = None,
+        name: str = "graph",
+    ) -> None:
+        leaves, out_tree = tree.flatten(outputs)
+        self.outputs = tuple(_node(x) for x in leaves)
+        self.updates = _checked_updates(updates)
+        self.effects = tuple(_lines(effects, "effects"))
+        self.name = name
+        inputs = None if inputs is None else _lines(inputs, "inputs")
+        roots = (*self.outputs, *self.updates, *self.updates.values(), *self.effects)
+        self.nodes = tuple(_acting_in_order(_in_order((*roots, *(inputs or ()))), self.effects))
+        self._index = {n: i for i, n in enumerate(self.nodes)}
+        if inputs is None:
+            inputs = [n for n in self.nodes if n.op is INPUT and n.is_traced]
+        self.inputs = tuple(inputs)
+        _refuse_twice(self.inputs)
+        self.structure = structure or (None, out_tree)
+        # Held, so that they live as long as the graph, and it reads what they are by then.
+        self._owners = owners_of(self.variables)
+        self._consumers: list[list[int]] | None = None
+
+    def with_lines(self: AnyGraph, new: Mapping[Node, Node], name: str | None = None) -> AnyGraph:
+        """The same graph with some lines in place of others.
+
+        Parameters
+        ----------
+        new : mapping from Node to Node
+            For lines of this graph what stands in their place; others stay.
+        """
+        return type(self)(
+            *[new.get(n, n) for n in self.outputs],
+            inputs=[new.get(n, n) for n in self.inputs],
+            updates={new.get(k, k): new.get(v, v) for k, v in self.updates.items()},
+            effects=[new.get(n, n) for n in self.effects],
+            structure=self.structure,
+            name=name or self.name,
+        )
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes)
+
+    def __getitem__(self, index: int) -> Node:
+        return self.nodes[index]
+
+    def __contains__(self, item: object) -> bool:
+        node = item.node if isinstance(item, Handle) else item
+        return isinstance(node, Node) and node in self._index
+
+    def index(self, item: Any) -> int:
+        """The index of a node, or of the node of a tensor.
+
+        Raises
+        ------
+        GraphError
+            It is not in this list.
+        """
+        node = item.node if isinstance(item, Handle) else item
+        try:
+            return self._index[node]
+        except (KeyError, TypeError):
+            what = repr(node) if isinstance(node, Node) else f"a {type(node).__name__}"
+            raise GraphError(f"{what} is not a line of this graph{at(user_line())}.") from None
+
+    def operands(self, index: int) -> tuple[int, ...]:
+        """The lines that a line uses, in order."""
+        return tuple([self._index[a] for a in self._at(index).inputs])
+
+    def consumers(self, index: int) -> tuple[int, ...]:
+        """The lines that use a line."""
+        if self._consumers is None:
+            self._consumers = [[] for _ in self.nodes]
+            for i, node in enumerate(self.nodes):
+                for a in dict.fromkeys(node.inputs):
+                    self._consumers[self._index[a]].append(i)
+        self._at(index)
+        return tuple(self._consumers[index])
+
+    def _at(self, index: int) -> Node:
+        try:
+            return self.nodes[operator.index(index)]
+        except (TypeError, IndexError):
+            raise GraphError(
+                f"{index!r} is no index of a line: this graph has {len(self)} lines"
+                f"{at(user_line())}."
+            ) from None
+
+    def parents(self, index: int) -> tuple[int, ...]:
+        """The operands of a line with a derivative."""
+        return tuple(self._index[a] for a in self._at(index).inputs if type(a) is Node)
+
+    def arguments(self, index: int) -> tuple[int, ...]:
+        """The operands of a line without derivative."""
+        return tuple(self._index[a] for a in self._at(index).inputs if type(a) is not Node)
+
+    @property
+    def leaves(self) -> tuple[Node, ...]:
+        """The lines that no operation made: inputs, variables and constants."""
+        return tuple(n for n in self.nodes if n.is_leaf)
+
+    @property
+    def variables(self) -> tuple[Node, ...]:
+        """The leaves whose value belongs to a tensor outside, and is read whenever this runs."""
+        return tuple(n for n in self.nodes if is_variable(n))
+
+    @property
+    def requirements(self) -> list[Requirement]:
+        """What has to hold of the sizes for this graph to be right."""
+        found: list[Requirement] = []
+        for node in self.nodes:
+            if node.extra is not None and "requires" in node.extra:
+                found += node.extra["requires"]
+        return list(dict.fromkeys(found))
+
+    def verify(self) -> Graph:
+        """Check that this is a valid Wengert list, and return it.
+
+        Every operand comes before its use, no line comes twice, every spec is what the operation
+        infers from the specs of its operands; in the bodies of loops and choices, too.
+
+        Raises
+        ------
+        GraphError
+            It is not; the message names the line.
+        """
+        seen: set[Node] = set()
+        for i, node in enumerate(self.nodes):
+            if node in seen:
+                raise GraphError(f"line %{i} ({node.op.name}) comes twice.")
+            for a in node.inputs:
+                if a not in seen:
+                    raise GraphError(f"line %{i} ({node.op.name}) uses a line that comes later.")
+            seen.add(node)
+            if isinstance(node.op, Leaf) or not node.args:
+                continue
+            inferred, _ = infer(node.op, tuple([a.spec for a in node.inputs]), node.params)
+            if bare(inferred) != bare(node.spec):
+                raise GraphError(
+                    f"line %{i} ({node.op.name}) holds {shown(node.spec)}, but its operands "
+                    f"{', '.join(shown(a.spec) for a in node.inputs)} give {shown(inferred)}"
+                    f"{at(node.where)}."
+                )
+            for x in node.params.values():
+                for body in x if type(x) is tuple else (x,):
+                    if isinstance(body, Graph):
+                        _verify_inside(body, f"line %{i} ({node.op.name})")
+        return self
+
+    def __str__(self) -> str:
+        return printed(self)
+
+    def __repr__(self) -> str:
+        return f"<Graph of {len(self)} lines, {len(self.outputs)} outputs>"
+
+
+def _verify_inside(body: Graph, line: str) -> None:
+    """Verify what a loop or choice does."""
+    try:
+        body.verify()
+    except GraphError as error:
+        raise GraphError(f"{line}, {body.name}: {error}") from error
+
+
+def _node(x: Any) -> Node:
+    if isinstance(x, Handle):
+        return x.node
+    return x if isinstance(x, Node) else constant(x)
+
+
+def _lines(items: Any, what: str) -> list[Node]:
+    """Lines, given as such or as tensors."""
+    several = not isinstance(items, Handle | str) and isinstance(items, Iterable)
+    lines = [x.node if isinstance(x, Handle) else x for x in items] if several else [items]
+    if not several or not all(isinstance(x, Node) for x in lines):
+        odd = items if not several else next(x for x in lines if not isinstance(x, Node))
+        raise GraphError(
+            f"the {what} of a graph are a sequence of its lines or tensors, and not "
+            f"a {type(odd).__name__}{at(user_line())}."
+        )
+    return lines
+
+
+def _refuse_twice(inputs: Sequence[Node]) -> None:
+    if len(set(inputs)) < len(inputs):
+        odd = next(n for n in inputs if inputs.count(n) > 1)
+        raise GraphError(
+            f"the input {odd.name or odd.op.name}, {odd.spec}, is listed twice: which value is it "
+            f"to have? List it once{at(user_line())}."
+        )
+
+
+def _checked_updates(updates: Any) -> dict[Node, Node]:
+    if updates is None:
+        return {}
+    if not isinstance(updates, Mapping):
+        raise GraphError(
+            f"the updates of a graph are a mapping from variables to their next values, and not a "
+            f"{type(updates).__name__}{at(user_line())}."
+        )
+    variables = _lines(updates, "updates")
+    return dict(zip(variables, _lines(updates.values(), "updates"), strict=True))
+
+
+def _in_order(outputs: Iterable[Node]) -> list[Node]:
+    """The lines that lead to some outputs, by age; a constant before its first use."""
+    seen = set(outputs)
+    stack = list(seen)
+    while stack:
+        node = stack.pop()
+        serial = node.serial
+        for a in node.inputs:
+            # A constant may have been given its line only now, when somebody looked.
+            if a.serial >= serial and not (a.op is CONSTANT and isinstance(a, Constant)):
+                raise CycleError(
+                    f"{node!r} uses {a!r}, which was made later or is the same: the graph has a "
+                    "cycle. A line may only use earlier lines."
+                )
+            if a not in seen:
+                seen.add(a)
+                stack.append(a)
+    ordered: dict[Node, None] = {}
+    for node in sorted(seen, key=_serial):
+        if node.op is CONSTANT and isinstance(node, Constant):
+            continue
+        for a in node.inputs:
+            if a.op is CONSTANT:
+                ordered[a] = None
+        ordered[node] = None
+    rest = sorted((n for n in seen if n not in ordered), key=_serial)  # constants nobody uses
+    ordered.update(dict.fromkeys(rest))
+    return list(ordered)
+
+
+def _acting_in_order(nodes: list[Node], effects: Sequence[Node]) -> list[Node]:
+    """The lines in an order in which effects come as listed, whatever the age of their lines.
+
+    A line that has been written again is younger than those that followed it.
+    """
+    if len(effects) < 2:
+        return nodes
+    place = {n: i for i, n in enumerate(nodes)}
+    places = [place[n] for n in effects]
+    if all(i <= j for i, j in itertools.pairwise(places)):
+        return nodes
+    ordered: dict[Node, None] = {}
+    for effect in effects:
+        before, stack = {effect}, [effect]
+        while stack:
+            new = [a for a in stack.pop().inputs if a not in before and a not in ordered]
+            before.update(new)
+            stack += new
+        ordered.update(dict.fromkeys(sorted(before, key=place.__getitem__)))
+    ordered.update(dict.fromkeys(nodes))
+    return list(ordered)

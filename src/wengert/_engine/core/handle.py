@@ -1,0 +1,348 @@
+"""Handle: what users hold.  A reference to a node that may be pointed at another node.
+
+Because the handle is not the node, `x[i] = v` and `x += 1` make the handle point at a new node;
+the old node, and what a derivative needs of it, stays what it was.
+
+The class `Tensor` (tensor.py) is the one handle; it registers itself here, so that the floors
+below it can make handles without knowing its methods.
+
+NumPy's basic slices, reshapes and transposes share memory with their base: writing to one shows
+in the other.  Handles keep that promise by links: a view remembers its base and how it was taken;
+a base knows its views weakly.  `rebind` writes through both ways.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.errors import ReadOnlyError, TraceError, at, user_line
+
+from .node import INPUT, NO_PARAMS, Discrete, Leaf, Node, is_variable, owner_of
+from .op import lookup
+from .recording import enable_grad, is_recording, session
+from .spec import spec_of
+
+
+class Handle:
+    """A mutable reference to a node; the base of `Tensor`."""
+
+    __slots__ = ("__weakref__", "_link", "_views", "node")
+
+    node: Node
+
+
+class _Class:
+    """The class that `wrap` makes, set once by tensor.py."""
+
+    handle: type[Handle] = Handle
+
+
+def register_handle(cls: type[Handle]) -> type[Handle]:
+    """Make `cls` the class of all handles (a class decorator)."""
+    _Class.handle = cls
+    return cls
+
+
+def wrap(node: Node) -> Any:
+    """A new handle of a node."""
+    handle = object.__new__(_Class.handle)
+    handle.node = node
+    return handle
+
+
+def value_of(x: Any) -> Any:
+    """The plain value behind a handle or node; anything else is its own value.
+
+    While a graph is built there is none: what comes back is a handle that no derivative passes, so
+    that a mask or an index computed from it becomes a part of the graph.
+    """
+    if isinstance(x, Handle):
+        x = x.node
+    elif not isinstance(x, Node):
+        return x
+    value = x.value
+    return held(x) if value is None or is_general(x) else value
+
+
+def is_general(node: Node) -> bool:
+    """Whether it is a variable of a graph that is being built, to be run with other values too."""
+    open_session = session()
+    return open_session is not None and open_session.general and is_variable(node)
+
+
+def held(node: Node) -> Any:
+    """A traced node as a handle that no derivative passes."""
+    refuse_ambiguous(node)
+    if type(node) is not Node and node.value is None:
+        return wrap(node)
+    extra = {**(node.extra or {}), "held": True}
+    extra.pop("linear", None)  # that is of its own operands
+    if node.value is not None:
+        extra = {"spec": node.spec, "held": True}
+    return wrap(Discrete(lookup("stop_gradient"), (node,), NO_PARAMS, None, extra))
+
+
+def is_traced(x: Any) -> bool:
+    """Whether only the spec of a handle or node is known, and not its value."""
+    if isinstance(x, Handle):
+        x = x.node
+    return isinstance(x, Node) and (x.value is None or is_general(x))
+
+
+def describe(x: Any) -> Any:
+    """The spec of whatever can be an operand."""
+    if isinstance(x, Handle):
+        return x.node.spec
+    return x.spec if isinstance(x, Node) else spec_of(x)
+
+
+def shape_of(x: Any) -> tuple[Any, ...]:
+    """The shape of whatever can be an operand: a handle, an array, a number, a list."""
+    if isinstance(x, Handle):
+        value = x.node.value
+        if type(value) is np.ndarray:
+            return value.shape  # type: ignore[no-any-return]
+        return x.node.spec.shape if value is None else np.shape(value)
+    return np.shape(x)
+
+
+def dtype_of(x: Any) -> np.dtype[Any]:
+    """The dtype of whatever can be an operand."""
+    if isinstance(x, Handle):
+        value = x.node.value
+        if value is None:
+            return x.node.spec.dtype  # type: ignore[no-any-return]
+        x = value
+    return x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
+
+
+def possibly(condition: Any) -> bool:
+    """Whether some element holds; while a graph is built it may, and the answer is True."""
+    return True if isinstance(condition, Handle) else bool(np.any(condition))
+
+
+def leaf(value: Any, owner: Handle, differentiable: bool = True) -> Node:
+    """A leaf whose value belongs to `owner`, and whose gradient goes there."""
+    cls = Node if differentiable else Discrete
+    return cls(INPUT, (), NO_PARAMS, value, {"owner": weakref.ref(owner)})
+
+
+def owners_of(variables: Sequence[Node]) -> list[Any]:
+    """The tensors that variables belong to; one whose tensor is gone gets another."""
+    owners = []
+    for node in variables:
+        owner = owner_of(node)
+        if owner is None:
+            owner = wrap(node)
+            node.note("owner", weakref.ref(owner))
+        owners.append(owner)
+    return owners
+
+
+# ---- shared memory -----------------------------------------------------------------------------
+
+Take = Callable[[Any], Any]
+Put = Callable[[Any, Any], Any]
+
+
+def link(view: Handle, base: Handle, take: Take, put: Put | None, shares: bool = False) -> None:
+    """Note that `view = take(base)` shares memory; `put(base, view)` is the base after a write.
+
+    Nothing is noted where NumPy made a copy; `shares` says that it did not.
+    """
+    value = view.node.value
+    if value is None:
+        put = put if shares or is_shared_view(view.node, base.node) else _unknown_layout
+    elif type(value) is not np.ndarray or not (
+        shares or np.may_share_memory(value, base.node.value)
+    ):
+        return
+    view._link = (base, take, put)  # type: ignore[attr-defined]
+    views = getattr(base, "_views", None)
+    if views is None:
+        base._views = [weakref.ref(view)]  # type: ignore[attr-defined]
+        return
+    if len(views) >= 8 and len(views) & (len(views) - 1) == 0:  # at powers of two: amortised
+        views[:] = [ref for ref in views if ref() is not None]
+    views.append(weakref.ref(view))
+
+
+def expect_views(handle: Handle) -> None:
+    """Make it quick to see that a tensor has no views, for who asks again and again."""
+    if getattr(handle, "_views", None) is None:
+        handle._views = []  # type: ignore[attr-defined]
+
+
+def is_shared_view(node: Node, base: Node) -> bool:
+    """Whether a traced view shares memory with its base whatever the layout.
+
+    A reshape may not; but one that only adds or takes away axes of length one always does.
+    """
+    if isinstance(node.op, Leaf) or not node.op.may_copy:
+        return True
+    return [n for n in node.spec.shape if n != 1] == [n for n in base.spec.shape if n != 1]
+
+
+def _unknown_layout(base: Any, view: Any) -> Any:
+    """What the base becomes, where it is not known whether it shares memory with what is written.
+
+    Raises
+    ------
+    TraceError
+        The base is from outside of the trace, which cannot see whether it is used afterwards.
+    """
+    raise TraceError(
+        "writing to a reshaped array while a graph is built: whether NumPy would write to the "
+        "array it was made of, too, depends on how that lies in memory. Copy it first, "
+        f"x.reshape(...).copy(){at(user_line())}."
+    )
+
+
+def doubt(view: Handle) -> None:
+    """Note that a traced view may be a copy in NumPy: that depends on how its base lies."""
+    shared = getattr(view, "_link", None)
+    if shared is not None:
+        view._link = (*shared[:2], _unknown_layout)  # type: ignore[attr-defined]
+
+
+def rebind(handle: Handle, node: Node) -> None:
+    """Point a handle at a new node, and let everything that shares its memory follow.
+
+    A leaf that requires a gradient and is written to while nothing records stays such a leaf.
+    """
+    shared = getattr(handle, "_link", None)
+    while shared is not None:  # a view: what its base becomes, and so on to the owner
+        base, _, put = shared
+        if put is None:
+            raise ReadOnlyError(
+                "assignment to a read-only view: what broadcast_to, diagonal, sliding_window_view "
+                "and the imaginary part of a real array give cannot be written to, as in NumPy. "
+                f"Copy it first (x.copy()){at(user_line())}."
+            )
+        if put is _unknown_layout and _is_of_this_trace(base):
+            _make_ambiguous(_owner_of_memory(base), but=handle)
+            break
+        node = put(wrap(base.node), wrap(node)).node
+        handle = base
+        shared = getattr(handle, "_link", None)
+    old = handle.node
+    if node.value is None or _is_state(handle, old):
+        _note_written(handle, old)
+        handle.node = node
+        refresh_views(handle)
+        return
+    if not old.is_outdated and type(old.value) is np.ndarray:
+        node.value = _laid_out(node.value, old.value)
+    if is_variable(old) and (type(old) is Discrete or not is_recording()):
+        node = leaf(node.value, handle, type(old) is Node)
+        # A name and hooks belong to the leaf, whatever its value.
+        node.extra = {**(old.extra or {}), **(node.extra or {})}
+    handle.node = node
+    refresh_views(handle)
+
+
+def _is_state(handle: Handle, old: Node) -> bool:
+    """Whether a variable is written to while a graph is built: then the new value is a line."""
+    open_session = session()
+    return open_session is not None and (is_variable(old) or handle in open_session.written)
+
+
+def _note_written(handle: Handle, old: Node) -> None:
+    """Let the trace that is going on know that a handle from before it has been written to."""
+    open_session = session()
+    if open_session is None:
+        return
+    if old.value is None:
+        if open_session.isolated and old.serial < open_session.since:
+            open_session.written.setdefault(handle, old)
+        return
+    if "owner" not in (old.extra or {}):
+        if old.serial > open_session.since:
+            return
+        raise TraceError(
+            "a tensor from outside was written to while a graph is built, but the graph knows it "
+            "as a constant. Make it a variable of the graph (wengert.variable), or require its "
+            f"gradient{at(user_line())}."
+        )
+    open_session.written.setdefault(handle, old)
+
+
+def _laid_out(value: Any, old: np.ndarray[Any, Any]) -> Any:
+    """An equal array, laid out in memory as the old one was.
+
+    On the layout depends which reshapes are views; and what was written to as an array without
+    axes must not turn into an immutable number.
+    """
+    if type(value) is np.ndarray and value.strides == old.strides:
+        return value
+    new = np.empty_like(old)
+    new[...] = value
+    return new
+
+
+def refresh_views(base: Handle) -> None:
+    """Let all views of a tensor show what it holds now."""
+    open_session = session()
+    stack = [base]
+    while stack:
+        source = stack.pop()
+        for ref in getattr(source, "_views", None) or ():
+            view = ref()
+            if view is not None:
+                _, take, put = view._link
+                if open_session is not None and view.node.value is not None:
+                    open_session.views.setdefault(view, view.node)
+                if put is _unknown_layout and view.node.value is None:
+                    _make_ambiguous(view)
+                    continue
+                recorded = type(view.node) is Node
+                with enable_grad() if recorded else contextlib.nullcontext():
+                    view.node = take(wrap(source.node)).node
+                stack.append(view)
+
+
+AMBIGUOUS = Leaf("ambiguous")
+
+
+def _make_ambiguous(handle: Handle, but: Handle | None = None) -> None:
+    """Make it an error to use a handle and its views, which may show what was written, or not."""
+    if handle is but:
+        return
+    extra = {"spec": handle.node.spec, "where": user_line()}
+    handle.node = Discrete(AMBIGUOUS, (), NO_PARAMS, None, extra)
+    for ref in getattr(handle, "_views", None) or ():
+        inner = ref()
+        if inner is not None:
+            _make_ambiguous(inner, but)
+
+
+def _owner_of_memory(handle: Handle) -> Handle:
+    """The handle that others are views of."""
+    while (shared := getattr(handle, "_link", None)) is not None:
+        handle = shared[0]
+    return handle
+
+
+def _is_of_this_trace(handle: Handle) -> bool:
+    """Whether the owner of a handle's memory was made in the trace, so that all uses are seen."""
+    owner, open_session = _owner_of_memory(handle), session()
+    node = owner.node
+    if open_session is None or node.value is not None or owner in open_session.written:
+        return False
+    return node.serial >= open_session.since or not open_session.isolated
+
+
+def refuse_ambiguous(node: Node) -> None:
+    """Raise TraceError if it is not known what a traced array holds (`_make_ambiguous`)."""
+    if node.op is AMBIGUOUS:
+        raise TraceError(
+            f"an array {node.spec} is used after one that may share its memory was written to"
+            f"{at(node.where)}. One was made of the other by reshape or ravel; whether NumPy makes "
+            "a view or a copy there depends on how that lay in memory, which is not known while a "
+            f"graph is built. Copy it first, x.reshape(...).copy(){at(user_line())}."
+        )

@@ -1,0 +1,135 @@
+"""Hidden errors: ours that somebody else's stands for, once a user's function has ended with it.
+
+A conversion that is refused raises our error inside of a function of C, which may raise one of its
+own in that place, with ours as its cause or without.  Where a function that is traced or
+differentiated ends, the error that it ended with is looked at here.
+
+    Refusals    the last conversion that was refused
+    hidden      the error of ours, or None; what is merely puzzling gets a note
+"""
+
+from __future__ import annotations
+
+import re
+from threading import get_ident
+from types import FrameType, TracebackType
+from typing import ClassVar
+
+from wengert.errors import TraceError, WengertError, at, is_inside, user_frame
+
+# What functions of C say in the place of any error that a conversion raised: struct.pack, bytes,
+# memoryview, the flat iterator of arrays, "%d", itertools.islice.
+_REPLACED = (
+    "required argument is not a",
+    "cannot convert 'Tensor' object to byte",
+    "memoryview: invalid type for format",
+    "Error setting single item of array",
+    "real number is required, not Tensor",
+    "must be None or an integer",
+)
+_PUZZLING = re.compile(
+    r"\bTensor\b|Iterator operand is flagged as writeable|The only supported seed types"
+    r"|argument should be a string or a Rational"
+)
+_NOTE = (
+    "A wengert.Tensor is no plain number. Compute with functions of wengert.numpy; where no "
+    "derivative is wanted say x.detach().item(); what decides shapes or is looked up make static, "
+    "wengert.jit(f, static_argnames='n')"
+)
+
+
+class Refusals:
+    """The last conversion that was refused in each thread, and in which call of the user's.
+
+    Functions of C may raise an error of their own in its place, without a cause.  One that comes
+    out of the same instruction of the same call then stands for ours.  Only texts are kept: a
+    traceback would keep all that the user's function has made.
+    """
+
+    _last: ClassVar[dict[int, tuple[int, int, type[WengertError], str]]] = {}
+
+    @classmethod
+    def noted(cls, error: WengertError) -> WengertError:
+        """An error that is about to be raised in a conversion."""
+        frame, _ = user_frame()
+        if frame is not None:
+            last = id(frame), frame.f_lasti, type(error), str(error)
+            cls._last[get_ident()] = last
+        return error
+
+    @classmethod
+    def of(cls, frame: FrameType, instruction: int) -> WengertError | None:
+        """The error that was raised there, again; or None."""
+        last = cls._last.pop(get_ident(), None)
+        if last is None or last[:2] != (id(frame), instruction):
+            return None
+        return last[2](last[3])
+
+    @classmethod
+    def forget(cls) -> None:
+        """A function begins, or has ended."""
+        if cls._last:
+            cls._last.pop(get_ident(), None)
+
+
+def hidden(error: Exception) -> WengertError | None:
+    """The error of ours that somebody has hidden behind one of their own, or None.
+
+    Where `float(x)` of an element raises, NumPy raises "setting an array element with a sequence"
+    in its place, `struct.pack` that it is no float; where the length of an array is a traced
+    number, NumPy says that it is no integer.
+    """
+    if isinstance(error, WengertError):
+        return None
+    text, cause = str(error), error.__cause__
+    users, last = _calls(error)
+    if isinstance(cause, WengertError) and (
+        "setting an array element" in text or _is_of_library(last)
+    ):
+        return cause.with_traceback(error.__traceback__)
+    if "single integer, got 'Tensor(" in text and "traced)'" in text:
+        return TraceError(
+            "the length of an array was about to be a traced number, which is not known while a "
+            "graph is built. Take it from a shape (len(x), x.shape[0]), or make the argument that "
+            f"it is computed from static: wengert.jit(f, static_argnames='n'){_place(users)}."
+        )
+    if users is not None and any(words in text for words in _REPLACED):
+        ours = Refusals.of(users.tb_frame, users.tb_lasti)
+        if ours is not None:
+            return ours.with_traceback(error.__traceback__)
+    is_theirs = isinstance(error, TypeError) and not _is_of_wengert(last)
+    if is_theirs and _PUZZLING.search(text) and not hasattr(error, "__notes__"):
+        error.add_note(_NOTE + _place(users))
+    return None
+
+
+def _calls(error: Exception) -> tuple[TracebackType | None, TracebackType | None]:
+    """Where an error comes from: the last call that is the user's, and the last of all."""
+    users, last, call = None, None, error.__traceback__
+    while call is not None:
+        last = call
+        if not is_inside(call.tb_frame) and not _of_cython(call):
+            users = call
+        call = call.tb_next
+    return users, last
+
+
+def _of_cython(call: TracebackType) -> bool:
+    return call.tb_frame.f_code.co_filename.endswith(".pyx")
+
+
+def _is_of_wengert(call: TracebackType | None) -> bool:
+    if call is None:
+        return False
+    return str(call.tb_frame.f_globals.get("__name__")).startswith("wengert.")
+
+
+def _is_of_library(call: TracebackType | None) -> bool:
+    return call is not None and is_inside(call.tb_frame) and not _is_of_wengert(call)
+
+
+def _place(call: TracebackType | None) -> str:
+    if call is None:
+        return ""
+    code = call.tb_frame.f_code
+    return at(f"{code.co_filename}:{call.tb_lineno}, in {code.co_name}")

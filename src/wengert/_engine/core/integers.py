@@ -1,0 +1,79 @@
+"""Integers: Python's whole numbers beside arrays of whole numbers, where no value is known yet.
+
+NumPy converts a Python integer to the dtype of the array beside it and refuses one that does not
+fit, `int8_array * 200`, and a negative exponent of whole numbers.  While a graph is built, NumPy is
+asked with an array of ones and the integer itself.
+
+    fitted    the operands, or the error that NumPy would raise
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.errors import IntegerRangeError, at, user_line
+
+from .spec import example_of
+
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+
+def fitted(op: Any, args: Sequence[Any], specs: Sequence[Any]) -> tuple[Any, ...]:
+    """The operands, with floating-point numbers for integers that only those can hold.
+
+    Raises
+    ------
+    IntegerRangeError
+        NumPy's OverflowError, and its ValueError of a negative exponent.
+    """
+    arrays = [s for s in specs if s is not None and not s.weak]
+    if not arrays:
+        return tuple(args)
+    _ask(op, args, specs)
+    large = [type(a) is int and not _LEAST <= a <= _MOST for a in args]
+    inexact = any(s.dtype.kind in "fc" for s in arrays)
+    if not any(large) or (not inexact and all(type(a) is not int or a < 2**64 for a in args)):
+        return tuple(args)
+    try:
+        if inexact:
+            return tuple([float(a) if far else a for a, far in zip(args, large, strict=True)])
+    except OverflowError:
+        pass
+    raise IntegerRangeError(
+        f"{op.name} of {_given(args, specs)}: no dtype beside it holds this integer. Write it as a "
+        f"floating-point number, float(n){at(user_line())}."
+    )
+
+
+def _ask(op: Any, args: Sequence[Any], specs: Sequence[Any]) -> None:
+    """Let NumPy see the integers, beside ones."""
+    ufunc = getattr(op, "ufunc", None)
+    if not isinstance(ufunc, np.ufunc):
+        return
+    small = [
+        a if type(a) is int else example_of(s) if s.weak else np.ones((), s.dtype)
+        for a, s in zip(args, specs, strict=True)
+    ]
+    try:
+        with np.errstate(all="ignore"):
+            ufunc(*small)
+    except OverflowError as error:
+        raise IntegerRangeError(
+            f"{op.name} of {_given(args, specs)}: {error}. Make the array wider, "
+            f"x.astype(np.int64), or the number an array of its own dtype{at(user_line())}."
+        ) from error
+    except ValueError as error:
+        raise IntegerRangeError(
+            f"{op.name} of {_given(args, specs)}: {error} Make the base a floating-point number, "
+            f"x.astype(float){at(user_line())}."
+        ) from error
+    except TypeError:
+        return  # no loop for these dtypes: the shape rule says so
+
+
+def _given(args: Sequence[Any], specs: Sequence[Any]) -> str:
+    pairs = zip(args, specs, strict=True)
+    return ", ".join([repr(a) if type(a) is int else str(s) for a, s in pairs])

@@ -1,0 +1,83 @@
+"""Kept: tensors that a function being traced kept for later, when its trace has ended.
+
+A tensor of a trace stands for a value that is known when the graph runs, and only inside of it: an
+input of a traced function, the carry of a loop.  Appended to a list outside and used afterwards it
+means nothing; used in another graph it would be an input that nobody feeds.
+
+    ended     note at the inputs of a trace that it has ended, and what was traced
+    source    the input of a trace that has ended, which a line is computed from
+    refuse    raise GraphError for a list that uses one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from wengert.errors import GraphError, at, user_line
+
+from .node import INPUT, Node, next_serial
+from .spec import shown
+
+
+def ended(inputs: Iterable[Node], what: str) -> None:
+    """Note that the trace of these inputs has ended."""
+    now = next_serial()
+    for node in inputs:
+        node.note("trace", (what, now))
+
+
+def source(node: Node) -> Node | None:
+    """The input of a trace that has ended which a line is computed from, if there is one."""
+    seen: set[Node] = set()
+    stack = [node]
+    while stack:
+        line = stack.pop()
+        if line in seen or not line.is_traced:
+            continue
+        seen.add(line)
+        if is_ended(line):
+            return line
+        stack += [a for a in line.args if isinstance(a, Node)]
+    return None
+
+
+def is_ended(node: Node) -> bool:
+    """Whether a line is an input of a trace that has ended."""
+    return node.op is INPUT and node.extra is not None and "trace" in node.extra
+
+
+def told(node: Node) -> str:
+    """What was traced when such an input was one."""
+    return str((node.extra or {})["trace"][0])
+
+
+def refuse(nodes: Sequence[Node], own: Iterable[Node], what: str) -> None:
+    """Raise GraphError if a list is computed from inputs of a trace that has ended.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        Operands first.
+    own : iterable of Node
+        The inputs of the list.
+    what : str
+        How to call it in the message.
+    """
+    known = set(own)
+    odd = next((n for n in nodes if n not in known and is_ended(n)), None)
+    if odd is None:
+        return
+    since = (odd.extra or {})["trace"][1]
+    depending = {odd}
+    where = None
+    for node in nodes:
+        if not depending.isdisjoint(node.inputs):
+            depending.add(node)
+            where = where or (node.where if node.serial > since else None)
+    name = f"{odd.name}, {shown(odd.spec)}," if odd.name else f"a {shown(odd.spec)}"
+    raise GraphError(
+        f"{what} uses a tensor that was kept while {told(odd)} was traced: it is computed from "
+        f"{name} that is known in there only, whenever that runs. Return it from the function that "
+        f"was traced, of a loop as a part of the carry or of what is collected"
+        f"{at(where or user_line())}."
+    )

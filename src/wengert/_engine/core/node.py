@@ -1,0 +1,312 @@
+"""Node: one line of a Wengert list, `out = op(*args, **params)`.
+
+Its value may be known (eager: a tape entry) or not yet (traced: a symbolic entry, value None and
+a spec instead).  Nothing else differs.  Three kinds of line:
+
+    Node        depends on an input, and differentiably so (INPUT, INPUT_DERIVED)
+    Constant    a value without history                     (CONSTANT, CONSTANT_DERIVED)
+    Discrete    depends on an input, but its derivative is known to be zero: a comparison, an
+                argmax, a floor                             (INPUT_DERIVED_NON_DIFF)
+
+They are told apart by their exact type because every sweep asks this of every argument, next to
+the question whether the argument is a node at all: `type(a) is Node` answers both.  An argument
+that met the operation as a plain number or array stands in `args` as it is; `inputs` shows it as
+a Constant.
+
+The `serial` number is the order of creation: a topological order for nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert.errors import MutatedError
+
+from .spec import spec_of
+
+if TYPE_CHECKING:
+    from .op import Op
+    from .versions import State
+
+next_serial = itertools.count(1).__next__
+NO_PARAMS: dict[str, Any] = {}
+
+
+class Leaf:
+    """What stands in the place of an operation where a line has none.
+
+    What may be asked of any line's operation without looking what it is, it answers as an
+    operation with nothing special (core/op.py).
+    """
+
+    __slots__ = ("name",)
+    kind = ""
+    pulls = None
+    alias = discrete = effect = limits = masks = singular = view = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<leaf {self.name}>"
+
+
+INPUT = Leaf("input")
+CONSTANT = Leaf("constant")
+RELEASED = Leaf("released")  # backward(retain_graph=False) has been here
+
+
+class Node:
+    """One differentiable line of a Wengert list; immutable once made.
+
+    Attributes
+    ----------
+    op : Op or Leaf
+        What made the value.
+    args : tuple
+        The operands in order: nodes, or plain values that have no history.
+    params : dict
+        Static parameters (axis, shape, ...), part of the operation's identity.
+    value : array, number, tuple of these, or None
+        None while only the spec is known.
+    serial : int
+        Order of creation; larger than the serial of every argument.
+    extra : dict or None
+        What few nodes have, by these keys:
+
+        * ``spec``: of a traced line.
+        * ``name``: given by the user.
+        * ``where``: the user's line, ``file.py:12, in f``.
+        * ``scope``, ``metadata``: of the scopes it was traced in.
+        * ``level``: the order of the derivative that it belongs to, where that is not 0.
+        * ``linear``: the operands that are (co)tangents which may be zero because something was
+          not chosen (autodiff/guards.py).
+        * ``owner``: of a variable, a weak reference to the tensor whose value it is; ``holder``
+          keeps that tensor alive where nobody else does (a graph read from a file).
+        * ``symbolic``: of a `wengert.variable`, by which graphs are derived for all its values.
+        * ``hooks``: of `register_hook`, by number.
+        * ``source``: of a captured line, the line outside that it stands for.
+        * ``held``: it is the value of its operand, which no derivative passes (core/handle.py).
+        * ``step``: of a loop that ran at once, where lines are noted (core/tracing.py).
+        * ``requires``: what its shape rule demands of sizes (core/sizes.py).
+        * ``probed``: its shape was found by probing, and is checked at each run; ``unchecked``
+          says of a line read from a file that this is so because it could not be asked.
+    version : State or None
+        For a large array that was written to in place (versions.py).
+    """
+
+    __slots__ = ("__weakref__", "args", "extra", "op", "params", "serial", "value", "version")
+
+    op: Op | Leaf
+    args: tuple[Any, ...]
+    params: dict[str, Any]
+    value: Any
+    serial: int
+    extra: dict[str, Any] | None
+    version: State | None
+
+    def __init__(
+        self,
+        op: Op | Leaf,
+        args: tuple[Any, ...] = (),
+        params: dict[str, Any] = NO_PARAMS,
+        value: Any = None,
+        extra: dict[str, Any] | None = None,
+    ) -> None:
+        self.op = op
+        self.args = args
+        self.params = params
+        self.value = value
+        self.extra = extra
+        self.version = None  # where time counts (apply.py) the slot is left empty: __getattr__
+        self.serial = next_serial()
+
+    def __getattr__(self, name: str) -> Any:
+        # Asked only where a slot is empty: most nodes have no version, and one whose array has
+        # been taken over has no value but what its version can put together.
+        if name == "version":
+            return None
+        if name == "value" and self.version is not None:
+            return self.version.read()
+        raise AttributeError(f"{type(self).__name__} has no {name}")
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether a later line has taken over its array."""
+        return self.version is not None and self.version.newer is not None
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The operands in order, each as a node."""
+        for a in self.args:
+            if not isinstance(a, Node):
+                break
+        else:
+            return self.args
+        # Remembered, so that a constant keeps its identity between two looks at the list.
+        self.args = tuple(a if isinstance(a, Node) else constant(a) for a in self.args)
+        return self.args
+
+    def args_as_nodes(self) -> list[Node]:
+        """The operands that have a history."""
+        return [a for a in self.args if type(a) is Node]
+
+    @property
+    def spec(self) -> Any:
+        """Shape and dtype (a tuple of specs for an operation with several outputs)."""
+        if self.version is not None:
+            return self.version.spec
+        if self.value is None and self.extra:
+            return self.extra.get("spec")
+        return spec_of(self.value)
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether only its spec is known."""
+        return self.version is None and self.value is None
+
+    @property
+    def level(self) -> int:
+        """0 in the function itself, k in a k-th derivative of it; noted while tracing."""
+        return self.extra.get("level", 0) if self.extra else 0
+
+    @property
+    def scope(self) -> str:
+        """The path of the scopes it was traced in, "encoder/layer1"; empty outside of all."""
+        return self.extra.get("scope", "") if self.extra else ""
+
+    @property
+    def name(self) -> str | None:
+        """A name given by the user, if any."""
+        return self.extra.get("name") if self.extra else None
+
+    @property
+    def where(self) -> str | None:
+        """The user's file and line, where it was noted (tracing, debugging, user operations)."""
+        return self.extra.get("where") if self.extra else None
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no operation made it."""
+        return isinstance(self.op, Leaf)
+
+    @property
+    def kind(self) -> str:
+        """INPUT, INPUT_DERIVED, INPUT_DERIVED_NON_DIFF, CONSTANT or CONSTANT_DERIVED."""
+        return "INPUT_DERIVED" if self.args else "INPUT"
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What was said of the scopes it was traced in (`wengert.scope`)."""
+        return dict((self.extra or {}).get("metadata", NO_PARAMS))
+
+    def note(self, key: str, item: Any) -> None:
+        """Attach something that few nodes have."""
+        if self.extra is None:
+            self.extra = {}
+        self.extra[key] = item
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.serial}: {self.op.name} {self.spec}>"
+
+
+class Constant(Node):
+    """A value without history."""
+
+    __slots__ = ()
+
+    @property
+    def kind(self) -> str:
+        """CONSTANT, or CONSTANT_DERIVED for the result of an operation on constants."""
+        return "CONSTANT" if self.op is CONSTANT else "CONSTANT_DERIVED"
+
+
+class Discrete(Node):
+    """Depends on an input, with a derivative known to be zero."""
+
+    __slots__ = ()
+
+    @property
+    def kind(self) -> str:
+        """INPUT_DERIVED_NON_DIFF; INPUT for an input that is not a floating number."""
+        return "INPUT_DERIVED_NON_DIFF" if self.args or self.op is not INPUT else "INPUT"
+
+
+class Watched(Constant):
+    """A large plain array that a recorded operation used: not copied, but watched.
+
+    Reading it for a derivative first compares its fingerprint with the one taken when it was
+    recorded, so that an array overwritten behind the tape's back is an error and never a wrong
+    gradient.
+    """
+
+    __slots__ = ("_array", "_print")
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self._array = array
+        self._print = fingerprint(array)
+        self.op, self.args, self.params, self.extra = CONSTANT, (), NO_PARAMS, None
+        self.serial = next_serial()
+
+    @property
+    def value(self) -> Any:
+        """The array, if it still is what it was."""
+        if fingerprint(self._array) != self._print:
+            raise MutatedError(
+                f"An array {spec_of(self._array)} was overwritten after a recorded operation used "
+                "it, so the derivative at the recorded point can no longer be computed. Copy it "
+                "before you change it, or make it a tensor (wengert.tensor copies), or take the "
+                "derivative first."
+            )
+        return self._array
+
+
+COPY_LIMIT = 1 << 14  # bytes; below it a copy costs less than two fingerprints
+_GRID = 1024  # words; both sums run at the speed of memory
+
+
+def fingerprint(array: np.ndarray[Any, Any]) -> tuple[int, int, bytes]:
+    """Wrapping sums of the array's words along both axes of a grid, and what is left over.
+
+    One sum sees a changed element, the two together one that has moved.
+    """
+    flat = array.reshape(-1) if array.flags.c_contiguous else array.ravel(order="K")
+    data = flat.view(np.uint8)
+    inside = data.size - data.size % (8 * _GRID)
+    grid = data[:inside].view(np.uint64).reshape(-1, _GRID)
+    rows, columns = np.add.reduce(grid, axis=1), np.add.reduce(grid, axis=0)
+    return hash(rows.tobytes()), hash(columns.tobytes()), data[inside:].tobytes()
+
+
+def keep(array: np.ndarray[Any, Any]) -> Any:
+    """A plain array as an argument that stays what it is now.
+
+    Small arrays are copied, large ones watched; read-only arrays need neither.
+    """
+    if array.nbytes <= COPY_LIMIT:
+        return array.copy()
+    base: Any = array
+    while isinstance(base, np.ndarray) and not base.flags.writeable:
+        base = base.base
+    if base is None or isinstance(base, bytes):
+        return array
+    return Watched(array)
+
+
+def is_variable(node: Node) -> bool:
+    """Whether it is a leaf whose value belongs to a tensor: a parameter, a variable."""
+    return not node.args and node.extra is not None and "owner" in node.extra
+
+
+def owner_of(node: Node) -> Any:
+    """The tensor that a value belongs to, and its gradient goes to; None if none, or none now."""
+    owner = node.extra.get("owner") if node.extra is not None else None
+    return None if owner is None else owner()
+
+
+def constant(value: Any, name: str | None = None) -> Constant:
+    """A line that holds a value and nothing else."""
+    return Constant(CONSTANT, (), NO_PARAMS, value, {"name": name} if name else None)

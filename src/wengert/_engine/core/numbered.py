@@ -1,0 +1,75 @@
+"""Numbered: what is looked up by number while a graph is built: rows of a table, classes.
+
+Eagerly the numbers are looked at, and one that nothing has is refused by name.  In a graph they are
+known when it runs; it finds that an index is out of bounds, and knows only that.  So the line that
+looks up says what it is for, and where it fails the error is the eager one.
+
+    places       numbers as an index; below zero there is nothing, and not the last
+    say          note at a line what is looked up there
+    complaint    the error of a line that says so
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from wengert.errors import ArgumentError, at
+
+from .handle import Handle
+from .node import Node
+
+_KEY = "numbered"
+_NUMPYS = re.compile(r"index (-?\d+) is out of bounds for axis \d+ with size (\d+)")
+
+
+def places(numbers: Any, count: Any) -> Any:
+    """Numbers as an index of an axis of that length: what is below zero is below it, too.
+
+    Parameters
+    ----------
+    numbers : Tensor
+        Whole numbers that a graph computes.
+    count : Length
+    """
+    if numbers.dtype.kind == "u":
+        return numbers
+    if numbers.dtype.itemsize < np.dtype(np.int64).itemsize:
+        numbers = numbers.astype(np.int64)
+    return np.where(numbers < 0, numbers - count, numbers)
+
+
+def say(found: Any, what: str, units: str, advice: str = "Renumber them") -> Any:
+    """Note at the line of a tensor what is looked up there; the tensor.
+
+    Parameters
+    ----------
+    found : Tensor
+    what : str
+        The function: ``embedding``.
+    units : str
+        What has numbers: ``rows``.
+    advice : str
+        What to do; ``{}`` in it stands for the number.
+    """
+    if isinstance(found, Handle) and found.node.value is None:
+        said = {**found.node.metadata, _KEY: (what, units, advice)}
+        found.node.note("metadata", said)
+    return found
+
+
+def complaint(node: Node, error: Exception) -> ArgumentError | None:
+    """What is to be raised where a line has not found its index; None if it says nothing."""
+    said = node.metadata.get(_KEY)
+    known = _NUMPYS.search(str(error))
+    if said is None or known is None:
+        return None
+    what, units, advice = said
+    number, count = map(int, known.groups())
+    number += count if number < 0 else 0
+    return ArgumentError(
+        f"{what}{f' in {node.scope}' if node.scope else ''} was asked for number {number} of "
+        f"{count} {units}, counted from 0. {advice.format(number)}{at(node.where)}."
+    )

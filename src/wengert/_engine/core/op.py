@@ -1,0 +1,297 @@
+"""Op: what every operation says of itself, and the registry of all of them by name.
+
+An operation answers five questions; its kind (kinds/) answers most of them once for the whole
+kind, so that an entry states only what is its own:
+
+    run(*values, **params)             the value, from plain values
+    infer(specs, params)               the spec of the value, from the specs of the operands
+    vjp(node, t, out, inputs, sweep)   cotangents of the operands, from the cotangent of the value
+    jvp(node, dots, out, inputs, sweep)  the tangent of the value, from the operands' tangents
+    oracle, domain, examples           what the laws check it against (wengert.testing)
+
+In `vjp` and `jvp`, `out` and `inputs` are plain values when nothing is recording, and handles
+when the derivative itself is to be differentiated: the rule is the same code.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from wengert.errors import NotDifferentiableError, RegistryError, at, user_line
+
+from .late import load_families
+from .node import Node
+from .probing import has_sizes, probed
+from .spec import example_of, spec_of
+
+REGISTRY: dict[str, Op] = {}
+AnyOp = TypeVar("AnyOp", bound="Op")
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What a rule may know about the sweep that calls it.
+
+    wanted : the nodes that take part, or None when all arguments that are nodes do.
+    recorded : whether values are handles, and the derivative is being recorded.
+    guarded : the second run after a NaN: a cotangent that is exactly zero gives zero, whatever
+        it is multiplied with (docs/conventions.md, "a branch not taken").
+    linear : for lines of derivatives with values, which operands are (co)tangents; see `strong`.
+    overflown : whether a line has overflowed, so that a slope of 0 may be 1 / inf
+        (autodiff/overflows.py).
+    masked : in a graph, the lines whose (co)tangents may be zero because something was not chosen;
+        a rule that transforms whole bodies adds to them.
+    """
+
+    wanted: Any = None
+    recorded: bool = False
+    guarded: bool = False
+    linear: Any = None
+    masked: Any = None
+    overflown: bool = False
+
+    def mask(self, nodes: Iterable[Any]) -> None:
+        """Say of operands (a line itself in forward mode) that their (co)tangent may be zero."""
+        if self.masked is not None:
+            self.masked.update([n for n in nodes if isinstance(n, Node)])
+
+    def wants(self, arg: Any) -> bool:
+        """Whether this argument takes part in the derivative."""
+        return type(arg) is Node and (self.wanted is None or arg in self.wanted)
+
+    def strong(self, node: Node) -> tuple[int, ...]:
+        """The operands of a line that are (co)tangents of a derivative before this one.
+
+        What that derivative made of such an operand is zero where the operand is, and so is its
+        own derivative by everything else: the zero of a branch not taken is a zero at all orders.
+        """
+        if not self.guarded:
+            return ()
+        if self.linear is not None:
+            return self.linear.get(node, ())  # type: ignore[no-any-return]
+        return linear_in(node)
+
+
+def linear_in(node: Node) -> tuple[int, ...]:
+    """The operands of a line of a graph that are (co)tangents which may be zero by a choice."""
+    return () if node.extra is None else node.extra.get("linear", ())
+
+
+class Op:
+    """Base of all operations.  Kinds derive from it; users meet its instances as functions.
+
+    Attributes
+    ----------
+    name : str
+        Unique in the registry.
+    kind : str
+        elementwise, reduction, view, contraction, indexing, control or opaque.
+    discrete : bool
+        The derivative is known to be zero (comparisons, argmax, floor).
+    differentiable : bool
+        False for an operation registered without a rule: it works forward, and raises when a
+        derivative needs it.
+    notes_where : bool
+        Whether recording it also notes the user's file and line.
+    commutative : bool
+        Its two operands may change places.
+    view : bool
+        Its value may share memory with its first operand, as NumPy's does.
+    may_copy : bool
+        A view that is a copy where the memory of its operand does not lie in order.
+    alias : bool
+        It stands for its operand while something is going on, and in no finished graph.
+    effect : bool
+        It does something beside its value: it runs in the order of the program even if nobody
+        uses the value, and is never merged with another or dropped.
+    kept : bool
+        Whether a file may name it. False for what reaches outside (writes files, opens
+        connections): running a graph that came from elsewhere must not do that.
+    takes_parts : bool
+        It has several outputs, and its vjp is given the cotangents that there are, by number.
+    limits : bool
+        Its rules are NaN where values are equal (eigenvalues), though a limit may exist, which
+        they find when the sweep is recorded.
+    implementations : dict
+        For the name of a backend what it runs in place of `run`; see `implement`.
+    composition : callable or None
+        The same value made of other operations, ``composition(*operands, **params)``, for a
+        backend that has those and not this one; it may return NotImplemented. See `compose`.
+    masks : bool
+        Its derivative gives exactly zero to what was not chosen (a choice, a part).
+    singular : bool or callable
+        Its derivative is infinite, or not a number, at some finite operands; a callable says so
+        of a line.
+    total : bool
+        It refuses no operands of its spec, so it may run before a loop that has no steps.
+    sized_by_values : bool
+        The shape of the result may depend on values, and not on shapes alone (nonzero, x[mask]).
+    """
+
+    kind = "opaque"
+    discrete = False
+    differentiable = True
+    commutative = False
+    view = False
+    may_copy = False
+    alias = False
+    effect = False
+    takes_parts = False
+    limits = False
+    kept = True
+    implementations: dict[str, Callable[..., Any]] = {}  # noqa: RUF012 - replaced, never changed
+    composition: Callable[..., Any] | None = None
+    masks = False
+    singular: bool | Callable[[Node], bool] = False
+    notes_where = False
+    pulls: tuple[Any, ...] | None = None  # the partials, if they are all there is to the vjp
+    has_jvp = True
+    has_vjp = True
+    oracle: Any = None
+    run: Callable[..., Any]
+    # `vjp_into(node, t, buffers)`, for an operation that touches a few elements of a large array:
+    # the same as vjp, written into the sweep's own buffers (autodiff/buffers.py).
+    vjp_into: Callable[..., None] | None = None
+    jvp_into: Callable[..., Any] | None = None  # `jvp_into(node, dots, tangents)`, the same forward
+    # `spec_rule(*specs, **params)`: the spec of the result, where it is stated and not asked for.
+    spec_rule: Callable[..., Any] | None = None
+    total = False
+    sized_by_values = False
+    batch_rule: Callable[..., Any] | None = None
+
+    def __init__(self, name: str, doc: str | None = None) -> None:
+        self.name = name
+        self.__name__ = name
+        self.__doc__ = doc
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The spec of the result.  By default an example is run: right, at the cost of a run."""
+        if self.spec_rule is not None:
+            return self.spec_rule(*specs, **params)
+        if has_sizes(specs, params):
+            return probed(self, specs, params)
+        with np.errstate(all="ignore"):
+            return spec_of(self.run(*[self.example(s) for s in specs], **params))
+
+    def spec(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """State the spec of the result: `rule(*specs, **params)` (a decorator)."""
+        self.spec_rule = rule
+        return rule
+
+    def example(self, spec: Any) -> Any:
+        """A value of that spec on which the operation can be run to see what it gives."""
+        return example_of(spec)
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+        """Cotangents of the operands, aligned with `node.args`; None where there is none."""
+        raise self.no_rule(node)
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+        """The tangent of the value; `dots` are the operands' tangents, None where zero."""
+        raise self.no_rule(node)
+
+    def implement(self, backend: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Give a backend its own way to run this operation (a decorator).
+
+        Parameters
+        ----------
+        backend : str
+            Its name. The function below takes plain values of the operands, and the parameters
+            by name.
+        """
+
+        def enter(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.implementations = {**self.implementations, backend: function}
+            return function
+
+        return enter
+
+    def compose(self, made: Callable[..., Any]) -> Callable[..., Any]:
+        """State how the value is made of other operations: `composition` (a decorator)."""
+        self.composition = made
+        return made
+
+    def batch(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """State how many rows are treated together (a decorator); `vmap` asks it.
+
+        The rule is ``rule(args, batched, size, **params)``: `batched` says of each operand whether
+        its first axis are the rows, of which there are `size`; the result has them first too.
+        It is written in wengert operations. Without one the rows are taken one by one.
+        """
+        self.batch_rule = rule
+        return rule
+
+    def batched(
+        self, args: Sequence[Any], batched: Sequence[bool], size: Any, params: dict[str, Any]
+    ) -> Any:
+        """The result of many rows at once, by the rule stated, else by that of the kind.
+
+        NotImplemented if neither says how.
+        """
+        if self.batch_rule is not None:
+            out = self.batch_rule(args, batched, size, **params)
+            if out is not NotImplemented:
+                return out
+        return self.batched_as_kind(args, batched, size, params)
+
+    def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+        """How all operations of the kind treat many rows; NotImplemented where they differ."""
+        return NotImplemented
+
+    def no_rule(self, node: Node) -> NotDifferentiableError:
+        """The error for an operation without a derivative."""
+        return NotDifferentiableError(
+            f"The derivative of {self.name} was needed, but {self.name} was registered without "
+            f"one. Register a rule (wengert.extend), or put wengert.stop_gradient around it if it "
+            f"is meant to be a constant{at(node.where)}."
+        )
+
+    def __repr__(self) -> str:
+        return f"<wengert {self.kind} operation {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return lookup, (self.name,)
+
+
+def register(op: AnyOp, replace: bool = False) -> AnyOp:
+    """Enter an operation into the registry under its name.
+
+    Raises
+    ------
+    RegistryError
+        The name is taken, and `replace` is False.
+    """
+    if op.name in REGISTRY and not replace:
+        raise RegistryError(
+            f"An operation named {op.name!r} is registered already. Choose another name, or pass "
+            f"replace=True{at(user_line())}."
+        )
+    REGISTRY[op.name] = op
+    return op
+
+
+def lookup(name: str) -> Any:
+    """The operation of that name; families that are imported at first use are looked through too.
+
+    Raises
+    ------
+    RegistryError
+        There is none; the message lists names that look alike.
+    """
+    try:
+        return REGISTRY[name]
+    except KeyError:
+        if load_families() and name in REGISTRY:
+            return REGISTRY[name]
+        near = difflib.get_close_matches(name, REGISTRY, 3)
+        hint = "Import the module that defines it."
+        if near:
+            hint = f"Did you mean {', '.join(near)}?"
+        raise RegistryError(
+            f"No operation named {name!r} is registered. {hint}{at(user_line())}"
+        ) from None

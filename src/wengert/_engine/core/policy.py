@@ -1,0 +1,176 @@
+"""Policy: what may happen implicitly while a graph is built.
+
+    with wg.policy(broadcast="raise", cast="warn", max_float="float32"):
+        graph = wg.trace(f)(...)
+
+Each of `broadcast` and `cast` is "quiet" (NumPy's way, the default), "warn" or "raise".  A cap on
+the width of floats or integers casts every wider result down.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wengert.errors import ArgumentError, PolicyError, at, user_level, user_line
+
+from .blocks import Block, Blocks, Openings
+from .recording import paused
+from .spec import Spec
+
+CHOICES = ("quiet", "warn", "raise")
+JOINING = ("concatenate", "stack")  # which cast their operands to a common dtype
+
+
+class PolicyWarning(UserWarning):
+    """Something implicit that was asked to be reported."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What is chosen; see `policy`."""
+
+    broadcast: str = "quiet"
+    cast: str = "quiet"
+    independent: str | None = None
+    max_float: np.dtype[Any] | None = None
+    max_int: np.dtype[Any] | None = None
+
+    def cap(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """The dtype, or the widest of its kind that is allowed."""
+        if dtype.kind == "f" and self.max_float is not None:
+            return min(dtype, self.max_float, key=lambda d: d.itemsize)
+        if dtype.kind == "c" and self.max_float is not None:
+            widest = np.result_type(self.max_float, np.complex64)
+            return min(dtype, widest, key=lambda d: d.itemsize)
+        if dtype.kind in "iu" and self.max_int is not None:
+            widest = np.dtype(f"{dtype.kind}{self.max_int.itemsize}")
+            return min(dtype, widest, key=lambda d: d.itemsize)
+        return dtype
+
+    def capped(self, handle: Any) -> Any:
+        """A handle, cast down where its dtype is wider than allowed."""
+        spec = handle.node.spec
+        narrow = self.cap(spec.dtype)
+        return handle if narrow == spec.dtype else handle.astype(narrow)
+
+
+_chosen: Blocks[Policy | None] = Blocks("wengert_policy", None)
+chosen: Callable[[], Policy | None] = _chosen.get
+
+
+gate = Openings(cell=np.zeros(1, np.int64))  # native entries look at the cell
+
+
+@contextmanager
+def gated() -> Iterator[None]:
+    """A block in which native entries hand their calls on to Python."""
+    opening = gate.begin()
+    try:
+        yield
+    finally:
+        gate.end(opening)
+
+
+@contextmanager
+def policy(
+    *,
+    broadcast: str = "quiet",
+    cast: str = "quiet",
+    independent: str | None = None,
+    max_float: Any = None,
+    max_int: Any = None,
+) -> Iterator[Policy]:
+    """A block in which graphs are built under rules stricter than NumPy's.
+
+    Parameters
+    ----------
+    broadcast : {"quiet", "warn", "raise"}
+        Operands of different shapes, neither of them a single number.
+    cast : {"quiet", "warn", "raise"}
+        Operands of different dtypes; Python numbers take the other's and do not count.
+    independent : {"zero", "warn", "raise"}, optional
+        A derivative by something the output does not depend on, where the call of ``grad``
+        does not say (``unconnected=``).
+    max_float, max_int : dtype, optional
+        The widest allowed; wider results are cast down.
+
+    Raises
+    ------
+    ArgumentError
+        An unknown choice, or a cap that is not a float or an integer.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> with wg.policy(max_float="float32"):
+    ...     graph = wg.trace(np.sin)(wg.spec((3,), "float32"))
+    >>> graph.outputs[0].spec.dtype
+    dtype('float32')
+    """
+    for name, value, allowed in [
+        ("broadcast", broadcast, CHOICES),
+        ("cast", cast, CHOICES),
+        ("independent", independent, (None, "zero", "quiet", "warn", "raise")),
+    ]:
+        if not (value is None or isinstance(value, str)) or value not in allowed:
+            raise ArgumentError(f"{name}={value!r} is not one of {allowed}{at(user_line())}.")
+    made = Policy(
+        broadcast,
+        cast,
+        "zero" if independent == "quiet" else independent,
+        _cap(max_float, "f", "max_float"),
+        _cap(max_int, "iu", "max_int"),
+    )
+    block: Block[Policy | None] = Block(made)
+    with paused(), gated():
+        try:
+            _chosen.open(block)
+            yield made
+        finally:
+            block.end(True)
+            _chosen.forget()
+
+
+def _cap(dtype: Any, kinds: str, name: str) -> np.dtype[Any] | None:
+    if dtype is None:
+        return None
+    try:
+        found: np.dtype[Any] = np.dtype(dtype)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{name}={dtype!r} is no dtype{at(user_line())}.") from error
+    if found.kind not in kinds:
+        raise ArgumentError(f"{name}={dtype!r} is not of that kind{at(user_line())}.")
+    return found
+
+
+def check_cast(rules: Policy, op: Any, specs: Sequence[Any], out: Any) -> None:
+    """Report or refuse what is implicit in one operation."""
+    arithmetic = op.kind in ("elementwise", "contraction")
+    if not isinstance(out, Spec) or not (arithmetic or op.name in JOINING):
+        return
+    given = [s for s in specs if isinstance(s, Spec)]
+    if rules.broadcast != "quiet" and op.kind == "elementwise":
+        shapes = {s.shape for s in given if s.shape != ()}
+        if len(shapes) > 1:
+            _complain(rules.broadcast, op, given, "are broadcast", "np.broadcast_to")
+    if rules.cast != "quiet":
+        # The condition of a choice is of another dtype by right.
+        dtypes = {s.dtype for s in given[op.name == "where" :] if not s.weak}
+        if len(dtypes) > 1:
+            _complain(rules.cast, op, given, "are cast", "astype")
+
+
+def _complain(choice: str, op: Any, specs: Sequence[Any], what: str, remedy: str) -> None:
+    message = (
+        f"{op.name} of {' and '.join(map(str, specs))}: the operands {what} implicitly. Say so "
+        f"with {remedy}, or loosen the policy{at(user_line())}."
+    )
+    if choice == "raise":
+        raise PolicyError(message)
+    warnings.warn(message, PolicyWarning, stacklevel=user_level())

@@ -1,0 +1,160 @@
+"""Rebuild: a list copied line by line with something changed.
+
+rebuilt    new lines wherever an operand has changed, the old ones elsewhere
+settled    a list as a graph keeps it: without lines that only stand for another, owning its
+           constants
+valueless  a line that was recorded with values, without them; `check_general` refuses one that
+           may be right for those values only
+is_older   whether a line was there before a trace began
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from wengert.errors import GraphError, at
+
+from .graph import AnyGraph
+from .node import CONSTANT, INPUT, NO_PARAMS, Constant, Leaf, Node, Watched, constant
+from .op import Op
+
+CAPTURED = Leaf("captured")  # the value of a line from outside, which is still its derivative's way
+
+
+def rebuilt(
+    nodes: Iterable[Node],
+    new: Mapping[Node, Node] | None = None,
+    change: Callable[[Node, tuple[Any, ...]], Node | None] | None = None,
+) -> dict[Node, Node]:
+    """For each line of a list what takes its place.
+
+    Parameters
+    ----------
+    nodes : iterable of Node
+        In an order in which they can be computed.
+    new : mapping from Node to Node, optional
+        What stands in the place of some lines to begin with.
+    change : callable, optional
+        ``change(node, args)``, with the operands as they are now, returns a line to put in the
+        place of this one, or None to keep it.
+
+    Returns
+    -------
+    dict
+        Lines that stay as they are map to themselves.
+    """
+    place: dict[Node, Node] = dict(new or {})
+    for node in nodes:
+        if node in place:
+            continue
+        old = node.inputs
+        args = tuple([place.get(a, a) for a in old]) if old else old
+        made = change(node, args) if change is not None else None
+        if made is None:
+            made = node
+            for a, b in zip(args, old, strict=True):
+                if a is not b:
+                    made = with_args(node, args)
+                    break
+        place[node] = made
+    return place
+
+
+def with_args(node: Node, args: tuple[Any, ...]) -> Node:
+    """A line of the same operation on other operands."""
+    return type(node)(node.op, args, node.params, _value(node), _noted(node))
+
+
+def _value(node: Node) -> Any:
+    return None if node.args else node.value
+
+
+def _noted(node: Node) -> dict[str, Any] | None:
+    if node.is_traced:
+        return node.extra
+    return {**(node.extra or {}), "spec": node.spec}
+
+
+def settled(graph: AnyGraph, since: int = 0) -> AnyGraph:
+    """The graph of a finished trace: variables of finished derivatives are gone, constants its own.
+
+    Parameters
+    ----------
+    since : int
+        The serial number at which the trace began; recorded lines older than that are from
+        outside, and stay as what they are.
+    """
+
+    def change(node: Node, args: tuple[Any, ...]) -> Node | None:
+        if isinstance(node.op, Op) and node.op.alias and node.serial >= since:
+            source = args[0]
+            return source if isinstance(source, Node) else constant(source)
+        if isinstance(node, Watched):
+            return constant(np.array(node.value))
+        return valueless(node, args)
+
+    outside = {n: _captured(n) for n in graph.nodes if is_older(n, since)}
+    if outside:
+        graph = graph.with_lines(outside)
+        graph = graph.with_lines(rebuilt(graph.nodes, outside))
+    new = rebuilt(graph.nodes, change=change)
+    return graph.with_lines({old: line for old, line in new.items() if old is not line})
+
+
+def valueless(node: Node, args: tuple[Any, ...]) -> Node | None:
+    """A line of variables without the value they gave it: computed again when the graph runs.
+
+    None for a line that has no such value.
+    """
+    if not _has_value(node):
+        return None
+    check_general(node)
+    return with_args(node, args)
+
+
+def check_general(node: Node) -> None:
+    """Refuse a line that was recorded with values, if it may be right for these values only.
+
+    What is computed from variables alone, outside of a trace, runs at once. A mask or an order that
+    was found then is an operand, and would stay what it was when the variable has another value.
+
+    Raises
+    ------
+    GraphError
+        One of its operands is such an array.
+    """
+    if not _has_value(node):
+        return
+    for a in node.inputs:
+        value = a.value if a.op is CONSTANT and isinstance(a, Constant) else None
+        if not isinstance(value, np.ndarray) or not value.ndim:
+            continue
+        kinds = "b" if node.op.kind == "elementwise" else "biu"
+        if value.dtype.kind in kinds:
+            raise GraphError(
+                f"{node.op.name} was recorded with the values that a variable had, and with "
+                f"positions or a mask {a.spec} that may be right for them only. Write that part of "
+                f"the graph in a function and trace it (wengert.trace){at(node.where)}."
+            )
+
+
+def _has_value(node: Node) -> bool:
+    """Whether it is the line of an operation on variables, run when it was recorded."""
+    return bool(node.args) and not node.is_traced and not isinstance(node, Constant)
+
+
+def is_older(node: Node, since: int) -> bool:
+    """Whether a line that depends on something was there before a trace began.
+
+    Lines of variables and sizes are as they are when the graph runs, and not from outside.
+    """
+    if node.serial >= since or isinstance(node, Constant):
+        return False
+    return bool(node.args) or (node.op is INPUT and node.is_traced)
+
+
+def _captured(node: Node) -> Node:
+    return type(node)(CAPTURED, (), NO_PARAMS, node.value, {"source": node, "spec": node.spec})

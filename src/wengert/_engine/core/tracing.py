@@ -1,0 +1,442 @@
+"""Tracing: the half of the one door behind which values are not known yet.
+
+`record` is what `apply` does when an operand has a spec and no value: it infers the spec of the
+result, checks it against the chosen policies, and writes the line down with everything a reader of
+the graph will want to know: the user's line, scope, gradient level.
+
+    placeholder   a line whose value will be fed
+    size_value    a size with a name, as a value
+    record        one operation on operands of which at least one is traced
+    Derivation    what a sweep says of the lines it writes: level, and the line they stem from
+    level_above   the order of derivative that a sweep writes
+    stepping      the steps of a loop that runs at once, noted at their lines
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from wengert.errors import (
+    ArgumentError,
+    DtypeError,
+    OperandError,
+    ShapeError,
+    WengertError,
+    at,
+    user_line,
+)
+
+from .blocks import Block, Blocks
+from .dims import Dim, bounds, register_value
+from .handle import AMBIGUOUS, Handle, refuse_ambiguous, wrap
+from .integers import fitted
+from .node import INPUT, NO_PARAMS, Constant, Discrete, Leaf, Node, keep
+from .op import Op, lookup
+from .params import frozen, normalised, sizes_of
+from .policy import check_cast, chosen
+from .recording import is_recording, naming
+from .sizes import Demands, demands
+from .spec import Spec, is_inexact, spec_of
+
+SIZE = Leaf("size")
+
+# ---- lines without operands --------------------------------------------------------------------
+
+
+def placeholder(spec: Spec, name: str | None = None, differentiable: bool | None = None) -> Node:
+    """A line whose value will be fed; an integer or a truth value has no derivative."""
+    if differentiable is None:
+        differentiable = is_inexact(spec.dtype)
+    extra: dict[str, Any] = {"spec": spec}
+    if name is not None:
+        extra["name"] = name
+    return (Node if differentiable else Discrete)(INPUT, (), NO_PARAMS, None, extra)
+
+
+_INTEGER = Spec((), np.dtype(np.int64), weak=True)
+
+
+def size_node(size: Dim) -> Node:
+    """A size with a name as a line of the list."""
+    return Discrete(SIZE, (), {"size": size}, None, {"spec": _INTEGER})
+
+
+@register_value
+def size_value(size: Dim) -> Any:
+    """A size with a name as a value, to compute with beside tensors."""
+    return wrap(size_node(size))
+
+
+# ---- where a line stands -----------------------------------------------------------------------
+
+
+class Derivation:
+    """What a sweep says of the lines it writes.
+
+    Attributes
+    ----------
+    level : int
+        The order of the derivative.
+    where : str or None
+        The user's line that is being differentiated.
+    scope : str
+    metadata : dict or None
+    linear : set of Node
+        The (co)tangents that the rule is given and that may be zero because something was not
+        chosen, and the lines that it makes of them: these note which operands they are linear in.
+    """
+
+    __slots__ = ("level", "linear", "metadata", "scope", "where")
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+        self.where: str | None = None
+        self.scope = ""
+        self.metadata: dict[str, Any] | None = None
+        self.linear: set[Node] = set()
+
+    def enter(self, node: Node) -> None:
+        """The lines to come stem from this one."""
+        extra = node.extra
+        if self.linear:
+            self.linear = set()
+        self.where, self.scope, self.metadata = None, "", None
+        if extra is not None:
+            self.where, self.scope = extra.get("where"), extra.get("scope", "")
+            self.metadata = extra.get("metadata")
+
+    def stays_linear(self, node: Node, args: Sequence[Any]) -> None:
+        """The lines to come are this one on other operands, and linear in the same."""
+        if node.extra is not None and "linear" in node.extra:
+            operands = [args[k] for k in node.extra["linear"]]
+            self.linear.update([x.node for x in operands if isinstance(x, Handle)])
+
+    def put_inside(self, path: str, metadata: dict[str, Any]) -> None:
+        """The lines to come are in a scope, too, and what is said of it holds for them."""
+        if path:
+            self.scope = f"{path}/{self.scope}" if self.scope else path
+        if metadata:
+            self.metadata = {**metadata, **(self.metadata or {})}
+
+
+_derivation: Blocks[Derivation | None] = Blocks("wengert_derivation", None)
+_scope: Blocks[str] = Blocks("wengert_scope", "")
+_metadata: Blocks[dict[str, Any]] = Blocks("wengert_metadata", NO_PARAMS)
+
+
+def scope_here() -> tuple[str, dict[str, Any]]:
+    """The path of the scopes that are open, and what is said of them."""
+    return _scope.get(), _metadata.get()
+
+
+def is_deriving() -> bool:
+    """Whether a sweep is being written into a graph."""
+    return _derivation.get() is not None
+
+
+def deriving_level() -> int | None:
+    """The level of the sweep that is being written into a graph."""
+    open_sweep = _derivation.get()
+    return None if open_sweep is None else open_sweep.level
+
+
+def level_above(nodes: Iterable[Node]) -> int:
+    """The level of a sweep that starts from nodes: one above theirs.
+
+    One that a rule begins, in a sweep that is being written, is a part of that derivative.
+    """
+    level = deriving_level()
+    return 1 + max((n.level for n in nodes), default=0) if level is None else level
+
+
+@contextmanager
+def derivation(level: int) -> Iterator[Derivation]:
+    """A block that writes lines of a derivative of that order."""
+    opened = Derivation(level)
+    block: Block[Derivation | None] = Block(opened)
+    try:
+        _derivation.open(block)
+        yield opened
+    finally:
+        block.end(True)
+        _derivation.forget()
+
+
+@contextmanager
+def scope(name: str, /, **metadata: Any) -> Iterator[str]:
+    """A block whose lines belong together: they bear its name, and what else is said of them.
+
+    Parameters
+    ----------
+    name : str
+        A word; scopes inside scopes give paths such as ``"encoder/layer1"``.
+    **metadata
+        Anything to be found at the lines afterwards.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> def f(x):
+    ...     with wg.scope("model"):
+    ...         return np.sum(np.sin(x))
+    >>> wg.trace(f)(np.ones(3)).select(scope="model")[0].op.name
+    'sin'
+    """
+    if not isinstance(name, str) or not name:
+        raise ArgumentError(f"scope({name!r}): the name of a scope is a word{at(user_line())}.")
+    outer = _scope.get()
+    path = Block(f"{outer}/{name}" if outer else name)
+    said = Block({**_metadata.get(), **metadata}) if metadata else None
+    try:
+        _scope.open(path)
+        if said is not None:
+            _metadata.open(said)
+        yield path.value
+    finally:
+        path.end(True)
+        if said is not None:
+            said.end(True)
+            _metadata.forget()
+        _scope.forget()
+
+
+def noted(inputs: Sequence[Any], where: str | None = None) -> dict[str, Any]:
+    """What is noted at a line that has a value: the user's line, and the level of a derivative."""
+    stem = _derivation.get() or naming()
+    level = 0 if stem is None else stem.level
+    for a in inputs:
+        if isinstance(a, Node) and a.extra:
+            level = max(level, a.extra.get("level", 0))
+    where = where or (None if stem is None else stem.where) or user_line()
+    found: dict[str, Any] = {"where": where, "level": level} if level else {"where": where}
+    step = _step.get()
+    if step:
+        found["step"] = step
+    return found
+
+
+_step: Blocks[str] = Blocks("wengert_step", "")
+
+
+def stepping(what: str, numbers: Iterable[int]) -> Iterator[int]:
+    """The numbers of a loop's steps; where lines are noted, they say which step they belong to."""
+    if naming() is None:
+        yield from numbers
+        return
+    outer = _step.get()
+    for k in numbers:
+        block = Block(f"step {k} of {what}" + (f", in {outer}" if outer else ""))
+        try:
+            _step.open(block)
+            yield k
+        finally:
+            block.end(True)
+            _step.forget()
+
+
+def _placed(spec: Any, inputs: Sequence[Any]) -> dict[str, Any]:
+    """What is noted at a line: its spec, user's line, scope and level."""
+    extra: dict[str, Any] = {"spec": spec}
+    stem = _derivation.get()
+    if stem is not None:
+        level = stem.level
+        extra["where"], path, said = stem.where or user_line(), stem.scope, stem.metadata
+    else:
+        level = 0
+        extra["where"], path, said = user_line(), _scope.get(), _metadata.get()
+    if path:
+        extra["scope"] = path
+    if said:
+        extra["metadata"] = said
+    for a in inputs:
+        if isinstance(a, Node) and a.extra is not None:
+            below = a.extra.get("level", 0)
+            if below > level:
+                level = below
+    if level:
+        extra["level"] = level
+    if stem is not None and stem.linear:
+        found = tuple([k for k, a in enumerate(inputs) if isinstance(a, Node) and a in stem.linear])
+        if found:
+            extra["linear"] = found
+    return extra
+
+
+def _linear_too(node: Node) -> None:
+    stem = _derivation.get()
+    if stem is not None:
+        stem.linear.add(node)
+
+
+# ---- specs -------------------------------------------------------------------------------------
+
+_inferred: dict[Any, tuple[Any, Demands]] = {}
+_LIMIT = 1 << 16
+_NUMBERS = {t: spec_of(t(1)) for t in (bool, int, float, complex)}
+
+
+def infer(op: Op, specs: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, Demands]:
+    """The spec of a result and what it demands of sizes; remembered.
+
+    Raises
+    ------
+    ShapeError, DtypeError
+        The operands do not fit together; the message names both.
+    """
+    key = (op, specs, frozen(params) if params else None)
+    found = _inferred.get(key)
+    if found is None:
+        try:
+            with demands() as needs:
+                found = op.infer(specs, params), needs
+        except WengertError:
+            raise
+        except (TypeError, ValueError, IndexError, OverflowError) as error:
+            raise refused(op, specs, error) from error
+        if len(_inferred) > _LIMIT:
+            _inferred.clear()
+        _inferred[key] = found
+    return found
+
+
+def refused(op: Op, specs: Sequence[Any], error: Exception) -> Exception:
+    """A complaint about the operands as an error of our tree, naming operation and line."""
+    if isinstance(error, IndexError):
+        return error
+    where = user_line()
+    operands = " and ".join(str(s) for s in specs)
+    classes: dict[type[Exception], type[Exception]] = {
+        TypeError: DtypeError,
+        ValueError: ShapeError,
+    }
+    cls: type[Exception] = OperandError
+    for expected, ours in classes.items():
+        if isinstance(error, expected):
+            cls = ours
+    return cls(f"{op.name} of {operands}: {error}." + (f" (at {where})" if where else ""))
+
+
+def _spec(a: Any) -> Any:
+    if isinstance(a, Node):
+        extra = a.extra
+        return extra["spec"] if a.value is None and extra is not None else a.spec
+    known = _NUMBERS.get(type(a))
+    return spec_of(a) if known is None else known
+
+
+# ---- the door ----------------------------------------------------------------------------------
+
+
+def record(
+    op: Op, args: Sequence[Any], params: dict[str, Any] = NO_PARAMS, weak: bool = False
+) -> Any:
+    """Write an operation down; return a handle on its line, or a tuple of them.
+
+    Parameters
+    ----------
+    op : Op
+    args : sequence
+        Handles, sizes, arrays, numbers.
+    params : dict
+    weak : bool
+        Whether Python's own operator was used, which makes a Python number of Python numbers.
+
+    Raises
+    ------
+    ShapeError, DtypeError
+        The operands do not fit together.
+    PolicyError
+        Something implicit that the policy forbids.
+    """
+    inputs = tuple([_argument(a, op) for a in args])
+    specs = tuple([_spec(a) for a in inputs])
+    if weak and op.name in _COUNTING and all([s == _TRUTH for s in specs]):
+        return record(op, [_as_integer(a) for a in inputs], params, weak)
+    if None in specs:
+        odd = next(type(a).__name__ for a, s in zip(inputs, specs, strict=True) if s is None)
+        raise DtypeError(f"{op.name} of a {odd}, which is no number{at(user_line())}.")
+    if weak and op.name == "power" and specs[0].dtype.kind == "b" and _is_two(inputs[1]):
+        return record(lookup("square"), inputs[:1], params, weak)
+    if int in map(type, inputs) and not all([type(a) is not int or 0 <= a < 128 for a in inputs]):
+        inputs = fitted(op, inputs, specs)
+        specs = tuple([_spec(a) for a in inputs])
+    if params:
+        params = normalised(params)
+    spec, needs = infer(op, specs, params)
+    if weak and type(spec) is Spec and all(s.weak for s in specs):
+        spec = Spec(spec.shape, spec.dtype, weak=True)
+    types = [type(a) for a in inputs]
+    cls: type[Node]
+    if Node in types:
+        cls = Discrete if op.discrete or not is_recording() else Node
+    elif Discrete in types or sizes_of(params):
+        cls = Discrete
+    else:
+        cls = Constant
+    policy = chosen()
+    if policy is not None:
+        check_cast(policy, op, specs, spec)
+    node = cls(op, inputs, params, None, _placed(spec, inputs))
+    if not op.discrete and node.extra is not None and "linear" in node.extra:
+        _linear_too(node)
+    if needs.needs:
+        node.note("requires", needs.needs)
+    if needs.probed:
+        node.note("probed", True)
+    if type(spec) is tuple:
+        return tuple([wrap(part_of(node, i)) for i in range(len(spec))])
+    handle = wrap(node)
+    return handle if policy is None else policy.capped(handle)
+
+
+# Python's operators take truth values of Python as the integers 0 and 1, NumPy's do not.
+_COUNTING = frozenset(
+    "add subtract multiply power floor_divide remainder left_shift right_shift negative positive "
+    "absolute".split()
+)
+_TRUTH = Spec((), np.dtype(np.bool_), weak=True)
+
+
+def _is_two(a: Any) -> bool:
+    """Whether it is Python's 2: NumPy's operator then squares, which leaves truth values int8."""
+    return type(a) is int and a == 2
+
+
+def _as_integer(a: Any) -> Any:
+    if not isinstance(a, Node):
+        return int(a)
+    return record(lookup("cast"), [a], {"dtype": _INTEGER.dtype}, weak=True)
+
+
+def _argument(a: Any, op: Op) -> Any:
+    if isinstance(a, Handle):
+        a = a.node
+    if isinstance(a, Node):
+        if a.op is AMBIGUOUS:
+            refuse_ambiguous(a)
+        # A comparison of something held is a comparison of the thing itself.
+        return a.args[0] if op.discrete and a.extra is not None and "held" in a.extra else a
+    if type(a) is Dim:
+        return size_node(a)
+    return keep(a) if type(a) is np.ndarray else a
+
+
+class _Part:
+    """How the node of one output is made; set once by apply.py."""
+
+    make: Callable[[Node, int], Node]
+
+
+def part_of(node: Node, index: int) -> Node:
+    """The node of one output of a line with several."""
+    return _Part.make(node, index)
+
+
+def is_decided_positive(length: Any) -> bool:
+    """Whether a length is at least one for all sizes."""
+    low, _ = bounds(length)
+    return low is not None and low >= 1

@@ -1,0 +1,126 @@
+"""Nested containers: arguments and results as trees of leaves (optree does the work).
+
+Lists, tuples, named tuples, dicts, `types.SimpleNamespace`, and any class registered with optree
+are containers; so are plain dataclasses, which are registered here at first sight.  None is a leaf:
+it is a value that has no derivative, not an empty container.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import optree
+
+from wengert.errors import StructureError
+
+NAMESPACE = "wengert"
+_known: set[type] = set()
+_PLAIN = frozenset((np.ndarray, float, int, bool, complex, str, type(None)))
+
+
+def _namespace_parts(x: Any) -> tuple[list[Any], tuple[str, ...], list[str]]:
+    names = sorted(vars(x))
+    return [vars(x)[n] for n in names], tuple(names), names
+
+
+def _words(names: Any) -> tuple[str, ...]:
+    return tuple(names)
+
+
+optree.register_pytree_node(
+    SimpleNamespace,
+    _namespace_parts,
+    lambda names, parts: SimpleNamespace(**dict(zip(_words(names), parts, strict=True))),
+    namespace=NAMESPACE,
+)
+
+
+def _register_dataclass(cls: type) -> None:
+    names = [f.name for f in dataclasses.fields(cls)]
+
+    def flatten(x: Any) -> tuple[list[Any], None, list[str]]:
+        return [getattr(x, n) for n in names], None, names
+
+    def unflatten(_: Any, children: Iterable[Any]) -> Any:
+        x: Any = object.__new__(cls)  # not __init__: the leaves may be gradients or None
+        for n, child in zip(names, children, strict=True):
+            object.__setattr__(x, n, child)
+        return x
+
+    optree.register_pytree_node(cls, flatten, unflatten, namespace=NAMESPACE)
+    _known.add(cls)
+
+
+def _is_new_dataclass(x: Any) -> bool:
+    cls = type(x)
+    return dataclasses.is_dataclass(x) and cls not in _known and not isinstance(x, type)
+
+
+def flatten(tree: Any) -> tuple[list[Any], Any]:
+    """The leaves of a tree in order, and its structure."""
+    leaves, structure = optree.tree_flatten(tree, none_is_leaf=True, namespace=NAMESPACE)
+    fresh = {type(x) for x in leaves if type(x) not in _PLAIN and _is_new_dataclass(x)}
+    if not fresh:
+        return leaves, structure
+    for cls in fresh:
+        _register_dataclass(cls)
+    return flatten(tree)
+
+
+def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
+    """A tree of that structure with these leaves."""
+    return optree.tree_unflatten(structure, leaves)
+
+
+def paths(tree: Any) -> list[str]:
+    """For each leaf how to reach it: `[0]`, `['weights']`, `.bias`; empty for a bare leaf."""
+    flatten(tree)
+    accessors = optree.tree_accessors(tree, none_is_leaf=True, namespace=NAMESPACE)
+    return [a.codify("") for a in accessors]
+
+
+def insertion_order(tree: Any) -> list[int]:
+    """The numbers of the leaves as `flatten` counts them, in the order in which dicts were filled.
+
+    `flatten` sorts the keys of a dict, so that equal containers have equal leaves; whoever shows
+    a container as one vector shows it in the order in which the caller wrote it.
+    """
+    _, structure = flatten(tree)
+    return _ordered(tree, structure, 0)
+
+
+def _ordered(x: Any, structure: Any, begin: int) -> list[int]:
+    if structure.is_leaf():
+        return [begin]
+    children, _, keys, _ = optree.tree_flatten_one_level(x, none_is_leaf=True, namespace=NAMESPACE)
+    places: dict[Any, list[int]] = {}
+    for key, child, part in zip(keys, children, structure.children(), strict=True):
+        places[key] = _ordered(child, part, begin)
+        begin += part.num_leaves
+    written = x if isinstance(x, dict) else keys
+    return [k for key in written for k in places[key]]
+
+
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any) -> Any:
+    """`f` of corresponding leaves, in the structure of the first tree.
+
+    Raises
+    ------
+    StructureError
+        The trees differ in structure.
+    """
+    leaves, structure = flatten(tree)
+    columns = [leaves]
+    for other in rest:
+        more, other_structure = flatten(other)
+        if other_structure != structure:
+            raise StructureError(
+                f"Two containers of different structure: {structure} and {other_structure}. "
+                "Give both the same nesting of lists, tuples, dicts and keys."
+            )
+        columns.append(more)
+    return unflatten(structure, [f(*xs) for xs in zip(*columns, strict=True)])

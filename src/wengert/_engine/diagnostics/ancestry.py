@@ -1,0 +1,58 @@
+"""Ancestry: the lines that a value depends on, whether a derivative passes them or not.
+
+`plain` is the value of an operand as it stands now: a large array that was written to behind the
+tape's back is no error here, where somebody wants to see what is the matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import attrgetter
+from typing import Any
+
+from wengert._engine.core.node import Node, Watched
+
+_serial = attrgetter("serial")
+
+
+def ancestors(outputs: Iterable[Node], smooth: bool = False) -> list[Node]:
+    """Everything that leads to some lines and is in the list, in order of creation.
+
+    Parameters
+    ----------
+    outputs : iterable of Node
+    smooth : bool
+        Only by ways that a derivative passes.
+    """
+    seen = {n for n in outputs if not smooth or type(n) is Node}
+    stack = list(seen)
+    while stack:
+        for a in stack.pop().args:
+            if isinstance(a, Node) and a not in seen and (not smooth or type(a) is Node):
+                seen.add(a)
+                stack.append(a)
+    return sorted(seen, key=_serial)
+
+
+def dependent(lines: Iterable[Node], sources: Iterable[Node], smooth: bool = False) -> set[Node]:
+    """Those of some lines, given in order, that depend on a source; it included.
+
+    Parameters
+    ----------
+    smooth : bool
+        Only by ways that a derivative passes.
+    """
+    found = set(sources)
+    for node in lines:
+        if node in found or (smooth and type(node) is not Node):
+            continue
+        if any(isinstance(a, Node) and a in found for a in node.args):
+            found.add(node)
+    return found
+
+
+def plain(operand: Any) -> Any:
+    """The value of an operand, which is a line or a value itself."""
+    if isinstance(operand, Watched):
+        return operand._array
+    return operand.value if isinstance(operand, Node) else operand

@@ -1,0 +1,301 @@
+"""Debug: look at values on their way, without changing what is computed.
+
+    debug(...)  find the first NaN or infinity: ``with wengert.debug(nan=True):``
+    show       print a value
+    retrieve   keep a value, to be read from `retrieved` after the run
+    log        append a line of JSON about a value to a file, or send it to a logger
+    guard      raise GuardError when a value is out of range, NaN or infinite
+
+Each returns the value it is given, and derivatives pass unchanged.  Outside of a graph it acts at
+once; in a graph it acts whenever the graph runs, in the order of the program, even if nobody uses
+what it returns.  In a graph that is built by hand (`wengert.input`), use what it returns, or
+name it in ``computation(..., effects=[...])``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.checking import Switch
+from wengert._engine.core.given import spelled
+from wengert._engine.core.handle import Handle, describe
+from wengert._engine.core.late import public_dir
+from wengert._engine.core.params import stated
+from wengert._engine.ops import effects
+from wengert._engine.ops.effects import Retrieved, retrieved
+from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
+
+__all__ = ["Retrieved", "guard", "log", "retrieve", "retrieved", "show"]
+
+
+def show(
+    x: Any,
+    label: str | None = None,
+    *,
+    file: Any = None,
+    logger: Any = None,
+    gradient: bool = False,
+) -> Any:
+    """Print a value; return it.
+
+    Parameters
+    ----------
+    x : array_like or Tensor
+    label : str, optional
+        What to call it; by default the user's file and line.
+    file : file, optional
+        Open for writing; by default the standard output at the time of running.
+    logger : logging.Logger, optional
+        To send the line to, at level INFO, in place of printing it.
+    gradient : bool
+        Whether to print the cotangent too, when a derivative passes.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> f = lambda x: np.sum(wg.debug.show(x * 2.0, "twice", gradient=True) ** 2)
+    >>> wg.grad(f)(np.ones(2))
+    twice: float64[2] [2. 2.]
+    gradient of twice: float64[2] [4. 4.]
+    array([8., 8.])
+
+    In a graph it is a line:
+
+    >>> def g(x):
+    ...     wg.debug.show(x, "x")
+    ...     return x + 1.0
+    >>> graph = wg.trace(g)(wg.spec())
+    >>> float(graph(1.0))
+    x: float64[] 1.0
+    2.0
+    """
+    if file is not None and not hasattr(file, "write"):
+        raise ArgumentError(f"file={file!r} is not open for writing{at(user_line())}.")
+    if logger is not None and not hasattr(logger, "info"):
+        raise ArgumentError(f"logger={logger!r} is no logger{at(user_line())}.")
+    return effects.show(
+        _value(x), **_given(label=_word(label), file=file, logger=logger, gradient=gradient)
+    )
+
+
+def retrieve(x: Any, name: str, *, keep: int = 1, gradient: bool = False) -> Any:
+    """Keep a copy of a value under a name, in `retrieved`; return the value.
+
+    Parameters
+    ----------
+    x : array_like or Tensor
+    name : str
+    keep : int
+        How many of the last values to keep: ``retrieved.history(name)``.
+    gradient : bool
+        Whether to keep the cotangent too, as ``"gradient of <name>"``.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> graph = wg.trace(lambda x: np.sum(wg.debug.retrieve(np.sin(x), "sine")))(wg.spec(2))
+    >>> y = graph(np.zeros(2))
+    >>> wg.debug.retrieved["sine"]
+    array([0., 0.])
+    """
+    if not isinstance(keep, int) or not 1 <= keep <= sys.maxsize:
+        raise ArgumentError(f"keep={keep!r}: keep at least one value{at(user_line())}.")
+    if not isinstance(name, str):
+        raise ArgumentError(f"the name {name!r} is not a word{at(user_line())}.")
+    return effects.retrieve(_value(x), **_given(label=name, keep=keep, gradient=gradient))
+
+
+def log(
+    x: Any,
+    to: Any,
+    label: str | None = None,
+    *,
+    bins: int | None = None,
+    gradient: bool = False,
+) -> Any:
+    """Write a line of JSON about a value; return the value.
+
+    The line has ``time``, ``label``, ``dtype``, ``shape``, ``min``, ``max`` and ``mean`` of the
+    finite elements (of complex numbers: of their magnitude), how many are ``nan`` or ``inf``, and
+    ``where``: the user's line.
+
+    Parameters
+    ----------
+    x : array_like or Tensor
+    to : path or logging.Logger
+        A file to append to, in one write for each line; or a logger, at level INFO.
+    label : str, optional
+    bins : int, optional
+        For a histogram of the finite elements, too: ``counts`` of so many bins, and their
+        ``edges``.
+    gradient : bool
+        Whether to log the cotangent too.
+
+    Examples
+    --------
+    >>> import json, pathlib, tempfile, numpy as np, wengert as wg
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "values.jsonl"
+    >>> y = wg.debug.log(np.array([1.0, np.nan, 3.0]), path, "x")
+    >>> line = json.loads(path.read_text())
+    >>> line["label"], line["mean"], line["nan"]
+    ('x', 2.0, 1)
+    """
+    if bins is not None and (not isinstance(bins, int) or isinstance(bins, bool) or bins < 1):
+        raise ArgumentError(f"bins={bins!r}: give a number of bins{at(user_line())}.")
+    if not hasattr(to, "info"):
+        try:
+            to = os.fspath(to)
+        except TypeError as error:
+            raise ArgumentError(
+                f"to={to!r}: give the path of a file, or a logger{at(user_line())}."
+            ) from error
+    given = _given(label=_word(label), bins=bins, gradient=gradient)
+    return effects.log(_value(x, numeric=True), to=to, **given)
+
+
+def guard(
+    x: Any,
+    low: float | None = None,
+    high: float | None = None,
+    finite: bool = True,
+    label: str | None = None,
+    *,
+    gradient: bool = False,
+) -> Any:
+    """Return the value, if all its elements are in a range.
+
+    Parameters
+    ----------
+    x : array_like or Tensor
+    low, high : float, optional
+        The least and the largest value allowed.
+    finite : bool
+        Whether NaN and infinity are refused; if not, NaN passes, and infinity if it is in the
+        range.
+    label : str, optional
+        What to call it in the message.
+    gradient : bool
+        Whether the cotangent is guarded in the same way, when a derivative passes.
+
+    Raises
+    ------
+    GuardError
+        When the value is computed: the message has the label, the first index that is wrong, what
+        stands there, and the user's line.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.debug.guard(np.array([0.5, 2.0]), high=1.0, label="p")
+    Traceback (most recent call last):
+        ...
+    wengert.errors.GuardError: the guarded value p, float64[2], is 2.0 at index 1; it has to be at
+    most 1.0. Look at the lines it is computed from (wengert.why, or more guards before this one)
+    (at ...).
+    """
+    for word, bound in (("low", low), ("high", high)):
+        if bound is not None and not isinstance(bound, int | float):
+            raise ArgumentError(f"{word}={bound!r} is not a number{at(user_line())}.")
+    x = _value(x, numeric=True)
+    spec = describe(x)
+    if (low is not None or high is not None) and spec is not None and spec.dtype.kind == "c":
+        raise ArgumentError(
+            f"a range for {spec}: complex numbers have no order. Guard their magnitude, "
+            f"np.abs(x){at(user_line())}."
+        )
+    given = _given(low=low, high=high, label=_word(label), gradient=gradient)
+    return effects.guard(x, finite=bool(finite), **given)
+
+
+class _Debug(ModuleType):
+    """The class of this module, so that it can be called."""
+
+    def __call__(self, *, nan: bool = False, inf: bool = False, raises: bool = True) -> Switch:
+        """Find the first NaN or infinity, in values and derivatives, eager and compiled.
+
+        Turns the search on, or off, from here on; as a block (``with``) or decorator for what runs
+        in it. It holds for this thread (or task).
+
+        Parameters
+        ----------
+        nan, inf : bool
+            What to look for. Neither turns it off.
+        raises : bool, default True
+            Whether the first one raises; if not, all that begin are kept in ``.found``.
+
+        Returns
+        -------
+        Switch
+            ``.found`` is a list of errors.
+
+        Raises
+        ------
+        NotFiniteError
+            Where it begins: the message has the operation, its operands, and the user's line. It
+            is a GuardError and, as NumPy's own, a FloatingPointError.
+
+        Notes
+        -----
+        *Values*: what operations on tensors give, and so all in a function that is differentiated;
+        in compiled functions and graphs, all of their lines. NumPy's functions of plain arrays are
+        not seen; ``np.errstate(all="raise")`` is for them.
+
+        *Derivatives*: a NaN on the way, in a branch not taken, does no harm and is passed over; if
+        a result of a sweep is bad, the operation is told that gave the first.
+
+        *Compiled functions* run line by line, by the interpreter, while it is on; loops are looked
+        into, so that the message names the line and the step. What such a program does not compute
+        cannot be bad: the gradient of ``log(x)`` at -1 is -1, and the logarithm is not asked for.
+
+        *Cost*: none while it is off; some microseconds an operation while it is on.
+
+        Examples
+        --------
+        >>> import numpy as np, wengert as wg
+        >>> with np.errstate(all="ignore"), wg.debug(nan=True):
+        ...     wg.grad(lambda x: np.sum(np.log(x - 2.0)))(np.ones(1))
+        Traceback (most recent call last):
+            ...
+        wengert.errors.NotFiniteError: log gives nan at index (0,) of float64[1], from float64[1]
+        [-1.]: here it begins. Keep ... (at ...).
+        """
+        return Switch(nan, inf, raises)
+
+
+sys.modules[__name__].__class__ = _Debug
+
+
+def _given(**params: Any) -> dict[str, Any]:
+    return stated(params)
+
+
+def _value(x: Any, numeric: bool = False) -> Any:
+    """A value that there is something to say of."""
+    if isinstance(x, Handle):
+        return x
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise ShapeError(
+            f"{spelled(x)}: {str(error).rstrip('.')}. Give it numbers in rows of equal length"
+            f"{at(user_line())}."
+        ) from error
+    if numeric and array.dtype.kind not in "biufc":
+        raise DtypeError(
+            f"{spelled(x)} is no number and no array of numbers. Give one{at(user_line())}."
+        )
+    return x if isinstance(x, np.ndarray | np.generic | float | int | complex) else array
+
+
+def _word(label: Any) -> str | None:
+    if label is not None and not isinstance(label, str):
+        raise ArgumentError(f"the label {label!r} is not a word{at(user_line())}.")
+    return label
+
+
+__dir__ = public_dir(__name__)

@@ -1,0 +1,143 @@
+"""Findings: what `wengert.why` found, as text that a person reads and as records for programs.
+
+A finding has a *symptom* (what is wrong with the gradient) and a *kind* (the cause):
+
+    disconnected   unused released no_grad detached discrete unpassed condition converted branch
+                   copy rewritten
+    zero           masked saturated unchosen multiplied flat kink underflow vanished cancelled
+                   overwritten hook
+    nan, infinite  input constant operation overflow singular times_infinity
+    huge, tiny     growth decay
+    slow           loop repeated broadcast copies watched wide time
+    error          rule mutated
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wengert._engine.core.node import Node
+from wengert._engine.core.places import place_of
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was found.
+
+    Attributes
+    ----------
+    kind : str
+        The cause, one word: see the map of this file.
+    message : str
+        One or two sentences: what, why, and what to do.
+    node : Node or None
+        The line of the list where it happens.
+    where : str or None
+        The user's file and line, ``file.py:12, in f``.
+    symptom : str
+        What it does to the gradient: disconnected, zero, nan, infinite, huge, tiny, slow, error.
+    """
+
+    kind: str
+    message: str
+    node: Node | None = None
+    where: str | None = None
+    symptom: str = ""
+
+    @property
+    def file(self) -> str | None:
+        """The user's file."""
+        place = place_of(self.where)
+        return None if place is None else place.file
+
+    @property
+    def line(self) -> int | None:
+        """The user's line, counted from 1."""
+        place = place_of(self.where)
+        return None if place is None else place.line
+
+    @property
+    def text(self) -> str:
+        """What stands on the user's line; empty where it cannot be read."""
+        place = place_of(self.where)
+        return "" if place is None else place.text
+
+    def __str__(self) -> str:
+        lines = [f"{self.kind}: {self.message}"]
+        if self.where:
+            lines.append(f"    at {self.where}")
+            if self.text:
+                lines.append(f"        {self.text}")
+        return "\n".join(lines)
+
+
+class Findings(Sequence[Finding]):
+    """What was found about one gradient; true if something was.
+
+    Attributes
+    ----------
+    summary : str
+        One sentence on the gradient.
+    items : tuple of Finding
+    gradient : array, container of arrays, or None
+        The gradient that was looked at; None where nothing depends, or where values are not known.
+    notes : tuple of str
+        What else a reader should know.
+    """
+
+    def __init__(
+        self,
+        summary: str,
+        items: Sequence[Finding] = (),
+        gradient: Any = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.summary = summary
+        self.items = tuple(items)
+        self.gradient = gradient
+        self.notes = tuple(notes)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The causes, in order."""
+        return tuple(f.kind for f in self.items)
+
+    @property
+    def symptoms(self) -> tuple[str, ...]:
+        """What is wrong with the gradient, each once."""
+        return tuple(dict.fromkeys(f.symptom for f in self.items))
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.items[index]
+
+    def __str__(self) -> str:
+        parts = [self.summary]
+        if len(self.items) == 1:
+            parts += [str(f) for f in self.items]
+        else:
+            parts += [f"{k}. {f}" for k, f in enumerate(self.items, start=1)]
+        if not self.items:
+            parts.append("Nothing was found that would explain a fault.")
+        return "\n".join([*parts, *self.notes])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def unique(findings: Sequence[Finding], limit: int = 8) -> list[Finding]:
+    """Each cause at each place once, and not more than a person reads."""
+    chosen: dict[tuple[Any, ...], Finding] = {}
+    for f in findings:
+        chosen.setdefault((f.symptom, f.kind, f.where, None if f.where else f.message), f)
+    return list(chosen.values())[:limit]

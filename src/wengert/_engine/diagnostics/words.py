@@ -1,0 +1,20 @@
+"""Words: how lines of a graph are called in a sentence, the same in all findings.
+
+named    a line by its operation, its name and its spec: ``matmul h float64[8,4]``
+called   the same after a word of one's own: ``input x float64[3]``
+"""
+
+from __future__ import annotations
+
+from wengert._engine.core.node import Node
+from wengert._engine.core.spec import shown
+
+
+def named(node: Node) -> str:
+    """How to call a line: its operation, its name if it has one, and its spec."""
+    return called(node.op.name, node)
+
+
+def called(word: str, node: Node) -> str:
+    """How to call a line that is something more than what made it: an input, a parameter."""
+    return f"{word} {node.name} {shown(node.spec)}" if node.name else f"{word} {shown(node.spec)}"

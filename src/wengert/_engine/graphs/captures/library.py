@@ -1,0 +1,126 @@
+"""Library: which code is the user's, and which values never change.
+
+Code of the standard library, of installed packages and of this package is not searched for what
+it captures: its globals are taken as constants.
+
+    is_library_file      by file name
+    is_library_module, is_library_class, is_library_function
+    is_immutable         a value that can be compared once and for all
+    same_value           whether two immutable values are the same, type included
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import enum
+import fractions
+import functools
+import os
+import pathlib
+import re
+import site
+import sys
+import sysconfig
+import uuid
+from types import BuiltinFunctionType, BuiltinMethodType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from wengert.errors import FOLDER
+
+_OURS = os.path.abspath(FOLDER) + os.sep
+_SCALARS = frozenset(
+    (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented))
+)
+_IMMUTABLE: tuple[Any, ...] = (
+    *_SCALARS,
+    np.generic,
+    np.dtype,
+    np.ufunc,
+    range,
+    slice,
+    enum.Enum,
+    CodeType,
+    BuiltinFunctionType,
+    BuiltinMethodType,
+    fractions.Fraction,
+    decimal.Decimal,
+    datetime.date,
+    datetime.time,
+    datetime.timedelta,
+    datetime.tzinfo,
+    re.Pattern,
+    pathlib.PurePath,
+    uuid.UUID,
+)
+
+
+@functools.cache
+def _folders() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    found = {paths.get(k) for k in ("stdlib", "platstdlib", "purelib", "platlib")}
+    found |= set(site.getsitepackages()) if hasattr(site, "getsitepackages") else set()
+    found.add(os.path.dirname(os.__file__))
+    found.add(site.getusersitepackages() if hasattr(site, "getusersitepackages") else None)
+    return (_OURS, *sorted(os.path.abspath(p) + os.sep for p in found if p))
+
+
+@functools.lru_cache(maxsize=4096)
+def is_library_file(name: str) -> bool:
+    """Whether a file belongs to an installed package, to Python, or to this package."""
+    if name.startswith("<"):
+        return name.startswith("<frozen")
+    path = os.path.abspath(name)
+    return path.startswith(_folders())
+
+
+def is_library_function(fun: FunctionType) -> bool:
+    """Whether a function was written in a library."""
+    return is_library_file(fun.__code__.co_filename)
+
+
+def is_library_module(module: ModuleType) -> bool:
+    """Whether a module is part of a library; one without a file is part of Python."""
+    if module.__name__ == "__main__":
+        return False
+    name = getattr(module, "__file__", None)
+    return name is None or is_library_file(name)
+
+
+def is_library_class(cls: type) -> bool:
+    """Whether a class was written in a library."""
+    if cls.__module__ == "builtins":
+        return True
+    module = sys.modules.get(cls.__module__)
+    if module is not None:
+        return is_library_module(module)
+    functions = [f for f in vars(cls).values() if isinstance(f, FunctionType)]
+    return bool(functions) and all(map(is_library_function, functions))
+
+
+def is_immutable(x: Any) -> bool:
+    """Whether a value is immutable, with everything in it."""
+    cls = type(x)
+    if cls in _SCALARS or cls is object:
+        return True
+    if cls is tuple or cls is frozenset:
+        return all(map(is_immutable, x))
+    return isinstance(x, _IMMUTABLE)
+
+
+def same_value(a: Any, b: Any) -> bool:
+    """Whether two immutable values are the same: 1, 1.0 and True are not, nor 0.0 and -0.0."""
+    if a is b:
+        return True
+    cls = type(a)
+    if cls is not type(b):
+        return False
+    if cls is float or cls is complex:
+        return repr(a) == repr(b)
+    if isinstance(a, np.generic):
+        return bool(a.dtype == b.dtype) and a.tobytes() == b.tobytes()
+    if cls is tuple:
+        return len(a) == len(b) and all(map(same_value, a, b))
+    return bool(a == b)

@@ -1,0 +1,140 @@
+"""Records: guards and fed arrays as the records that native code goes through.
+
+A record says in six numbers what to load (a word of an object, an entry of a dict), and what to do
+with it: compare it, or hand it on as an array (backends/llvm/entry/guarded_text.py).
+
+    Records    of one `Captured`: an array of numbers, and what keeps alive what they point to
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert._engine.backends.llvm.entry.guarded import has_versions
+from wengert._engine.backends.llvm.entry.guarded_text import CELL, CODE, LENGTH, RECORD, Act, Load
+from wengert._engine.backends.llvm.entry.python import DATA, DESCR, DIMENSIONS, NDIM, STRIDES
+
+from .guards import Content, Guard, Same
+from .sources import ABSENT, Kind, Source
+
+if TYPE_CHECKING:
+    from .captured import Captured
+
+_Row = tuple[int, int, int, int, int, int]
+
+
+class Records:
+    """The records of what was captured.
+
+    Attributes
+    ----------
+    rows : ndarray of int64
+    feeds : int
+        How many arrays they feed.
+    """
+
+    def __init__(self, captured: Captured) -> None:
+        self.rows, self._kept = _made(captured)
+        self.feeds = len(captured.feeds)
+
+    def refresh(self, captured: Captured) -> None:
+        """Expect what the guards expect now: equal values that are other objects."""
+        rows, kept = _made(captured)
+        if rows.shape == self.rows.shape:
+            before = self._kept
+            self._kept = [kept, before]  # until nothing points to what was kept before
+            self.rows[...] = rows
+            self._kept = kept
+
+
+def _made(captured: Captured) -> tuple[np.ndarray[Any, Any], list[Any]]:
+    rows: list[_Row] = []
+    kept: list[Any] = []
+    scopes: dict[int, list[_Row]] = {}
+    for guard in captured.guards:
+        made = _rows(guard, kept)
+        if len(made) == 1 and _is_global(guard.source) and has_versions():
+            scopes.setdefault(id(guard.source.holder), []).append(made[0])
+        else:
+            rows += made
+    for holder, those in scopes.items():
+        # While the globals of a module do not change, one look at their version is enough.
+        rows.append((Load.VERSION, holder, len(those) + 1, Act.SAME, 0, 0))
+        rows += [*those, (Load.SEEN, holder, len(those) + 1, Act.SAME, 0, 0)]
+    for source in captured.feeds.values():
+        rows.append((*_load(source, kept), Act.FEED, 0, 0))
+    for source, number in captured.aliases:
+        rows.append((*_load(source, kept), Act.ALIAS, number, 0))
+    return np.array(rows, np.int64).reshape(-1, len(RECORD)), kept
+
+
+def _is_global(source: Source) -> bool:
+    return source.kind is Kind.ITEM and "__builtins__" in source.holder
+
+
+def _load(source: Source, kept: list[Any]) -> tuple[int, int, int]:
+    """What is loaded, of what, and its key."""
+    kind, holder, key = source.kind, source.holder, source.key
+    if kind is Kind.DICT and isinstance(holder, weakref.ref):
+        # Alive whenever the records are gone through: it is an argument of the call.
+        return Load.DICT, id(holder()), 0
+    kept += [holder, key]
+    if kind is Kind.CELL:
+        return Load.WORD, id(holder), CELL
+    if kind is Kind.CODE:
+        return Load.WORD, id(holder), CODE
+    if kind is Kind.LENGTH:
+        return Load.WORD, id(holder), LENGTH
+    if kind is Kind.ITEM:
+        return Load.ITEM, id(holder), id(key)
+    if kind is Kind.INDEX:
+        return Load.INDEX, id(holder), key
+    if kind is Kind.DICT:
+        return Load.DICT, id(holder), 0
+    assert kind is Kind.CONSTANT
+    return Load.HOLDER, id(holder), 0
+
+
+def _rows(guard: Guard, kept: list[Any]) -> list[_Row]:
+    source = guard.source
+    if isinstance(guard, Same) and source.kind is not Kind.ATTRIBUTE:
+        if source.kind is Kind.LENGTH:
+            return [(*_load(source, kept), Act.SAME, guard.expected, 0)]
+        kept.append(guard.expected)
+        expected = 0 if guard.expected is ABSENT else id(guard.expected)
+        return [(*_load(source, kept), Act.SAME, expected, 0)]
+    if isinstance(guard, Content) and source.kind is not Kind.ATTRIBUTE:
+        x, was = guard.array, guard.bytes
+        if x.flags.forc and x.strides == was.strides and x.dtype == was.dtype:
+            return _of_array(source, x, was, kept)
+    holds = guard.holds
+    kept.append(holds)
+    return [(Load.CALL, id(holds), 0, Act.SAME, id(True), 0)]
+
+
+def _of_array(
+    source: Source, x: np.ndarray[Any, Any], was: np.ndarray[Any, Any], kept: list[Any]
+) -> list[_Row]:
+    """The very same array, where its elements are, how they are laid out, and what they are."""
+    lengths, strides = np.array(x.shape, np.int64), np.array(x.strides, np.int64)
+    axes = np.array(x.ndim, np.int32)
+    kept += [x, was, x.dtype, lengths, strides, axes]
+    own = id(x)
+    count = 8 * x.ndim
+    found: list[_Row] = [
+        (*_load(source, kept), Act.SAME, own, 0),
+        (Load.WORD, own, DATA, Act.SAME, x.ctypes.data, 0),
+        (Load.WORD, own, DESCR, Act.SAME, id(x.dtype), 0),
+        (Load.ADDRESS, own, NDIM, Act.BYTES, axes.ctypes.data, axes.itemsize),
+    ]
+    if x.ndim:
+        found += [
+            (Load.WORD, own, DIMENSIONS, Act.BYTES, lengths.ctypes.data, count),
+            (Load.WORD, own, STRIDES, Act.BYTES, strides.ctypes.data, count),
+        ]
+    if x.nbytes:
+        found.append((Load.WORD, own, DATA, Act.BYTES, was.ctypes.data, x.nbytes))
+    return found

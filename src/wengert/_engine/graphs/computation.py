@@ -1,0 +1,403 @@
+"""Computation: outputs and inputs of a graph as a callable, run by a backend.
+
+    computation    make one, from tensors built by hand or from a graph
+    Computation    called by position, by name, or with a dictionary from input to value
+
+What stands around the run (checks, sizes, updates) is backends/executable.py.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.backends import Executable
+from wengert._engine.backends.base import Backend
+from wengert._engine.backends.base import backend as backend_of
+from wengert._engine.core import graph as lists
+from wengert._engine.core import tree
+from wengert._engine.core.again import fed_anywhere, written_again
+from wengert._engine.core.given import spelled, word
+from wengert._engine.core.handle import Handle, describe, leaf
+from wengert._engine.core.node import INPUT, Node, constant, is_variable
+from wengert._engine.core.rebuild import rebuilt, settled
+from wengert._engine.core.spec import Spec
+from wengert.errors import (
+    ArgumentError,
+    DtypeError,
+    GraphError,
+    ShapeError,
+    StructureError,
+    at,
+    user_line,
+)
+
+from .calling import Results, restored
+from .graph import Graph
+
+
+class Computation:
+    """What `computation` returns: call it with values for the inputs.
+
+    Attributes
+    ----------
+    graph : Graph
+    backend : Backend
+    inputs : tuple of str
+        The names of the inputs, in order.
+    """
+
+    __module__ = "wengert.graphs"
+
+    def __init__(self, graph: Graph, backend: Backend, handles: Sequence[Any] = ()) -> None:
+        self.graph, self.backend, self.name = graph, backend, graph.name
+        self.inputs = tuple([n.name or f"input {i}" for i, n in enumerate(graph.inputs)])
+        self._run = Executable(graph, backend)
+        self._structure = graph.structure[1]
+        self._is_flat = graph.structure[0] is None
+        self._words = f"the computation {graph.name}".removesuffix(" computation")
+        shape = self._structure
+        self._is_single = isinstance(shape, Results) and shape.structure.is_leaf() and shape.live[0]
+        # What a dictionary may be keyed by: the tensors given, and their lines.
+        self._places: dict[Any, int] = {id(n): i for i, n in enumerate(graph.inputs)}
+        self._handles = tuple(handles)
+        for i, x in enumerate(self._handles):
+            self._places[id(x)] = i
+            if isinstance(x, Handle):
+                self._places[id(x.node)] = i
+                self._handles += (x.node,)  # held, so that nothing else gets its identity
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Values of the outputs, in the structure in which they were asked for.
+
+        Raises
+        ------
+        StructureError
+            An input is missing, unknown or given twice; the message names the inputs.
+        ShapeError, DtypeError
+            A value does not fit its input; the message names it.
+        """
+        values = self._fed(args, kwargs)
+        if self.graph.is_open or any([isinstance(v, Handle) for v in values]):
+            values = [_plain(v) for v in values]
+            if self.graph.is_open or any([isinstance(v, Handle) for v in values]):
+                return restored(self._structure, written_again(self.graph, values))
+        found = self._run(values)
+        return found[0] if self._is_single else restored(self._structure, found)
+
+    def _fed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
+        """The values in the order of the inputs."""
+        if not self._is_flat:
+            return self.graph.signature.leaves(args, kwargs, self._words)
+        if len(args) == 1 and isinstance(args[0], Mapping):
+            return self._named((), [*args[0].items(), *kwargs.items()])
+        if not kwargs and len(args) == len(self.inputs):
+            return args
+        return self._named(args, kwargs.items())
+
+    def _named(self, args: Sequence[Any], pairs: Iterable[tuple[Any, Any]]) -> Sequence[Any]:
+        if len(args) > len(self.inputs):
+            raise self._refusal(f"{len(args)} values were given by position")
+        values = dict(enumerate(args))
+        for key, value in pairs:
+            i = self._place(key)
+            if i in values:
+                raise self._refusal(f"{self.inputs[i]} is given twice")
+            values[i] = value
+        missing = [n for i, n in enumerate(self.inputs) if i not in values]
+        if missing:
+            raise self._refusal(
+                f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+            )
+        return [values[i] for i in range(len(self.inputs))]
+
+    def _place(self, key: Any) -> int:
+        """Which input a name or tensor stands for."""
+        if isinstance(key, str):
+            count = self.inputs.count(key)
+            if count > 1:
+                raise self._refusal(f"{count} inputs have the name {key!r}: feed them by position")
+            if count == 1:
+                return self.inputs.index(key)
+        elif id(key) in self._places:
+            return self._places[id(key)]
+        elif isinstance(key, Handle) and id(key.node) in self._places:
+            return self._places[id(key.node)]
+        what = repr(key) if isinstance(key, str) else f"a {type(key).__name__}"
+        raise self._refusal(f"{what} is none of them")
+
+    def _refusal(self, reason: str) -> StructureError:
+        names = ", ".join(self.inputs) or "no inputs"
+        return StructureError(f"{self._words} takes ({names}), but {reason}{at(user_line())}.")
+
+    def __copy__(self) -> Computation:
+        return Computation(self.graph, self.backend, self._handles)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Computation:
+        """The same computation on variables of its own, or those that `memo` has copies of."""
+        twins = [_twin(owner, memo) for owner in self._run.owners]
+        place = {v: t.node for v, t in zip(self.graph.variables, twins, strict=True)}
+        graph = self.graph.with_lines(rebuilt(self.graph.nodes, place)) if place else self.graph
+        return Computation(graph, self.backend, self._handles)
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.graph, self.backend)
+
+    def __repr__(self) -> str:
+        outputs = len(self.graph.outputs)
+        return (
+            f"<computation {self.name}({', '.join(self.inputs)}) -> {outputs} "
+            f"output{'' if outputs == 1 else 's'}, {len(self.graph)} lines, {self.backend.name}>"
+        )
+
+
+def _twin(owner: Any, memo: dict[int, Any]) -> Any:
+    """A variable of the same value."""
+    twin = copy.deepcopy(owner, memo)
+    old = owner.node
+    if twin.node is old:  # not a leaf that requires a gradient
+        twin.node = leaf(np.array(old.value), twin, type(old) is Node)
+    if old.name is not None:
+        twin.node.note("name", old.name)
+    return twin
+
+
+def _plain(value: Any) -> Any:
+    """The value of a tensor without history; a tensor with one as it is."""
+    if isinstance(value, Handle) and not value.node.is_traced and type(value.node) is not Node:
+        return value.node.value
+    return value
+
+
+# ---- making one --------------------------------------------------------------------------------
+
+
+def computation(
+    outputs: Any,
+    *inputs: Any,
+    backend: str | Backend = "interpret",
+    updates: Mapping[Any, Any] | None = None,
+    effects: Sequence[Any] = (),
+    name: str | None = None,
+) -> Computation:
+    """A callable of some inputs that gives some outputs.
+
+    Parameters
+    ----------
+    outputs : Tensor, nested containers of them, None, or Graph
+        What it returns, in this structure. A graph from `wengert.trace` is called as its function
+        was.
+    *inputs : Tensor
+        What it takes, in this order; by default the inputs (`wengert.input`) that are found, in
+        order of creation. Any other tensor of the graph can be one: its value is then given, and
+        not computed.
+    backend : str or Backend
+        What runs it; ``wengert.backends.backends()`` lists the names.
+    updates : mapping from Tensor to Tensor, optional
+        For variables (`wengert.variable`, parameters) what their next values are. Outputs are
+        computed from the old ones; then all are written together. If anything goes wrong, or
+        somebody presses Ctrl-C, none is.
+    effects : sequence of Tensor, optional
+        What is to run although no output needs it (`wengert.debug`, in graphs built by hand).
+    name : str, optional
+        For messages.
+
+    Returns
+    -------
+    Computation
+        Called with values by position, by name, or with a dictionary whose keys are names or the
+        tensors themselves. Its results are the caller's own: writing to them changes nothing else.
+        Many threads may call it at once.
+
+    Raises
+    ------
+    GraphError
+        An input is needed and not listed, is listed twice, or is no tensor of a graph.
+    ArgumentError
+        What is to be updated is no variable.
+    ShapeError, DtypeError
+        A variable cannot hold its next value.
+    BackendError
+        The backend lacks an operation; the message names both.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> x, y = wg.input("x"), wg.input("y", shape=("n",))
+    >>> f = wg.computation({"sum": np.sum(x * y), "twice": 2.0 * y}, x, y)
+    >>> f(3.0, [1.0, 2.0])
+    {'sum': np.float64(9.0), 'twice': array([2., 4.])}
+    >>> f(y=np.ones(3), x=1.0)["sum"], f({x: 1.0, "y": [5.0]})["sum"]
+    (np.float64(3.0), np.float64(5.0))
+
+    One step of descent, as an update:
+
+    >>> w = wg.variable([1.0, -2.0], "w")
+    >>> step = wg.computation(np.sum(w**2), updates={w: w - 0.1 * (2.0 * w)})
+    >>> float(step()), w
+    (5.0, Tensor([ 0.8, -1.6], dtype=float64, requires_grad=True))
+    """
+    runner = backend_of(backend)
+    if name is not None:
+        word(name, "the name of a computation")
+    if isinstance(outputs, lists.Graph):
+        if inputs or updates or effects:
+            raise ArgumentError(
+                f"the graph {outputs.name} has its own inputs, updates and effects. Give the graph "
+                f"alone, or its outputs as tensors{at(user_line())}."
+            )
+        return Computation(_as_graph(outputs, name), runner)
+    listed = _inputs_of(inputs)
+    written = _updates_of({} if updates is None else updates, listed)
+    if isinstance(effects, Handle | Node | str) or not isinstance(effects, Iterable):
+        raise ArgumentError(
+            f"effects are {spelled(effects)}. Give a list of tensors{at(user_line())}."
+        )
+    leaves, structure = tree.flatten(outputs)
+    live = tuple(_is_output(x) for x in leaves)
+    graph = Graph(
+        *[x for x, is_live in zip(leaves, live, strict=True) if is_live],
+        inputs=listed or None,
+        updates=written,
+        effects=[_line(x, "effect") for x in effects],
+        structure=(None, Results(structure, live)),
+        name=name or "computation",
+    )
+    graph = _with_effects(settled(fed_anywhere(graph)))
+    if listed:
+        _check_listed(graph)
+    return Computation(graph, runner, inputs)
+
+
+def _as_graph(graph: Any, name: str | None) -> Graph:
+    if isinstance(graph, Graph) and name is None:
+        return graph
+    return Graph(
+        *graph.outputs,
+        inputs=graph.inputs,
+        updates=graph.updates,
+        effects=graph.effects,
+        structure=graph.structure,
+        name=name or graph.name,
+    )
+
+
+def _line(x: Any, what: str) -> Node:
+    """The line of a tensor."""
+    node = x.node if isinstance(x, Handle) else x
+    if not isinstance(node, Node):
+        raise GraphError(
+            f"{what} is a {type(x).__name__}, which is no tensor of a graph. Make one with "
+            f"wengert.input or wengert.variable{at(user_line())}."
+        )
+    return node
+
+
+def _inputs_of(inputs: Sequence[Any]) -> list[Node]:
+    listed: list[Node] = []
+    for i, x in enumerate(inputs):
+        node = _line(x, f"input {i}")
+        if node in listed:
+            raise GraphError(
+                f"input {i}, {node.name or node.op.name}, is listed twice: as input "
+                f"{listed.index(node)} too{at(user_line())}."
+            )
+        if not isinstance(node.spec, Spec):
+            raise GraphError(f"input {i} has several values. List one{at(user_line())}.")
+        listed.append(node)
+    return listed
+
+
+def _is_output(x: Any) -> bool:
+    if x is None:
+        return False
+    if not isinstance(describe(x), Spec):
+        raise StructureError(
+            f"an output is a {type(x).__name__}, which no graph computes. Give tensors and "
+            f"containers of them; for a function, wengert.trace(f)(...) first{at(user_line())}."
+        )
+    return True
+
+
+def _updates_of(updates: Any, listed: Sequence[Node]) -> dict[Node, Node]:
+    if not isinstance(updates, Mapping):
+        hint = "Call it" if callable(updates) else "Give {variable: its next value}"
+        raise ArgumentError(
+            f"updates is a {type(updates).__name__}, not a dict of variables. {hint}"
+            f"{at(user_line())}."
+        )
+    found: dict[Node, Node] = {}
+    if not isinstance(updates, Mapping):
+        raise ArgumentError(
+            f"updates are {spelled(updates)}. Give a dictionary from variables to their next values"
+            f"{at(user_line())}."
+        )
+    for variable, value in updates.items():
+        node = _line(variable, "what is to be updated")
+        name = node.name or "a tensor"
+        if not is_variable(node):
+            remedy = "Make it one, wengert.variable(value, name)"
+            if node.args and not node.is_traced:
+                remedy += "; to write to one by hand, do it in a block `with wengert.no_grad():`"
+            raise ArgumentError(
+                f"{name}, {node.spec}, is to be updated, but is no variable. {remedy}"
+                f"{at(user_line())}."
+            )
+        if node in listed:
+            raise ArgumentError(
+                f"the variable {name} is fed as an input, so it cannot be updated{at(user_line())}."
+            )
+        new = value.node if isinstance(value, Handle) else value
+        new = new if isinstance(new, Node) else constant(_array(new, name))
+        if new.spec.shape != node.spec.shape:
+            raise ShapeError(
+                f"the update of {name}, {node.spec}, is {new.spec}. A variable keeps its shape"
+                f"{at(user_line())}."
+            )
+        if not np.can_cast(new.spec.dtype, node.spec.dtype, "same_kind"):
+            raise DtypeError(
+                f"the update of {name}, {node.spec}, is {new.spec}. A variable keeps its dtype: "
+                f"cast the update{at(user_line())}."
+            )
+        found[node] = new
+    return found
+
+
+def _array(value: Any, name: str) -> Any:
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise ShapeError(
+            f"the update of {name}: {str(error).rstrip('.')}. Give it numbers in rows of equal "
+            f"length{at(user_line())}."
+        ) from error
+
+
+def _with_effects(graph: Graph) -> Graph:
+    """The graph with all its effects known as such, in order."""
+    effects = {n: None for n in graph.nodes if n.op.effect or n in graph.effects}
+    if len(effects) == len(graph.effects):
+        return graph
+    return Graph(
+        *graph.outputs,
+        inputs=graph.inputs,
+        updates=graph.updates,
+        effects=tuple(effects),
+        structure=graph.structure,
+        name=graph.name,
+    )
+
+
+def _check_listed(graph: Graph) -> None:
+    listed = set(graph.inputs)
+    for node in graph.nodes:
+        if node.op is INPUT and node.is_traced and node not in listed:
+            names = ", ".join(n.name or "an input" for n in graph.inputs)
+            raise GraphError(
+                f"the input {node.name or '(without name)'}, {node.spec}, is needed, but only "
+                f"({names}) are listed. List it too, or list none, to take all that are found"
+                f"{at(user_line())}."
+            )

@@ -1,0 +1,153 @@
+"""Inputs: what graphs are built by hand from.
+
+spec       shape and dtype of an array that is still to come
+input      a tensor whose value will be fed
+variable   a tensor whose value persists, and which graphs read and update
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.dims import Dim
+from wengert._engine.core.given import spelled, word
+from wengert._engine.core.handle import Handle, leaf, wrap
+from wengert._engine.core.size_text import dim
+from wengert._engine.core.spec import Spec, is_inexact
+from wengert._engine.core.tracing import placeholder
+from wengert._engine.tensor.operands import left
+from wengert.errors import DtypeError, ShapeError, at, user_line
+
+Lengths = int | str | Dim | Sequence[int | str | Dim]
+
+
+def spec(shape: Lengths = (), dtype: Any = "float64") -> Spec:
+    """Shape and dtype of an array that is still to come.
+
+    Parameters
+    ----------
+    shape : length or sequence of them
+        A length is a number, a name that stands for any size from one on, or an expression of names
+        such as ``"2*n + 1"``. Axes with the same name have the same length.
+    dtype : dtype, default float64
+
+    Returns
+    -------
+    Spec
+
+    Raises
+    ------
+    ShapeError
+        A length is negative, or is not a size.
+    DtypeError
+        The dtype is not one of numbers.
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> print(wg.spec(("n", 3)))
+    float64[n,3]
+    """
+    try:
+        kind = np.dtype(dtype)
+    except TypeError as error:
+        raise DtypeError(f"dtype={dtype!r}: {error}{at(user_line())}.") from error
+    if kind.kind not in "biufc":
+        raise DtypeError(f"dtype={dtype!r}: its elements must be numbers{at(user_line())}.")
+    single = isinstance(shape, int | str | Dim | np.integer) or not isinstance(shape, Iterable)
+    lengths: Any = (shape,) if single else shape
+    return Spec(tuple(map(_length, lengths)), kind)
+
+
+def _length(n: Any) -> Any:
+    if isinstance(n, Dim):
+        return n
+    if isinstance(n, str):
+        return dim(n)
+    try:
+        number = operator.index(n)
+    except TypeError as error:
+        raise ShapeError(
+            f"{n!r} is not a length: a whole number, or a name in quotes{at(user_line())}."
+        ) from error
+    if number < 0:
+        raise ShapeError(f"a length cannot be {number}{at(user_line())}.")
+    return number
+
+
+def input(name: str, shape: Lengths = (), dtype: Any = "float64") -> Any:
+    """A tensor whose value will be fed: the beginning of a graph built by hand.
+
+    Parameters
+    ----------
+    name : str
+        To feed it by, and to find it in the graph.
+    shape, dtype
+        As in `spec`.
+
+    Returns
+    -------
+    Tensor
+        To compute with as with any other; nothing is computed yet.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> x = wg.input("x", shape=("n",))
+    >>> f = wg.computation(np.sum(x * x), x)
+    >>> float(f(np.array([1.0, 2.0]))), float(f(np.ones(5)))
+    (5.0, 5.0)
+    """
+    node = placeholder(spec(shape, dtype), word(name, "the name of an input"))
+    node.note("by_hand", True)  # to be fed, it is a key of a dict
+    return wrap(node)
+
+
+def variable(value: Any, name: str | None = None, *, differentiable: bool | None = None) -> Any:
+    """A tensor whose value persists: graphs read it whenever they run, and may update it.
+
+    Parameters
+    ----------
+    value : array_like
+        To begin with; copied.
+    name : str, optional
+    differentiable : bool, optional
+        Whether it is a leaf that requires a gradient; by default, if it is floating.
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> count = wg.variable(0, "count")
+    >>> step = wg.computation(count, updates={count: count + 1})
+    >>> [int(step()) for _ in range(3)], int(count)
+    ([0, 1, 2], 3)
+    """
+    if isinstance(value, Handle):
+        value = left(value, "a variable")
+    try:
+        array = np.array(value)
+    except ValueError as error:
+        raise ShapeError(
+            f"a variable of {spelled(value)}: {str(error).rstrip('.')}. Give it numbers in rows of "
+            f"equal length{at(user_line())}."
+        ) from error
+    if array.dtype.kind not in "biufc":
+        raise DtypeError(
+            f"a variable of {array.dtype}: its elements must be numbers{at(user_line())}."
+        )
+    if differentiable is None:
+        differentiable = is_inexact(array.dtype)
+    made: Any = object.__new__(_handle_class())
+    made.node = leaf(array, made, differentiable)
+    made.node.note("symbolic", True)
+    if name is not None:
+        made.node.note("name", word(name, "the name of a variable"))
+    return made
+
+
+def _handle_class() -> type:
+    return type(wrap(placeholder(Spec((), np.dtype(float)))))

@@ -1,0 +1,142 @@
+"""Drawing: random numbers that a trace would keep for ever.
+
+A graph is built once and run often.  Numbers that a generator of NumPy or Python gives while it is
+built would be the same at every run, silently; so a function that draws while it is traced is
+refused.  The generators it can reach by name are looked at before and after.
+
+    undrawn   a block in which no generator may move
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from wengert.errors import TraceError, at, user_line
+
+
+@contextmanager
+def undrawn(fun: Callable[..., Any], leaves: list[Any]) -> Iterator[None]:
+    """A block in which nothing is drawn, by NumPy's or Python's generators.
+
+    Parameters
+    ----------
+    fun : callable
+        Whose generators to watch: those in its closure, among its globals, or attributes of what it
+        belongs to.
+    leaves : list
+        Of its arguments.
+
+    Raises
+    ------
+    TraceError
+        Something was drawn; the message says what to do.
+    """
+    found = {id(g): (g, _state(g)) for g in _generators(fun, leaves)}
+    legacy, python = _legacy(), random.getstate()
+    yield
+    moved = [name for g, before in found.values() if (name := _moved(g, before))]
+    if not _is_untouched() if legacy is None else _legacy() != legacy:
+        moved.append("numpy.random")
+    if random.getstate() != python:
+        moved.append("random")
+    if moved:
+        name = getattr(fun, "__name__", type(fun).__name__)
+        raise TraceError(
+            f"{name} draws random numbers ({moved[0]}) while it is compiled, and every run would "
+            "use the same. Draw from a stream, wengert.random.Stream(seed), which draws at each "
+            f"run, or pass the numbers as an argument{at(user_line())}."
+        )
+
+
+def _legacy() -> Any:
+    """The state of NumPy's own generator; None if it is not there yet."""
+    if "numpy.random" not in sys.modules:
+        return None
+    state: Any = np.random.get_state()
+    return state[1].tobytes(), state[2:]
+
+
+def _is_untouched() -> bool:
+    """Whether NumPy's own generator, if it has come in the meantime, has given nothing."""
+    if "numpy.random" not in sys.modules:
+        return True
+    state: Any = np.random.get_state()
+    fresh: Any = np.random.RandomState().get_state()
+    # One number is the same in all states that nothing has been drawn from.
+    return bool(state[2:] == fresh[2:] and state[1][0] == fresh[1][0])
+
+
+def _state(generator: Any) -> Any:
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    bits = getattr(generator, "bit_generator", None)
+    return repr(generator.get_state() if bits is None else bits.state)
+
+
+def _moved(generator: Any, before: Any) -> str:
+    return type(generator).__name__ if _state(generator) != before else ""
+
+
+def _kinds() -> tuple[Any, ...]:
+    # Importing numpy.random takes 10 ms; where nobody has, there is nothing of it.
+    if "numpy.random" not in sys.modules:
+        return (random.Random,)
+    return np.random.Generator, np.random.RandomState, random.Random
+
+
+def _generators(fun: Any, leaves: list[Any]) -> Iterator[Any]:
+    kinds = _kinds()
+    for x in _reachable(fun, leaves):
+        if isinstance(x, kinds):
+            yield x
+        elif hasattr(x, "__dict__") and not isinstance(x, type):
+            yield from (v for v in list(vars(x).values()) if isinstance(v, kinds))
+
+
+def _reachable(fun: Any, leaves: list[Any]) -> Iterator[Any]:
+    yield from leaves
+    stack, seen = [fun], set()
+    while stack:
+        f = stack.pop()
+        if id(f) in seen:
+            continue
+        seen.add(id(f))
+        yield f
+        if isinstance(f, functools.partial):
+            stack.append(f.func)
+            yield from (*f.args, *f.keywords.values())
+        stack += [g for g in (getattr(f, "__wrapped__", None), getattr(f, "__func__", None)) if g]
+        if getattr(f, "__self__", None) is not None:
+            yield f.__self__
+        for cell in getattr(f, "__closure__", None) or ():
+            try:
+                inside = cell.cell_contents
+            except ValueError:  # not filled yet
+                continue
+            yield inside
+            if callable(inside) and hasattr(inside, "__code__"):
+                stack.append(inside)
+        yield from getattr(f, "__defaults__", None) or ()
+        code, names = getattr(f, "__code__", None), getattr(f, "__globals__", {})
+        for name in _names(code):
+            if name in names:
+                yield names[name]
+                if hasattr(names[name], "__code__"):
+                    stack.append(names[name])
+
+
+def _names(code: CodeType | None) -> Iterator[str]:
+    """The names of globals in a function, and in those that are written inside of it."""
+    if code is not None:
+        yield from code.co_names
+        for inner in code.co_consts:
+            if isinstance(inner, CodeType):
+                yield from _names(inner)

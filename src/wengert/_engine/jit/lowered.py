@@ -1,0 +1,79 @@
+"""Lowered: what can be looked at of a compiled function.
+
+The graph is always there; loops, LLVM's text and machine instructions are those of a backend that
+writes programs (the attribute `program` of the backend, see backends/llvm).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert._engine.graphs import Graph
+from wengert.errors import BackendError, at, user_line
+
+from .program import Compiled
+
+
+class Lowered:
+    """A function for given arguments, on its way to a program; made by ``f.lower(...)``.
+
+    Attributes
+    ----------
+    graph : Graph
+        The simplified graph.
+    loops : str
+        What shares a loop, what is stored, and what is called.
+    llvm_ir, assembly : str
+        LLVM's text, and the instructions of this machine.
+
+    Raises
+    ------
+    BackendError
+        Loops, text or instructions are asked of a backend that makes none.
+    """
+
+    __module__ = "wengert.compiling"
+
+    def __init__(self, compiled: Compiled) -> None:
+        self._compiled = compiled
+        self._program: Any = None
+
+    @property
+    def graph(self) -> Graph:
+        """The simplified graph, as it runs."""
+        return self._compiled.executed
+
+    @property
+    def loops(self) -> str:
+        """What shares a loop, what is stored, and what is called."""
+        return str(self._of_program("loops"))
+
+    @property
+    def llvm_ir(self) -> str:
+        """LLVM's text, as it is written before LLVM optimises it."""
+        return str(self._of_program("text"))
+
+    @property
+    def assembly(self) -> str:
+        """The instructions of this machine."""
+        return str(self._of_program("assembly"))
+
+    def _of_program(self, what: str) -> Any:
+        backend = self._compiled.backend
+        make = getattr(backend, "program", None)
+        if self._program is None and make is not None:
+            self._program = make(self.graph)
+        if not hasattr(self._program, what):
+            raise BackendError(
+                f"the backend {backend.name!r} runs {self.graph.name} without a program of its "
+                f"own, so it has no {what}. Compile it with backend='llvm'{at(user_line())}."
+            )
+        found = getattr(self._program, what)
+        return found() if callable(found) else found
+
+    def __str__(self) -> str:
+        return str(self.graph)
+
+    def __repr__(self) -> str:
+        lines = len(self.graph)
+        return f"<{self.graph.name} lowered: {lines} lines, {self._compiled.backend.name}>"

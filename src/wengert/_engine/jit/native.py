@@ -1,0 +1,103 @@
+"""Native: a run of a graph by the native entry of a backend, where it has one.
+
+The entry takes values of inputs and variables, and returns outputs and updates; what it does not
+serve (a list in the place of an array, a dtype that has to be cast) and what it cannot finish goes
+to the `Executable`, which checks, and says what is wrong.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wengert._engine.backends import Executable
+from wengert._engine.backends.updates import Lending, Writer, exclusively, locks_of, values_of
+from wengert._engine.core.policy import gate
+
+Run = Callable[[Sequence[Any]], list[Any]]
+_MISSED = object()
+
+
+def entry_of(
+    executable: Executable,
+    single: bool,
+    otherwise: Callable[..., Any],
+    nested: bool = False,
+    overwrites: bool = False,
+    fed: Sequence[Any] = (),
+) -> Callable[..., Any] | None:
+    """The native entry of a graph, or None if its backend makes none.
+
+    Parameters
+    ----------
+    executable : Executable
+    single : bool
+        Whether it returns its only output, and no tuple.
+    otherwise : callable
+        What it calls, with the same arguments, where it does not serve them.
+    nested : bool
+        Whether it returns tuples in tuples, as the graph does.
+    overwrites : bool
+        Whether it may write updates to the arrays of variables that it is given.
+    fed : sequence
+        What it will be given, of which the order in memory counts.
+    """
+    make = getattr(executable.backend, "entry", None)
+    if make is None:
+        return None
+    options = {"single": single, "otherwise": otherwise, "gate": gate.cell, "nested": nested}
+    if overwrites:
+        options["overwrites"] = True
+    if fed:
+        options["fed"] = fed
+    return make(executable.graph, **options)  # type: ignore[no-any-return]
+
+
+def run_of(executable: Executable, single: bool, overwrites: bool = False) -> Run:
+    """A function of the values of inputs that gives a list of outputs, and writes updates.
+
+    Parameters
+    ----------
+    executable : Executable
+    single : bool
+        Whether the graph has one output and no updates.
+    overwrites : bool
+        Whether updates may be written in place: nobody asks for the values before.
+    """
+    graph, owners = executable.graph, executable.owners
+    overwritten: Any = getattr(executable.backend, "overwritten", None)
+    overwrites = overwrites and overwritten is not None and bool(graph.updates)
+    entry = entry_of(executable, single, _missed, overwrites=overwrites)
+    if entry is None:
+        return executable
+    places = {v: k for k, v in enumerate(graph.variables)}
+    written = [owners[places[v]] for v in graph.updates]
+    locks, write, count = locks_of(written), Writer(written), len(graph.outputs)
+
+    def run(fed: Sequence[Any]) -> list[Any]:
+        out = entry(*fed, *values_of(owners))
+        if out is _MISSED:
+            return executable(fed)
+        if written:
+            write(out[count:])
+            return list(out[:count])
+        return [out] if single else list(out)
+
+    taken = overwritten(graph) if overwrites else ()
+    lending = Lending(owners, taken, lambda out: write(out[count:]))
+
+    def lent(fed: Sequence[Any]) -> list[Any]:
+        out = lending.run(entry, fed, _MISSED)
+        return executable(fed) if out is _MISSED else list(out[:count])
+
+    chosen = lent if taken else run
+
+    def alone(fed: Sequence[Any]) -> list[Any]:
+        return exclusively(locks, functools.partial(chosen, fed))
+
+    return alone if written else run
+
+
+def _missed(*_: Any) -> Any:
+    return _MISSED

@@ -1,0 +1,44 @@
+"""Refusing: what `jit` does not compile.
+
+check_islands      operations that are called back in Python, where that is forbidden
+refuse_generators  generators, coroutines, classes
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from wengert._engine.autodiff.arguments import name_of
+from wengert._engine.backends import Backend
+from wengert._engine.graphs import Graph
+from wengert.errors import ArgumentError, BackendError, at, user_line
+
+
+def check_islands(backend: Backend, graph: Graph, islands: str) -> None:
+    """Refuse a program that would call back into Python, where that is forbidden."""
+    make = getattr(backend, "program", None)
+    if islands == "allow" or make is None:
+        return
+    nodes = make(graph).islands
+    if nodes:
+        names = ", ".join(sorted({f"{n.op.name}{at(n.where)}" for n in nodes}))
+        raise BackendError(
+            f"{graph.name} would call back into Python for {names}, which islands='forbid' does "
+            "not allow. Write these operations with others, or allow islands."
+        )
+
+
+def refuse_generators(fun: Any) -> None:
+    """Refuse what is called like a function, and does not return arrays."""
+    for is_odd, what in (
+        (inspect.isgeneratorfunction, "a generator"),
+        (inspect.iscoroutinefunction, "a coroutine"),
+        (inspect.isasyncgenfunction, "an asynchronous generator"),
+        (inspect.isclass, "a class"),
+    ):
+        if is_odd(fun):
+            raise ArgumentError(
+                f"jit of {name_of(fun)}, which is {what}. Compile a function that returns arrays, "
+                f"and call it from there{at(user_line())}."
+            )

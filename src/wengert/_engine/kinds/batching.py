@@ -1,0 +1,160 @@
+"""Batching: what the kinds have in common when many rows are treated at once.
+
+`vmap` (autodiff/batch.py) evaluates a list that was written down for one row with operands that
+have all rows in their first axis.  How it treats such operands an operation says by a rule stated
+with `@op.batch`, or its kind for all of its operations by `batched_as_kind`.  Here is what such
+rules are made of:
+
+    ndim_of, row_ranks, fronted, deepened   axes of operands
+    aligned      all operands with as many axes, to be broadcast: elementwise operations
+    reduced      a reduction along axes of the rows
+    contracted   a contraction with one letter more
+    alike        the rule of an operation that treats every element for itself
+    along        the rule of an operation along one axis
+    on_last_axes  of an operation on the last axes (LAPACK's matrices), earlier ones broadcast
+
+The rules are written in wengert operations: on plain arrays they are NumPy, on tensors they are
+recorded, differentiate and trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from string import ascii_letters
+from typing import Any
+
+from wengert._engine.core.handle import shape_of
+from wengert._engine.core.op import lookup
+
+Rule = Callable[..., Any]
+
+
+def ndim_of(x: Any) -> int:
+    """The number of axes of whatever can be an operand."""
+    try:
+        return x.ndim  # type: ignore[no-any-return]
+    except AttributeError:  # a Python number
+        return len(shape_of(x))
+
+
+def row_ranks(args: Sequence[Any], batched: Sequence[bool]) -> list[int]:
+    """The number of axes that each operand has in one row."""
+    return [ndim_of(x) - b for x, b in zip(args, batched, strict=True)]
+
+
+def row_axis(axis: int, ndim: int) -> int:
+    """Where an axis of a row is in an array of rows, whose rows have `ndim` axes."""
+    return axis % ndim + 1 if ndim else axis
+
+
+def fronted(x: Any, batched: bool, size: Any) -> Any:
+    """`x` with the rows in its first axis: repeated, without copying, if it is the same for all."""
+    return x if batched else lookup("broadcast_to")(x, shape=(size, *shape_of(x)))
+
+
+def deepened(x: Any, ndim: int) -> Any:
+    """Rows with as many axes as `ndim`: those missing have length one, and come first."""
+    shape = shape_of(x)
+    missing = ndim + 1 - len(shape)
+    if missing <= 0:
+        return x
+    return lookup("reshape")(x, shape=(shape[0], *((1,) * missing), *shape[1:]))
+
+
+def aligned(args: Sequence[Any], batched: Sequence[bool]) -> list[Any]:
+    """Operands that broadcast row by row."""
+    if len(args) == 1:
+        return [args[0]]
+    ranks = row_ranks(args, batched)
+    most = max(ranks)
+    if min(ranks) == most:
+        return list(args)
+    return [
+        deepened(x, most) if b and rank < most else x
+        for x, b, rank in zip(args, batched, ranks, strict=True)
+    ]
+
+
+def alike(op: Any) -> Rule:
+    """The rule of an operation that treats every element for itself; states it, too."""
+
+    def rule(args: Any, batched: Any, size: Any, **params: Any) -> Any:
+        return op(*aligned(args, batched), **params)
+
+    return op.batch(rule)  # type: ignore[no-any-return]
+
+
+def along(op: Any) -> Rule:
+    """The rule of an operation along an axis, of operands of one shape; states it, too.
+
+    An axis that is not said is the last one; None stands for all elements in a line.
+    """
+
+    def rule(args: Any, batched: Any, size: Any, *, axis: Any = -1, **params: Any) -> Any:
+        rows = [fronted(x, b, size) for x, b in zip(args, batched, strict=True)]
+        if axis is None:
+            return op(*[flattened(x) for x in rows], axis=1, **params)
+        ndim = ndim_of(rows[0]) - 1
+        if isinstance(axis, tuple):
+            return op(*rows, axis=tuple([row_axis(a, ndim) for a in axis]), **params)
+        return op(*rows, axis=row_axis(axis, ndim), **params)
+
+    return op.batch(rule)  # type: ignore[no-any-return]
+
+
+def flattened(x: Any) -> Any:
+    """The elements of each row in a line."""
+    first, *rest = shape_of(x)
+    count: Any = 1
+    for n in rest:
+        count = count * n
+    return lookup("reshape")(x, shape=(first, count))
+
+
+def on_last_axes(op: Any, core: int) -> Rule:
+    """The rule of an operation on the last `core` axes of its operands; states it, too.
+
+    The operands may have further axes in front, which are broadcast.
+    """
+
+    def rule(args: Any, batched: Any, size: Any, **params: Any) -> Any:
+        most = max(row_ranks(args, batched))
+        if most < core:
+            return NotImplemented  # not what the operation is for: it will say so
+        rows = [deepened(x, most) if b else x for x, b in zip(args, batched, strict=True)]
+        return op(*rows, **params)
+
+    return op.batch(rule)  # type: ignore[no-any-return]
+
+
+# ---- kinds -------------------------------------------------------------------------------------
+
+
+def reduced(op: Any, x: Any, size: Any, **params: Any) -> Any:
+    """A reduction of rows along axes of theirs; all of them if the axis is None."""
+    axis = params.pop("axis", None)
+    ndim = ndim_of(x) - 1
+    if ndim == 0:  # a number by itself, for which NumPy allows an axis too
+        return op(flattened(x), **{**params, "axis": 1, "keepdims": False})
+    if isinstance(axis, tuple):
+        axis = tuple([row_axis(a, ndim) for a in axis])
+    elif axis is not None:
+        axis = row_axis(axis, ndim)
+    elif ndim == 1:
+        axis = 1
+    elif not op.discrete:
+        axis = tuple(range(1, ndim + 1))
+    else:  # a position is one among all elements in a line
+        out = op(flattened(x), **{**params, "axis": 1, "keepdims": False})
+        kept = (size, *((1,) * ndim))
+        return lookup("reshape")(out, shape=kept) if params.get("keepdims") else out
+    return op(x, axis=axis, **params)
+
+
+def contracted(op: Any, args: Sequence[Any], batched: Sequence[bool], **params: Any) -> Any:
+    """A contraction with a letter for the rows, in front of the operands that have them."""
+    letters = op.letters(*row_ranks(args, batched), **params)
+    new = next(c for c in ascii_letters if not any(c in word for word in letters))
+    words = [new + w if b else w for w, b in zip(letters[:-1], batched, strict=True)]
+    run = op if "letters" in params else lookup("einsum")
+    return run(*args, letters=(*words, new + letters[-1]))

@@ -1,0 +1,230 @@
+"""Contraction: products summed over shared axes; matmul, dot, tensordot, outer, einsum.
+
+An entry states *index letters*: one string for each operand and one for the result, as in einsum.
+All derivatives follow by permuting letters: the cotangent of an operand is the contraction of the
+cotangent with the other operands, into the letters of that operand.
+
+    Contraction   the kind: both modes of derivative
+    contract      the value of any contraction of plain arrays (kinds/contracting.py)
+
+An axis of length one meets a longer one as in broadcasting.  No operand may repeat a letter (a
+trace or diagonal is taken before, numpy/products.py).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.core.apply import Operation
+from wengert._engine.core.dims import is_symbolic, spelled
+from wengert._engine.core.handle import is_traced, shape_of, value_of
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import Sweep, lookup, register
+from wengert._engine.core.spec import Spec, example_of, spec_of
+
+from .batching import contracted
+from .contracting import Letters, Shape, contract, planned
+
+
+class Contraction(Operation):
+    """A multilinear operation given by index letters; made by the decorator `contraction`."""
+
+    kind = "contraction"
+
+    def __init__(
+        self,
+        run: Callable[..., Any],
+        letters: Callable[..., Letters],
+        *,
+        ufunc: Any = None,
+        oracle: Any = None,
+        strict: bool = False,
+    ) -> None:
+        super().__init__(run.__name__, inspect.getdoc(run))
+        self.run = run if ufunc is None else ufunc
+        self.ufunc = ufunc
+        self.letters = functools.lru_cache(maxsize=1024)(letters)
+        self.oracle = oracle
+        self.strict = strict
+        self._routes = functools.lru_cache(maxsize=4096)(self._find_routes)
+
+    def _find_routes(self, shapes: tuple[Shape, ...], **params: Any) -> list[Route]:
+        letters = self.letters(*map(len, shapes), **params)
+        return [route(letters, shapes, i) for i in range(len(shapes))]
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
+        """The lengths of the letters; NumPy is asked for the dtype on one element."""
+        *words, result = self.letters(*[s.ndim for s in specs], **params)
+        lengths: dict[str, Any] = {}
+        for word, spec in zip(words, specs, strict=True):
+            for letter, n in zip(word, spec.shape, strict=True):
+                have = lengths.get(letter, n)
+                stretched = n == 1 or have == 1
+                if have != n and not (stretched and (letter in result or not self.strict)):
+                    raise ValueError(
+                        f"shapes {' and '.join(spelled(s.shape) for s in specs)} do not fit: an "
+                        f"axis that is summed or shared has length {have} in one and {n} in another"
+                    )
+                lengths[letter] = n if have == 1 else have
+        small = [example_of(Spec((1,) * s.ndim, s.dtype, s.weak)) for s in specs]
+        dtype = spec_of(self.run(*small, **params)).dtype
+        return Spec(tuple(lengths[c] for c in result), dtype)
+
+    def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+        """The same contraction with one letter more."""
+        return contracted(self, args, batched, **params)
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+        """Contract the cotangent with the other operands."""
+        try:
+            shapes = tuple([x.shape for x in inputs])
+        except AttributeError:  # a Python number among them
+            inputs = [x if hasattr(x, "shape") else np.asarray(x) for x in inputs]
+            shapes = tuple([x.shape for x in inputs])
+        routes = self._routes(shapes, **node.params)
+        if t.dtype.kind == "c":
+            inputs = [np.conjugate(x) for x in inputs]
+        wanted = sweep.wanted
+        bars: list[Any] = []
+        for i, a in enumerate(node.args):
+            letters, lengths, shape, run = routes[i]
+            if type(a) is not Node or (wanted is not None and a not in wanted):
+                bars.append(None)
+                continue
+            others = (*inputs[:i], *inputs[i + 1 :])
+            if sweep.recorded or run is None:
+                bar = lookup("einsum")(t, *others, letters=letters)
+            else:
+                bar = run(t, *others)
+            if sweep.guarded:
+                bar = _strongly(bar, t, i, node, inputs, letters, sweep)
+            if lengths is not None:
+                bar = bar.reshape(lengths)
+            if shape is not None:
+                bar = lookup("broadcast_to")(bar, shape=shape)
+            bars.append(bar)
+        return bars
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+        """One term for each operand that has a tangent."""
+        total = None
+        for i, dot in enumerate(dots):
+            if dot is None:
+                continue
+            operands = [*inputs[:i], dot, *inputs[i + 1 :]]
+            term = self(*operands, **node.params)
+            if sweep.guarded:
+                letters = self.letters(*[len(shape_of(x)) for x in inputs], **node.params)
+                path = (letters[i], *letters[:i], *letters[i + 1 :])
+                term = _strongly(term, dot, i, node, inputs, path, sweep)
+            total = term if total is None else total + term
+        return total
+
+
+def _strongly(
+    bar: Any, t: Any, i: int, node: Node, inputs: Sequence[Any], letters: Letters, sweep: Sweep
+) -> Any:
+    """`bar`, the contraction of `t` with all operands but the i-th, where zeros are strong.
+
+    Those of `t`, and those of operands that are (co)tangents of a derivative before this one.
+    """
+    others = [*inputs[:i], *inputs[i + 1 :]]
+    also = [j - (j > i) for j in sweep.strong(node) if j != i]
+    if not also or not is_traced(bar):
+        return strong_contract(bar, t, others, letters, also)
+    k = also[0]
+    first, *words, result = letters
+    swapped = (words[k], first, *words[:k], *words[k + 1 :], result)
+    found = strong_contract(bar, others[k], [t, *others[:k], *others[k + 1 :]], swapped)
+    masked = sweep.masked or ()
+    if len(others) == 1:  # which is infinite only where a derivative that is taken is
+        return found
+    if node not in masked and node.args[i] not in masked:
+        return found
+    by_t = strong_contract(bar, t, others, letters)
+    return lookup("where")(np.isnan(value_of(by_t)), found, by_t)
+
+
+class Route(NamedTuple):
+    """How to reach the cotangent of an operand from (t, *other operands).
+
+    letters : for the contraction; letters along which the operand has length one and others more
+        are summed, the adjoint of broadcasting in the same product.
+    lengths : the shape to give to its result, where letters are missing in it.
+    shape : the shape to repeat that to, where the operand was summed along a letter of its own.
+    run : the contraction of plain arrays; None where lengths are not known.
+    """
+
+    letters: Letters
+    lengths: Shape | None
+    shape: Shape | None
+    run: Callable[..., Any] | None
+
+
+def route(letters: Letters, shapes: tuple[Shape, ...], i: int) -> Route:
+    """The route to the cotangent of operand `i`."""
+    *ins, result = letters
+    sizes: dict[str, int] = {}  # what the letters are in t and the other operands together
+    for k, (word, lengths) in enumerate(zip(ins, shapes, strict=True)):
+        for c, n in zip(word, lengths, strict=True):
+            if (k != i or c in result) and sizes.get(c, 1) == 1:
+                sizes[c] = n
+    mine, own = ins[i], shapes[i]
+    target = "".join(c for c, n in zip(mine, own, strict=True) if sizes.get(c) == n)
+    kept = tuple(n if c in target else 1 for c, n in zip(mine, own, strict=True))
+    path = (result, *[w for k, w in enumerate(ins) if k != i], target)
+    t_shape = tuple(sizes[c] for c in result)
+    unknown = any(map(is_symbolic, shapes))
+    return Route(
+        path,
+        None if target == mine else kept,
+        None if kept == own else own,
+        None if unknown else planned(path, (t_shape, *shapes[:i], *shapes[i + 1 :])),
+    )
+
+
+def strong_contract(
+    bar: Any, t: Any, others: Sequence[Any], letters: Letters, also: Sequence[int] = ()
+) -> Any:
+    """`bar` without what came of 0 * inf or 0 * nan, where the 0 stands in `t`.
+
+    Where values are known, zeros of the operands `also` count in the same way.
+    """
+    if is_traced(bar):
+        return lookup("strong_einsum")(t, *others, letters=letters)
+    finite = [np.isfinite(value_of(x)) for x in (t, *others)]
+    if not also:
+        finite[0] = np.ones(np.shape(finite[0]), bool)  # an infinite cotangent stays
+    if all(f.all() for f in finite):
+        return bar
+    where: Any = lookup("where")
+    pairs = zip((t, *others), finite, strict=True)
+    safe = [x if f.all() else where(f, x, 0.0) for x, f in pairs]
+    clean = lookup("einsum")(*safe, letters=letters)
+    live = [np.ones(np.shape(f)) for f in finite]
+    for k in (0, *[k + 1 for k in also]):
+        live[k] = np.asarray(value_of((t, *others)[k]) != 0, float)
+    every = contract(*live, letters=letters)
+    sound = contract(*[x * f for x, f in zip(live, finite, strict=True)], letters=letters)
+    return where(every == sound, clean, bar)
+
+
+def contraction(letters: Callable[..., Letters], **options: Any) -> Any:
+    """Register the function below it as a contraction (a decorator).
+
+    Parameters
+    ----------
+    letters : callable
+        ``letters(*ndims, **params)`` returns one string of index letters for each operand and
+        one for the result.
+    ufunc : numpy.ufunc, optional
+        NumPy's own, where it has one; then it is what runs.
+    strict : bool
+        Whether an axis that is summed must have the same length in all operands, and not 1.
+    """
+    return lambda run: register(Contraction(run, letters, **options))

@@ -1,0 +1,232 @@
+"""Elementwise: one element of the result depends on one element of each operand.
+
+An entry states a *body* in the scalar language (core/scalar.py) and its *partials*; shape and
+dtype rule, both modes of derivative, the formula and, later, native code are the same for all.
+
+A partial is stated as a linear map `t -> partial * t`, a function of t, the output and the
+operands, in wengert operations.  Because the Jacobian is diagonal, the same map serves tangents
+and cotangents.  Stating the product and not the factor saves work (`t / y`, not `(1 / y) * t`),
+lets a choice be a choice (`where(c, t, 0)`: no 0 * inf), and leaves out what nobody asked for.
+
+For complex operands a partial is the complex derivative f'(z) and the cotangent is
+conj(f'(z)) t; a function from complex to real numbers states its gradient direction with
+`to_real` instead (docs/conventions.md).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.apply import Operation
+from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import Sweep, lookup, register
+from wengert._engine.core.scalar import ARRAYS, FORMULA, Term
+from wengert._engine.core.sizes import broadcast
+from wengert._engine.core.spec import Spec, example_of, spec_of
+
+from .batching import aligned
+
+Rule = Callable[..., Any]
+REAL = (-inf, inf)
+POSITIVE = (0.0, inf)
+UNIT = (-1.0, 1.0)
+CONDITION = (False, True)
+
+
+class Elementwise(Operation):
+    """An elementwise operation; made by the decorator `elementwise`."""
+
+    kind = "elementwise"
+
+    def __init__(
+        self,
+        body: Callable[..., Any],
+        *,
+        name: str | None = None,
+        ufunc: Any = None,
+        domain: Sequence[tuple[float, float]] = (),
+        kinks: Sequence[float] = (),
+        oracle: str | None = None,
+        discrete: bool = False,
+        complex_ok: bool = False,
+        bounded: bool = False,
+        masks: bool = False,
+        singular: bool | Callable[[Node], bool] = False,
+        commutative: bool = False,
+        half: bool = True,
+        single: bool = True,
+    ) -> None:
+        super().__init__(name or body.__name__, inspect.getdoc(body))
+        self.body = body
+        self.arguments = tuple(inspect.signature(body).parameters)[1:]
+        self.ufunc = ufunc
+        self.run = ufunc if ufunc is not None else self._run_body
+        self.domain = tuple(domain) or (REAL,) * len(self.arguments)
+        self.kinks = tuple(kinks)
+        self.oracle = oracle
+        self.discrete = discrete
+        self.complex_ok = complex_ok
+        self.bounded = bounded
+        self.masks = masks
+        self.singular = singular
+        self.commutative = commutative
+        self.half, self.single = half and single, single
+        self.differentiable = discrete
+        self.rules: tuple[Rule | None, ...] = (None,) * len(self.arguments)
+        self._gradient: Rule | None = None
+
+    def _run_body(self, *xs: Any) -> Any:
+        return self.body(ARRAYS, *xs)
+
+    def partials(self, *rules: Rule | None) -> Elementwise:
+        """State the partials, one map `(t, out, *operands) -> partial * t` for each operand.
+
+        None marks an operand without derivative (a condition).
+        """
+        if len(rules) != len(self.arguments):
+            raise TypeError(f"{self.name} has {len(self.arguments)} operands, {len(rules)} rules")
+        self.rules = rules
+        self.differentiable = True
+        self.pulls = rules if len(rules) <= 2 and None not in rules else None
+        return self
+
+    def to_real(self, gradient: Rule) -> Elementwise:
+        """State the gradient direction `(out, x) -> G` of a function from complex to real."""
+        self._gradient = gradient
+        self.differentiable = True
+        return self
+
+    def formula(self) -> str:
+        """The body as text."""
+        return str(self.body(FORMULA, *map(Term, self.arguments)))
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
+        """Broadcast the shapes; ask NumPy for the dtype."""
+        shape = broadcast(*[s.shape for s in specs])
+        small = [s if s.weak else Spec((1,) * len(s.shape), s.dtype) for s in specs]
+        with np.errstate(all="ignore"):
+            one = spec_of(self.run(*[example_of(s) for s in small], **params))
+        return Spec(shape, one.dtype)
+
+    def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+        """The operation itself, the rows lined up."""
+        return self(*aligned(args, batched), **params)
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+        """Each partial times the cotangent."""
+        if not self.differentiable:
+            raise self.no_rule(node)
+        if self._gradient is not None:
+            g = t * self._gradient(out, *inputs)
+            return [strong_zero(t, g) if sweep.guarded else g]
+        holomorphic = t.dtype.kind == "c"
+        if holomorphic:
+            t = t.conj()
+        bars: list[Any] = []
+        for rule, a in zip(self.rules, node.args, strict=True):
+            if rule is None or not sweep.wants(a):
+                bars.append(None)
+                continue
+            g = rule(t, out, *inputs)
+            if sweep.guarded and not self.bounded:
+                g = strong_zero(t, g)
+                for j in sweep.strong(node):
+                    g = g if node.args[j] is a else strong_zero(inputs[j], g)
+            bars.append(g.conj() if holomorphic else g)
+        return bars
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+        """The sum of partials times tangents."""
+        if not self.differentiable:
+            raise self.no_rule(node)
+        total = None
+        for rule, dot, a in zip(self.rules, dots, node.args, strict=True):
+            if dot is None:
+                continue
+            if self._gradient is not None:
+                term = (self._gradient(out, *inputs).conj() * dot).real
+            elif rule is None:
+                continue
+            else:
+                term = rule(dot, out, *inputs)
+            if sweep.guarded and not self.bounded:
+                term = strong_zero(dot, term)
+                for j in sweep.strong(node):
+                    term = term if node.args[j] is a else strong_zero(inputs[j], term)
+            total = term if total is None else total + term
+        return total
+
+
+def strong_zero(t: Any, g: Any) -> Any:
+    """`g` with 0 where the (co)tangent `t` is exactly zero and `g` is NaN: 0 * inf is 0 here."""
+    if is_traced(t) or is_traced(g):
+        return lookup("strong_zero")(t, g)
+    mask = np.logical_and(value_of(t) == 0, np.isnan(value_of(g)))
+    if not np.any(mask):
+        return g
+    return lookup("where")(mask, 0.0, g)
+
+
+def elementwise(body: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Register the function below it as an elementwise operation (a decorator).
+
+    Parameters
+    ----------
+    body : callable
+        ``body(s, x, ...)``: the value of one element, in the scalar language `s`;
+        ``s.special("psi", x)`` is what scipy.special has under that name.
+    name : str, optional
+        Under which it is registered, where that is not the body's.
+    ufunc : numpy.ufunc, optional
+        NumPy's or SciPy's own, where they have one; then it is what runs, a law compares the body
+        with it, and the ufunc called with tensors is this operation.
+    domain : sequence of (low, high)
+        For each operand the open interval that the tests draw from; bounds of type int say
+        that the operand is a whole number, (False, True) that it is a condition.
+    kinks : sequence of float
+        Points inside where it is continuous but not differentiable.
+    oracle : str
+        The same function as an expression in mpmath's functions.
+    discrete : bool
+        The derivative is zero wherever it exists.
+    complex_ok : bool
+        Complex operands are allowed and the partials hold for them.
+    bounded : bool
+        The partials are finite whatever the operands: sums, choices.
+    masks : bool
+        A choice: what was not chosen receives exactly zero.
+    singular : bool or callable
+        A partial is infinite, or not a number, at some finite operands; a callable says it of a
+        line, by its operands.
+    commutative : bool
+        The two operands may change places: equal lines are found in either order.
+    half, single : bool
+        Of half (single) precision it gives half (single) precision; some of SciPy's do not.
+
+    Returns
+    -------
+    Elementwise
+        The operation, callable; state its derivative with ``.partials(...)``.
+
+    Examples
+    --------
+    >>> from wengert._engine.kinds.elementwise import elementwise
+    >>> @elementwise(oracle="x**3")
+    ... def cube_of(s, x):
+    ...     '''x * x * x.'''
+    ...     return x * x * x
+    >>> cube_of.partials(lambda t, out, x: t * (3.0 * x * x))
+    <wengert elementwise operation cube_of>
+    >>> float(cube_of(2.0))
+    8.0
+    """
+    if body is None:
+        return lambda f: elementwise(f, **options)
+    replace = options.pop("replace", False)
+    return register(Elementwise(body, **options), replace)

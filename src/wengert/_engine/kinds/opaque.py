@@ -1,0 +1,160 @@
+"""Opaque: operations whose inside the engine does not look into.
+
+The author states run, and `vjp` or `jvp` or both, each in one piece for all operands:
+
+    vjp(t, out, *operands, **params) -> tuple of cotangents, one for each operand
+    jvp(dots, out, *operands, **params) -> tangent; dots has None where an operand has none
+
+A missing mode is derived by the engine: a jvp is the transpose of the vjp and the other way round
+(autodiff/forward.py, autodiff/reverse.py).  Linear algebra, and users' operations of all five
+styles, are of this kind; what a rule returns is checked, since a user wrote it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.apply import Operation
+from wengert._engine.core.handle import Handle
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import Sweep, register
+from wengert._engine.core.sizes import broadcast
+from wengert._engine.core.spec import Spec
+from wengert.errors import ConversionError, RuleError, at
+
+
+class Opaque(Operation):
+    """An operation with rules by hand; made by the decorator `opaque`."""
+
+    kind = "opaque"
+    notes_where = True
+
+    def __init__(
+        self,
+        run: Callable[..., Any],
+        *,
+        name: str | None = None,
+        vjp: Callable[..., Any] | None = None,
+        jvp: Callable[..., Any] | None = None,
+        discrete: bool = False,
+        oracle: Any = None,
+        trusted: bool = False,
+    ) -> None:
+        super().__init__(name or run.__name__, inspect.getdoc(run))
+        self.run = run
+        self.vjp_rule = vjp
+        self.jvp_rule = jvp
+        self.discrete = discrete
+        self.oracle = oracle
+        self.notes_where = not trusted  # the library's own are known not to return nonsense
+        self.trusted = trusted
+
+    @property
+    def differentiable(self) -> bool:  # type: ignore[override]
+        """Whether at least one rule is known."""
+        return self.discrete or self.vjp_rule is not None or self.jvp_rule is not None
+
+    @property
+    def has_jvp(self) -> bool:  # type: ignore[override]
+        """Whether the forward rule is known; if not, the engine derives it."""
+        return self.jvp_rule is not None
+
+    @property
+    def has_vjp(self) -> bool:  # type: ignore[override]
+        """Whether the reverse rule is known; if not, the engine derives it."""
+        return self.vjp_rule is not None
+
+    def define_vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """State the reverse rule (a decorator)."""
+        self.vjp_rule = rule
+        return rule
+
+    def define_jvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """State the forward rule (a decorator)."""
+        self.jvp_rule = rule
+        return rule
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+        """What the author's rule returns, checked."""
+        if self.vjp_rule is None:
+            raise self.no_rule(node)
+        bars = self.vjp_rule(t, out, *inputs, **node.params)
+        return bars if self.trusted else self.checked(node, bars, sweep)
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+        """What the author's rule returns."""
+        if self.jvp_rule is None:
+            raise self.no_rule(node)
+        return self.jvp_rule(dots, out, *inputs, **node.params)
+
+    def checked(self, node: Node, bars: Any, sweep: Sweep) -> list[Any]:
+        """The author's cotangents, if there is one for each operand and each fits its operand.
+
+        Raises
+        ------
+        RuleError
+            Wrong number, a shape that is not the operand's, or a dtype that is no number.
+        ConversionError
+            A recorded tensor from outside is in it, whose derivative would be lost.
+        """
+        if not isinstance(bars, list | tuple):
+            bars = (bars,)
+        where = at(node.where)
+        if len(bars) != len(node.args):
+            raise RuleError(
+                f"The rule of {self.name} returned {len(bars)} cotangents for {len(node.args)} "
+                f"operands. Return a tuple with one for each, None where there is none{where}."
+            )
+        fitted: list[Any] = []
+        for i, (bar, a) in enumerate(zip(bars, node.args, strict=True)):
+            if bar is None or type(a) is not Node:
+                fitted.append(None)
+                continue
+            if not hasattr(bar, "dtype"):
+                bar = np.asarray(bar)
+            spec = a.spec
+            if bar.dtype.kind not in "biufc":
+                raise RuleError(
+                    f"The rule of {self.name} returned dtype {bar.dtype} for operand {i}, which is "
+                    f"{spec}. Return an array of numbers{where}."
+                )
+            if isinstance(spec, Spec) and not fits(bar.shape, spec.shape):
+                raise RuleError(
+                    f"The rule of {self.name} returned shape {bar.shape} for operand {i}, which "
+                    f"has shape {spec.shape}. A cotangent has the shape of its operand{where}."
+                )
+            if not sweep.recorded and is_lasting(bar):
+                raise ConversionError(
+                    f"The rule of {self.name} computes with a recorded tensor that is not among "
+                    "the operands, so derivatives by that tensor would be lost silently. Pass the "
+                    f"tensor as an operand{where}."
+                )
+            fitted.append(bar)
+        return fitted
+
+
+def is_lasting(bar: Any) -> bool:
+    """Whether a cotangent has a history of its own, which a sweep that is not recorded drops."""
+    return isinstance(bar, Handle) and (type(bar.node) is Node or bar.node.is_traced)
+
+
+def fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether a cotangent of `shape` can be brought to `target` by undoing a broadcast."""
+    if shape == target:
+        return True
+    try:
+        return broadcast(shape, target) == shape
+    except ValueError:
+        return False
+
+
+def opaque(run: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Register the function below it as an operation with rules by hand (a decorator)."""
+    if run is None:
+        return lambda f: opaque(f, **options)
+    replace = options.pop("replace", False)
+    return register(Opaque(run, **options), replace)

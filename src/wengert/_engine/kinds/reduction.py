@@ -1,0 +1,151 @@
+"""Reduction: some axes are combined into one number each.
+
+An entry states run (NumPy's signature: axis, keepdims) and its *partial*, a linear map
+`(t, out, x, axis) -> partial * t`, where `out` has kept the reduced axes with length one, and `t`
+either has too (a cotangent) or has the operand's shape (a tangent).  From it follow both modes: the
+cotangent is the map of the cotangent, spread over the reduced axes; the tangent is the sum over the
+axes of the map of the tangent.
+
+For complex operands a partial is the complex derivative, as for elementwise operations, and the
+cotangent is conj(partial) t.  Where the value is real but the operand complex (a variance, a norm)
+the partial is the direction of steepest ascent: the cotangent is partial * t, the tangent the real
+part of conj(partial) * dot.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.apply import Operation
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import Sweep, lookup, register
+from wengert._engine.core.spec import Spec, example_of, spec_of
+
+from .batching import reduced
+from .elementwise import strong_zero
+
+Axis = int | tuple[int, ...] | None
+
+
+def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
+    """The reduced axes, non-negative and in order."""
+    if axis is None:
+        return tuple(range(ndim))
+    chosen = axis if isinstance(axis, tuple) else (axis,)
+    return tuple(sorted(a % ndim if ndim else a for a in chosen))
+
+
+def kept_shape(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
+    """The shape with the reduced axes of length one."""
+    gone = axes_of(axis, len(shape))
+    return tuple(1 if i in gone else n for i, n in enumerate(shape))
+
+
+def count_along(shape: tuple[Any, ...], axis: Axis) -> Any:
+    """How many elements are combined into one."""
+    n: Any = 1
+    for a in axes_of(axis, len(shape)):
+        n *= shape[a] if shape else 1
+    return n
+
+
+class Reduction(Operation):
+    """A reduction; made by the decorator `reduction`."""
+
+    kind = "reduction"
+
+    def __init__(
+        self, run: Callable[..., Any], *, oracle: Any = None, discrete: bool = False
+    ) -> None:
+        super().__init__(run.__name__, inspect.getdoc(run))
+        self.run = run
+        self.oracle = oracle
+        self.discrete = discrete
+        self.differentiable = discrete
+        self._partial: Callable[..., Any] | None = None
+
+    def partial(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """State the partial: `rule(t, out, x, axis, **params) -> partial * t` (a decorator)."""
+        self._partial = rule
+        self.differentiable = True
+        return rule
+
+    def _options(self, node: Node) -> tuple[Axis, dict[str, Any]]:
+        rest = {k: v for k, v in node.params.items() if k not in ("axis", "keepdims", "dtype")}
+        return node.params.get("axis"), rest
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
+        """Without the reduced axes; NumPy is asked for the dtype on one element."""
+        (spec,) = specs
+        shape = spec.shape
+        few = tuple(n if type(n) is int and n == 0 else 1 for n in shape)
+        # One element has no deviation, of which NumPy warns.
+        kept = {k: v for k, v in params.items() if k != "ddof"}
+        with np.errstate(all="ignore"):
+            one = spec_of(self.run(example_of(Spec(few, spec.dtype, spec.weak)), **kept))
+        gone = axes_of(params.get("axis"), len(shape))
+        if params.get("keepdims"):
+            return Spec(kept_shape(shape, params.get("axis")), one.dtype)
+        return Spec(tuple(n for i, n in enumerate(shape) if i not in gone), one.dtype)
+
+    def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+        """The same axes of each row."""
+        return reduced(self, args[0], size, **params)
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+        """The partial of the cotangent, spread over the reduced axes."""
+        if self._partial is None:
+            raise self.no_rule(node)
+        x = inputs[0]
+        axis, rest = self._options(node)
+        shape = getattr(x, "shape", ())
+        kept = kept_shape(shape, axis)
+        if t.shape != kept:
+            t, out = t.reshape(kept), out.reshape(kept)
+        holomorphic = t.dtype.kind == "c"
+        bar = self._partial(t.conj() if holomorphic else t, out, x, axis, **rest)
+        if sweep.guarded:
+            bar = strong_zero(t, bar)
+        if holomorphic:
+            bar = bar.conj()
+        if bar.shape != shape:
+            bar = lookup("broadcast_to")(bar, shape=shape)
+        return [bar]
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+        """The sum over the axes of the partial of the tangent."""
+        if self._partial is None:
+            raise self.no_rule(node)
+        x, dot = inputs[0], dots[0]
+        axis, rest = self._options(node)
+        kept = kept_shape(dot.shape, axis)
+        to_real = dot.dtype.kind == "c" and out.dtype.kind == "f"
+        wide = out.reshape(kept) if out.shape != kept else out
+        term = self._partial(dot.conj() if to_real else dot, wide, x, axis, **rest)
+        if sweep.guarded:
+            term = strong_zero(dot, term)
+        if to_real:
+            term = term.real
+        total: Any = lookup("sum")(term, axis=axis, keepdims=True)
+        return total.reshape(out.shape) if total.shape != out.shape else total
+
+
+def reduction(run: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Register the function below it as a reduction (a decorator).
+
+    Parameters
+    ----------
+    run : callable
+        ``run(x, *, axis=None, keepdims=False, ...)`` on plain values.
+    oracle : callable, optional
+        An independent way to the same value, for the tests.
+    discrete : bool
+        The derivative is zero wherever it exists (argmax, any).
+    """
+    if run is None:
+        return lambda f: reduction(f, **options)
+    return register(Reduction(run, **options))

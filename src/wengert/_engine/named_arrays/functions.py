@@ -1,0 +1,94 @@
+"""Functions of several named arrays: dot, concatenate, stack, where.
+
+dot            sums of products over axes in common; what else is in common is matched
+concatenate    joined along one axis
+stack, where   side by side along a new axis; chosen element by element
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from string import ascii_letters
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.op import lookup
+from wengert.errors import ShapeError, at, user_line
+
+from .array import Named, together
+from .names import check_distinct, names_of, position, union
+
+
+def dot(x: Named, y: Named, over: str | Iterable[str] | None = None) -> Any:
+    """The sum of products over axes that both have.
+
+    Parameters
+    ----------
+    x, y : Named
+    over : str or sequence of str, optional
+        The axes to sum over; by default all that both have. Other axes that both have are matched,
+        and stay.
+
+    Returns
+    -------
+    Named, or a plain number if no axis is left
+
+    Raises
+    ------
+    ShapeError
+        They have no axis in common, or not the one named.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.axes import dot
+    >>> x = wg.named(np.ones((2, 3)), "batch feature")
+    >>> w = wg.named(np.ones((4, 3)), "hidden feature")
+    >>> dot(x, w).sizes
+    {'batch': 2, 'hidden': 4}
+    """
+    lengths = union([(x.axes, x.values), (y.axes, y.values)])
+    gone = names_of(over) if over is not None else tuple(n for n in x.axes if n in y.axes)
+    if not gone:
+        raise ShapeError(
+            f"dot of ({', '.join(x.axes)}) and ({', '.join(y.axes)}): no axis in common to sum "
+            f"over. For all products write x * y{at(user_line())}."
+        )
+    for name in gone:
+        position(x.axes, name)
+        position(y.axes, name)
+    rest = tuple(n for n in lengths if n not in gone)
+    letter = dict(zip(lengths, ascii_letters, strict=False))
+    words = tuple("".join(letter[n] for n in names) for names in (x.axes, y.axes, rest))
+    values: Any = lookup("einsum")(x.values, y.values, letters=words)
+    return Named(values, rest) if rest else values
+
+
+def concatenate(pieces: Sequence[Named], axis: str) -> Named:
+    """Pieces joined along an axis that they all have; other axes are matched by name."""
+    first = pieces[0]
+    k = position(first.axes, axis)
+    values = [piece.array(first.axes) for piece in pieces]
+    for piece in pieces:
+        for name, n in piece.sizes.items():
+            if name != axis and n != first.sizes[name]:
+                raise ShapeError(
+                    f"concatenate along {axis!r}: the axis {name!r} has length {first.sizes[name]} "
+                    f"in one piece and {n} in another{at(user_line())}."
+                )
+    return Named(np.concatenate(values, axis=k), first.axes)
+
+
+def stack(pieces: Sequence[Named], axis: str) -> Named:
+    """Pieces with the same axes, side by side along a new one, which comes first."""
+    first = pieces[0]
+    names = (axis, *first.axes)
+    check_distinct(names)
+    union([(p.axes, p.values) for p in pieces])
+    return Named(np.stack([p.array(first.axes) for p in pieces]), names)
+
+
+def where(condition: Any, x: Any, y: Any) -> Named:
+    """``numpy.where``, with axes matched by name."""
+    return together(np.where, condition, x, y)

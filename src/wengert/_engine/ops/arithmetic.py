@@ -1,0 +1,290 @@
+"""Arithmetic and powers.
+
+Each entry states only what is its own:
+
+    body      the value of one element, in the scalar language `s` (core/scalar.py)
+    ufunc     NumPy's own function, which is what runs on arrays
+    oracle    the same in mpmath's functions: an outside witness for the tests
+    partials  for each operand the map t -> partial * t, in wengert operations, so that it can be
+              differentiated again; None for an operand without derivative
+    domain    for each operand the open interval that tests draw from
+    kinks     points inside where it is continuous but not differentiable
+
+Shape rule, dtype rule, both modes of derivative and the formula in the documentation come from
+the kind (kinds/elementwise.py).  What happens at kinks and poles: docs/conventions.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import Handle, dtype_of, possibly, value_of
+from wengert._engine.core.node import Constant, Node
+from wengert._engine.core.op import lookup
+from wengert._engine.kinds.elementwise import POSITIVE, REAL, elementwise
+
+
+def _number(x: Any) -> Any:
+    """A number that nobody differentiates by, given as it is or as a constant; None if it is not.
+
+    `x` is an operand as a rule meets it, or as it stands in a line.
+    """
+    if isinstance(x, Handle):
+        x = x.node
+    if isinstance(x, Node):
+        x = x.value if type(x) is Constant else None
+    return None if x is None or np.ndim(x) else x
+
+
+def _may_vanish(node: Node) -> bool:
+    """Whether the divisor of a line can be zero."""
+    divisor = _number(node.args[1])
+    return divisor is None or bool(divisor == 0)
+
+
+def _may_be_steep(node: Node) -> bool:
+    """Whether the exponent of a line can be such that the power is steep at zero."""
+    exponent = _number(node.args[1])
+    return exponent is None or not bool(exponent == 0 or np.real(exponent) >= 1)
+
+
+@elementwise(ufunc=np.add, commutative=True, oracle="x + y", complex_ok=True, bounded=True)
+def add(s, x, y):
+    """x + y."""
+    return x + y
+
+
+add.partials(lambda t, out, x, y: t, lambda t, out, x, y: t)
+
+
+@elementwise(ufunc=np.subtract, oracle="x - y", complex_ok=True, bounded=True)
+def subtract(s, x, y):
+    """x - y."""
+    return x - y
+
+
+subtract.partials(lambda t, out, x, y: t, lambda t, out, x, y: -t)
+
+
+@elementwise(ufunc=np.multiply, commutative=True, oracle="x * y", complex_ok=True)
+def multiply(s, x, y):
+    """x * y."""
+    return x * y
+
+
+multiply.partials(lambda t, out, x, y: t * y, lambda t, out, x, y: t * x)
+
+
+@elementwise(
+    ufunc=np.divide,
+    oracle="x / y",
+    domain=[REAL, POSITIVE],
+    complex_ok=True,
+    singular=_may_vanish,
+)
+def divide(s, x, y):
+    """x / y, for y != 0; either sign of y, the tests draw y > 0."""
+    return x / y
+
+
+# Not t * (out / y): a second derivative's t makes up for a y**2 out of range, x / y**2 does not.
+# And t / y is shared by both.
+divide.partials(lambda t, out, x, y: t / y, lambda t, out, x, y: -(t / y) * out)
+
+
+# ---- quotients of whole numbers ----------------------------------------------------------------
+# floor(x / y) is not what Python and NumPy mean: 1.0 // 0.1 is 9, because 0.1 is a little more
+# than a tenth, although 1.0 / 0.1 rounds to 10.  The exact remainder of fmod decides.
+
+
+def _wrapped(s, x, y):
+    """The exact remainder with the sign of x, and whether y must be added to it."""
+    r = s.fmod(x, y)
+    return r, s.logical_and(s.not_equal(r, 0.0), s.logical_xor(s.less(y, 0.0), s.less(r, 0.0)))
+
+
+@elementwise(ufunc=np.floor_divide, oracle="floor(x / y)", domain=[REAL, POSITIVE], discrete=True)
+def floor_divide(s, x, y):
+    """The largest whole number not above x / y; a step function."""
+    r, wraps = _wrapped(s, x, y)
+    q = (x - r) / y - s.where(wraps, 1.0, 0.0)
+    below = s.floor(q)  # q is a whole number up to rounding
+    whole = below + s.where(s.less(0.5, q - below), 1.0, 0.0)
+    signed_zero = s.copysign(0.0, x / y)
+    inside = s.where(s.equal(q, 0.0), signed_zero, whole)
+    return s.where(s.equal(y, 0.0), x / y, inside)
+
+
+# Tests draw quotients away from the jumps at whole numbers.
+_BETWEEN = [(2.4, 2.6), (0.95, 1.05)]
+
+
+@elementwise(
+    ufunc=np.remainder, oracle="x - y * floor(x / y)", domain=_BETWEEN, singular=_may_vanish
+)
+def remainder(s, x, y):
+    """x - y floor(x / y), with the sign of y.
+
+    It jumps where x / y is a whole number; there the derivative of the piece that begins.
+    """
+    r, wraps = _wrapped(s, x, y)
+    zero = s.where(s.equal(y, 0.0), r, s.copysign(r, y))
+    return s.where(wraps, r + y, s.where(s.equal(r, 0.0), zero, r))
+
+
+remainder.partials(
+    lambda t, out, x, y: t, lambda t, out, x, y: -t * np.floor_divide(value_of(x), value_of(y))
+)
+
+
+@elementwise(
+    ufunc=np.fmod,
+    oracle="x - y * sign(x / y) * floor(abs(x / y))",
+    domain=_BETWEEN,
+    singular=_may_vanish,
+)
+def fmod(s, x, y):
+    """x - y trunc(x / y), exact, with the sign of x: C's remainder."""
+    return s.fmod(x, y)
+
+
+def _whole_quotient(out: Any, x: Any, y: Any) -> Any:
+    """The whole number that fmod took out: trunc(x / y) without the rounding of x / y."""
+    return np.rint((value_of(x) - value_of(out)) / value_of(y))
+
+
+fmod.partials(lambda t, out, x, y: t, lambda t, out, x, y: -t * _whole_quotient(out, x, y))
+
+
+for _op in (remainder, fmod):
+
+    @_op.examples
+    def _(rng):
+        for shape in [(5,), (2, 3), ()]:
+            x = (rng.uniform(0.3, 0.7, shape) + rng.integers(-4, 4, shape)) * 1.5
+            yield (x, rng.choice([-1.5, 1.5], shape)), {}
+
+
+@elementwise(ufunc=np.negative, oracle="-x", complex_ok=True, bounded=True)
+def negative(s, x):
+    """-x."""
+    return -x
+
+
+negative.partials(lambda t, out, x: -t)
+
+
+@elementwise(ufunc=np.positive, oracle="x", complex_ok=True, bounded=True)
+def positive(s, x):
+    """+x."""
+    return x
+
+
+positive.partials(lambda t, out, x: t)
+
+
+@elementwise(ufunc=np.reciprocal, oracle="1 / x", domain=[POSITIVE], complex_ok=True, singular=True)
+def reciprocal(s, x):
+    """1 / x."""
+    return 1.0 / x
+
+
+reciprocal.partials(lambda t, out, x: -t * (out * out))
+
+
+@elementwise(ufunc=np.square, oracle="x * x", complex_ok=True)
+def square(s, x):
+    """x * x."""
+    return x * x
+
+
+square.partials(lambda t, out, x: t * (x + x))
+
+
+@elementwise(ufunc=np.sqrt, oracle="sqrt(x)", domain=[POSITIVE], complex_ok=True, singular=True)
+def sqrt(s, x):
+    """The square root; derivative infinite at 0."""
+    return s.sqrt(x)
+
+
+sqrt.partials(lambda t, out, x: t / (out + out))
+
+
+@elementwise(ufunc=np.cbrt, oracle="sign(x) * cbrt(abs(x))", kinks=[0.0], singular=True)
+def cbrt(s, x):
+    """The real cube root; derivative infinite at 0."""
+    return s.cbrt(x)
+
+
+# Divided twice, so that the second derivative at infinity is 0 and not 0 * inf.
+cbrt.partials(lambda t, out, x: t / out / (3.0 * out))
+
+
+# ---- powers: DLMF 4.2(iv) ----------------------------------------------------------------------
+
+
+@elementwise(
+    ufunc=np.power,
+    oracle="x ** y",
+    domain=[POSITIVE, (-3.0, 3.0)],
+    complex_ok=True,
+    singular=_may_be_steep,
+)
+def power(s, x, y):
+    """x ** y; for negative x the exponent has to be a whole number.
+
+    The derivative by x is y x**(y-1), and 0 for x = y = 0.  The derivative by y is x**y log x,
+    and 0 for x = 0, y >= 0 (its limit for y > 0).
+    """
+    return s.power(x, y)
+
+
+def _power_by_base(t: Any, out: Any, x: Any, y: Any) -> Any:
+    raise_to = lookup("power")
+    exponent = _number(y)
+    if exponent is not None:
+        y = exponent
+        if exponent == 2:
+            return t * (x + x)
+        if exponent == 0:
+            return t * 0.0
+        return t * (y * raise_to(x, int(y) - 1 if isinstance(y, np.integer) else y - 1))
+    kind = dtype_of(y).kind
+    if kind in "bu":  # 0 - 1 would wrap around
+        y = y.astype(np.int64)
+    empty = np.logical_and(np.equal(value_of(y), 0), np.equal(value_of(x), 0))
+    if kind in "bui" or not possibly(empty):
+        factor = y * raise_to(x, y - 1)
+        return t * factor if not possibly(empty) else lookup("where")(empty, 0.0, t * factor)
+    where = lookup("where")
+    return where(empty, 0.0, t * (y * raise_to(x, where(empty, 1, y) - 1)))
+
+
+def _power_by_exponent(t: Any, out: Any, x: Any, y: Any) -> Any:
+    where, log = lookup("where"), lookup("log")
+    exponent = value_of(y)
+    least = exponent.real if dtype_of(y).kind == "c" else exponent
+    flat = np.logical_and(np.equal(value_of(x), 0), np.greater_equal(least, 0))
+    if not possibly(flat):
+        return t * (out * log(x))
+    return where(flat, 0.0, t * (out * log(where(flat, 1.0, x))))
+
+
+power.partials(_power_by_base, _power_by_exponent)
+
+
+@elementwise(
+    ufunc=np.float_power,
+    oracle="x ** y",
+    domain=[POSITIVE, (-3.0, 3.0)],
+    complex_ok=True,
+    singular=_may_be_steep,
+)
+def float_power(s, x, y):
+    """x ** y, computed in float64 or more."""
+    return s.power(x, y)
+
+
+float_power.partials(_power_by_base, _power_by_exponent)

@@ -1,0 +1,158 @@
+"""Casts, and the adjoint pair of broadcasting.
+
+cast          another floating or complex dtype; the cotangent is cast back
+discretise    whole numbers or truth values: derivatives stop
+astype        whichever of the two is right
+broadcast_to  elements repeated without copying
+sum_to        its transpose
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.apply import Operation, apply
+from wengert._engine.core.handle import Handle, dtype_of, shape_of
+from wengert._engine.core.op import lookup, register
+from wengert._engine.core.sizes import repeated_axes
+from wengert._engine.kinds.batching import alike, deepened, ndim_of
+from wengert._engine.kinds.linear import linear
+
+
+@linear(oracle=lambda x, *, dtype: np.array(x, dtype=dtype))
+def cast(x, *, dtype):
+    """x in another floating or complex dtype; the cotangent is cast back."""
+    return _converted(x, dtype)
+
+
+def _converted(x, dtype):
+    # A 0-d array stays an array, as in NumPy: it can be written to, a scalar cannot.
+    return x.astype(dtype) if isinstance(x, np.ndarray) else np.asarray(x).astype(dtype)[()]
+
+
+@cast.transpose
+def _cast_back(t, x, *, dtype):
+    dtype = dtype_of(x)
+    if t.dtype.kind == "c" and dtype.kind != "c":
+        t = t.real
+    return astype(t, dtype)
+
+
+alike(cast)
+
+
+@cast.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3)),), {"dtype": np.dtype(np.float64)}
+    yield (rng.normal(size=()),), {"dtype": np.dtype(np.complex128)}
+    yield (rng.normal(size=0),), {"dtype": np.dtype(np.float64)}
+
+
+class _Discretise(Operation):
+    """A cast to whole numbers or truth values: the derivative is zero."""
+
+    kind = "elementwise"
+    discrete = True
+
+    def run(self, x: Any, *, dtype: Any) -> Any:  # type: ignore[override]
+        """x in that dtype."""
+        return _converted(x, dtype)
+
+    @staticmethod
+    def oracle(x: Any, *, dtype: Any) -> Any:
+        """Each number converted by itself."""
+        return np.array([dtype.type(v) for v in np.ravel(x)], dtype).reshape(np.shape(x))
+
+
+discretise = register(_Discretise("discretise", "A cast to an integer or boolean dtype."))
+
+
+alike(discretise)
+
+
+@discretise.examples
+def _(rng):
+    yield (3.0 * rng.normal(size=(2, 3)),), {"dtype": np.dtype(np.int64)}
+    yield (rng.normal(size=()),), {"dtype": np.dtype(np.bool_)}
+
+
+def astype(x: Any, dtype: Any) -> Any:
+    """`x` in another dtype, as NumPy's method; integers and booleans stop derivatives."""
+    dtype = np.dtype(dtype)
+    if not isinstance(x, Handle):
+        return _converted(x, dtype)
+    if dtype.kind in "fc":
+        if x.dtype.kind == "c" and dtype.kind == "f":  # type: ignore[attr-defined]
+            warnings.warn(
+                "Casting complex values to real discards the imaginary part",
+                np.exceptions.ComplexWarning,
+                stacklevel=2,
+            )
+            x = x.real  # type: ignore[attr-defined]
+        return apply(cast, (x,), {"dtype": dtype})
+    return apply(discretise, (x,), {"dtype": dtype})
+
+
+@linear(view=True, oracle="numpy")
+def broadcast_to(x, *, shape):
+    """x repeated along new axes and axes of length one, without copying."""
+    return np.broadcast_to(x, shape)
+
+
+@broadcast_to.transpose
+def _broadcast_back(t, x, *, shape):
+    return sum_to(t, shape=shape_of(x))
+
+
+@broadcast_to.batch
+def _broadcast_rows(args, batched, size, *, shape):
+    return broadcast_to(deepened(args[0], len(shape)), shape=(size, *shape))
+
+
+@broadcast_to.examples
+def _(rng):
+    yield (rng.normal(size=(3, 1)),), {"shape": (2, 3, 4)}
+    yield (rng.normal(size=()),), {"shape": (2,)}
+    yield (rng.normal(size=(1, 3)),), {"shape": (0, 3)}
+
+
+def _sum_to_oracle(x, *, shape):
+    out = np.zeros(shape)
+    home = np.broadcast_to(np.arange(out.size).reshape(shape), x.shape)
+    for i in np.ndindex(*x.shape):
+        out.flat[home[i]] += x[i]
+    return out
+
+
+@linear(oracle=_sum_to_oracle)
+def sum_to(x, *, shape):
+    """The sum over what `broadcast_to` would have repeated: its transpose."""
+    x = np.asarray(x)
+    axes = repeated_axes(x.shape, shape)
+    if not axes:
+        return x
+    dtype = x.dtype if x.dtype.isnative else x.dtype.newbyteorder("=")  # what NumPy takes here
+    return np.add.reduce(x, axis=axes, dtype=dtype, keepdims=True).reshape(shape)[()]
+
+
+@sum_to.transpose
+def _sum_back(t, x, *, shape):
+    return broadcast_to(t, shape=shape_of(x))
+
+
+@sum_to.batch
+def _sum_rows(args, batched, size, *, shape):
+    (x,) = args
+    extra = ndim_of(x) - 1 - len(shape)
+    out = sum_to(x, shape=(size, *((1,) * extra), *shape))
+    return lookup("reshape")(out, shape=(size, *shape)) if extra else out
+
+
+@sum_to.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3, 4)),), {"shape": (3, 1)}
+    yield (rng.normal(size=(2, 3)),), {"shape": (2, 3)}
+    yield (rng.normal(size=(2, 3)),), {"shape": ()}

@@ -1,0 +1,219 @@
+"""Kinks and choices: absolute value, the larger and the smaller, where, clip, relu and its kin.
+
+A choice is a choice and not a multiplication by a mask: the cotangent of what was not chosen is
+the number zero, never 0 * inf.  Ties are split evenly (docs/conventions.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import dtype_of, value_of
+from wengert._engine.core.op import lookup
+from wengert._engine.kinds.elementwise import CONDITION, POSITIVE, REAL, elementwise
+
+
+@elementwise(ufunc=np.absolute, oracle="abs(x)", kinks=[0.0], complex_ok=True)
+def absolute(s, x):
+    """|x|; derivative sign(x), and 0 at x = 0."""
+    return s.abs(x)
+
+
+absolute.to_real(lambda out, x: direction(x))
+
+
+def direction(x: Any) -> Any:
+    """x / |x|, and 0 at 0."""
+    if dtype_of(x).kind != "c":
+        return lookup("sign")(x)
+    size = absolute(x)
+    at_zero = size == 0
+    return where(at_zero, 0.0, x / where(at_zero, 1.0, size))
+
+
+@elementwise(ufunc=np.fabs, oracle="abs(x)", kinks=[0.0])
+def fabs(s, x):
+    """|x| of real x, in floating point."""
+    return s.abs(x)
+
+
+fabs.partials(lambda t, out, x: t * lookup("sign")(x))
+
+
+def _winner_takes(a_wins: Any, b_wins: Any, t: Any) -> Any:
+    return where(a_wins, t, where(b_wins, 0.0, 0.5 * t))
+
+
+def _if_larger(a: Any, b: Any, t: Any) -> Any:
+    """t where a > b, half of it where neither is larger; Python's > refuses complex numbers."""
+    return _winner_takes(np.greater(a, b), np.less(a, b), t)
+
+
+@elementwise(ufunc=np.maximum, commutative=True, oracle="max(x, y)", bounded=True, masks=True)
+def maximum(s, x, y):
+    """The larger of x and y, NaN if either is; where x == y, half to each."""
+    return s.max(x, y)
+
+
+maximum.partials(
+    lambda t, out, x, y: _if_larger(x, y, t),
+    lambda t, out, x, y: _if_larger(y, x, t),
+)
+
+
+@elementwise(ufunc=np.minimum, commutative=True, oracle="min(x, y)", bounded=True, masks=True)
+def minimum(s, x, y):
+    """The smaller of x and y, NaN if either is; where x == y, half to each."""
+    return s.min(x, y)
+
+
+minimum.partials(
+    lambda t, out, x, y: _if_larger(y, x, t),
+    lambda t, out, x, y: _if_larger(x, y, t),
+)
+
+
+# fmax and fmin choose the operand that is a number.  Body: C's rule in terms of ours.
+
+
+@elementwise(ufunc=np.fmax, commutative=True, oracle="max(x, y)", bounded=True, masks=True)
+def fmax(s, x, y):
+    """The larger of x and y; the other one if one is NaN; where x == y, half to each."""
+    return s.where(s.isnan(x), y, s.where(s.isnan(y), x, s.max(x, y)))
+
+
+def _only(a: Any, b: Any) -> Any:
+    """Where b is NaN and a is not."""
+    return np.logical_and(np.isnan(value_of(b)), ~np.isnan(value_of(a)))
+
+
+def _number_or(wins: np.ufunc, loses: np.ufunc, a: Any, b: Any, t: Any) -> Any:
+    return _winner_takes(wins(a, b) | _only(a, b), loses(a, b) | _only(b, a), t)
+
+
+fmax.partials(
+    lambda t, out, x, y: _number_or(np.greater, np.less, x, y, t),
+    lambda t, out, x, y: _number_or(np.greater, np.less, y, x, t),
+)
+
+
+@elementwise(ufunc=np.fmin, commutative=True, oracle="min(x, y)", bounded=True, masks=True)
+def fmin(s, x, y):
+    """The smaller of x and y; the other one if one is NaN; where x == y, half to each."""
+    return s.where(s.isnan(x), y, s.where(s.isnan(y), x, s.min(x, y)))
+
+
+fmin.partials(
+    lambda t, out, x, y: _number_or(np.less, np.greater, x, y, t),
+    lambda t, out, x, y: _number_or(np.less, np.greater, y, x, t),
+)
+
+
+@elementwise(
+    oracle="x if condition else y",
+    domain=[CONDITION, REAL, REAL],
+    complex_ok=True,
+    bounded=True,
+    masks=True,
+)
+def where(s, condition, x, y):
+    """x where the condition holds, else y; no derivative by the condition."""
+    return s.where(condition, x, y)
+
+
+where.partials(
+    None,
+    lambda t, out, condition, x, y: where(condition, t, 0.0),
+    lambda t, out, condition, x, y: where(condition, 0.0, t),
+)
+
+
+@elementwise(oracle="0 if t == 0 and isnan(g) else g", domain=[REAL, REAL], complex_ok=True)
+def strong_zero(s, t, g):
+    """g, and 0 where t is exactly 0 and g is not a number.
+
+    Written into graphs where a partial can be singular: g is partial * t, and 0 * inf is 0 for
+    what was not chosen.
+    """
+    return s.where(s.logical_and(s.equal(t, 0), s.isnan(g)), 0 * t, g)
+
+
+strong_zero.partials(
+    None,
+    lambda s, out, t, g: where(np.logical_and(value_of(t) == 0, np.isnan(value_of(g))), 0.0, s),
+)
+
+
+@elementwise(
+    oracle="min(max(x, low), high)",
+    domain=[(-2.0, 2.0), (-1.0, -0.5), (0.5, 1.0)],
+    bounded=True,
+    masks=True,
+)
+def clip(s, x, low, high):
+    """x, but not below low and not above high: min(max(x, low), high).
+
+    The derivative is that of this composition, so ties split evenly here too.
+    """
+    return s.min(s.max(x, low), high)
+
+
+clip.run = np.clip  # whose dtype is not that of the composition: a Python number has none
+
+
+def _below(t: Any, x: Any, low: Any, high: Any) -> Any:
+    """What passes the upper bound."""
+    y = np.maximum(value_of(x), value_of(low))
+    bound = value_of(high)
+    return _if_larger(bound, y, t)
+
+
+clip.partials(
+    lambda t, out, x, low, high: _if_larger(x, low, _below(t, x, low, high)),
+    lambda t, out, x, low, high: _if_larger(low, x, _below(t, x, low, high)),
+    lambda t, out, x, low, high: t - _below(t, x, low, high),
+)
+
+
+# ---- rectifiers --------------------------------------------------------------------------------
+# All with the derivative of their left side at 0, as relu, whose derivative there is 0.
+
+
+@elementwise(oracle="max(x, 0)", kinks=[0.0], bounded=True, masks=True)
+def relu(s, x):
+    """max(x, 0); derivative 0 at x = 0."""
+    return s.max(x, 0)
+
+
+relu.partials(lambda t, out, x: where(x > 0, t, 0.0))
+
+
+@elementwise(oracle="x if x > 0 else slope * x", domain=[REAL, (0.0, 0.5)], kinks=[0.0])
+def leaky_relu(s, x, slope):
+    """x for x > 0, else slope * x; derivative `slope` at x = 0."""
+    return s.where(s.less(0, x), x, slope * x)
+
+
+leaky_relu.partials(
+    lambda t, out, x, slope: where(x > 0, t, t * slope),
+    lambda t, out, x, slope: where(x > 0, 0.0, t * x),
+)
+
+
+@elementwise(oracle="x if x > 0 else alpha * expm1(x)", domain=[REAL, POSITIVE], kinks=[0.0])
+def elu(s, x, alpha):
+    """x for x > 0, else alpha (exp(x) - 1); derivative `alpha` at x = 0."""
+    return s.where(s.less(0, x), x, alpha * s.expm1(s.min(x, 0)))
+
+
+def _negative(x: Any) -> Any:
+    """x where it counts, and 0 where exp(x) could overflow."""
+    return where(value_of(x) > 0, 0.0, x)
+
+
+elu.partials(
+    lambda t, out, x, alpha: where(x > 0, t, t * (alpha * lookup("exp")(_negative(x)))),
+    lambda t, out, x, alpha: where(x > 0, 0.0, t * lookup("expm1")(_negative(x))),
+)

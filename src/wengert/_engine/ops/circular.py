@@ -1,0 +1,240 @@
+"""Circular functions and their inverses: DLMF 4.14 to 4.26; angles and lengths.
+
+sin cos tan cot sinc             and arcsin arccos arctan
+arctan2 hypot                    angle and length of a pair
+deg2rad rad2deg ...              units
+"""
+
+from __future__ import annotations
+
+from math import factorial, inf, pi
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import Handle, dtype_of, possibly, value_of
+from wengert._engine.core.op import lookup
+from wengert._engine.kinds.elementwise import UNIT, elementwise
+
+ANGLE = (-pi / 2, pi / 2)
+
+
+@elementwise(ufunc=np.sin, oracle="sin(x)", complex_ok=True)
+def sin(s, x):
+    """The sine of x radians."""
+    return s.sin(x)
+
+
+sin.partials(lambda t, out, x: t * np.cos(x))
+
+
+@elementwise(ufunc=np.cos, oracle="cos(x)", complex_ok=True)
+def cos(s, x):
+    """The cosine of x radians."""
+    return s.cos(x)
+
+
+cos.partials(lambda t, out, x: -t * np.sin(x))
+
+
+@elementwise(ufunc=np.tan, oracle="tan(x)", domain=[ANGLE], complex_ok=True)
+def tan(s, x):
+    """The tangent of x radians."""
+    return s.tan(x)
+
+
+tan.partials(lambda t, out, x: t * (1.0 + out * out))
+
+
+@elementwise(oracle="cot(x)", domain=[(0.0, pi)], complex_ok=True, singular=True)
+def cot(s, x):
+    """The cotangent of x radians, 1 / tan(x)."""
+    return 1.0 / s.tan(x)
+
+
+cot.partials(lambda t, out, x: -t * (1.0 + out * out))
+
+
+@elementwise(ufunc=np.arcsin, oracle="asin(x)", domain=[UNIT], complex_ok=True, singular=True)
+def arcsin(s, x):
+    """The angle in [-pi/2, pi/2] whose sine is x; derivative infinite at -1 and 1."""
+    return s.arcsin(x)
+
+
+def _cosine(x: Any) -> Any:
+    """sqrt(1 - x*x), accurate near 1 and with the branch cuts of arcsin (DLMF 4.24.1)."""
+    sqrt = lookup("sqrt")
+    return sqrt(1.0 - x) * sqrt(1.0 + x)
+
+
+arcsin.partials(lambda t, out, x: t / _cosine(x))
+
+
+@elementwise(ufunc=np.arccos, oracle="acos(x)", domain=[UNIT], complex_ok=True, singular=True)
+def arccos(s, x):
+    """The angle in [0, pi] whose cosine is x; derivative infinite at -1 and 1."""
+    return s.arccos(x)
+
+
+arccos.partials(lambda t, out, x: -t / _cosine(x))
+
+
+@elementwise(ufunc=np.arctan, oracle="atan(x)", complex_ok=True)
+def arctan(s, x):
+    """The angle in (-pi/2, pi/2) whose tangent is x."""
+    return s.arctan(x)
+
+
+@elementwise(oracle="1 / (1 + x * x)")
+def lorentzian(s, x):
+    """1 / (1 + x*x), the derivative of arctan; flat at infinity, to every order."""
+    far = s.less(1e4, s.abs(x))  # where x * x could overflow: 1 / x**2 - 1 / x**4 + O(1 / x**6)
+    near = s.where(far, 0.0, x)
+    quotient = 1.0 / s.where(far, x, 1.0 + near * near)
+    square = quotient * quotient
+    return s.where(far, square * (1.0 - square), quotient)
+
+
+def _lorentzian_by_x(t: Any, out: Any, x: Any) -> Any:
+    inside = lookup("where")(np.isinf(value_of(x)), 0.0, x)
+    return -2.0 * t * ((inside * out) * out)
+
+
+lorentzian.partials(_lorentzian_by_x)
+
+
+def _arctan_by_x(t: Any, out: Any, x: Any) -> Any:
+    if isinstance(x, Handle) and dtype_of(x).kind != "c":
+        return t * lorentzian(x)
+    return t / (1.0 + x * x)
+
+
+arctan.partials(_arctan_by_x)
+
+
+# ---- the plane ---------------------------------------------------------------------------------
+# Both have a singular point, the origin; there the derivative is 0 (docs/conventions.md).
+
+
+@elementwise(ufunc=np.hypot, oracle="hypot(x, y)")
+def hypot(s, x, y):
+    """sqrt(x*x + y*y) without overflow; derivative 0 at the origin."""
+    a, b = s.abs(x), s.abs(y)
+    large, small = s.max(a, b), s.min(a, b)
+    ratio = small / s.where(s.equal(large, 0.0), 1.0, large)
+    length = large * s.sqrt(1.0 + ratio * ratio)
+    return s.where(s.logical_or(s.isinf(x), s.isinf(y)), inf, length)
+
+
+def _along(x: Any, y: Any, length: Any) -> Any:
+    """x / length, 0 at the origin, and the sign of x where x alone is infinite."""
+    far = np.isinf(value_of(length))
+    if dtype_of(x).kind != "f" or not possibly(far):  # a whole number is never infinite
+        return _over(x, length)
+    where = lookup("where")
+    alone = np.logical_and(np.isinf(value_of(x)), np.isfinite(value_of(y)))
+    cosine = _over(where(alone, 0.0, x), where(alone, 1.0, length))
+    return where(alone, np.sign(value_of(x)), cosine)
+
+
+def _over(t: Any, length: Any) -> Any:
+    """t / length, and 0 at the origin."""
+    origin = np.equal(value_of(length), 0)
+    if not possibly(origin):
+        return t / length
+    where = lookup("where")
+    return where(origin, 0.0, t / where(origin, 1.0, length))
+
+
+hypot.partials(
+    lambda t, out, x, y: t * _along(x, y, out), lambda t, out, x, y: t * _along(y, x, out)
+)
+
+
+@elementwise(ufunc=np.arctan2, oracle="atan2(y, x)")
+def arctan2(s, y, x):
+    """The angle of the point (x, y), in [-pi, pi]; derivative 0 at the origin.
+
+    y comes first, as in NumPy.  It jumps by 2 pi across the negative x axis, where the derivative
+    is the one of both sides.
+    """
+    return s.arctan2(y, x)
+
+
+def _by_y(t: Any, out: Any, y: Any, x: Any) -> Any:
+    length = hypot(x, y)
+    return _over(t, length) * _along(x, y, length)
+
+
+def _by_x(t: Any, out: Any, y: Any, x: Any) -> Any:
+    length = hypot(x, y)
+    return -_over(t, length) * _along(y, x, length)
+
+
+arctan2.partials(_by_y, _by_x)
+
+
+# ---- units -------------------------------------------------------------------------------------
+
+
+@elementwise(ufunc=np.deg2rad, oracle="radians(x)")
+def deg2rad(s, x):
+    """Degrees to radians: x pi / 180."""
+    return x * (pi / 180.0)
+
+
+@elementwise(ufunc=np.radians, oracle="radians(x)")
+def radians(s, x):
+    """Degrees to radians: x pi / 180."""
+    return x * (pi / 180.0)
+
+
+@elementwise(ufunc=np.rad2deg, oracle="degrees(x)")
+def rad2deg(s, x):
+    """Radians to degrees: x 180 / pi."""
+    return x * (180.0 / pi)
+
+
+@elementwise(ufunc=np.degrees, oracle="degrees(x)")
+def degrees(s, x):
+    """Radians to degrees: x 180 / pi."""
+    return x * (180.0 / pi)
+
+
+for _op in (deg2rad, radians):
+    _op.partials(lambda t, out, x: t * (pi / 180.0))
+for _op in (rad2deg, degrees):
+    _op.partials(lambda t, out, x: t * (180.0 / pi))
+
+
+# ---- sinc --------------------------------------------------------------------------------------
+
+
+@elementwise(ufunc=np.sinc, oracle="sincpi(x)", complex_ok=True)
+def sinc(s, x):
+    """sin(pi x) / (pi x), and 1 at x = 0: NumPy's normalised sinc."""
+    y = pi * x
+    zero = s.equal(y, 0)
+    return s.where(zero, 1.0, s.sin(y) / s.where(zero, 1.0, y))
+
+
+# (cos(pi x) - sinc(x)) / x cancels near 0, and more so at each further order; below |x| = 0.4 the
+# power series is used instead: the sum of -2k (-1)^k pi^(2k) x^(2k-1) / (2k+1)!.
+_TERMS = [2 * k * (-1) ** k * pi ** (2 * k) / factorial(2 * k + 1) for k in range(1, 14)]
+
+
+def _sinc_by_x(t: Any, out: Any, x: Any) -> Any:
+    where = lookup("where")
+    near = np.abs(value_of(x)) < 0.4
+    if not possibly(near):
+        return t * ((cos(pi * x) - out) / x)
+    close = where(near, x, 0.0)
+    square = close * close
+    series: Any = _TERMS[-1]
+    for term in reversed(_TERMS[:-1]):
+        series = series * square + term
+    far = where(near, 1.0, x)
+    return t * where(near, series * close, (cos(pi * far) - sinc(far)) / far)
+
+
+sinc.partials(_sinc_by_x)

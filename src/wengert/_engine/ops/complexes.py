@@ -1,0 +1,81 @@
+"""Real part, imaginary part, conjugate; the complex number of two parts.
+
+None is holomorphic, all are linear over the real numbers.  Real and imaginary part are views, as
+NumPy's: writing to `z.imag` writes to z.  What their cotangents mean: docs/conventions.md,
+"complex numbers".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.kinds.batching import alike
+from wengert._engine.kinds.elementwise import elementwise
+from wengert._engine.kinds.linear import linear
+
+
+@elementwise(ufunc=np.conjugate, oracle="conj(x)", complex_ok=True, bounded=True)
+def conjugate(s, x):
+    """The complex conjugate; x itself if it is real."""
+    return s.conj(x)
+
+
+# The kind conjugates t before and after the rule, so this one line is right in both modes.
+conjugate.partials(lambda t, out, x: t.conj())
+
+
+@elementwise(oracle="mpc(x, y)", half=False)
+def rectangular(s, x, y):
+    """The complex number x + 1j * y; an infinite part leaves the other one as it is."""
+    return s.rectangular(x, y)
+
+
+rectangular.partials(lambda t, out, x, y: t, lambda t, out, x, y: t * 1j)
+
+
+def _complex(x: Any) -> np.dtype[Any]:
+    """The complex dtype that a real cotangent of `x` has to become."""
+    return np.result_type(x.dtype, np.complex64)
+
+
+@linear(view=True, oracle=lambda z: (z + np.conj(z)).real / 2)
+def real(z):
+    """The real part of complex z."""
+    return np.real(z)
+
+
+@real.transpose
+def _real_back(t, z):
+    return t.astype(_complex(z))
+
+
+@real.put
+def _real_put(base, view):
+    return rectangular(view, imag(base))
+
+
+@linear(view=True, oracle=lambda z: (z - np.conj(z)).imag / 2)
+def imag(z):
+    """The imaginary part of complex z."""
+    return np.imag(z)
+
+
+@imag.transpose
+def _imag_back(t, z):
+    return t.astype(_complex(z)) * np.array(1j, _complex(z))[()]
+
+
+@imag.put
+def _imag_put(base, view):
+    return rectangular(real(base), view)
+
+
+for _op in (real, imag):
+    alike(_op)
+
+    @_op.examples
+    def _(rng):
+        for shape in [(5,), (2, 3), ()]:
+            yield (rng.normal(size=shape) + 1j * rng.normal(size=shape),), {}

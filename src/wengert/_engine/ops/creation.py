@@ -1,0 +1,132 @@
+"""Creation: arrays of which only shape and rule are known: full, eye, arange.
+
+On plain sizes NumPy itself creates arrays.  These are lines of a graph: for sizes with a name, and
+so that a large array of one number stays a number until it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.apply import Operation
+from wengert._engine.core.dims import Dim, is_symbolic
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import register
+from wengert._engine.core.sizes import require_at_least
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.tracing import is_deriving, record
+
+
+class Creation(Operation):
+    """An operation without operands; made by the decorator `creation`."""
+
+    kind = "creation"
+    discrete = True
+
+    def __init__(self, run: Callable[..., Any]) -> None:
+        super().__init__(run.__name__, run.__doc__)
+        self.run = run
+        self.oracle = "numpy"
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, sweep: Any) -> Any:
+        """There is nothing to pass a cotangent to."""
+        return []
+
+    def line(self, **params: Any) -> Any:
+        """A line of a graph, as a handle."""
+        return record(self, (), params)
+
+
+def creation(run: Callable[..., Any]) -> Creation:
+    """Register the function below it as an operation without operands (a decorator)."""
+    return register(Creation(run))
+
+
+# ---- what rules need, plain where sizes are numbers --------------------------------------------
+
+
+def zeros(shape: tuple[Any, ...], dtype: Any) -> Any:
+    """Zeros; a line of the graph where one is being written, so that they are no constant of it."""
+    if is_symbolic(shape) or is_deriving():
+        return full.line(shape=tuple(shape), value=0, dtype=np.dtype(dtype))
+    return np.zeros(shape, dtype)[()]
+
+
+def positions(length: Any) -> Any:
+    """0, 1, ... before `length`."""
+    if isinstance(length, Dim):
+        return arange.line(start=0, stop=length, step=1, dtype=np.dtype(np.intp))
+    return np.arange(length)
+
+
+def identity(length: Any, dtype: Any = float) -> Any:
+    """The identity matrix."""
+    if isinstance(length, Dim):
+        return eye.line(rows=length, columns=length, dtype=np.dtype(dtype))
+    return np.eye(length, dtype=dtype)
+
+
+def triangle_mask(rows: Any, columns: Any, offset: int = 0) -> Any:
+    """True on and below a diagonal, as numpy.tri."""
+    if is_symbolic((rows, columns)):
+        return positions(rows)[:, None] + offset >= positions(columns)
+    return np.tri(rows, columns, offset, dtype=bool)
+
+
+@creation
+def full(*, shape, value, dtype):
+    """An array of one number."""
+    # Strides of zero: it costs no memory until somebody computes with it.
+    return (
+        np.broadcast_to(np.asarray(value, dtype), shape) if shape else np.dtype(dtype).type(value)
+    )
+
+
+@full.spec
+def _(*, shape, value, dtype):
+    return Spec(tuple(shape), np.dtype(dtype))
+
+
+@full.examples
+def _(rng):
+    yield (), {"shape": (2, 3), "value": 1.5, "dtype": np.dtype(float)}
+    yield (), {"shape": (), "value": 2, "dtype": np.dtype(np.int64)}
+
+
+@creation
+def eye(*, rows, columns, offset=0, dtype):
+    """Ones on a diagonal, zeros elsewhere."""
+    return np.eye(rows, columns, offset, dtype)
+
+
+@eye.spec
+def _(*, rows, columns, offset=0, dtype):
+    return Spec((rows, columns), np.dtype(dtype))
+
+
+@eye.examples
+def _(rng):
+    yield (), {"rows": 2, "columns": 3, "offset": 1, "dtype": np.dtype(float)}
+
+
+@creation
+def arange(*, start, stop, step, dtype):
+    """Whole numbers from start to before stop, by step."""
+    return np.arange(start, stop, step, dtype)
+
+
+@arange.spec
+def _(*, start, stop, step, dtype):
+    if not is_symbolic((start, stop, step)):
+        return Spec((len(range(start, stop, step)),), np.dtype(dtype))
+    span = stop - start if step > 0 else start - stop
+    require_at_least(span, 0, "np.arange from start to stop")
+    return Spec(((span + abs(step) - 1) // abs(step),), np.dtype(dtype))
+
+
+@arange.examples
+def _(rng):
+    yield (), {"start": 1, "stop": 8, "step": 3, "dtype": np.dtype(np.int64)}

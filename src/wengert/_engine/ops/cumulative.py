@@ -1,0 +1,307 @@
+"""Cumulative operations: running sums, products, extremes, and the recurrence behind them.
+
+    cumsum       y_i = x_0 + ... + x_i; linear, its transpose runs backwards
+    shift        moves elements along an axis by one, zero coming in
+    recurrence   s_i = b_i + a_i s_{i-1}: the linear recurrence, whose derivative is again one
+    cumprod      y_i = x_0 ... x_i; its derivative is a recurrence and never divides, so it is
+                 right with any number of zeros, at any order
+    exclusive    the product of all other elements: prefix products times suffix products
+    running      the running maximum or minimum, ties split evenly
+
+A recurrence runs in O(n) work and O(log n) NumPy calls: pairs of steps are combined into one step,
+the half is solved, and the steps between are filled in (G. E. Blelloch, "Prefix sums and their
+applications", CMU-CS-90-190, 1990).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.dims import Dim
+from wengert._engine.core.handle import possibly, shape_of, value_of
+from wengert._engine.kinds.batching import along
+from wengert._engine.kinds.linear import linear
+from wengert._engine.kinds.opaque import opaque
+from wengert._engine.kinds.reduction import Axis, axes_of, count_along
+
+from .choice import where
+from .creation import positions
+from .shapes import reshape, transpose
+
+
+def _slices(axis: int, ndim: int, part: slice) -> tuple[slice, ...]:
+    return tuple(part if k == axis % ndim else slice(None) for k in range(ndim))
+
+
+@linear(oracle=lambda x, *, axis, reverse=False: _sum_by_hand(x, axis, reverse))
+def cumsum(x, *, axis, reverse=False):
+    """The running sum along an axis, from its end if `reverse`."""
+    if not reverse:
+        return np.add.accumulate(x, axis=axis)
+    back = _slices(axis, np.ndim(x), slice(None, None, -1))
+    return np.ascontiguousarray(np.add.accumulate(x[back], axis=axis)[back])
+
+
+def _sum_by_hand(x: Any, axis: int, reverse: bool) -> Any:
+    n = x.shape[axis]
+    triangle = np.tri(n).T if not reverse else np.tri(n)
+    return np.moveaxis(np.moveaxis(x, axis, -1) @ triangle, -1, axis)
+
+
+@cumsum.transpose
+def _cumsum_back(t, x, *, axis, reverse=False):
+    return cumsum(t, axis=axis, reverse=not reverse)
+
+
+@linear(oracle=lambda x, *, axis, by: _shift_by_hand(x, axis, by))
+def shift(x, *, axis, by):
+    """Elements moved by one place (`by` is 1 or -1) along an axis; zero comes in."""
+    x = np.asarray(x)
+    out = np.zeros_like(x)
+    to, of = (slice(1, None), slice(None, -1)) if by == 1 else (slice(None, -1), slice(1, None))
+    out[_slices(axis, x.ndim, to)] = x[_slices(axis, x.ndim, of)]
+    return out
+
+
+def _shift_by_hand(x: Any, axis: int, by: int) -> Any:
+    moved = np.eye(x.shape[axis], k=by)
+    return np.moveaxis(np.moveaxis(x, axis, -1) @ moved, -1, axis)
+
+
+@shift.transpose
+def _shift_back(t, x, *, axis, by):
+    return shift(t, axis=axis, by=-by)
+
+
+for _op in (cumsum, shift):
+    along(_op)
+
+
+@cumsum.examples
+def _(rng):
+    for reverse in (False, True):
+        yield (rng.normal(size=(2, 4)),), {"axis": 1, "reverse": reverse}
+    yield (rng.normal(size=(0, 4)),), {"axis": 0}
+
+
+shift.masks = True
+
+
+@shift.examples
+def _(rng):
+    yield (rng.normal(size=(2, 4)),), {"axis": -1, "by": 1}
+    yield (rng.normal(size=(3,)),), {"axis": 0, "by": -1}
+
+
+# ---- the linear recurrence ---------------------------------------------------------------------
+
+
+def _recurrence_by_hand(a: Any, b: Any, *, axis: int, reverse: bool = False) -> Any:
+    a, b = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
+    steps = range(len(b))
+    rows: dict[int, Any] = {}
+    for i in reversed(steps) if reverse else steps:
+        before = rows.get(i + 1 if reverse else i - 1)
+        rows[i] = b[i] if before is None else b[i] + a[i] * before
+    return np.moveaxis(np.stack([rows[i] for i in steps]), 0, axis)
+
+
+@opaque(trusted=True, oracle=_recurrence_by_hand)
+def recurrence(a, b, *, axis, reverse=False):
+    """s_i = b_i + a_i s_{i-1} along an axis (s_{i+1} if `reverse`), from s = 0 outside.
+
+    Both operands have the same shape. O(n) work in O(log n) steps.
+    """
+    a, b = np.asarray(a), np.asarray(b)
+    turn = slice(None, None, -1 if reverse else 1)
+    a, b = np.moveaxis(a, axis, 0)[turn], np.moveaxis(b, axis, 0)[turn]
+    return np.ascontiguousarray(np.moveaxis(_solve(a, b)[turn], 0, axis))
+
+
+def _solve(a: Any, b: Any) -> Any:
+    n = len(b)
+    out = np.empty(b.shape, np.result_type(a, b))
+    if n <= 4:
+        for i in range(n):
+            out[i] = b[i] + a[i] * out[i - 1] if i else b[i]
+        return out
+    even, odd = slice(0, n - n % 2, 2), slice(1, None, 2)
+    halved = _solve(a[odd] * a[even], b[odd] + a[odd] * b[even])
+    out[odd] = halved
+    out[0] = b[0]
+    out[2::2] = b[2::2] + a[2::2] * halved[: (n - 1) // 2]
+    return out
+
+
+@recurrence.define_vjp
+def _recurrence_vjp(t, s, a, b, *, axis, reverse=False):
+    step = -1 if reverse else 1
+    b_bar = recurrence(_conj(shift(a, axis=axis, by=-step)), t, axis=axis, reverse=not reverse)
+    return b_bar * _conj(shift(s, axis=axis, by=step)), b_bar
+
+
+@recurrence.define_jvp
+def _recurrence_jvp(dots, s, a, b, *, axis, reverse=False):
+    a_dot, b_dot = dots
+    if a_dot is None:
+        source = b_dot
+    else:
+        source = a_dot * shift(s, axis=axis, by=-1 if reverse else 1)
+        source = source if b_dot is None else b_dot + source
+    return recurrence(a, source, axis=axis, reverse=reverse)
+
+
+along(recurrence)
+
+
+@recurrence.examples
+def _(rng):
+    for n, reverse in ((7, False), (6, True), (1, False)):
+        yield (rng.normal(size=(2, n)), rng.normal(size=(2, n))), {"axis": 1, "reverse": reverse}
+    a, b = rng.normal(size=(2, 5, 2)) + 1j * rng.normal(size=(2, 5, 2))
+    yield (a, b), {"axis": 0}
+
+
+def _conj(x: Any) -> Any:
+    return x.conj() if x.dtype.kind == "c" else x
+
+
+# ---- products ----------------------------------------------------------------------------------
+
+
+def _product_by_hand(x: Any, *, axis: int) -> Any:
+    n = x.shape[axis]
+    parts = [np.prod(x.take(range(i + 1), axis), axis) for i in range(n)]
+    return np.stack(parts, axis) if parts else x
+
+
+@opaque(trusted=True, oracle=_product_by_hand)
+def cumprod(x, *, axis):
+    """The running product along an axis; its derivative is right with any number of zeros."""
+    return np.multiply.accumulate(x, axis=axis)
+
+
+def _before(out: Any, axis: int) -> Any:
+    """The product of all earlier elements, 1 for the first, from the running product."""
+    return shift(out, axis=axis, by=1) + _first(out, axis).astype(out.dtype)
+
+
+def _first(x: Any, axis: int) -> Any:
+    """Whether an element is the first along an axis."""
+    shape = shape_of(x)
+    axis = axis % len(shape)
+    kept = tuple(n if k == axis else 1 for k, n in enumerate(shape))
+    return (positions(shape[axis]) == 0).reshape(kept)
+
+
+@cumprod.define_vjp
+def _cumprod_vjp(t, out, x, *, axis):
+    # x_bar_j = (prod of x before j) (sum over i >= j of t_i prod of x between j and i)
+    after = recurrence(_conj(shift(x, axis=axis, by=-1)), t, axis=axis, reverse=True)
+    bar = _conj(_before(out, axis)) * after
+    if not possibly(np.logical_not(np.isfinite(value_of(out)))):
+        return (bar,)
+    # A row that nothing depends on has no derivative, whatever its products are.
+    unused = np.logical_and(
+        np.all(value_of(t) == 0, axis=axis, keepdims=True), np.isnan(value_of(bar))
+    )
+    return (where(unused, 0.0, bar),)
+
+
+@cumprod.define_jvp
+def _cumprod_jvp(dots, out, x, *, axis):
+    return recurrence(x, _before(out, axis) * dots[0], axis=axis)
+
+
+along(cumprod)
+
+
+@cumprod.examples
+def _(rng):
+    x = rng.normal(size=(4, 6))
+    x[1, 2] = x[2, 0] = x[2, 5] = x[3, 1] = x[3, 2] = x[3, 4] = 0.0
+    yield (x,), {"axis": 1}
+    yield (rng.normal(size=(3, 2)) + 1j * rng.normal(size=(3, 2)),), {"axis": 0}
+    yield (rng.normal(size=(0, 2)),), {"axis": 0}
+
+
+def exclusive(x: Any, axis: Axis) -> Any:
+    """For each element the product of all the others that are reduced with it.
+
+    Prefix products times suffix products: O(n), no division, so zeros do no harm at any order.
+    """
+    shape = getattr(x, "shape", ())
+    n = count_along(shape, axis)
+    if not isinstance(n, Dim) and n <= 1:
+        return 1.0
+    axes = axes_of(axis, len(shape))
+    if len(axes) == 1:
+        return _others(x, axes[0])
+    order = (*[k for k in range(len(shape)) if k not in axes], *axes)
+    moved = transpose(x, axes=order)
+    # n is said, and not -1: another axis may have no elements
+    flat = reshape(moved, shape=(*moved.shape[: len(shape) - len(axes)], n))
+    back = tuple(int(k) for k in np.argsort(order))
+    return transpose(reshape(_others(flat, -1), shape=moved.shape), axes=back)
+
+
+def _others(x: Any, axis: int) -> Any:
+    back = _slices(axis, len(x.shape), slice(None, None, -1))
+    before = _before(cumprod(x, axis=axis), axis)
+    after = _before(cumprod(x[back], axis=axis), axis)[back]
+    return before * after
+
+
+# ---- running extremes --------------------------------------------------------------------------
+
+
+def _running_by_hand(x: Any, *, axis: int, largest: bool) -> Any:
+    pick = np.max if largest else np.min
+    parts = [pick(x.take(range(i + 1), axis), axis) for i in range(x.shape[axis])]
+    return np.stack(parts, axis)
+
+
+@opaque(trusted=True, oracle=_running_by_hand)
+def running(x, *, axis, largest):
+    """The largest (or smallest) element so far; where several are, they share evenly."""
+    return (np.maximum if largest else np.minimum).accumulate(x, axis=axis)
+
+
+def _reign(out: Any, x: Any, axis: int) -> tuple[Any, Any, Any]:
+    """Whether an element is the extreme, whether the extreme is still the one before, and how
+    many elements have shared it so far."""  # noqa: D209, D205
+    y, v = value_of(out), value_of(x)
+    undefined = np.isnan(y)
+    wins = (v == y) | (np.isnan(v) & undefined)
+    old = shift(y, axis=axis, by=1)
+    stays = ((y == old) | (undefined & np.isnan(old))) & ~_first(y, axis)
+    real = np.finfo(y.dtype).dtype
+    share = recurrence(stays.astype(real), wins.astype(real), axis=axis)
+    return wins, stays.astype(y.dtype), np.maximum(share, 1)
+
+
+@running.define_vjp
+def _running_vjp(t, out, x, *, axis, largest):
+    wins, stays, share = _reign(out, x, axis)
+    later = recurrence(shift(stays, axis=axis, by=-1), t / share, axis=axis, reverse=True)
+    return (where(wins, later, 0.0),)
+
+
+@running.define_jvp
+def _running_jvp(dots, out, x, *, axis, largest):
+    wins, stays, share = _reign(out, x, axis)
+    return recurrence(stays, where(wins, dots[0], 0.0), axis=axis) / share
+
+
+along(running)
+
+
+running.masks = True
+
+
+@running.examples
+def _(rng):
+    for largest in (True, False):
+        yield (rng.normal(size=(2, 6)),), {"axis": 1, "largest": largest}

@@ -1,0 +1,160 @@
+"""Exponential and logarithm: DLMF 4.2, derivatives 4.7; and the smooth step and its integral.
+
+Each partial is written so that it keeps its relative accuracy in the tails: 1 - sigmoid(x) is
+sigmoid(-x), exp(x) is not expm1(x) + 1, and so on.  Where a function is a composition of others it
+is an entry here only because the composition would overflow or lose digits.
+"""
+
+from __future__ import annotations
+
+from math import log as log_of_number
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import possibly, value_of
+from wengert._engine.core.op import lookup
+from wengert._engine.kinds.elementwise import POSITIVE, elementwise
+
+LN2 = log_of_number(2.0)
+LN10 = log_of_number(10.0)
+
+
+@elementwise(ufunc=np.exp, oracle="exp(x)", complex_ok=True)
+def exp(s, x):
+    """e**x; overflows to inf above 709.78 in float64."""
+    return s.exp(x)
+
+
+exp.partials(lambda t, out, x: t * out)
+
+
+@elementwise(ufunc=np.exp2, oracle="2 ** x", complex_ok=True)
+def exp2(s, x):
+    """2**x."""
+    return s.exp2(x)
+
+
+exp2.partials(lambda t, out, x: t * (out * LN2))
+
+
+@elementwise(ufunc=np.expm1, oracle="expm1(x)", complex_ok=True)
+def expm1(s, x):
+    """e**x - 1, exact to rounding also for small x."""
+    return s.expm1(x)
+
+
+expm1.partials(lambda t, out, x: t * exp(x))
+
+
+@elementwise(ufunc=np.log, oracle="log(x)", domain=[POSITIVE], complex_ok=True, singular=True)
+def log(s, x):
+    """The natural logarithm."""
+    return s.log(x)
+
+
+log.partials(lambda t, out, x: t / x)
+
+
+@elementwise(
+    ufunc=np.log2, oracle="log(x) / log(mpf(2))", domain=[POSITIVE], complex_ok=True, singular=True
+)
+def log2(s, x):
+    """The logarithm to base 2."""
+    return s.log2(x)
+
+
+log2.partials(lambda t, out, x: t / (x * LN2))
+
+
+@elementwise(ufunc=np.log10, oracle="log10(x)", domain=[POSITIVE], complex_ok=True, singular=True)
+def log10(s, x):
+    """The logarithm to base 10."""
+    return s.log10(x)
+
+
+log10.partials(lambda t, out, x: t / (x * LN10))
+
+
+@elementwise(
+    ufunc=np.log1p, oracle="log1p(x)", domain=[(-1.0, float("inf"))], complex_ok=True, singular=True
+)
+def log1p(s, x):
+    """log(1 + x) for x > -1; exact to rounding even where 1 + x rounds to 1."""
+    return s.log1p(x)
+
+
+log1p.partials(lambda t, out, x: t / (1.0 + x))
+
+
+# ---- the smooth step ---------------------------------------------------------------------------
+
+
+@elementwise(oracle="1 / (1 + exp(-x))")
+def sigmoid(s, x):
+    """1 / (1 + exp(-x)), accurate in both tails: e = exp(-|x|) never overflows."""
+    e = s.exp(-s.abs(x))
+    return s.where(s.less(x, 0), e, 1.0) / (1.0 + e)
+
+
+sigmoid.partials(lambda t, out, x: t * (out * sigmoid(-x)))
+
+
+@elementwise(oracle="log1p(exp(x))")
+def softplus(s, x):
+    """log(1 + exp(x)), the smooth relu; no overflow, and accurate for very negative x."""
+    return s.max(x, 0) + s.log1p(s.exp(-s.abs(x)))
+
+
+softplus.partials(lambda t, out, x: t * sigmoid(x))
+
+
+@elementwise(oracle="-log1p(exp(-x))")
+def log_sigmoid(s, x):
+    """log(sigmoid(x)) = -softplus(-x)."""
+    return s.min(x, 0) - s.log1p(s.exp(-s.abs(x)))
+
+
+log_sigmoid.partials(lambda t, out, x: t * sigmoid(-x))
+
+
+# ---- sums of exponentials ----------------------------------------------------------------------
+# The share of x in exp(x) + exp(y) is sigmoid(x - y): more accurate than exp(x - out), whose
+# exponent carries the rounding error of a large out.
+
+
+def _share(x: Any, y: Any) -> Any:
+    """x - y.  Of two equal infinities: inf has two equal shares, -inf (an empty sum) none."""
+    a, b = value_of(x), value_of(y)
+    same = np.logical_and(np.equal(a, b), np.isinf(a))
+    if not possibly(same):
+        return x - y
+    where = lookup("where")
+    rest = where(same, 0.0, x) - where(same, 0.0, y)
+    return where(same & np.less(a, 0), -np.inf, rest)
+
+
+@elementwise(ufunc=np.logaddexp, commutative=True, oracle="log(exp(x) + exp(y))")
+def logaddexp(s, x, y):
+    """log(exp(x) + exp(y)) without overflow."""
+    smooth = s.max(x, y) + s.log1p(s.exp(-s.abs(x - y)))
+    return s.where(s.equal(x, y), x + LN2, smooth)
+
+
+logaddexp.partials(
+    lambda t, out, x, y: t * sigmoid(_share(x, y)),
+    lambda t, out, x, y: t * sigmoid(_share(y, x)),
+)
+
+
+@elementwise(ufunc=np.logaddexp2, commutative=True, oracle="log(2**x + 2**y) / log(mpf(2))")
+def logaddexp2(s, x, y):
+    """log2(2**x + 2**y) without overflow."""
+    smooth = s.max(x, y) + s.log1p(s.exp2(-s.abs(x - y))) * (1.0 / LN2)
+    return s.where(s.equal(x, y), x + 1.0, smooth)
+
+
+logaddexp2.partials(
+    lambda t, out, x, y: t * sigmoid(_share(x, y) * LN2),
+    lambda t, out, x, y: t * sigmoid(_share(y, x) * LN2),
+)

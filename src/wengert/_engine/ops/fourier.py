@@ -1,0 +1,183 @@
+"""Discrete Fourier transforms along one axis, of which all of numpy.fft is made.
+
+    fft     y_k = s sum_j x_j exp(-+2 pi i j k / n)      complex to complex, `inverse` for the plus
+    rfft    the first n//2 + 1 lines of that, of real x  real to complex
+    irfft   real x of the first n//2 + 1 lines           complex to real
+
+The operand is cropped or filled up with zeros to the length n, as NumPy does it, and the result to
+the length `keep`; so the transpose of each is another of the family, with `n` kept and `keep` the
+operand's length, and any number of derivatives costs transforms of the same length.
+
+The scale s is NumPy's `norm`: 1, 1/sqrt(n) or 1/n.  The transposes exchange the first and the last.
+
+All lines of a real signal but the first (and the middle one, if n is even) stand for two, so they
+count twice in the transpose of irfft, and half in that of rfft: `interior` is the factor of these
+lines, a power of two.  irfft ignores the imaginary parts of the first and the middle line; their
+gradient is exactly zero.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.sizes import require_at_least
+from wengert._engine.core.spec import Spec
+from wengert._engine.kinds.batching import along
+from wengert._engine.kinds.linear import linear
+
+# The transpose of a transform of that scale has this one.
+SWAPPED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
+
+
+def _fft_oracle(x, *, n, axis, norm, keep, inverse=False):
+    return _by_matrix(x, _waves(n, n, 1 if inverse else -1), axis, _scale(n, norm, inverse), keep)
+
+
+@linear(oracle=_fft_oracle)
+def fft(x, *, n, axis, norm, keep, inverse=False):
+    """The Fourier transform along an axis, or its inverse."""
+    run = np.fft.ifft if inverse else np.fft.fft
+    return resized(run(x, n, axis, norm), keep, axis)
+
+
+@fft.transpose
+def _fft_back(t, x, *, n, axis, norm, keep, inverse=False):
+    return fft(t, n=n, axis=axis, norm=SWAPPED[norm], keep=x.shape[axis], inverse=not inverse)
+
+
+def _rfft_oracle(x, *, n, axis, norm, keep, interior=1.0):
+    waves = _waves(n, n, -1)[: n // 2 + 1] * _weights(n, interior)[:, None]
+    return _by_matrix(x, waves, axis, _scale(n, norm, False), keep)
+
+
+@linear(oracle=_rfft_oracle)
+def rfft(x, *, n, axis, norm, keep, interior=1.0):
+    """The lines 0 to n//2 of the Fourier transform of real numbers, inner lines times a factor."""
+    return resized(_weighted(np.fft.rfft(x, n, axis, norm), n, axis, interior), keep, axis)
+
+
+@rfft.transpose
+def _rfft_back(t, x, *, n, axis, norm, keep, interior=1.0):
+    keep = x.shape[axis]
+    return irfft(t, n=n, axis=axis, norm=SWAPPED[norm], keep=keep, interior=interior / 2)
+
+
+def _irfft_oracle(x, *, n, axis, norm, keep, interior=1.0):
+    waves = _waves(n, n, 1)[:, : n // 2 + 1] * _weights(n, 2 * interior)
+    return _by_matrix(x, waves, axis, _scale(n, norm, True), keep).real
+
+
+@linear(oracle=_irfft_oracle)
+def irfft(x, *, n, axis, norm, keep, interior=1.0):
+    """The real numbers whose Fourier transform has these lines, inner lines times a factor."""
+    lines = n // 2 + 1
+    if interior != 1.0 or not x.shape[axis]:  # of no lines NumPy reads one that is not there
+        x = _weighted(np.array(resized(x, lines, axis)), n, axis, interior)
+    return resized(np.fft.irfft(x, n, axis, norm), keep, axis)
+
+
+@irfft.transpose
+def _irfft_back(t, x, *, n, axis, norm, keep, interior=1.0):
+    keep = x.shape[axis]
+    return rfft(t, n=n, axis=axis, norm=SWAPPED[norm], keep=keep, interior=2 * interior)
+
+
+# ---- on plain arrays ---------------------------------------------------------------------------
+
+
+def resized(x: Any, length: int, axis: int) -> Any:
+    """`x` cropped or filled up with zeros at the end of an axis."""
+    n = x.shape[axis]
+    if n == length:
+        return x
+    where = (slice(None),) * (axis % x.ndim)
+    if n > length:
+        return x[(*where, slice(length))].copy()
+    out = np.zeros((*x.shape[: axis % x.ndim], length, *x.shape[axis % x.ndim + 1 :]), x.dtype)
+    out[(*where, slice(n))] = x
+    return out
+
+
+def _weighted(x: Any, n: int, axis: int, interior: float) -> Any:
+    """Lines of a real signal of length n, all but the first and a middle one times a factor.
+
+    `x` is overwritten, which is a result or a copy.
+    """
+    if interior != 1.0:
+        x[(*(slice(None),) * (axis % x.ndim), slice(1, (n + 1) // 2))] *= interior
+    return x
+
+
+# ---- the same by matrices, for the tests -------------------------------------------------------
+
+
+def _waves(rows, columns, sign):
+    turns = np.outer(np.arange(rows), np.arange(columns)) % columns
+    return np.exp(sign * 2j * np.pi * turns / columns)
+
+
+def _weights(n, interior):
+    lines = np.arange(n // 2 + 1)
+    return np.where((lines == 0) | (2 * lines == n), 1.0, interior)
+
+
+def _scale(n, norm, inverse):
+    whole = "forward" if not inverse else "backward"
+    return n**-0.5 if norm == "ortho" else 1 / n if norm == whole else 1.0
+
+
+def _by_matrix(x, waves, axis, scale, keep):
+    """The matrix times the columns of x along the axis, with both lengths as they are wanted."""
+    columns, kept = min(x.shape[axis], waves.shape[1]), min(keep, len(waves))
+    x = np.moveaxis(x, axis, 0)[:columns]
+    out = np.zeros((keep, *x.shape[1:]), complex)
+    out[:kept] = np.tensordot(scale * waves[:kept, :columns], x, 1)
+    return np.moveaxis(out, 0, axis)
+
+
+# ---- specs, rows, examples ---------------------------------------------------------------------
+
+
+def _spec(op: Any, makes: Any) -> None:
+    @op.spec
+    def rule(x: Spec, *, n: Any, axis: int, keep: Any, **_: Any) -> Spec:
+        if not -x.ndim <= axis < x.ndim:
+            raise np.exceptions.AxisError(axis, x.ndim)
+        require_at_least(n, 1, f"a Fourier transform of {n} numbers")
+        k = axis % x.ndim
+        one = makes(np.ones(1, x.dtype))
+        return Spec((*x.shape[:k], keep, *x.shape[k + 1 :]), one.dtype)
+
+
+_spec(fft, np.fft.fft)
+_spec(rfft, np.fft.rfft)
+_spec(irfft, lambda one: np.fft.irfft(one, 1))
+
+for _op in (fft, rfft, irfft):
+    along(_op)
+
+
+@fft.examples
+def _(rng):
+    x = rng.normal(size=(2, 3)) + 1j * rng.normal(size=(2, 3))
+    yield (x,), {"n": 3, "axis": 1, "norm": "backward", "keep": 3}
+    yield (x,), {"n": 4, "axis": 0, "norm": "ortho", "keep": 1, "inverse": True}
+    yield (x.real,), {"n": 2, "axis": -1, "norm": "forward", "keep": 2}
+
+
+@rfft.examples
+def _(rng):
+    x = rng.normal(size=(2, 4))
+    yield (x,), {"n": 4, "axis": 1, "norm": "backward", "keep": 3}
+    yield (x,), {"n": 3, "axis": -1, "norm": "ortho", "keep": 2, "interior": 0.5}
+    yield (x[0],), {"n": 5, "axis": 0, "norm": "forward", "keep": 4, "interior": 2.0}
+
+
+@irfft.examples
+def _(rng):
+    x = rng.normal(size=(3, 2)) + 1j * rng.normal(size=(3, 2))
+    yield (x,), {"n": 4, "axis": 0, "norm": "backward", "keep": 4}
+    yield (x,), {"n": 5, "axis": 0, "norm": "ortho", "keep": 3, "interior": 0.5}
+    yield (x.real,), {"n": 1, "axis": 1, "norm": "forward", "keep": 2}

@@ -1,0 +1,116 @@
+"""Hyperbolic functions and their inverses: DLMF 4.28 to 4.40.
+
+The derivatives keep their relative accuracy where the function is flat: 1 / cosh(x)**2 and not
+1 - tanh(x)**2, which is exactly zero from x = 19 on.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.op import lookup
+from wengert._engine.kinds.elementwise import POSITIVE, UNIT, elementwise
+
+
+@elementwise(ufunc=np.sinh, oracle="sinh(x)", complex_ok=True)
+def sinh(s, x):
+    """(exp(x) - exp(-x)) / 2."""
+    return s.sinh(x)
+
+
+sinh.partials(lambda t, out, x: t * cosh(x))
+
+
+@elementwise(ufunc=np.cosh, oracle="cosh(x)", complex_ok=True)
+def cosh(s, x):
+    """(exp(x) + exp(-x)) / 2."""
+    return s.cosh(x)
+
+
+cosh.partials(lambda t, out, x: t * sinh(x))
+
+
+@elementwise(ufunc=np.tanh, oracle="tanh(x)", complex_ok=True)
+def tanh(s, x):
+    """sinh(x) / cosh(x), in (-1, 1)."""
+    return s.tanh(x)
+
+
+def _tanh_by_x(t: Any, out: Any, x: Any) -> Any:
+    if t.dtype.kind == "c":  # a complex cosh overflows to inf + inf i, whose quotient is NaN
+        return t * (1.0 - out * out)
+    return t * sech_squared(x)
+
+
+tanh.partials(_tanh_by_x)
+
+
+@elementwise(oracle="sech(x) ** 2")
+def sech_squared(s, x):
+    """1 / cosh(x)**2, the derivative of tanh, with all digits where tanh is close to 1."""
+    u = s.exp(-2.0 * s.abs(x))
+    return 4.0 * u / ((1.0 + u) * (1.0 + u))
+
+
+sech_squared.partials(lambda t, out, x: -2.0 * t * (out * tanh(x)))
+
+
+@elementwise(oracle="coth(x)", domain=[POSITIVE], complex_ok=True, singular=True)
+def coth(s, x):
+    """1 / tanh(x), for x != 0."""
+    return 1.0 / s.tanh(x)
+
+
+def _coth_by_x(t: Any, out: Any, x: Any) -> Any:
+    if t.dtype.kind == "c":
+        return t * (1.0 - out * out)
+    c = sinh(x)
+    return -t / (c * c)
+
+
+coth.partials(_coth_by_x)
+
+
+@elementwise(ufunc=np.arcsinh, oracle="asinh(x)", complex_ok=True)
+def arcsinh(s, x):
+    """The number whose sinh is x."""
+    return s.arcsinh(x)
+
+
+def _arcsinh_by_x(t: Any, out: Any, x: Any) -> Any:
+    if t.dtype.kind == "c":
+        return t / lookup("sqrt")(1.0 + x * x)
+    return t / lookup("hypot")(1.0, x)  # x * x would overflow above 1e154
+
+
+arcsinh.partials(_arcsinh_by_x)
+
+
+@elementwise(
+    ufunc=np.arccosh, oracle="acosh(x)", domain=[(1.0, inf)], complex_ok=True, singular=True
+)
+def arccosh(s, x):
+    """The number >= 0 whose cosh is x, for x >= 1; derivative infinite at 1."""
+    return s.arccosh(x)
+
+
+def _arccosh_by_x(t: Any, out: Any, x: Any) -> Any:
+    sqrt = lookup("sqrt")
+    # The branch cuts of arccosh: DLMF 4.37.21; divided twice for the second derivative at infinity.
+    return t / sqrt(x - 1.0) / sqrt(x + 1.0)
+
+
+arccosh.partials(_arccosh_by_x)
+
+
+@elementwise(ufunc=np.arctanh, oracle="atanh(x)", domain=[UNIT], complex_ok=True, singular=True)
+def arctanh(s, x):
+    """The number whose tanh is x, for -1 < x < 1."""
+    return s.arctanh(x)
+
+
+# Divided twice: the second derivative at infinity is 0 in a graph too.
+arctanh.partials(lambda t, out, x: t / (1.0 - x) / (1.0 + x))

@@ -1,0 +1,192 @@
+"""Shapes of what an index chooses, by rule, for lengths that are numbers or sizes with a name.
+
+NumPy clips a slice that reaches beyond the end, and the length of the result then depends on the
+data.  For a size with a name the rule demands that nothing is clipped (`core/sizes.py`): x[2:5] of
+length n demands n >= 5, and the graph refuses to run where that does not hold.
+
+    chosen_shape    the shape of x[index]
+    slice_length    how many elements a slice chooses
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wengert._engine.core.dims import Dim, bounds
+from wengert._engine.core.sizes import broadcast, require_at_least
+from wengert._engine.core.spec import Spec
+from wengert.errors import TraceError, at, user_line
+
+Shape = tuple[Any, ...]
+
+
+def chosen_shape(shape: Shape, parts: Sequence[Any]) -> Shape:
+    """The shape of x[index].
+
+    Parameters
+    ----------
+    shape : tuple
+        Of x.
+    parts : sequence
+        Of the index: whole numbers, slices, None, Ellipsis, and the specs of arrays.
+
+    Raises
+    ------
+    IndexError
+        NumPy's, where that can be said.
+    TraceError
+        A mask, whose number of elements is not known.
+    """
+    lengths = iter(shape)
+    out: list[Any] = []
+    arrays: list[Shape] = []
+    place, gap, apart = 0, False, False
+    fancy = any(isinstance(p, Spec) for p in parts)
+    for part in _full(parts, len(shape)):
+        if part is None:
+            out.append(1)
+        elif isinstance(part, slice):
+            out.append(slice_length(part, next(lengths)))
+        elif part is not Ellipsis:
+            if isinstance(part, Spec):
+                next(lengths)
+            else:
+                _check_position(part, next(lengths))
+            if fancy:  # a number among arrays is an array without axes
+                apart |= gap
+                place = len(out) if not arrays else place
+                arrays.append(part.shape if isinstance(part, Spec) else ())
+            continue
+        gap = bool(arrays)
+    if arrays:
+        # Where index arrays stand apart from each other their axes come first.
+        place = 0 if apart else place
+        out[place:place] = broadcast(*arrays)
+    return tuple(out)
+
+
+def _full(parts: Sequence[Any], ndim: int) -> list[Any]:
+    """The parts with slices after the ellipsis, one part for each axis.
+
+    It stays, as it stands between index arrays even if there are no axes in its place.
+    """
+    for part in parts:
+        if isinstance(part, Spec) and part.dtype.kind == "b":
+            raise mask_error()
+    if sum(p is Ellipsis for p in parts) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    used = sum(p is not None and p is not Ellipsis for p in parts)
+    if used > ndim:
+        raise IndexError(
+            f"too many indices: the array has {ndim} axes, but {used} were indexed"
+            f"{at(user_line())}."
+        )
+    missing = [slice(None)] * (ndim - used)
+    for i, part in enumerate(parts):
+        if part is Ellipsis:
+            return [*parts[: i + 1], *missing, *parts[i + 1 :]]
+    return [*parts, *missing]
+
+
+def values_needed(name: str) -> Callable[..., Any]:
+    """The rule of an operation, the shape of whose result depends on values."""
+
+    def rule(*specs: Spec, **params: Any) -> Any:
+        raise TraceError(
+            f"{name} of {', '.join(map(str, specs))}: the shape of the result depends on values, "
+            "which are not known while a graph is built. Choose with np.where, which keeps the "
+            f"shape, or compute it outside of the traced function{at(user_line())}."
+        )
+
+    return rule
+
+
+def mask_error() -> TraceError:
+    """The error for a mask of unknown values."""
+    return TraceError(
+        "a boolean mask chooses a number of elements that is not known while a graph is built. "
+        "Keep the shape and choose with np.where(mask, x, 0.0), or give a mask that does not "
+        f"depend on the inputs as a plain array{at(user_line())}."
+    )
+
+
+def _check_position(i: Any, length: Any) -> None:
+    if not isinstance(i, Dim) and not isinstance(length, Dim):
+        if not -length <= i < length:
+            raise IndexError(f"index {i} is out of bounds for an axis of length {length}"
+                             f"{at(user_line())}.")  # fmt: skip
+        return
+    if _is_negative(i):
+        require_at_least(length, -i, f"the index {i} of an axis of length {length}")
+    else:
+        require_at_least(i, 0, f"the index {i} of an axis of length {length}")
+        require_at_least(length, i + 1, f"the index {i} of an axis of length {length}")
+
+
+def _is_negative(i: Any) -> bool:
+    """Whether a position counts from the end; one of unknown sign counts from the start."""
+    if not isinstance(i, Dim):
+        return bool(i < 0)
+    _, high = bounds(i)
+    return high is not None and high < 0
+
+
+def slice_length(part: slice, length: Any) -> Any:
+    """How many of `length` elements a slice chooses."""
+    start, stop, step = part.start, part.stop, 1 if part.step is None else part.step
+    if isinstance(step, Dim):
+        raise TraceError(
+            f"a slice with the step {step}, which is not known while a graph is built. Give the "
+            f"step as a number{at(user_line())}."
+        )
+    if not any(isinstance(n, Dim) for n in (start, stop, length)):
+        return len(range(*part.indices(length)))
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    reason = f"a slice {_spelled(part)} of an axis of length {length}"
+    resolve = _resolver(length, reason)
+    if step > 0:
+        first = resolve(start, 0, 0)
+        span = resolve(stop, length, 0) - first
+    else:
+        first = resolve(start, length - 1, 1)
+        span = first - resolve(stop, -1, 1)
+    require_at_least(span, 0, reason)
+    return (span + abs(step) - 1) // abs(step)
+
+
+def slice_start(part: slice, length: Any) -> Any:
+    """The first position that a slice chooses, where `slice_length` had it not clipped."""
+    step = 1 if part.step is None else part.step
+    if not any(isinstance(n, Dim) for n in (part.start, part.stop, length)):
+        chosen = range(*part.indices(length))
+        return chosen.start if chosen else 0
+    if part.start is None:
+        return 0 if step > 0 else length - 1
+    return position_of(part.start, length)
+
+
+def position_of(i: Any, length: Any) -> Any:
+    """A position counted from the start."""
+    return length + i if _is_negative(i) else i
+
+
+def _resolver(length: Any, reason: str) -> Callable[[Any, Any, int], Any]:
+    def resolve(bound: Any, default: Any, inside: int) -> Any:
+        """A bound counted from the start, demanded to lie where it is not clipped."""
+        if bound is None:
+            return default
+        if _is_negative(bound):
+            require_at_least(length, -bound, reason)
+            return length + bound
+        require_at_least(bound, 0, reason)
+        require_at_least(length, bound + inside, reason)
+        return bound
+
+    return resolve
+
+
+def _spelled(part: slice) -> str:
+    words = ["" if b is None else str(b) for b in (part.start, part.stop)]
+    return ":".join(words + ([] if part.step is None else [str(part.step)]))

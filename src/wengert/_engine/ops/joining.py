@@ -1,0 +1,159 @@
+"""Joining: several arrays into one.
+
+    concatenate   along an axis that is there
+    stack         along a new one
+
+Both are linear in all operands together; the cotangent is cut into the pieces again.  `stacked`
+makes one array of nested lists that have tensors in them, in one operation however long the list.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.apply import Operation, apply
+from wengert._engine.core.handle import Handle, dtype_of, shape_of
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import Sweep, register
+from wengert._engine.kinds.batching import along, fronted, ndim_of, row_axis
+
+from .creation import zeros
+
+NESTED = (list, tuple)
+
+
+class Join(Operation):
+    """An operation that puts its operands side by side."""
+
+    kind = "indexing"
+    oracle = "numpy"
+    places: Callable[..., list[Any]]  # for each operand the index of its piece in the result
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+        """The piece of the cotangent that belongs to each operand."""
+        places = self.places([shape_of(x) for x in inputs], **node.params)
+        return [
+            t[place] if sweep.wants(a) else None for a, place in zip(node.args, places, strict=True)
+        ]
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+        """The tangents side by side, zeros where there are none."""
+        full = [
+            zeros(shape_of(x), dtype_of(x)) if dot is None else dot
+            for dot, x in zip(dots, inputs, strict=True)
+        ]
+        return self(*full, **node.params)
+
+
+class Concatenate(Join):
+    """Arrays joined along an axis that they have."""
+
+    def run(self, *arrays: Any, axis: int) -> Any:  # type: ignore[override]
+        """numpy.concatenate."""
+        return np.concatenate(arrays, axis)
+
+    def places(self, shapes: Any, *, axis: int) -> list[Any]:  # type: ignore[override]
+        """One slice after the other."""
+        before = (slice(None),) * (axis % len(shapes[0]))
+        ends = list(itertools.accumulate(s[axis] for s in shapes))
+        return [(*before, slice(start, end)) for start, end in zip([0, *ends], ends, strict=False)]
+
+
+class Stack(Join):
+    """Arrays of one shape joined along a new axis."""
+
+    def run(self, *arrays: Any, axis: int) -> Any:  # type: ignore[override]
+        """numpy.stack."""
+        return np.stack(arrays, axis)
+
+    def places(self, shapes: Any, *, axis: int) -> list[Any]:  # type: ignore[override]
+        """One position after the other."""
+        before = (slice(None),) * (axis % (len(shapes[0]) + 1))
+        return [(*before, i) for i in range(len(shapes))]
+
+
+concatenate: Any = register(
+    Concatenate("concatenate", "Arrays joined along an axis that they have.")
+)
+stack: Any = register(Stack("stack", "Arrays of one shape joined along a new axis."))
+
+
+along(concatenate)
+
+
+@stack.batch
+def _stack_rows(args, batched, size, *, axis):
+    rows = [fronted(x, b, size) for x, b in zip(args, batched, strict=True)]
+    return stack(*rows, axis=row_axis(axis, ndim_of(rows[0])))
+
+
+@concatenate.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3)), rng.normal(size=(1, 3))), {"axis": 0}
+    yield (rng.normal(size=(2, 1)), rng.normal(size=(2, 0)), rng.normal(size=(2, 2))), {"axis": -1}
+
+
+@stack.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3)), rng.normal(size=(2, 3))), {"axis": 1}
+    yield (rng.normal(size=()), rng.normal(size=())), {"axis": 0}
+    yield (rng.normal(size=(2,)), rng.normal(size=(2,))), {"axis": -1}
+
+
+def holds_handles(x: Any) -> bool:
+    """Whether a nested list or tuple has a handle in it."""
+    if not isinstance(x, NESTED):
+        return isinstance(x, Handle)
+    # By types, of which there are few, and not by items, of which there may be many.
+    types = set(map(type, x))
+    for t in types:
+        if issubclass(t, Handle):
+            return True
+    for t in types:
+        if issubclass(t, NESTED):
+            return any(map(holds_handles, x))
+    return False
+
+
+def stacked(x: Any) -> Any:
+    """A nested list with handles in it as one handle; what is not such a list, unchanged.
+
+    Raises
+    ------
+    ValueError
+        NumPy's, where the nesting is ragged.
+    """
+    if not isinstance(x, list | tuple) or not holds_handles(x):
+        return x
+    leaves: list[Any] = []
+    outer = _spread(x, leaves)
+    shapes = {shape_of(a) for a in leaves}
+    if outer is None or len(shapes) > 1:
+        # Not all numbers at one depth: each entry is made an array of its own first.
+        return apply(stack, [_array(a) for a in x], {"axis": 0})
+    whole = apply(stack, leaves, {"axis": 0})
+    if len(outer) == 1:
+        return whole
+    return whole.reshape((*outer, *shapes.pop()))
+
+
+def _array(x: Any) -> Any:
+    x = stacked(x)
+    return x if isinstance(x, Handle) else np.asarray(x)
+
+
+def _spread(x: Any, leaves: list[Any]) -> tuple[int, ...] | None:
+    """The lengths of a regular nesting, whose leaves are gathered; None if it is not regular."""
+    if not isinstance(x, list | tuple):
+        leaves.append(x)
+        return ()
+    inner = [_spread(item, leaves) for item in x]
+    if not inner:
+        return (0,)
+    if any(shape != inner[0] for shape in inner) or inner[0] is None:
+        return None
+    return (len(x), *inner[0])

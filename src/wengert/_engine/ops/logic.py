@@ -1,0 +1,218 @@
+"""Comparisons, logic, bits, and tests of single numbers: their derivative is zero.
+
+    less, equal, ...                       truth values of pairs
+    logical_and, isnan, signbit, ...       truth values of truth values and of single numbers
+    bitwise_and, gcd, left_shift, ...      whole numbers only
+
+The results are truth values or whole numbers; what depends on them only has no derivative.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.apply import Operation
+from wengert._engine.core.op import register
+from wengert._engine.kinds.batching import alike
+from wengert._engine.kinds.elementwise import elementwise
+
+
+@elementwise(ufunc=np.less, oracle="x < y", discrete=True)
+def less(s, x, y):
+    """x < y."""
+    return s.less(x, y)
+
+
+@elementwise(ufunc=np.less_equal, oracle="x <= y", discrete=True)
+def less_equal(s, x, y):
+    """x <= y."""
+    return s.less_equal(x, y)
+
+
+@elementwise(ufunc=np.greater, oracle="x > y", discrete=True)
+def greater(s, x, y):
+    """x > y."""
+    return s.less(y, x)
+
+
+@elementwise(ufunc=np.greater_equal, oracle="x >= y", discrete=True)
+def greater_equal(s, x, y):
+    """x >= y."""
+    return s.less_equal(y, x)
+
+
+@elementwise(ufunc=np.equal, commutative=True, oracle="x == y", discrete=True, complex_ok=True)
+def equal(s, x, y):
+    """x == y."""
+    return s.equal(x, y)
+
+
+@elementwise(ufunc=np.not_equal, commutative=True, oracle="x != y", discrete=True, complex_ok=True)
+def not_equal(s, x, y):
+    """x != y."""
+    return s.not_equal(x, y)
+
+
+# ---- logic -------------------------------------------------------------------------------------
+
+
+@elementwise(
+    ufunc=np.logical_and,
+    commutative=True,
+    oracle="bool(x) and bool(y)",
+    discrete=True,
+    complex_ok=True,
+)
+def logical_and(s, x, y):
+    """Whether x and y are both nonzero."""
+    return s.logical_and(x, y)
+
+
+@elementwise(
+    ufunc=np.logical_or,
+    commutative=True,
+    oracle="bool(x) or bool(y)",
+    discrete=True,
+    complex_ok=True,
+)
+def logical_or(s, x, y):
+    """Whether x or y is nonzero."""
+    return s.logical_or(x, y)
+
+
+@elementwise(
+    ufunc=np.logical_xor,
+    commutative=True,
+    oracle="bool(x) != bool(y)",
+    discrete=True,
+    complex_ok=True,
+)
+def logical_xor(s, x, y):
+    """Whether exactly one of x and y is nonzero."""
+    return s.logical_xor(x, y)
+
+
+@elementwise(ufunc=np.logical_not, oracle="not bool(x)", discrete=True, complex_ok=True)
+def logical_not(s, x):
+    """Whether x is zero."""
+    return s.logical_not(x)
+
+
+for _op in (logical_and, logical_or, logical_xor):
+
+    @_op.examples
+    def _(rng):
+        x, y = rng.normal(size=(2, 4))
+        yield (np.where(x > 0, x, 0.0), np.where(y > 0, y, 0.0)), {}
+        yield (x > 0, y > 0), {}
+
+
+@logical_not.examples
+def _(rng):
+    x = rng.normal(size=(5,))
+    yield (np.where(x > 0, x, 0.0),), {}
+    yield (x > 0,), {}
+
+
+# ---- tests of single numbers -------------------------------------------------------------------
+
+
+@elementwise(ufunc=np.isnan, oracle="isnan(x)", discrete=True, complex_ok=True)
+def isnan(s, x):
+    """Whether x is not a number."""
+    return s.isnan(x)
+
+
+@elementwise(ufunc=np.isinf, oracle="isinf(x)", discrete=True, complex_ok=True)
+def isinf(s, x):
+    """Whether x is plus or minus infinity."""
+    return s.isinf(x)
+
+
+@elementwise(ufunc=np.isfinite, oracle="isfinite(x)", discrete=True, complex_ok=True)
+def isfinite(s, x):
+    """Whether x is neither infinite nor NaN."""
+    return s.isfinite(x)
+
+
+@elementwise(ufunc=np.signbit, oracle="x < 0", discrete=True)
+def signbit(s, x):
+    """Whether the sign bit is set: x < 0, or x is -0.0."""
+    return s.signbit(x)
+
+
+class _IsClose(Operation):
+    """NumPy's isclose, with its tolerances as parameters."""
+
+    kind = "elementwise"
+    discrete = True
+    oracle = staticmethod(
+        lambda x, y, rtol=1e-5, atol=1e-8, equal_nan=False: np.abs(x - y) <= atol + rtol * np.abs(y)
+    )
+
+    def run(self, x: Any, y: Any, **tolerances: Any) -> Any:  # type: ignore[override]
+        """NumPy's."""
+        return np.isclose(x, y, **tolerances)
+
+
+isclose = register(_IsClose("isclose", "Whether |x - y| <= atol + rtol |y|, as NumPy's."))
+
+
+alike(isclose)
+
+
+@isclose.examples
+def _(rng):
+    x = rng.normal(size=(6,))
+    yield (x, x + 1e-6 * rng.normal(size=(6,))), {}
+    yield (x, x + rng.normal(size=(6,))), {"rtol": 0.5, "atol": 0.1}
+
+
+# ---- bits --------------------------------------------------------------------------------------
+
+
+class Bits(Operation):
+    """An operation on whole numbers and truth values only.
+
+    The oracle is Python's own arithmetic of whole numbers, element by element.
+    """
+
+    kind = "elementwise"
+    discrete = True
+
+    def __init__(self, ufunc: np.ufunc, python: Callable[..., int]) -> None:
+        super().__init__(ufunc.__name__, f"numpy.{ufunc.__name__}; whole numbers only.")
+        self.ufunc = ufunc
+        self.run = ufunc
+        self.python = python
+        self.commutative = "shift" not in self.name and ufunc.nin == 2
+        self.make_examples = self._whole_numbers
+        alike(self)
+
+    def oracle(self, *xs: Any) -> Any:
+        """Python's operator on Python's integers."""
+        return np.vectorize(lambda *v: self.python(*map(int, v)), otypes=[np.int64])(*xs)
+
+    def _whole_numbers(self, rng: np.random.Generator) -> Any:
+        for low, high in [(0, 20), (1, 5)]:
+            yield tuple(rng.integers(low, high, size=(4,)) for _ in range(self.ufunc.nin)), {}
+
+
+BITS: list[Bits] = []
+for _ufunc, _python in (
+    (np.bitwise_and, operator.and_),
+    (np.bitwise_or, operator.or_),
+    (np.bitwise_xor, operator.xor),
+    (np.invert, operator.invert),
+    (np.left_shift, operator.lshift),
+    (np.right_shift, operator.rshift),
+    (np.gcd, math.gcd),
+    (np.lcm, math.lcm),
+    (np.bitwise_count, int.bit_count),
+):
+    BITS.append(register(Bits(_ufunc, _python)))

@@ -1,0 +1,113 @@
+"""Products: matmul in all ranks, dot, and the general contraction einsum.
+
+Each is index letters and nothing else (kinds/contraction.py); outer, inner, tensordot, kron and
+the rest of NumPy's products are these three, numpy/products.py.
+"""
+
+from __future__ import annotations
+
+from string import ascii_letters
+
+import numpy as np
+
+from wengert._engine.kinds.batching import row_ranks
+from wengert._engine.kinds.contracting import contract
+from wengert._engine.kinds.contraction import contraction, strong_contract
+
+
+def _matmul_letters(m, n):
+    batch = ascii_letters[26 : 26 + max(m, n) - 2]
+    left = "k" if m == 1 else batch[len(batch) - (m - 2) :] + "ik"
+    right = "k" if n == 1 else batch[len(batch) - (n - 2) :] + "kj"
+    return left, right, batch + ("i" if m > 1 else "") + ("j" if n > 1 else "")
+
+
+@contraction(_matmul_letters, ufunc=np.matmul, oracle="numpy", strict=True)
+def matmul(x, y):
+    """The matrix product over the last two axes, earlier ones broadcast."""
+
+
+@matmul.batch
+def _matmul_rows(args, batched, size):
+    m, n = row_ranks(args, batched)
+    fits = m == n >= 2 if all(batched) else _is_stack_of_rows(m, n, batched)
+    return matmul(*args) if fits else NotImplemented
+
+
+def _is_stack_of_rows(m, n, batched):
+    """Whether the rows on the left, side by side, are a matrix: one product for all of them."""
+    return batched[0] and m == 1 and n in (1, 2)
+
+
+@matmul.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3)), rng.normal(size=(3, 4))), {}
+    yield (rng.normal(size=3), rng.normal(size=(2, 3, 4))), {}
+    yield (rng.normal(size=(1, 2, 3)), rng.normal(size=(4, 1, 3, 2))), {}
+    yield (rng.normal(size=3), rng.normal(size=3)), {}
+    yield (rng.normal(size=(2, 0)), rng.normal(size=(0, 3))), {}
+
+
+def _dot_letters(m, n):
+    if m == 0 or n == 0:
+        return ascii_letters[:m], ascii_letters[:n], ascii_letters[: m or n]
+    left = ascii_letters[: m - 1]
+    right = ascii_letters[26 : 26 + n - 1]
+    if n == 1:
+        return left + "z", "z", left
+    return left + "z", right[:-1] + "z" + right[-1], left + right
+
+
+@contraction(_dot_letters, oracle="numpy", strict=True)
+def dot(x, y):
+    """numpy.dot: the last axis of x with the last but one of y."""
+    return np.dot(x, y)
+
+
+@dot.batch
+def _dot_rows(args, batched, size):
+    m, n = row_ranks(args, batched)
+    fits = m == n == 2 if all(batched) else _is_stack_of_rows(m, n, batched)
+    return matmul(*args) if fits else NotImplemented
+
+
+@dot.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3)), rng.normal(size=(4, 3, 2))), {}
+    yield (rng.normal(size=(2, 3)), rng.normal(size=3)), {}
+    yield (rng.normal(), rng.normal(size=3)), {}
+
+
+def _by_loops(*operands, letters):
+    *ins, out = letters
+    return np.einsum(f"{','.join(ins)}->{out}", *operands)
+
+
+@contraction(lambda *ndims, letters: letters, oracle=_by_loops)
+def einsum(*operands, letters):
+    """The contraction given by one string of letters for each operand and one for the result."""
+    return contract(*operands, letters=letters)
+
+
+@contraction(lambda *ndims, letters: letters, oracle=_by_loops)
+def strong_einsum(t, *others, letters):
+    """`einsum`, in which a zero of the first operand gives zero also beside infinity and NaN.
+
+    What the derivative of a contraction is, where the cotangent can be zero because something was
+    not chosen; it is written into graphs, in which values cannot be looked at.
+    """
+    plain = contract(t, *others, letters=letters)
+    return plain if not np.isnan(plain).any() else strong_contract(plain, t, others, letters)
+
+
+@strong_einsum.examples
+@einsum.examples
+def _(rng):
+    def draw(*shapes):
+        return tuple(rng.normal(size=s) for s in shapes)
+
+    yield draw((2, 3, 4), (4, 3, 5)), {"letters": ("abc", "cbd", "ad")}
+    yield draw((2, 3), (2, 3)), {"letters": ("ab", "ab", "a")}
+    yield draw((2, 3), (3, 2), (2,)), {"letters": ("ab", "bc", "c", "ac")}
+    yield draw((2, 3, 4)), {"letters": ("abc", "ca")}
+    yield draw((1, 3), (2, 1)), {"letters": ("ab", "ab", "b")}

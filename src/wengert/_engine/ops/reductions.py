@@ -1,0 +1,324 @@
+"""Reductions: some axes become one number each.
+
+Each entry states run, NumPy's own where there is one, and its partial, a linear map
+`(t, out, x, axis) -> partial * t` in which `out` has kept the reduced axes with length one
+(kinds/reduction.py).  What happens at ties, zeros and infinities:
+
+    max, min     ties split evenly; a NaN result belongs to the NaNs
+    prod         never divides: right with any number of zeros, at any order
+    std, norms   0 where the value is 0
+    logsumexp    0 where all are -inf; +inf belongs to the +infs
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.dims import Dim
+from wengert._engine.core.handle import Handle, possibly, value_of
+from wengert._engine.core.tracing import is_decided_positive, size_value
+from wengert._engine.kinds.reduction import count_along, reduction
+
+from .choice import absolute, direction, where
+from .cumulative import exclusive
+
+
+def _axes_examples(op: Any) -> None:
+    """Examples over one axis, several, and all; also without elements to reduce over."""
+
+    @op.examples
+    def _(rng):
+        yield (rng.normal(size=(2, 3)),), {}
+        yield (rng.normal(size=(2, 3)),), {"axis": 1}
+        yield (rng.normal(size=(2, 3)),), {"axis": -2, "keepdims": True}
+        yield (rng.normal(size=(2, 2, 3)),), {"axis": (0, -1)}
+        yield (rng.normal(size=(0, 3)),), {"axis": 1}
+        yield (np.array(0.7),), {}
+
+
+# ---- sums and means ----------------------------------------------------------------------------
+
+
+@reduction(oracle="numpy")
+def sum(x, *, axis=None, dtype=None, keepdims=False):
+    """The sum over axes, NumPy's pairwise one."""
+    return np.add.reduce(x, axis=axis, dtype=dtype, keepdims=keepdims)
+
+
+@sum.partial
+def _sum_partial(t, out, x, axis):
+    return t
+
+
+@reduction(oracle="numpy")
+def mean(x, *, axis=None, keepdims=False):
+    """The arithmetic mean over axes."""
+    return np.mean(x, axis=axis, keepdims=keepdims)
+
+
+@mean.partial
+def _mean_partial(t, out, x, axis):
+    return t / count_along(getattr(x, "shape", ()), axis)
+
+
+@reduction(oracle="numpy")
+def var(x, *, axis=None, ddof=0, keepdims=False):
+    """The mean squared deviation from the mean, over n - ddof."""
+    return np.var(x, axis=axis, ddof=ddof, keepdims=keepdims)
+
+
+def _freedom(x: Any, axis: Any, ddof: Any) -> Any:
+    """n - ddof, NaN where nothing is left of it."""
+    n = count_along(getattr(x, "shape", ()), axis) - ddof
+    if isinstance(n, Handle) or (isinstance(n, Dim) and not is_decided_positive(n)):
+        left: Any = n if isinstance(n, Handle) else size_value(n)
+        return where(left > 0, left, np.nan)
+    return n if n > 0 else np.nan
+
+
+def _deviation(x: Any, axis: Any) -> Any:
+    return x - mean(x, axis=axis, keepdims=True)
+
+
+@var.partial
+def _var_partial(t, out, x, axis, ddof=0):
+    return t * (_deviation(x, axis) * (2 / _freedom(x, axis, ddof)))
+
+
+@reduction(oracle="numpy")
+def std(x, *, axis=None, ddof=0, keepdims=False):
+    """The square root of the variance; its derivative is 0 where all elements are equal."""
+    return np.std(x, axis=axis, ddof=ddof, keepdims=keepdims)
+
+
+@std.partial
+def _std_partial(t, out, x, axis, ddof=0):
+    flat = value_of(out) == 0
+    scale = _freedom(x, axis, ddof) * (where(flat, 1.0, out) if possibly(flat) else out)
+    return _unless(flat, t * (_deviation(x, axis) / scale))
+
+
+def _unless(zero: Any, bar: Any) -> Any:
+    """0 where `zero` holds, else `bar`."""
+    return where(zero, 0.0, bar) if possibly(zero) else bar
+
+
+# ---- products ----------------------------------------------------------------------------------
+
+
+@reduction(oracle="numpy")
+def prod(x, *, axis=None, dtype=None, keepdims=False):
+    """The product over axes."""
+    return np.multiply.reduce(x, axis=axis, dtype=dtype, keepdims=keepdims)
+
+
+@prod.partial
+def _prod_partial(t, out, x, axis):
+    return t * exclusive(x, axis)
+
+
+@prod.examples
+def _(rng):
+    x = rng.normal(size=(4, 5))
+    x[1, 2] = x[2, 0] = x[2, 4] = x[3, 1] = x[3, 2] = x[3, 3] = 0.0
+    yield (x,), {"axis": 1}
+    yield (x[:2],), {}
+    yield (x[:2].reshape(2, 5, 1),), {"axis": (0, 2), "keepdims": True}
+    yield (rng.normal(size=3) + 1j * rng.normal(size=3),), {}
+    yield (rng.normal(size=(2, 0)),), {"axis": 1}
+
+
+# ---- extremes ----------------------------------------------------------------------------------
+
+
+@reduction(oracle="numpy")
+def max(x, *, axis=None, keepdims=False):
+    """The largest element, NaN if there is a NaN; where several are largest, they share evenly."""
+    return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
+
+
+@reduction(oracle="numpy")
+def min(x, *, axis=None, keepdims=False):
+    """The smallest element, NaN if there is a NaN; where several are, they share evenly."""
+    return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
+
+
+max.masks = min.masks = True
+
+
+@max.partial
+@min.partial
+def _extreme_partial(t, out, x, axis):
+    v, extreme = value_of(x), value_of(out)
+    hits = np.equal(v, extreme)
+    undefined = np.isnan(extreme)
+    if possibly(undefined):
+        hits = np.logical_or(hits, np.logical_and(np.isnan(v), undefined))
+    return _shared(t, hits, axis)
+
+
+def _shared(t: Any, hits: Any, axis: Any) -> Any:
+    """t divided evenly among the hits, 0 elsewhere."""
+    count = sum(hits, axis=axis, keepdims=True)
+    if possibly(np.greater(count, 1)):
+        t = t / np.maximum(count, 1).astype(t.real.dtype)
+    return where(hits, t, 0.0)
+
+
+@reduction(discrete=True, oracle="numpy")
+def argmax(x, *, axis=None, keepdims=False):
+    """Where the first largest element is."""
+    return np.argmax(x, axis=axis, keepdims=keepdims)
+
+
+@reduction(discrete=True, oracle="numpy")
+def argmin(x, *, axis=None, keepdims=False):
+    """Where the first smallest element is."""
+    return np.argmin(x, axis=axis, keepdims=keepdims)
+
+
+for _op in (argmax, argmin):
+
+    @_op.examples
+    def _(rng):
+        yield (rng.normal(size=(2, 3)),), {}
+        yield (rng.normal(size=(2, 3)),), {"axis": 1, "keepdims": True}
+
+
+# ---- truth values and counts -------------------------------------------------------------------
+
+
+@reduction(discrete=True, oracle="numpy")
+def any(x, *, axis=None, keepdims=False):
+    """Whether some element is not zero."""
+    return np.any(x, axis=axis, keepdims=keepdims)
+
+
+@reduction(discrete=True, oracle="numpy")
+def all(x, *, axis=None, keepdims=False):
+    """Whether no element is zero."""
+    return np.all(x, axis=axis, keepdims=keepdims)
+
+
+@reduction(discrete=True, oracle="numpy")
+def count_nonzero(x, *, axis=None, keepdims=False):
+    """How many elements are not zero."""
+    return np.count_nonzero(x, axis=axis, keepdims=keepdims)
+
+
+# ---- log-sum-exp -------------------------------------------------------------------------------
+
+
+@reduction(oracle=lambda x, **k: np.log(np.sum(np.exp(x), **k)))
+def logsumexp(x, *, axis=None, keepdims=False):
+    """log(sum(exp(x))), without overflow, and exact where one element dominates.
+
+    The largest elements are taken out of the sum and the rest goes through log1p, as in SciPy.
+    """
+    x = np.asarray(x)
+    x = x.astype(float) if x.dtype.kind in "biu" else x
+    with np.errstate(all="ignore"):
+        top = np.maximum.reduce(x.real, axis=axis, keepdims=True, initial=-np.inf)
+        shift = np.where(np.isfinite(top), top, 0)
+        if x.dtype.kind == "c":
+            out = np.log(np.add.reduce(np.exp(x - shift), axis=axis, keepdims=True)) + shift
+        else:
+            is_top = x == top
+            count = np.add.reduce(is_top, axis=axis, keepdims=True).astype(x.dtype)
+            count = np.maximum(count, 1)
+            rest = np.add.reduce(np.where(is_top, 0, np.exp(x - shift)), axis=axis, keepdims=True)
+            out = np.log1p(rest / count) + np.log(count) + top
+    return out if keepdims else np.squeeze(out, axis=None if axis is None else axis)[()]
+
+
+@logsumexp.partial
+def _logsumexp_partial(t, out, x, axis):
+    total = value_of(out)
+    finite = np.isfinite(total)
+    if not possibly(np.logical_not(finite)):
+        return t * _shares(x, out, axis)
+    inside = t * _shares(x, where(finite, out, 0.0), axis)
+    infinite = np.logical_and(value_of(x) == np.inf, total == np.inf)
+    outside = _shared(t, infinite, axis)
+    outside = where(np.isnan(total), np.nan, outside)
+    return where(finite, inside, outside)
+
+
+def _shares(x, out, axis):
+    """The softmax.
+
+    The rounding of a large `out` is a factor that all shares have in common; a narrow dtype has
+    few digits to lose to it (at 1e4 float32 would keep three), so there it is divided out.
+    """
+    e = np.exp(x - out)
+    if e.dtype.itemsize >= 8 or e.dtype.kind == "c":
+        return e
+    total = sum(e, axis=axis, keepdims=True)
+    return e / where(value_of(total) == 0, 1.0, total)
+
+
+# ---- norms -------------------------------------------------------------------------------------
+
+
+@reduction(oracle=lambda x, **k: np.sqrt(np.sum(np.abs(x) ** 2, **k)))
+def norm2(x, *, axis=None, keepdims=False):
+    """The Euclidean length; its derivative is 0 at the zero vector."""
+    x = np.asarray(x)
+    square = x.real**2 + x.imag**2 if x.dtype.kind == "c" else x * x
+    return np.sqrt(np.add.reduce(square, axis=axis, keepdims=keepdims))
+
+
+@norm2.partial
+def _norm2_partial(t, out, x, axis):
+    zero = value_of(out) == 0
+    length = where(zero, 1.0, out) if possibly(zero) else out
+    return _unless(zero, t * (x / length))
+
+
+@reduction(oracle=lambda x, *, p, **k: np.sum(np.abs(x) ** p, **k) ** (1 / p))
+def norm_p(x, *, p, axis=None, keepdims=False):
+    """(sum |x|**p)**(1/p); its derivative is 0 at the zero vector.
+
+    For p < 1 the derivative is also 0 by an element that is zero, where it has a cusp.
+    """
+    total = np.add.reduce(np.abs(x) ** p, axis=axis, keepdims=keepdims)
+    return total ** (1 / p)
+
+
+@norm_p.partial
+def _norm_p_partial(t, out, x, axis, p):
+    zero = value_of(out) == 0
+    length = where(zero, 1.0, out) if possibly(zero) else out
+    if p < 1:
+        zero = np.logical_or(zero, value_of(x) == 0)
+        x = where(value_of(x) == 0, 1.0, x)
+    return _unless(zero, t * (direction(x) * (absolute(x) / length) ** (p - 1)))
+
+
+@norm_p.examples
+def _(rng):
+    x = rng.normal(size=(3, 4)) + 2.0
+    for p in (0.5, 1, 3, 2.5, -1):
+        yield (x,), {"p": p, "axis": 1}
+    yield (x + 1j * rng.normal(size=(3, 4)),), {"p": 3}
+
+
+for _op in (sum, mean, var, std, any, all, count_nonzero, logsumexp, norm2):
+    _axes_examples(_op)
+
+
+@max.examples
+@min.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3)),), {}
+    yield (rng.normal(size=(2, 3)),), {"axis": 1}
+    yield (rng.normal(size=(2, 2, 3)),), {"axis": (0, -1), "keepdims": True}
+
+
+@std.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3)),), {"axis": 1, "ddof": 1}
+    yield (rng.normal(size=(2, 3)),), {}
+    yield (rng.normal(size=3) + 1j * rng.normal(size=3),), {}

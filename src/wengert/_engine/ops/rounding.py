@@ -1,0 +1,183 @@
+"""Rounding, sign, and the parts of a floating-point number.
+
+Steps have the derivative zero wherever they have one: `sign`, `floor`, `rint`, `spacing`.  A part
+that moves with x has a derivative: the fraction of `modf`, the mantissa of `frexp`.
+"""
+
+from __future__ import annotations
+
+import builtins
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.apply import Operation
+from wengert._engine.core.handle import value_of
+from wengert._engine.core.op import register
+from wengert._engine.kinds.batching import alike
+from wengert._engine.kinds.elementwise import REAL, elementwise
+from wengert._engine.kinds.opaque import opaque
+
+
+@elementwise(ufunc=np.sign, oracle="sign(x)", kinks=[0.0], discrete=True)
+def sign(s, x):
+    """-1, 0 or 1; the sign of a complex number is a composition (wengert.numpy.sign)."""
+    return s.sign(x)
+
+
+@elementwise(ufunc=np.floor, oracle="floor(x)", discrete=True)
+def floor(s, x):
+    """The largest whole number not above x."""
+    return s.floor(x)
+
+
+@elementwise(ufunc=np.ceil, oracle="ceil(x)", discrete=True)
+def ceil(s, x):
+    """The smallest whole number not below x."""
+    return s.ceil(x)
+
+
+@elementwise(ufunc=np.trunc, oracle="sign(x) * floor(abs(x))", discrete=True)
+def trunc(s, x):
+    """x without its fraction."""
+    return s.trunc(x)
+
+
+@elementwise(ufunc=np.rint, oracle="nint(x)", discrete=True)
+def rint(s, x):
+    """The nearest whole number; halves to the even one."""
+    return s.rint(x)
+
+
+class _Round(Operation):
+    """Rounding to some decimals: a step function."""
+
+    kind = "elementwise"
+    discrete = True
+    oracle = staticmethod(
+        lambda x, decimals=0: np.vectorize(lambda v: builtins.round(float(v), decimals))(x)
+    )
+
+    def run(self, x: Any, *, decimals: int = 0) -> Any:  # type: ignore[override]
+        """NumPy's."""
+        return np.round(x, decimals)
+
+
+round: Any = register(_Round("round", "x rounded to `decimals` places; halves to even."))
+
+
+alike(round)
+
+
+@round.examples
+def _(rng):
+    yield (rng.normal(size=(4,)),), {}
+    yield (rng.normal(size=(2, 3)) * 100,), {"decimals": 1}
+
+
+# ---- the floating-point format -----------------------------------------------------------------
+
+
+@elementwise(ufunc=np.copysign, oracle="abs(x) * (1 if y >= 0 else -1)", kinks=[0.0])
+def copysign(s, x, y):
+    """|x| with the sign of y; derivative 0 at x = 0, none by y."""
+    return s.copysign(x, y)
+
+
+copysign.partials(
+    lambda t, out, x, y: t * (sign(value_of(x)) * np.copysign(1.0, value_of(y))).astype(t.dtype),
+    None,
+)
+
+
+@elementwise(ufunc=np.nextafter, oracle="x + (2.0**-1074 if y > x else -(2.0**-1074))")
+def nextafter(s, x, y):
+    """The floating-point number next to x towards y; it moves with x: derivative 1, none by y."""
+    return s.nextafter(x, y)
+
+
+nextafter.partials(lambda t, out, x, y: t, None)
+
+
+@elementwise(ufunc=np.spacing, oracle="sign(x) * 2 ** (floor(log(abs(x), 2)) - 52)", discrete=True)
+def spacing(s, x):
+    """The distance from x to the next larger number in size."""
+    away = s.nextafter(x, s.copysign(inf, x)) - x
+    return s.where(s.equal(x, 0), s.abs(away), away)
+
+
+@elementwise(ufunc=np.heaviside, oracle="0 if x < 0 else (y if x == 0 else 1)", kinks=[0.0])
+def heaviside(s, x, y):
+    """0 for x < 0, y at x = 0, 1 for x > 0; no derivative by x."""
+    return s.heaviside(x, y)
+
+
+heaviside.partials(None, lambda t, out, x, y: t * (value_of(x) == 0))
+
+
+@elementwise(ufunc=np.ldexp, oracle="x * mpf(2) ** y", domain=[REAL, (-5, 5)])
+def ldexp(s, x, y):
+    """x * 2**y for whole numbers y; no derivative by y."""
+    return s.ldexp(x, y)
+
+
+ldexp.partials(lambda t, out, x, y: ldexp(t, y), None)
+
+
+# ---- two results -------------------------------------------------------------------------------
+
+
+@opaque(trusted=True, oracle=lambda x: (x - np.trunc(x), np.trunc(x)))
+def modf(x):
+    """The fraction and the whole part of x, both with its sign; derivatives 1 and 0."""
+    return np.modf(x)
+
+
+@modf.define_vjp
+def _modf_back(t, out, x):
+    return (t[0],)
+
+
+@modf.define_jvp
+def _modf_along(dots, out, x):
+    return dots[0], None
+
+
+alike(modf)
+
+
+@modf.examples
+def _(rng):
+    yield (rng.normal(size=(5,)) * 3,), {}
+    yield (rng.normal() * 3,), {}
+
+
+@opaque(trusted=True, oracle=lambda x: _mantissas(x))
+def frexp(x):
+    """Mantissa m and exponent e with x = m 2**e, 0.5 <= |m| < 1; the derivative of m is 2**-e."""
+    return np.frexp(x)
+
+
+def _mantissas(x: Any) -> Any:
+    e = np.floor(np.log2(np.abs(x))).astype(np.intc) + 1
+    return x / 2.0**e, e
+
+
+@frexp.define_vjp
+def _frexp_back(t, out, x):
+    return (ldexp(t[0], -value_of(out[1])),)
+
+
+@frexp.define_jvp
+def _frexp_along(dots, out, x):
+    return ldexp(dots[0], -value_of(out[1])), None
+
+
+alike(frexp)
+
+
+@frexp.examples
+def _(rng):
+    yield (rng.normal(size=(5,)) * 10,), {}
+    yield (rng.normal() * 10,), {}

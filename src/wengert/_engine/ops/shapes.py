@@ -1,0 +1,278 @@
+"""Shapes: reshape, transpose, axes of length one, reversal, rotation, diagonals, copies.
+
+All are linear and move elements without computing; where NumPy returns a view, so do these, and a
+handle on the result stays linked with its base (core/handle.py).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import shape_of
+from wengert._engine.kinds.batching import alike, flattened, ndim_of, row_axis
+from wengert._engine.kinds.linear import linear
+
+from .creation import positions
+from .indexing import Hole, scatter
+
+
+@linear(view=True, may_copy=True, oracle="numpy")
+def reshape(x, *, shape, order="C"):
+    """The same elements in another shape; one length may be -1."""
+    return np.reshape(x, shape, order=order)
+
+
+@reshape.transpose
+def _reshape_back(t, x, *, shape, order="C"):
+    return reshape(t, shape=tuple(x.shape), order=order)
+
+
+@reshape.batch
+def _reshape_rows(args, batched, size, *, shape, order="C"):
+    (x,) = args
+    if order == "F":  # the C order of the axes reversed
+        turned = reshape(_rows_reversed(x), shape=(size, *reversed(shape)))
+        return _rows_reversed(turned)
+    if -1 in shape and size == 0:  # of nothing NumPy cannot say how much -1 is
+        count = math.prod(shape_of(x)[1:]) // -math.prod(shape)
+        shape = tuple(count if n == -1 else n for n in shape)
+    return reshape(x, shape=(size, *shape))
+
+
+def _rows_reversed(x: Any) -> Any:
+    return transpose(x, axes=(0, *range(ndim_of(x) - 1, 0, -1)))
+
+
+@reshape.examples
+def _(rng):
+    yield (rng.normal(size=(2, 6)),), {"shape": (3, 4)}
+    yield (rng.normal(size=(2, 0)),), {"shape": (0,)}
+
+
+@reshape.put
+def _reshape_put(base, view, *, shape, order="C"):
+    return reshape(view, shape=tuple(base.shape), order=order)
+
+
+@linear(view=True, oracle="numpy")
+def transpose(x, *, axes=None):
+    """Axes in another order; reversed if None."""
+    return np.transpose(x, axes)
+
+
+def inverse_order(axes: Any) -> Any:
+    """The order of axes that undoes another; None undoes None, which reverses them."""
+    if axes is None:
+        return None
+    n = len(axes)
+    return tuple(int(i) for i in np.argsort([a % n for a in axes]))
+
+
+@transpose.transpose
+def _transpose_back(t, x, *, axes=None):
+    return transpose(t, axes=inverse_order(axes))
+
+
+@transpose.put
+def _transpose_put(base, view, *, axes=None):
+    return transpose(view, axes=inverse_order(axes))
+
+
+@transpose.batch
+def _transpose_rows(args, batched, size, *, axes=None):
+    (x,) = args
+    ndim = ndim_of(x) - 1
+    order = range(ndim - 1, -1, -1) if axes is None else axes
+    return transpose(x, axes=(0, *[row_axis(a, ndim) for a in order]))
+
+
+@transpose.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3, 4)),), {}
+    yield (rng.normal(size=(2, 3, 4)),), {"axes": (1, -1, 0)}
+    yield (rng.normal(size=()),), {}
+
+
+@linear(view=True, oracle="numpy")
+def expand_dims(x, *, axis):
+    """New axes of length one."""
+    return np.expand_dims(x, axis)
+
+
+@expand_dims.batch
+def _expand_rows(args, batched, size, *, axis):
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    ndim = ndim_of(args[0]) - 1 + len(axes)
+    return expand_dims(args[0], axis=tuple(row_axis(a, ndim) for a in axes))
+
+
+@expand_dims.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3)),), {"axis": 1}
+    yield (rng.normal(size=(2,)),), {"axis": (0, -1)}
+
+
+@linear(view=True, oracle="numpy")
+def squeeze(x, *, axis=None):
+    """Without the axes of length one, or without the given ones."""
+    return np.squeeze(x, axis)
+
+
+@squeeze.batch
+def _squeeze_rows(args, batched, size, *, axis=None):
+    (x,) = args
+    lengths = shape_of(x)[1:]
+    if axis is None:
+        axis = tuple(i for i, n in enumerate(lengths) if type(n) is int and n == 1)
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    return squeeze(x, axis=tuple(row_axis(a, len(lengths)) for a in axes)) if axes else x
+
+
+@squeeze.examples
+def _(rng):
+    yield (rng.normal(size=(1, 3, 1)),), {}
+    yield (rng.normal(size=(1, 3, 1)),), {"axis": 2}
+    yield (rng.normal(size=(1, 1)),), {}
+
+
+def _same_elements(t, x, **_):
+    return reshape(t, shape=tuple(x.shape))
+
+
+def _same_elements_put(base, view, **_):
+    return reshape(view, shape=tuple(base.shape))
+
+
+for _op in (expand_dims, squeeze):
+    _op.transpose(_same_elements)
+    _op.put(_same_elements_put)
+
+
+@linear(view=True, oracle="numpy")
+def flip(x, *, axis=None):
+    """Elements in reverse order along some axes, or all."""
+    return np.flip(x, axis)
+
+
+@flip.transpose
+def _flip_back(t, x, *, axis=None):
+    return flip(t, axis=axis)
+
+
+@flip.put
+def _flip_put(base, view, *, axis=None):
+    return flip(view, axis=axis)
+
+
+@flip.batch
+def _flip_rows(args, batched, size, *, axis=None):
+    ndim = ndim_of(args[0]) - 1
+    axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    return flip(args[0], axis=tuple(row_axis(a, ndim) for a in axes))
+
+
+@flip.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3)),), {}
+    yield (rng.normal(size=(2, 3)),), {"axis": (0,)}
+    yield (rng.normal(size=(0, 3)),), {"axis": 1}
+
+
+@linear(oracle="numpy")
+def roll(x, *, shift, axis=None):
+    """Elements moved along axes, those pushed out at the end coming in at the front."""
+    return np.roll(x, shift, axis)
+
+
+@roll.transpose
+def _roll_back(t, x, *, shift, axis=None):
+    back = tuple(-n for n in shift) if isinstance(shift, tuple) else -shift
+    return roll(t, shift=back, axis=axis)
+
+
+@roll.batch
+def _roll_rows(args, batched, size, *, shift, axis=None):
+    (x,) = args
+    if axis is None:
+        return reshape(roll(flattened(x), shift=shift, axis=1), shape=shape_of(x))
+    ndim = ndim_of(x) - 1
+    if isinstance(axis, tuple):
+        return roll(x, shift=shift, axis=tuple(row_axis(a, ndim) for a in axis))
+    return roll(x, shift=shift, axis=row_axis(axis, ndim))
+
+
+@roll.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3)),), {"shift": 2}
+    yield (rng.normal(size=(2, 3)),), {"shift": (1, -2), "axis": (0, 1)}
+    yield (rng.normal(size=(0,)),), {"shift": 1}
+
+
+@linear(oracle="numpy")
+def copy(x, *, order="K"):
+    """The same elements, in memory of their own as far as writing is concerned."""
+    # Values never change, so memory is shared where the layout is that of NumPy's copy.
+    return x if type(x) is not np.ndarray or is_compact(x, order) else x.copy(order)
+
+
+@copy.transpose
+def _copy_back(t, x, *, order="K"):
+    return t
+
+
+alike(copy)
+
+
+@copy.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3)),), {}
+    yield (rng.normal(size=(2, 3)).T,), {"order": "C"}
+    yield (rng.normal(size=(2, 3)),), {"order": "F"}
+
+
+def is_compact(x: np.ndarray[Any, Any], order: str = "K") -> bool:
+    """Whether a copy of the array in that order would be laid out as the array is."""
+    if order == "C" or (order == "A" and not x.flags.f_contiguous):
+        return x.flags.c_contiguous
+    if order in ("F", "A"):
+        return x.flags.f_contiguous
+    return x.flags.c_contiguous or x.strides == np.empty_like(x).strides
+
+
+@linear(view=True, oracle="numpy")
+def diagonal(x, *, offset=0, axis1=0, axis2=1):
+    """The diagonal of the matrices in two axes, as a new last axis; read-only, as in NumPy."""
+    return np.diagonal(x, offset, axis1, axis2)
+
+
+@diagonal.transpose
+def _diagonal_back(t, x, *, offset=0, axis1=0, axis2=1):
+    rows, columns = x.shape[axis1], x.shape[axis2]
+    n = t.shape[-1]
+    i = positions(n) + max(-offset, 0)
+    j = positions(n) + max(offset, 0)
+    z = scatter(t, i, j, index=(Ellipsis, Hole(0), Hole(1)), shape=(*t.shape[:-1], rows, columns))
+    order = [k for k in range(x.ndim) if k not in (axis1 % x.ndim, axis2 % x.ndim)]
+    order += [axis1 % x.ndim, axis2 % x.ndim]
+    return transpose(z, axes=inverse_order(order))
+
+
+@diagonal.batch
+def _diagonal_rows(args, batched, size, *, offset=0, axis1=0, axis2=1):
+    (x,) = args
+    ndim = ndim_of(x) - 1
+    return diagonal(x, offset=offset, axis1=row_axis(axis1, ndim), axis2=row_axis(axis2, ndim))
+
+
+diagonal.masks = True
+
+
+@diagonal.examples
+def _(rng):
+    yield (rng.normal(size=(3, 4)),), {"offset": 1}
+    yield (rng.normal(size=(3, 4)),), {"offset": -2}
+    yield (rng.normal(size=(3, 2, 3)),), {"axis1": 2, "axis2": 0}
+    yield (rng.normal(size=(2, 2)),), {"offset": 5}

@@ -1,0 +1,87 @@
+"""Softmax and its logarithm: each one operation, for the sake of digits and of speed.
+
+One stable pass makes the value: the largest element is taken off before anything is exponentiated.
+The rules use the result, so a cross entropy from logits gets the gradient softmax - onehot, and a
+backend that knows the operation (lowering/softmax.py) reads a row once.
+
+The axis is one, or a tuple of several.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.kinds.batching import along
+from wengert._engine.kinds.opaque import opaque
+from wengert._engine.kinds.specs import of_elements
+
+# ---- the logarithm -----------------------------------------------------------------------------
+
+
+def _log_softmax_vjp(t: Any, out: Any, x: Any, *, axis: Any) -> Any:
+    return (t - np.exp(out) * np.sum(t, axis=axis, keepdims=True),)
+
+
+def _log_softmax_jvp(dots: Any, out: Any, x: Any, *, axis: Any) -> Any:
+    return dots[0] - np.sum(np.exp(out) * dots[0], axis=axis, keepdims=True)
+
+
+def _log_softmax_plainly(x: Any, *, axis: Any) -> Any:
+    return x - np.logaddexp.reduce(x, axis=axis, keepdims=True)
+
+
+@opaque(vjp=_log_softmax_vjp, jvp=_log_softmax_jvp, oracle=_log_softmax_plainly, trusted=True)
+def log_softmax(x, *, axis):
+    """The logarithms of the softmax along an axis, without overflow or log(0)."""
+    x = np.asarray(x)
+    if x.dtype.kind != "f":
+        x = x.astype(float)
+    top = np.max(x, axis=axis, keepdims=True, initial=-np.inf)
+    shifted = x - np.where(np.isfinite(top), top, np.zeros_like(top))
+    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
+
+
+@log_softmax.examples
+def _(rng):
+    yield (rng.normal(size=(3, 4)),), {"axis": -1}
+    yield (rng.normal(size=(2, 3, 2)) * 30,), {"axis": 1}
+    yield (rng.normal(size=5),), {"axis": 0}
+
+
+# ---- the shares --------------------------------------------------------------------------------
+
+
+def _softmax_vjp(t: Any, out: Any, x: Any, *, axis: Any) -> Any:
+    return (out * (t - np.sum(t * out, axis=axis, keepdims=True)),)
+
+
+def _softmax_jvp(dots: Any, out: Any, x: Any, *, axis: Any) -> Any:
+    return _softmax_vjp(dots[0], out, x, axis=axis)[0]  # its Jacobian is symmetric
+
+
+def _softmax_plainly(x: Any, *, axis: Any) -> Any:
+    return np.exp(x - np.logaddexp.reduce(x, axis=axis, keepdims=True))
+
+
+@opaque(vjp=_softmax_vjp, jvp=_softmax_jvp, oracle=_softmax_plainly, trusted=True)
+def softmax(x, *, axis):
+    """e**x divided by its sum along an axis, without overflow."""
+    x = np.asarray(x)
+    if x.dtype.kind != "f":
+        x = x.astype(float)
+    e = np.exp(x - np.max(x, axis=axis, keepdims=True, initial=-np.inf))
+    return e / np.sum(e, axis=axis, keepdims=True)
+
+
+@softmax.examples
+def _(rng):
+    yield (rng.normal(size=(3, 4)),), {"axis": (0, 1)}
+    yield (rng.normal(size=(2, 3, 2)) * 3,), {"axis": 1}
+    yield (rng.normal(size=5),), {"axis": 0}
+
+
+of_elements(log_softmax, softmax)
+for _op in (log_softmax, softmax):
+    along(_op)

@@ -1,0 +1,310 @@
+"""Order and counting: gathering along an axis, positions, bins; products of sequences.
+
+Sorting is a gather: the positions are whole numbers without derivative, and the values are
+carried where they belong.  So `gather_along` and its transpose `scatter_along` are all that sort,
+partition, median and quantile need; `Whole` operations give the positions.
+
+    gather_along    x read at an array of positions along one axis
+    scatter_along   zeros, with t added at such positions
+    Whole           an operation whose results are whole numbers or truth values
+    slide           s_i = sum_k x_{i+k} v_k, and `convolve`, which is its transpose
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.apply import Operation
+from wengert._engine.core.dims import is_symbolic
+from wengert._engine.core.handle import shape_of
+from wengert._engine.core.op import lookup, register
+from wengert._engine.kinds.batching import along, ndim_of
+from wengert._engine.kinds.linear import linear
+from wengert._engine.kinds.opaque import opaque
+
+from .indexing import Hole
+
+
+@linear(oracle="numpy")
+def gather_along(x, positions, *, axis, unique=False):
+    """numpy.take_along_axis; `unique` says that no position occurs twice in a line."""
+    return np.take_along_axis(x, positions, axis)
+
+
+@gather_along.transpose
+def _gather_back(t, x, positions, *, axis, unique=False):
+    return scatter_along(t, positions, axis=axis, length=x.shape[axis], unique=unique)
+
+
+def _scatter_by_hand(t: Any, positions: Any, *, axis: int, length: int, unique: bool) -> Any:
+    hot = np.moveaxis(np.eye(length)[positions], -1, 0)  # one axis of rows in front
+    return np.stack([np.sum(row * t, axis) for row in hot], axis)
+
+
+@linear(oracle=_scatter_by_hand)
+def scatter_along(t, positions, *, axis, length, unique=False):
+    """Zeros of that length along an axis, with t added at the positions."""
+    t = np.asarray(t)
+    axis = axis % t.ndim
+    z = np.zeros([length if k == axis else n for k, n in enumerate(t.shape)], t.dtype)
+    if unique:
+        np.put_along_axis(z, positions, t, axis)
+        return z
+    grid = np.ogrid[tuple(slice(n) for n in positions.shape)]
+    np.add.at(z, tuple(positions if k == axis else g for k, g in enumerate(grid)), t)
+    return z
+
+
+@scatter_along.transpose
+def _scatter_back(t, x, positions, *, axis, length, unique=False):
+    return gather_along(t, positions, axis=axis, unique=unique)
+
+
+for _op in (gather_along, scatter_along):
+    along(_op)
+
+
+gather_along.masks = scatter_along.masks = True
+
+
+@gather_along.examples
+def _(rng):
+    x = rng.normal(size=(2, 4))
+    yield (x, np.argsort(x, 1)), {"axis": 1, "unique": True}
+    yield (x[:, :3], np.array([[0, 1, 1], [1, 0, 0]])), {"axis": 0}
+
+
+@scatter_along.examples
+def _(rng):
+    t = rng.normal(size=(2, 3))
+    yield (t, np.array([[0, 1, 3], [2, 0, 1]])), {"axis": 1, "length": 4, "unique": True}
+    yield (t, np.array([[0, 1, 1], [1, 0, 0]])), {"axis": 0, "length": 2, "unique": False}
+
+
+# ---- whole numbers -----------------------------------------------------------------------------
+
+
+class Whole(Operation):
+    """An operation that gives whole numbers or truth values: its derivative is zero."""
+
+    kind = "indexing"
+    discrete = True
+    oracle = "numpy"
+
+    def __init__(self, run: Callable[..., Any]) -> None:
+        super().__init__(run.__name__, inspect.getdoc(run))
+        self.run = run
+
+
+def whole(run: Callable[..., Any]) -> Any:
+    """Register the function below it as an operation with whole numbers (a decorator)."""
+    return register(Whole(run))
+
+
+@whole
+def argsort(x, *, axis=-1, kind=None):
+    """The positions that sort x."""
+    return np.argsort(x, axis=axis, kind=kind)
+
+
+@whole
+def argpartition(x, *, kth, axis=-1):
+    """Positions with the kth element where sorting would put it, smaller ones before."""
+    return np.argpartition(x, kth, axis=axis)
+
+
+@whole
+def lexsort(*keys, axis=-1):
+    """The positions that sort by the last key, then by the one before, ..."""
+    return np.lexsort(keys, axis=axis)
+
+
+@whole
+def nonzero(x):
+    """The positions of elements that are not zero, one array for each axis."""
+    return np.nonzero(x)
+
+
+@whole
+def searchsorted(x, v, sorter=None, *, side="left"):
+    """Where in the sorted x elements have to be put in."""
+    return np.searchsorted(x, v, side, sorter)
+
+
+@whole
+def digitize(x, bins, *, right=False):
+    """The number of the bin that each element lies in."""
+    return np.digitize(x, bins, right)
+
+
+@whole
+def bincount(x, *, minlength=0):
+    """How often each whole number occurs."""
+    return np.bincount(x, minlength=minlength)
+
+
+@whole
+def histogram_counts(x, edges):
+    """How many elements lie in each bin."""
+    return np.histogram(x, edges)[0]
+
+
+@whole
+def unique_positions(x, *, axis=None, equal_nan=True):
+    """First positions of the distinct elements, the distinct element of each, and their number."""
+    return np.unique(x, True, True, True, axis, equal_nan=equal_nan)[1:]
+
+
+for _op in (argsort, argpartition, lexsort):
+    along(_op)
+
+
+@searchsorted.batch
+def _searchsorted_rows(args, batched, size, *, side="left"):
+    x, v, *sorter = args
+    if batched[0] or any(batched[2:]):
+        return NotImplemented  # another sequence for each row: one by one
+    return searchsorted(x, v, *sorter, side=side)
+
+
+@digitize.batch
+def _digitize_rows(args, batched, size, *, right=False):
+    return NotImplemented if batched[1] else digitize(*args, right=right)
+
+
+@argsort.examples
+def _(rng):
+    yield (rng.normal(size=(2, 4)),), {"axis": 0}
+
+
+@argpartition.examples
+def _(rng):
+    yield (rng.normal(size=(2, 4)),), {"kth": 1}
+
+
+@lexsort.examples
+def _(rng):
+    yield (rng.normal(size=4), rng.normal(size=4)), {}
+
+
+@nonzero.examples
+def _(rng):
+    yield (np.ones((2, 2)),), {}
+
+
+@searchsorted.examples
+def _(rng):
+    yield (np.sort(rng.normal(size=4)), rng.normal(size=3)), {"side": "right"}
+
+
+@digitize.examples
+def _(rng):
+    yield (rng.normal(size=4), np.sort(rng.normal(size=3))), {}
+
+
+@bincount.examples
+def _(rng):
+    yield (np.array([0, 1, 1]),), {"minlength": 4}
+
+
+@histogram_counts.examples
+def _(rng):
+    yield (rng.normal(size=9), np.linspace(-1, 1, 4)), {}
+
+
+@unique_positions.examples
+def _(rng):
+    yield (np.array([1.0]),), {}
+
+
+# ---- products of sequences ---------------------------------------------------------------------
+
+
+@opaque(trusted=True, oracle=lambda x, v: np.lib.stride_tricks.sliding_window_view(x, len(v)) @ v)
+def slide(x, v):
+    """s_i = sum_k x_{i+k} v_k, for all i where v fits; v no longer than x, nothing conjugated."""
+    return np.correlate(x, _conj(v), "valid")  # conj would make numbers of truth values
+
+
+def _convolve_by_hand(x: Any, v: Any) -> Any:
+    out = np.zeros(len(x) + len(v) - 1, np.result_type(x, v))
+    for k, factor in enumerate(v):
+        out[k : k + len(x)] += factor * x
+    return out
+
+
+@opaque(trusted=True, oracle=_convolve_by_hand)
+def convolve(x, v):
+    """c_i = sum_k x_{i-k} v_k, for all i where they meet."""
+    return np.convolve(x, v)
+
+
+def _conj(x: Any) -> Any:
+    return x.conj() if x.dtype.kind == "c" else x
+
+
+def _bilinear_jvp(op: Any) -> Any:
+    def jvp(dots, out, x, v):
+        x_dot, v_dot = dots
+        one = None if x_dot is None else op(x_dot, v)
+        two = None if v_dot is None else op(x, v_dot)
+        return two if one is None else one if two is None else one + two
+
+    return jvp
+
+
+@slide.define_vjp
+def _slide_vjp(t, out, x, v):
+    return convolve(t, _conj(v)), slide(_conj(x), t)
+
+
+@convolve.define_vjp
+def _convolve_vjp(t, out, x, v):
+    return slide(t, _conj(v)), slide(t, _conj(x))
+
+
+slide.define_jvp(_bilinear_jvp(slide))
+convolve.define_jvp(_bilinear_jvp(convolve))
+
+
+WINDOWS = 1 << 16  # numbers in the windows of one row, above which rows are better taken singly
+
+
+@slide.batch
+def _slide_rows(args, batched, size):
+    x, v = args
+    n, k = shape_of(x)[-1], shape_of(v)[-1]
+    if is_symbolic((n, k)) or n * k > WINDOWS:
+        return NotImplemented
+    places = np.arange(n - k + 1)[:, None] + np.arange(k)
+    windows = lookup("getitem")(x, places, index=(Ellipsis, Hole(0)))
+    words = [("a" if b else "") + w for b, w in zip(batched, ("sk", "k"), strict=True)]
+    return lookup("einsum")(windows, v, letters=(*words, "as"))
+
+
+@convolve.batch
+def _convolve_rows(args, batched, size):
+    x, v = args
+    if is_symbolic((shape_of(x)[-1], shape_of(v)[-1])):
+        return NotImplemented
+    if shape_of(x)[-1] < shape_of(v)[-1]:
+        x, v, batched = v, x, batched[::-1]
+    *lead, n = shape_of(x)
+    k = shape_of(v)[-1]
+    inside = (Ellipsis, slice(k - 1, k - 1 + n))
+    padded = lookup("scatter")(x, index=inside, shape=(*lead, n + 2 * k - 2))
+    turned = lookup("flip")(v, axis=ndim_of(v) - 1)
+    return slide.batch_rule((padded, turned), batched, size)
+
+
+@slide.examples
+@convolve.examples
+def _(rng):
+    yield (rng.normal(size=5), rng.normal(size=2)), {}
+    yield (rng.normal(size=3), rng.normal(size=3)), {}
+    x, v = rng.normal(size=(2, 4)) + 1j * rng.normal(size=(2, 4))
+    yield (x, v[:2]), {}

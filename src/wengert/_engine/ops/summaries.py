@@ -1,0 +1,111 @@
+"""Summaries: what a log says of a value, and how a line of it is written.
+
+summary     least, largest and mean finite element, how many are NaN or infinite
+histogram   how many finite elements lie in each of some bins
+entry       a summary with label, spec, time and the user's line
+write_line  one line of JSON, appended in one piece to a file, or sent to a logger
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.spec import spec_of
+
+
+def summary(x: Any) -> dict[str, Any]:
+    """Numbers that describe an array; of complex elements their magnitude is described.
+
+    Returns
+    -------
+    dict
+        ``min``, ``max`` and ``mean`` of the finite elements (None if there are none), ``nan`` and
+        ``inf``: how many there are.
+    """
+    array = _real(x)
+    if array.dtype.kind in "biu":
+        fine, nans, infinite = array, 0, 0
+    else:
+        finite = np.isfinite(array)
+        nans = int(np.count_nonzero(np.isnan(array)))
+        infinite = array.size - int(np.count_nonzero(finite)) - nans
+        fine = array if nans + infinite == 0 else array[finite]
+    if fine.size == 0:
+        return {"min": None, "max": None, "mean": None, "nan": nans, "inf": infinite}
+    with np.errstate(over="ignore"):
+        mean = float(np.mean(fine, dtype=np.float64))
+    return {
+        "min": _plain(fine.min()),
+        "max": _plain(fine.max()),
+        "mean": mean if np.isfinite(mean) else None,
+        "nan": nans,
+        "inf": infinite,
+    }
+
+
+def _plain(x: Any) -> Any:
+    """A number as JSON knows it; beyond a double's range there is none."""
+    number = x.item()
+    if isinstance(number, int | float):
+        return number
+    return float(number) if np.isfinite(float(number)) else None
+
+
+def histogram(x: Any, bins: int) -> dict[str, list[float]]:
+    """How the finite elements are spread; of complex elements their magnitude.
+
+    Returns
+    -------
+    dict
+        ``counts``, one for each bin, and ``edges``, one more; empty if there is no such element.
+    """
+    array = _real(x).astype(np.float64)
+    fine = array[np.isfinite(array)]
+    if fine.size == 0:
+        return {"counts": [], "edges": []}
+    low, high = float(fine.min()), float(fine.max())
+    if not np.isfinite(high - low) or high - low < bins * np.spacing(max(abs(low), abs(high))):
+        return {"counts": [fine.size], "edges": [low, high]}  # no room for edges in between
+    counts, edges = np.histogram(fine, bins)
+    return {"counts": counts.tolist(), "edges": edges.tolist()}
+
+
+def _real(x: Any) -> Any:
+    array = np.asarray(x)
+    return np.abs(array) if array.dtype.kind == "c" else array
+
+
+def entry(x: Any, label: str | None, where: str, bins: int | None = None) -> dict[str, Any]:
+    """A line of a log about a value."""
+    spec = spec_of(x)
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "label": label,
+        "dtype": str(spec.dtype),
+        "shape": list(spec.shape),
+        **summary(x),
+        **({} if bins is None else histogram(x, bins)),
+        "where": where,
+    }
+
+
+def write_line(to: Any, line: dict[str, Any]) -> None:
+    """Append a line to a file, given by its path, or send it to a logger.
+
+    A file is opened for appending and written to once, so that lines of several threads and
+    processes do not mix.
+    """
+    text = json.dumps(line, allow_nan=False)
+    if hasattr(to, "info"):
+        to.info(text)
+        return
+    file = os.open(to, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o666)
+    try:
+        os.write(file, text.encode() + b"\n")
+    finally:
+        os.close(file)

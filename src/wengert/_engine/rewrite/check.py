@@ -1,0 +1,74 @@
+"""Check: what a pass returned is a graph that can stand in the place of the one it was given.
+
+The same inputs; as many outputs, updates and effects, of the same specs; and lines of which each
+comes after its operands and holds what its operation infers from them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.node import Leaf, Node
+from wengert._engine.core.spec import bare
+from wengert._engine.core.tracing import infer
+from wengert.errors import GraphError, at, user_line
+
+
+def check(name: str, before: Graph, after: Any, verify: bool, trusted: set[Node]) -> None:
+    """Refuse what a pass returned if it is not a graph of the same inputs and outputs.
+
+    Lines never change, so one that has been verified once (`trusted`) need not be again.
+    """
+
+    def broken(what: str) -> GraphError:
+        return GraphError(
+            f"the pass {name!r} returned {what}. A pass takes a graph and returns one with the "
+            f"same inputs, outputs of the same shapes and dtypes, and valid lines{at(user_line())}."
+        )
+
+    if not isinstance(after, Graph):
+        raise broken(f"a {type(after).__name__}")
+    if after.inputs != before.inputs:
+        raise broken("a graph with other inputs")
+    for what, old, new in (
+        ("output", before.outputs, after.outputs),
+        ("effect", before.effects, after.effects),
+        ("update", tuple(before.updates), tuple(after.updates)),
+    ):
+        if len(old) != len(new):
+            raise broken(f"a graph with {len(new)} {what}s in the place of {len(old)}")
+    pairs = [*zip(before.outputs, after.outputs, strict=True)]
+    pairs += [*zip(before.updates.values(), after.updates.values(), strict=True)]
+    for i, (line, made) in enumerate(pairs):
+        if line is not made and line.spec != made.spec:
+            raise broken(f"{made.spec} for output {i}, which was {line.spec}")
+    if verify:
+        wrong = _wrong_line(after, trusted)
+        if wrong is not None:
+            raise broken(f"a graph in which {wrong}")
+
+
+def _wrong_line(graph: Graph, trusted: set[Node]) -> str | None:
+    """What is wrong with the first line that is; None if all are right."""
+    specs: dict[Node, Any] = {}
+    for i, node in enumerate(graph.nodes):
+        extra = node.extra
+        spec = extra["spec"] if extra is not None and "spec" in extra else node.spec
+        specs[node] = spec
+        if node in trusted:
+            continue
+        trusted.add(node)
+        if isinstance(node.op, Leaf):
+            continue
+        try:
+            operands = tuple([specs[a] for a in node.args])
+        except KeyError:
+            return f"line %{i} ({node.op.name}) uses a line that comes later"
+        inferred, _ = infer(node.op, operands, node.params)
+        if inferred is not spec and bare(inferred) != bare(spec):
+            return (
+                f"line %{i} ({node.op.name}) holds {spec}, but its operands give "
+                f"{inferred}{at(node.where)}"
+            )
+    return None

@@ -1,0 +1,102 @@
+"""Index: which rules can apply to a line, found by its operation and those of its operands.
+
+Most lines match no rule, and should learn this in one look-up.  A line is described by its
+operation and one word for each operand:
+
+    an operation                          a line of that operation
+    "number", "number 1.0"                a constant; with its value, if some rule asks for it
+    "full", "full 1.0"                    the same for an array of one number (ops/creation.py)
+
+For each description that occurs, the rules that can apply are listed once, in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from wengert._engine.core.op import Op
+
+from .pattern import Hole, Line, Number
+from .rule import AnyRule, Descriptor, LineRule, Rule
+
+Candidate = tuple[Any, Any]  # a rule, and for a pattern the order of it that can match
+
+
+class Index:
+    """The rules of one walk.
+
+    Parameters
+    ----------
+    rules : iterable of rules
+        In the order in which they are tried.
+
+    Attributes
+    ----------
+    numbers : set of str
+        The keys of the numbers that patterns ask for.
+    """
+
+    def __init__(self, rules: Iterable[AnyRule]) -> None:
+        self.rules = tuple(rules)
+        self.numbers: set[str] = set()
+        self._by_root: dict[Op, list[Candidate]] = {}
+        self._any: list[tuple[int, LineRule]] = []
+        self._found: dict[Any, tuple[Candidate, ...]] = {}
+        for i, rule in enumerate(self.rules):
+            if isinstance(rule, LineRule):
+                self._any.append((i, rule))
+                continue
+            for tree in rule.orders:
+                self._by_root.setdefault(tree.op, []).append((i, tree))
+                self._note_numbers(tree)
+
+    def _note_numbers(self, tree: Any) -> None:
+        if type(tree) is Number:
+            self.numbers.add(tree.key)
+        elif type(tree) is Line:
+            for part in tree.args:
+                self._note_numbers(part)
+
+    def candidates(
+        self, op: Op, operands: tuple[Descriptor, ...], same: bool
+    ) -> tuple[Candidate, ...]:
+        """The rules that can apply to a line, described as above.
+
+        Parameters
+        ----------
+        same : bool
+            Whether it is an operation of twice the same line.
+        """
+        key = (op, operands, same)
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = self._search(*key)
+        return found
+
+    def _search(self, op: Op, operands: Any, same: bool) -> tuple[Candidate, ...]:
+        chosen: list[tuple[int, Any]] = [
+            (i, tree)
+            for i, tree in self._by_root.get(op, ())
+            if len(tree.args) == len(operands)
+            and all(map(_may_be, tree.args, operands))
+            and (same or not _is_twice(tree.args))
+        ]
+        chosen += [(i, None) for i, rule in self._any if rule.may(op, operands)]
+        chosen.sort(key=lambda pair: pair[0])
+        return tuple((self.rules[i], tree) for i, tree in chosen)
+
+
+def _is_twice(args: tuple[Any, ...]) -> bool:
+    return len(args) == 2 and type(args[0]) is Hole and args[0] == args[1]
+
+
+def _may_be(tree: Any, operand: Descriptor) -> bool:
+    if type(tree) is Hole:
+        return True
+    if type(tree) is Number:
+        return isinstance(operand, str) and operand.endswith(f" {tree.key}")
+    return operand is tree.op
+
+
+__all__ = ["Candidate", "Index", "Rule"]

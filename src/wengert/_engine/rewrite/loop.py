@@ -1,0 +1,208 @@
+"""Loop: a line with bodies taken apart, and put together again with other bodies or operands.
+
+Loop      a scan or while: its count, consts, carry and rows; the outputs of its body
+Rewiring  new lines in the place of old ones, and what becomes of their parts
+inlined   the lines of a body written into a list, on operands in the place of its inputs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from wengert._engine.core.apply import PART
+from wengert._engine.core.body import Body
+from wengert._engine.core.graph import AnyGraph
+from wengert._engine.core.node import NO_PARAMS, Constant, Discrete, Leaf, Node
+from wengert._engine.core.op import lookup
+from wengert._engine.core.params import frozen, substituted
+from wengert._engine.core.rebuild import rebuilt
+from wengert._engine.core.spec import at_sizes
+from wengert._engine.core.tracing import infer, part_of
+
+LOOPS = ("scan", "while")
+CHOICES = ("cond", "switch")
+NOTED = ("where", "scope", "level", "metadata")  # what a line takes over from one it replaces
+
+
+class Loop:
+    """A loop's line, in parts.
+
+    Attributes
+    ----------
+    node : Node
+    body : Body
+    condition : Body or None
+        Of a while.
+    count : tuple of Node
+        The number of steps, where it is an operand.
+    consts, carry, rows : tuple of Node
+        Operands; `rows` are walked along.
+    """
+
+    def __init__(self, node: Node) -> None:
+        params, args = node.params, node.inputs
+        self.node, self.params = node, params
+        self.body: Body = params["body"]
+        self.condition: Body | None = params.get("condition")
+        self.carried: int = params["carried"]
+        counted = int(params.get("counted", False))
+        stacked = params.get("stacked", 0)
+        self.count, args = args[:counted], args[counted:]
+        self.fixed = fixed = len(args) - self.carried - stacked
+        self.consts, self.carry = args[:fixed], args[fixed : fixed + self.carried]
+        self.rows = args[fixed + self.carried :]
+        self.is_while = node.op.name == "while"
+
+    @property
+    def length(self) -> Any:
+        """How many steps: a number, a size, a length that is not known before; or None."""
+        return self.params["length"]
+
+    def output(self, index: int) -> int:
+        """The number among the loop's results of an output of its body."""
+        return index + (self.is_while and index >= self.carried)
+
+    def of_body(self, index: int) -> int | None:
+        """The number among the body's outputs of one of the loop's results; None: the count."""
+        if self.is_while and index >= self.carried:
+            return index - 1 if index > self.carried else None
+        return index
+
+    def line(
+        self,
+        body: Body,
+        condition: Body | None,
+        consts: Sequence[Node],
+        carry: Sequence[Node],
+        rows: Sequence[Node],
+        *,
+        length: Any = None,
+    ) -> Node:
+        """A line of the same kind with another body, and operands for its inputs."""
+        params = {**self.params, "body": body, "carried": len(carry)}
+        if self.is_while:
+            params["condition"] = condition
+        else:
+            params["stacked"] = len(rows)
+        if length is not None:
+            params["length"] = length
+        return like(self.node, (*self.count, *consts, *carry, *rows), params)
+
+
+def like(node: Node, args: tuple[Node, ...], params: dict[str, Any]) -> Node:
+    """A line of the same operation with other operands and parameters."""
+    spec, _ = infer(node.op, tuple([a.spec for a in args]), params)  # type: ignore[arg-type]
+    extra = {**(node.extra or {}), "spec": spec}
+    if "linear" in extra:  # of other operands, so in other places
+        linear = {node.args[k] for k in extra["linear"]}
+        extra["linear"] = tuple([k for k, a in enumerate(args) if a in linear])
+    return type(node)(node.op, args, params, None, extra)
+
+
+class Rewiring:
+    """New lines in the place of old ones.
+
+    Parameters
+    ----------
+    lengths : mapping, optional
+        For names of lengths others in their place.
+
+    Attributes
+    ----------
+    place : dict
+        For each line what takes its place.
+    parts : dict
+        For a line with several outputs what takes the place of each.
+    """
+
+    def __init__(self, lengths: Mapping[str, Any] | None = None) -> None:
+        self.lengths = lengths or {}
+        self.place: dict[Node, Node] = {}
+        self.parts: dict[Node, Mapping[int, Node]] = {}
+
+    def now(self, lines: Iterable[Node]) -> list[Node]:
+        """Lines as they are now."""
+        return [self.place.get(n, n) for n in lines]
+
+    def replace(self, node: Node, parts: Mapping[int, Node]) -> None:
+        """Put lines in the place of a line's outputs."""
+        self.parts[node] = {k: stopped_like(node, k, made) for k, made in parts.items()}
+        self.place[node] = node
+
+    def follow(self, node: Node) -> None:
+        """Write down a line that is not itself replaced."""
+        if node.op is PART and node.args[0] in self.parts:
+            found = self.parts[node.args[0]].get(node.params["index"])
+            if found is None:
+                return  # an operand of what has been dropped: nobody needs it any more
+            made = found
+            if node.name is not None and made.op is PART and made.name is None:
+                made.note("name", node.name)
+            self.place[node] = made
+        elif node not in self.place:
+            self.place[node] = rebuilt([node], self.place, self._renamed)[node]
+
+    def _renamed(self, node: Node, args: tuple[Any, ...]) -> Node | None:
+        """A line whose lengths have another name now."""
+        lengths = self.lengths
+        if not lengths or not node.args:
+            return None
+        spec, params = at_sizes(node.spec, lengths), substituted(node.params, lengths)
+        if spec == node.spec and frozen(params) == frozen(node.params):
+            return None
+        return type(node)(node.op, args, params, None, {**(node.extra or {}), "spec": spec})
+
+    def graph(self, graph: AnyGraph) -> AnyGraph:
+        """The graph with what has been put in place."""
+        return graph.with_lines({old: new for old, new in self.place.items() if old is not new})
+
+
+def stopped_like(node: Node, index: int, made: Node) -> Node:
+    """A line in the place of an output, through which no derivative passes if none did."""
+    was = type(node) is Node and node.spec[index].dtype.kind in "fc"
+    return made if was or type(made) is not Node else held(made)
+
+
+def held(line: Node) -> Node:
+    """The same value, which no derivative passes."""
+    op = lookup("stop_gradient")
+    return Discrete(op, (line,), NO_PARAMS, None, {**_noted(line), "spec": line.spec})
+
+
+def _noted(line: Node) -> dict[str, Any]:
+    extra = line.extra or {}
+    return {k: extra[k] for k in NOTED if k in extra}
+
+
+def inlined(body: Body, operands: Sequence[Node], differentiable: bool = True) -> list[Node]:
+    """The outputs of a body as lines on operands.
+
+    Parameters
+    ----------
+    differentiable : bool
+        Whether derivatives may pass these lines; what the body itself stops stays so.
+    """
+    place: dict[Node, Node] = {}
+    for a, x in zip(body.inputs, operands, strict=True):
+        stops = type(a) is not Node or not differentiable
+        place[a] = held(x) if stops and type(x) is Node else x
+
+    def change(node: Node, args: tuple[Any, ...]) -> Node | None:
+        if isinstance(node.op, Leaf) or not args:
+            return None
+        kinds = set(map(type, args))
+        cls: type[Node] = Constant if kinds == {Constant} else Discrete
+        if Node in kinds:
+            cls = type(node) if type(node) is not Constant else Discrete
+        if cls is type(node) and all(a is b for a, b in zip(args, node.inputs, strict=True)):
+            return None
+        return cls(node.op, args, node.params, None, {**(node.extra or {}), "spec": node.spec})
+
+    made = rebuilt(body.nodes, place, change)
+    return [made[n] for n in body.outputs]
+
+
+def parts_of(node: Node, indices: Iterable[int]) -> dict[int, Node]:
+    """Lines that take outputs of a line."""
+    return {k: part_of(node, k) for k in indices}

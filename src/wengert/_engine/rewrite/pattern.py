@@ -1,0 +1,273 @@
+"""Patterns: Python functions of NumPy, read as trees that lines are compared with.
+
+A pattern is traced like any function, with wildcards in the place of tensors; so is what takes its
+place.  `lambda x: np.log(1 + x)` becomes
+
+    Line(log, {}, (Line(add, {}, (Number("1.0", 1), Hole(0))),))
+
+Keyword-only arguments are parameters: `lambda x, *, axis: np.sum(np.exp(x), axis=axis)`.  Where a
+parameter goes is found by tracing twice, with two values of it, and looking where the trees differ.
+
+    Hole, Number, Slot, Line   what a tree is made of
+    traced                     the tree of a function
+    variants                   the same tree with operands of commutative operations swapped
+    matches                    whether a line looks like a tree
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import Context
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.core.equality import is_stopped
+from wengert._engine.core.handle import Handle, wrap
+from wengert._engine.core.node import CONSTANT, Leaf, Node
+from wengert._engine.core.op import Op
+from wengert._engine.core.params import frozen, sizes_of
+from wengert._engine.core.recording import enable_grad, tracing
+from wengert._engine.core.size_text import dim
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.tracing import placeholder
+from wengert.errors import ArgumentError, at, user_line
+
+SAMPLES: Mapping[str, tuple[Any, Any]] = {"axis": (0, 1), "keepdims": (False, True)}
+_LENGTH = dim("pattern_length")  # of all axes: what depends on it cannot be a pattern
+_MOST_COMMUTATIVE = 8
+
+
+class Hole(NamedTuple):
+    """Any line; the same one wherever the same wildcard stands."""
+
+    number: int
+
+
+class Number(NamedTuple):
+    """A constant of that value, whatever its dtype; the key tells 0.0 from -0.0."""
+
+    key: str
+    value: Any
+
+
+class Slot(NamedTuple):
+    """A parameter that may be anything, the same wherever the name stands."""
+
+    name: str
+
+
+class Line(NamedTuple):
+    """An operation with parameters on operands."""
+
+    op: Op
+    params: dict[str, Any]
+    args: tuple[Any, ...]
+
+
+Tree = Hole | Number | Line
+
+
+class Found(NamedTuple):
+    """What the wildcards and the parameters of a pattern stand for in one place."""
+
+    operands: list[Any]
+    params: dict[str, Any]
+
+
+def number_key(value: Any) -> str:
+    """A number as text that tells 0.0 from -0.0, and not 1 from 1.0."""
+    return repr(float(value))
+
+
+# ---- reading functions -------------------------------------------------------------------------
+
+
+def signature(fun: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the operands and of the parameters of a function."""
+    operands, params = [], []
+    for p in inspect.signature(fun).parameters.values():
+        if p.kind is p.KEYWORD_ONLY:
+            params.append(p.name)
+        elif p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+            operands.append(p.name)
+        else:
+            raise ArgumentError(
+                f"the pattern {fun!r} takes *{p.name}. Name every operand, and every parameter "
+                f"after a star: lambda x, *, axis: ...{at(user_line())}."
+            )
+    return tuple(operands), tuple(params)
+
+
+def traced(
+    fun: Callable[..., Any],
+    operands: tuple[str, ...],
+    samples: Mapping[str, tuple[Any, Any]],
+    dtypes: Mapping[str, Any],
+    ndim: int,
+) -> Tree:
+    """The tree of a function.
+
+    Parameters
+    ----------
+    fun : callable
+    operands : tuple of str
+        The names of the wildcards, in the order of their holes.
+    samples : mapping
+        For each parameter of the function two values to trace it with.
+    dtypes : mapping
+        The dtype of some wildcards while tracing; the others are float64.
+    ndim : int
+        The number of axes of all wildcards while tracing.
+
+    Raises
+    ------
+    ArgumentError
+        What the function does depends on shapes, or in another way than by passing them on, on
+        parameters.
+    """
+    names, params = signature(fun)
+    places = [operands.index(name) for name in names]
+    unknown = [p for p in params if p not in samples]
+    if unknown:
+        raise ArgumentError(
+            f"the parameter {unknown[0]} of a pattern: give two values to trace with, "
+            f"samples={{{unknown[0]!r}: (..., ...)}}{at(user_line())}."
+        )
+    spec = {n: Spec((_LENGTH,) * ndim, np.dtype(dtypes.get(n, float))) for n in names}
+
+    def tree(values: Mapping[str, Any]) -> Any:
+        nodes = [placeholder(spec[n], n) for n in names]
+        with tracing(), enable_grad():
+            out = fun(*map(wrap, nodes), **values)
+        holes = dict(zip(nodes, places, strict=True))
+        return _tree(out.node if isinstance(out, Handle) else out, holes, fun)
+
+    # In a context of its own: whatever policy, scope or trace is open has nothing to do with it.
+    alone = Context().run
+    first = {p: samples[p][0] for p in params}
+    found: Tree = alone(tree, first)
+    for p in params:
+        other = alone(tree, {**first, p: samples[p][1]})
+        found = _generalised(found, other, p, samples[p], fun)
+    return found
+
+
+def _tree(x: Any, holes: Mapping[Node, int], fun: Any) -> Any:
+    if not isinstance(x, Node):
+        return Number(number_key(x), x)
+    if x in holes:
+        return Hole(holes[x])
+    if x.op is CONSTANT and np.ndim(x.value) == 0:
+        return Number(number_key(x.value), x.value)
+    if isinstance(x.op, Leaf) or sizes_of(x.params):
+        raise ArgumentError(
+            f"the pattern {fun!r} depends on the shape of its operands ({x.op.name}). Write this "
+            f"rule as a function of the line (wengert._engine.rewrite.rule){at(user_line())}."
+        )
+    return Line(x.op, dict(x.params), tuple(_tree(a, holes, fun) for a in x.inputs))
+
+
+def _generalised(a: Any, b: Any, name: str, values: tuple[Any, Any], fun: Any) -> Any:
+    """The tree of which both are cases, with a slot where they differ."""
+    if type(a) is not Line or type(b) is not Line:
+        if a == b:
+            return a
+        raise _odd(name, fun)
+    if a.op is not b.op or len(a.args) != len(b.args) or a.params.keys() != b.params.keys():
+        raise _odd(name, fun)
+    params = {}
+    for k, v in a.params.items():
+        if isinstance(v, Slot) or frozen(v) == frozen(b.params[k]):
+            params[k] = v
+        elif (frozen(v), frozen(b.params[k])) == (frozen(values[0]), frozen(values[1])):
+            params[k] = Slot(name)
+        else:
+            raise _odd(name, fun)
+    pairs = zip(a.args, b.args, strict=True)
+    return Line(a.op, params, tuple(_generalised(x, y, name, values, fun) for x, y in pairs))
+
+
+def _odd(name: str, fun: Any) -> ArgumentError:
+    return ArgumentError(
+        f"the pattern {fun!r} does other things for other values of {name} than pass it on. Write "
+        f"this rule as a function of the line (wengert._engine.rewrite.rule){at(user_line())}."
+    )
+
+
+# ---- comparing ---------------------------------------------------------------------------------
+
+
+def variants(tree: Any) -> list[Any]:
+    """The same tree with the operands of commutative operations in every order."""
+    if _count(tree) > _MOST_COMMUTATIVE:
+        raise ArgumentError(
+            f"a pattern with more than {_MOST_COMMUTATIVE} commutative operations. Split it, or "
+            f"write a rule as a function of the line{at(user_line())}."
+        )
+    return list({repr(t): t for t in _orders(tree)}.values())
+
+
+def _count(tree: Any) -> int:
+    if type(tree) is not Line:
+        return 0
+    return tree.op.commutative + sum(map(_count, tree.args))
+
+
+def _orders(tree: Any) -> Iterator[Any]:
+    if type(tree) is not Line:
+        yield tree
+        return
+    for args in product(*map(_orders, tree.args)):
+        yield tree._replace(args=args)
+        if tree.op.commutative:
+            yield tree._replace(args=args[::-1])
+
+
+def matches(tree: Any, node: Node, found: Found, number: Callable[[Node], str | None]) -> bool:
+    """Whether a line looks like a tree; what the holes and slots stand for goes into `found`.
+
+    Parameters
+    ----------
+    number : callable
+        The key of the number that a line holds everywhere, or None.
+    """
+    kind = type(tree)
+    if kind is Hole:
+        have = found.operands[tree.number]
+        if have is None:
+            found.operands[tree.number] = node
+            return True
+        return have is node
+    if kind is Number:
+        return bool(number(node) == tree.key)
+    if node.op is not tree.op or len(node.args) != len(tree.args):
+        return False
+    if (node.params or tree.params) and not _params_match(tree.params, node.params, found):
+        return False
+    for part, a in zip(tree.args, node.args, strict=True):
+        # Through a line that stops derivatives no rule may look: the replacement would not stop.
+        if type(part) is Line and type(node) is Node and is_stopped(a):
+            return False
+        if not matches(part, a, found, number):
+            return False
+    return True
+
+
+def _params_match(tree: Mapping[str, Any], params: Mapping[str, Any], found: Found) -> bool:
+    for k in {**tree, **params}:
+        wanted, given = tree.get(k), params.get(k)
+        if type(wanted) is Slot:
+            known = found.params.setdefault(wanted.name, given)
+            if known is not given and frozen(known) != frozen(given):
+                return False
+        elif frozen(_chosen(wanted)) != frozen(_chosen(given)):
+            return False
+    return True
+
+
+def _chosen(x: Any) -> Any:
+    """None and False are what nobody chose: an operation may leave them out."""
+    return None if x is False else x

@@ -1,0 +1,326 @@
+"""Rules as data: what is replaced by what, why, and on which example.
+
+    Rule        a pattern and what takes its place, two Python functions of NumPy
+    Match       what a condition may look at
+    LineRule    a function of one line, for what a pattern cannot say; made by `rule`
+    Writer      what such a function writes lines with
+
+A rule never changes a line: it names another one for its place.  The walk (walk.py) sees to it that
+the other has the same shape and dtype, lets through no derivative that was stopped, and bears the
+user's line of what it replaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import Op, lookup
+from wengert._engine.core.spec import Spec
+from wengert.errors import ArgumentError, at, user_line
+
+from .pattern import SAMPLES, Found, Line, Number, matches, signature, traced, variants
+
+if TYPE_CHECKING:
+    from .walk import Walk
+
+Descriptor = Any  # what an index knows of an operand: its operation, or "number 1.0"
+
+
+class Match:
+    """A place where a pattern was found; what conditions are asked about.
+
+    Attributes
+    ----------
+    line : Node
+        The line to be replaced.
+    params : dict
+        The parameters of the pattern.
+    """
+
+    __module__ = "wengert.rewrite"
+
+    def __init__(self, line: Node, operands: Mapping[str, Node], params: Any, walk: Walk) -> None:
+        self.line = line
+        self.params: dict[str, Any] = params
+        self._operands = operands
+        self._walk = walk
+
+    def __getitem__(self, name: str) -> Node:
+        """The line that a wildcard stands for."""
+        return self._operands[name]
+
+    def spec(self, name: str) -> Any:
+        """Shape and dtype of what a wildcard stands for."""
+        return self._walk.spec(self._operands[name])
+
+    def value(self, name: str) -> Any:
+        """The number that a wildcard stands for, if it is one everywhere; else None."""
+        return self._walk.number(self._operands[name])
+
+    def has(self, name: str, *facts: str) -> bool:
+        """Whether all of these are known of what a wildcard stands for (`properties.FACTS`)."""
+        return self._walk.has(self._operands[name], *facts)
+
+
+class Rule:
+    """A pattern and what takes its place.
+
+    Parameters
+    ----------
+    name : str
+        What it is called in a history.
+    pattern : callable
+        A Python function of NumPy; its arguments match any line, the same argument the same line. A
+        number matches that number in any dtype; operands of commutative operations match in either
+        order. Keyword-only arguments are parameters of operations: ``lambda x, *, axis: ...``.
+    replacement : callable
+        The same arguments, or fewer of them.
+    reason : str
+        Why the replacement is right, and better.
+    example : tuple of arrays, or of (arrays, params)
+        Arguments at which pattern and replacement can be compared.
+    condition : callable, optional
+        ``condition(match) -> bool``, asked where the pattern was found.
+    exact : bool
+        The results have the same bits, whatever the operands; if not, the replacement is at least
+        as accurate.
+    kinds : str
+        The kinds of dtypes that operands may have: "f" floats (default), "c" complex, "i" and "u"
+        whole numbers, "b" truth values. Whole numbers must all have the dtype of the result,
+        since they wrap around.
+    samples : mapping, optional
+        For parameters other than axis and keepdims two values to trace the functions with.
+    dtypes : mapping, optional
+        The dtype that wildcards have while the functions are traced; float64 by default. Those of
+        ``bool`` are conditions, of any dtype.
+    ndim : int
+        The number of axes that wildcards have while the functions are traced.
+
+    Raises
+    ------
+    ArgumentError
+        The functions depend on shapes or values, or do not take the same arguments.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.rewrite import Rule, simplify
+    >>> pythagoras = Rule(
+    ...     "pythagoras",
+    ...     lambda x: np.sin(x) ** 2 + np.cos(x) ** 2,
+    ...     lambda x: 1.0 + 0.0 * x,
+    ...     reason="it is one",
+    ... )
+    >>> graph = wg.trace(lambda u, v: np.cos(u * v) ** 2 + np.sin(u * v) ** 2)(1.0, 2.0)
+    >>> print(simplify(graph, [[pythagoras]]).outputs[0].op.name)
+    add
+    """
+
+    __module__ = "wengert.rewrite"
+
+    def __init__(
+        self,
+        name: str,
+        pattern: Callable[..., Any],
+        replacement: Callable[..., Any],
+        *,
+        reason: str = "",
+        example: tuple[Any, ...] = (),
+        condition: Callable[[Match], bool] | None = None,
+        exact: bool = False,
+        kinds: str = "f",
+        samples: Mapping[str, tuple[Any, Any]] | None = None,
+        dtypes: Mapping[str, Any] | None = None,
+        ndim: int = 2,
+    ) -> None:
+        self.name, self.reason, self.example = name, reason, example
+        self.pattern, self.replacement = pattern, replacement
+        self.condition, self.exact, self.kinds = condition, exact, kinds
+        self.operands, self.params = signature(pattern)
+        names, params = signature(replacement)
+        extra = {*names, *params} - {*self.operands, *self.params}
+        if extra:
+            raise ArgumentError(
+                f"rule {name!r}: the replacement needs {', '.join(sorted(extra))}, which the "
+                f"pattern does not name{at(user_line())}."
+            )
+        self._options = ({**SAMPLES, **(samples or {})}, dtypes or {}, ndim)
+        self._orders: list[Line] | None = None
+        self._replacement: Any = None
+
+    def __repr__(self) -> str:
+        return f"<rule {self.name}>"
+
+    @property
+    def orders(self) -> list[Line]:
+        """The pattern in all orders; traced at first use."""
+        if self._orders is None:
+            pattern = traced(self.pattern, self.operands, *self._options)
+            if type(pattern) is not Line:
+                raise ArgumentError(
+                    f"rule {self.name!r}: the pattern is no operation, and would match every "
+                    f"line{at(user_line())}."
+                )
+            self._orders = variants(pattern)
+        return self._orders
+
+    @property
+    def made(self) -> Any:
+        """The replacement as a tree; traced at first use, as most rules never apply."""
+        if self._replacement is None:
+            self._replacement = traced(self.replacement, self.operands, *self._options)
+        return self._replacement
+
+    @property
+    def trees(self) -> tuple[list[Line], Any]:
+        """Both."""
+        return self.orders, self.made
+
+    def apply(self, tree: Line, line: Node, walk: Walk) -> Node | None:
+        """What takes the place of a line that looks like one order of the pattern, or None."""
+        found = Found([None] * len(self.operands), {})
+        if not matches(tree, line, found, walk.number_key) or not self._fits(line, found, walk):
+            return None
+        if self.condition is not None:
+            operands = dict(zip(self.operands, found.operands, strict=True))
+            if not self.condition(Match(line, operands, found.params, walk)):
+                return None
+        replacement = self.made
+        if type(replacement) is Number:
+            return walk.filled(replacement.value, line)
+        return walk.built(replacement, found, line)
+
+    def _fits(self, line: Node, found: Found, walk: Walk) -> bool:
+        """Whether the dtypes are of the kinds that the rule holds for."""
+        root = walk.spec(line)
+        if type(root) is not Spec:
+            return False
+        dtypes = set()
+        for name, a in zip(self.operands, found.operands, strict=True):
+            if a is not None and self._options[1].get(name) is not bool:
+                own = walk.spec(a)
+                if type(own) is not Spec or (own.dtype.kind not in self.kinds and not own.weak):
+                    return False
+                if not own.weak:
+                    dtypes.add(own.dtype)
+        if not any(d.kind in "iub" for d in dtypes):
+            return True
+        return len(dtypes) == 1 and (root.dtype in dtypes or root.dtype.kind == "b")
+
+
+class Writer:
+    """What the function of a `LineRule` writes lines with, and asks about those that are there.
+
+    Attributes
+    ----------
+    walk : Walk
+        Knows specs, numbers and facts of lines.
+    """
+
+    __slots__ = ("_like", "walk")
+
+    def __init__(self, walk: Walk, like: Node) -> None:
+        self.walk = walk
+        self._like = like
+
+    def __call__(self, op: Any, *operands: Any, **params: Any) -> Node:
+        """A line of an operation, or of the one of that name, in its simplest form."""
+        made: Op = lookup(op) if isinstance(op, str) else op
+        return self.walk.line(made, operands, params, self._like)
+
+
+class LineRule:
+    """A function of one line, for what a pattern cannot say; made by `rule`.
+
+    Attributes
+    ----------
+    function : callable
+        ``function(line, new)`` returns what takes the place of `line`, or None.
+        ``new(op, *operands, **params)`` writes a line (`Writer`): `op` an operation or its name,
+        operands lines or plain numbers.
+    """
+
+    __module__ = "wengert.rewrite"
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        may: Callable[[Op, tuple[Descriptor, ...]], bool],
+        *,
+        reason: str = "",
+        exact: bool = False,
+        example: tuple[Any, ...] = (),
+    ) -> None:
+        self.name, self.function, self.may = name, function, may
+        self.reason, self.exact, self.example = reason, exact, example
+
+    def __repr__(self) -> str:
+        return f"<rule {self.name}>"
+
+
+def rule(
+    name: str,
+    on: str | Iterable[str],
+    over: str | Iterable[str] | None = None,
+    *,
+    operand: int | None = None,
+    reason: str = "",
+    exact: bool = False,
+    example: tuple[Any, ...] = (),
+) -> Callable[[Callable[..., Any]], LineRule]:
+    """Make a rule of a function of one line (a decorator).
+
+    Parameters
+    ----------
+    name : str
+    on : str or sequence of str
+        The names of the operations whose lines it looks at, or of their kinds (``"elementwise"``).
+    over : str or sequence of str, optional
+        It only looks at lines of which at least one operand comes from these operations.
+    operand : int, optional
+        Which operand that has to be; any by default. A function that reads ``line.args[0]`` as a
+        line of these operations says 0.
+    reason, exact, example
+        As of `Rule`; the example is ``(function, *arrays)``.
+
+    Returns
+    -------
+    callable
+        Makes a `LineRule` of ``function(line, new)``, which returns a line, a tensor, or None.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.rewrite import rule, simplify
+    >>> @rule("flip twice", on="flip", over="flip", reason="the elements are back", exact=True)
+    ... def flip_twice(line, new):
+    ...     inner = line.args[0]
+    ...     return inner.args[0] if line.params == inner.params else None
+    >>> graph = wg.trace(lambda x: np.flip(np.flip(x)))(np.ones(3))
+    >>> print(simplify(graph, [[flip_twice]]))
+    %0 = input x   float64[3]
+    return %0
+    """
+    ons = frozenset([on] if isinstance(on, str) else on)
+    overs = None if over is None else frozenset([over] if isinstance(over, str) else over)
+
+    def may(op: Op, operands: tuple[Descriptor, ...]) -> bool:
+        if op.name not in ons and op.kind not in ons:
+            return False
+        if overs is None:
+            return True
+        looked_at = operands if operand is None else operands[operand : operand + 1]
+        return any(name_of(d) in overs for d in looked_at)
+
+    return lambda f: LineRule(name, f, may, reason=reason, exact=exact, example=example)
+
+
+def name_of(d: Descriptor) -> str:
+    """The name of the operation behind a descriptor; "number" for a constant of one number."""
+    return d.partition(" ")[0] if isinstance(d, str) else d.name
+
+
+AnyRule = Rule | LineRule

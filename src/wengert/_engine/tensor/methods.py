@@ -1,0 +1,243 @@
+"""NumPy's methods and attributes of Tensor.
+
+A method is the function of that name in `wengert.numpy`, found through the table that serves
+`__array_function__`; so `x.mean(0)`, `np.mean(x, 0)` and `wengert.numpy.mean(x, 0)` are one thing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.dims import Dim
+from wengert._engine.core.foreign_names import KEYWORDS
+from wengert._engine.core.handle import dtype_of, shape_of
+from wengert._engine.ops import casts, shapes
+from wengert._engine.ops.creation import positions
+from wengert.errors import ArgumentError, DtypeError, at, user_line
+from wengert.errors import ShapeError as _ShapeError
+
+from .operands import known, left, length
+from .protocols import FUNCTIONS, operation_of
+
+FROM_NUMPY = """sum prod mean var std max min argmax argmin any all cumsum cumprod swapaxes squeeze
+    repeat take diagonal trace dot clip round argsort argpartition searchsorted nonzero
+    ptp choose put
+    """.split()
+
+
+def method(name: str) -> Any:
+    """The method that calls NumPy's function of the same name."""
+    function = getattr(np, name)
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if kwargs and not KEYWORDS.keys().isdisjoint(kwargs):
+            theirs = next(k for k in kwargs if k in KEYWORDS)
+            raise TypeError(
+                f"x.{name}({theirs}=...) is PyTorch's. As in NumPy it is {KEYWORDS[theirs]}= here"
+                f"{at(user_line())}."
+            )
+        return FUNCTIONS[function](self, *args, **kwargs)
+
+    call.__name__ = name
+    call.__qualname__ = f"Tensor.{name}"
+    call.__doc__ = f"``numpy.{name}(x, ...)``, as NumPy's method of that name."
+    return call
+
+
+class Methods:
+    """Mixin: what an ndarray has."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Lengths of the axes; sizes with a name in a graph that serves all sizes."""
+        return shape_of(self)  # type: ignore[arg-type]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the elements."""
+        return dtype_of(self)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> Any:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> Any:
+        """Bytes of all elements."""
+        return self.size * self.itemsize
+
+    @property
+    def T(self) -> Any:
+        """Axes reversed."""
+        return shapes.transpose(self)
+
+    @property
+    def mT(self) -> Any:
+        """The last two axes exchanged."""
+        if self.ndim < 2:
+            raise _ShapeError(f"mT needs at least two axes, this has {self.ndim}{at(user_line())}.")
+        return shapes.transpose(self, axes=(*range(self.ndim - 2), self.ndim - 1, self.ndim - 2))
+
+    @property
+    def real(self) -> Any:
+        """Real part; the tensor itself if it is real."""
+        return FUNCTIONS[np.real](self)
+
+    @real.setter
+    def real(self, values: Any) -> None:
+        self.real[...] = values
+
+    @property
+    def imag(self) -> Any:
+        """Imaginary part."""
+        return FUNCTIONS[np.imag](self)
+
+    @imag.setter
+    def imag(self, values: Any) -> None:
+        if self.dtype.kind != "c":
+            raise DtypeError(
+                f"a tensor of {self.dtype} does not have an imaginary part to set. Make it complex "
+                f"first, x.astype(complex){at(user_line())}."
+            )
+        self.imag[...] = values
+
+    def conj(self) -> Any:
+        """Complex conjugate; the tensor itself if it is real."""
+        return operation_of(np.conjugate)(self) if self.dtype.kind == "c" else self
+
+    conjugate = conj
+
+    def reshape(self, *shape: Any, order: str = "C") -> Any:
+        """The same elements in another shape, given as one tuple or several ints."""
+        target = shape[0] if len(shape) == 1 else shape
+        target = (target,) if isinstance(target, int | np.integer | Dim) else tuple(target)
+        return shapes.reshape(self, shape=tuple(map(length, target)), order=order)
+
+    def transpose(self, *axes: Any) -> Any:
+        """Axes in another order, given as one tuple or several ints; reversed if none."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        return shapes.transpose(self, axes=tuple(order) if order else None)
+
+    def ravel(self, order: str = "C") -> Any:
+        """One axis; a view where NumPy gives one."""
+        return FUNCTIONS[np.ravel](self, order)
+
+    def flatten(self, order: str = "C") -> Any:
+        """One axis; always a copy."""
+        return self.ravel(order).copy()
+
+    def astype(self, dtype: Any, copy: bool = True, **_: Any) -> Any:
+        """Another dtype; integers and booleans stop derivatives."""
+        return self if not copy and self.dtype == dtype else casts.astype(self, dtype)
+
+    def copy(self, order: str = "C") -> Any:
+        """A handle of its own: writing to it does not show here.  Derivatives pass."""
+        return FUNCTIONS[np.copy](self, order)
+
+    def fill(self, value: Any) -> None:
+        """Write one value to every element."""
+        self[...] = value  # type: ignore[index]
+
+    def item(self, *args: Any) -> Any:
+        """The only element, or the chosen one, as a Python number; derivatives end here."""
+        return np.asarray(left(self, "x.item()")).item(*args)
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers; derivatives end here."""
+        return np.asarray(left(self, "x.tolist()")).tolist()
+
+    def sort(self, axis: int = -1, **how: Any) -> None:
+        """Sort in place."""
+        self[...] = FUNCTIONS[np.sort](self, axis, **how)  # type: ignore[index]
+
+    def partition(self, kth: Any, axis: int = -1, **how: Any) -> None:
+        """Put the k-th element where sorting would, smaller ones before it; in place."""
+        self[...] = FUNCTIONS[np.partition](self, kth, axis, **how)  # type: ignore[index]
+
+    def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Any:
+        """``numpy.compress(condition, x, axis)``."""
+        return FUNCTIONS[np.compress](condition, self, axis, out)
+
+    def view(self) -> Any:
+        """Another handle on the same memory: what is written to one shows in the other."""
+        return self[...]  # type: ignore[index]
+
+    @property
+    def flat(self) -> Flat:
+        """All elements in C order, to iterate over, read by position or assign to."""
+        return Flat(self)
+
+    @flat.setter
+    def flat(self, values: Any) -> None:
+        Flat(self)[:] = values
+
+    @property
+    def base(self) -> Any:
+        """The tensor whose memory this is a view of, or None."""
+        shared = getattr(self, "_link", None)
+        return None if shared is None else shared[0]
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes between neighbours along each axis, of the values as they lie in memory."""
+        return np.asarray(known(self, "strides")).strides
+
+    @property
+    def device(self) -> str:
+        """Where the values are: "cpu"."""
+        return "cpu"
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+        """The tensor itself, of which the values are on the "cpu", as everybody's."""
+        if device != "cpu" or stream is not None:
+            raise ArgumentError(
+                f"to_device({device!r}, stream={stream!r}): tensors are on the 'cpu' only, which "
+                f"has no streams. Leave both out{at(user_line())}."
+            )
+        return self
+
+    def tobytes(self, order: str = "C") -> bytes:
+        """The values as bytes; derivatives end here."""
+        return np.asarray(left(self, "x.tobytes()")).tobytes(order)  # type: ignore[arg-type]
+
+
+class Flat:
+    """``x.flat``: the elements of a tensor as one axis."""
+
+    def __init__(self, x: Any) -> None:
+        self._x = x
+
+    def __len__(self) -> int:
+        return self._x.size
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._x.ravel())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._x.ravel()[index].copy()
+
+    def __setitem__(self, index: Any, values: Any) -> None:
+        chosen = positions(self._x.size)[index]
+        if np.size(chosen):
+            FUNCTIONS[np.put](self._x, chosen, values)
+
+
+for _name in FROM_NUMPY:
+    setattr(Methods, _name, method(_name))

@@ -1,0 +1,158 @@
+"""How a function of `wengert.numpy` meets NumPy's function of the same name.
+
+`@counterpart(np.stack)` enters the function below it as what tensors do for `np.stack`, whether it
+is called by NumPy's own name or by ours, and returns the public function: with a tensor among the
+arguments it is ours, with plain arrays only it is NumPy's own, so that the result is exactly
+NumPy's.  A list of tensors stands for an array; NumPy itself finds them only
+in the lists of functions of several arrays (`np.stack`), and a plain `np.mean([x, y])` is refused.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core import sizes
+from wengert._engine.core.dims import Dim, is_symbolic
+from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of, wrap
+from wengert._engine.core.node import Node, constant
+from wengert._engine.core.spec import unweakened
+from wengert._engine.ops import creation
+from wengert._engine.ops.casts import broadcast_to
+from wengert._engine.ops.joining import NESTED, holds_handles
+from wengert.errors import ArgumentError, ConversionError, ShapeError, at, user_line
+
+from .operands import length, without_lists
+from .protocols import FUNCTIONS
+from .replacements import written_instead
+
+_OURS = (Handle, Dim)
+
+
+def counterpart(function: Any, *others: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Enter the function below as what tensors do for NumPy's `function` (a decorator).
+
+    Parameters
+    ----------
+    function : callable
+        NumPy's; it runs where no tensor is among the arguments.
+    *others
+        More of NumPy's functions for which tensors do the same.
+    """
+
+    def enter(ours: Callable[..., Any]) -> Callable[..., Any]:
+        for f in (function, *others):
+            FUNCTIONS[f] = ours
+
+        @functools.wraps(ours)
+        def public(*args: Any, **kwargs: Any) -> Any:
+            for a in (*args, *kwargs.values()) if kwargs else args:
+                if isinstance(a, _OURS) or (isinstance(a, NESTED) and holds_handles(a)):
+                    args, kwargs = without_lists(function, args, kwargs)
+                    return ours(*args, **kwargs)
+            return function(*args, **kwargs)
+
+        return public
+
+    return enter
+
+
+def as_array(x: Any) -> Any:
+    """`x` if it is a tensor, else NumPy's array of it."""
+    return x if isinstance(x, Handle) else np.asarray(x)
+
+
+def as_tensor(x: Any) -> Any:
+    """`x` if it is a tensor, else a constant one."""
+    return x if isinstance(x, Handle) else wrap(constant(np.asarray(x)))
+
+
+def plain(x: Any) -> Any:
+    """The plain array behind `x`, of which there has to be one."""
+    return np.asarray(value_of(x))
+
+
+def values(x: Any) -> Any:
+    """`x` without history, for what has no derivative: positions, masks; traced, it is a tensor."""
+    return value_of(x) if is_traced(x) else np.asarray(value_of(x))
+
+
+def check_device(device: Any) -> None:
+    """Refuse a device that is not the processor, as NumPy does."""
+    if device not in (None, "cpu"):
+        raise ArgumentError(
+            f"device={device!r}: arrays and tensors are on the 'cpu' only. Leave it out"
+            f"{at(user_line())}."
+        )
+
+
+_WEAK = {"b": False, "i": 0, "f": 0.0, "c": 0j}
+
+
+def dtype_of(x: Any) -> Any:
+    """What `np.result_type` is to be told of `x`: a Python number stays one, as it is weak."""
+    if is_traced(x):
+        spec = x.node.spec
+        return _WEAK[spec.dtype.kind] if spec.weak else spec.dtype
+    value = unweakened(value_of(x))
+    return value if isinstance(value, int | float | complex) else np.asarray(value).dtype
+
+
+# ---- sizes -------------------------------------------------------------------------------------
+
+
+def broadcast_shapes(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The common shape, sizes with a name among them."""
+    if not any(map(is_symbolic, shapes)):
+        return np.broadcast_shapes(*shapes)
+    try:
+        return sizes.broadcast(*shapes)
+    except ValueError as error:
+        raise ShapeError(f"{error}{at(user_line())}.") from error
+
+
+numbers = creation.positions  # 0, 1, ... n - 1, also for a size with a name
+
+
+def lengths(shape: Any) -> tuple[Any, ...]:
+    """One length or a sequence of them as a tuple: whole numbers, and sizes with a name."""
+    if isinstance(shape, int | np.integer | Dim):
+        return (length(shape),)
+    if isinstance(shape, tuple | list):
+        return tuple(map(length, shape))
+    return tuple(int(n) for n in plain(shape).ravel())
+
+
+def spread(array: Any, shape: tuple[Any, ...]) -> Any:
+    """Something without derivative repeated to a shape; `np.broadcast_to` for sizes too."""
+    if shape_of(array) == shape:
+        return array
+    if is_symbolic(shape) and not isinstance(array, Handle):
+        array = as_tensor(array)
+    if isinstance(array, Handle):
+        return broadcast_to(array, shape=shape)
+    return np.broadcast_to(array, shape)
+
+
+def write(target: Any, index: Any, values: Any, what: str) -> None:
+    """`target[index] = values` for a function that changes its argument.
+
+    Raises
+    ------
+    ConversionError
+        The target is a plain array and the values are recorded: it cannot hold their history.
+    """
+    if not isinstance(target, Handle):
+        if isinstance(values, Handle) and type(values.node) is Node:
+            remedy = written_instead() or (
+                "Make the array a tensor first (wengert.tensor(array), or np.zeros_like(x))"
+            )
+            raise ConversionError(
+                f"{what} writes into a plain array, but what it writes is recorded for a "
+                f"derivative, which a plain array cannot hold. {remedy}{at(user_line())}."
+            )
+        values = value_of(values)
+    target[index] = values  # type: ignore[index]

@@ -1,0 +1,224 @@
+"""Operators of Tensor: every one of NumPy's arrays, plain, reflected and in place.
+
+Three tables say which operation stands for which operator, and `install` gives them to the class.
+What runs is Python's own operator on the plain values, so a tensor of a single number is as fast
+as the number, and Python numbers combine as Python combines them.  Indexing is here too.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import numpy as np
+
+from wengert._engine.core.apply import apply
+from wengert._engine.core.handle import Handle, dtype_of, is_traced, shape_of, value_of
+from wengert._engine.core.leaving import is_differentiating
+from wengert._engine.core.node import INPUT, NO_PARAMS, Node
+from wengert._engine.core.op import lookup
+from wengert._engine.ops import indexing
+from wengert.errors import DtypeError, TraceError, at, user_line
+
+from .operands import NUMERIC, known, operand, refuse_kept
+from .protocols import fitted
+from .refusals import refuse_as_key, setting
+from .replacements import written_instead
+
+Method = Callable[..., Any]
+
+
+def binary(name: str, run: Method) -> tuple[Method, Method, Method]:
+    """The forms x + y, y + x and x += y of an operation."""
+    op: Any = lookup(name)
+    taken = _factor if name == "multiply" else _operand
+
+    def forward(self: Any, other: Any) -> Any:
+        if not isinstance(other, Handle) and type(other) not in NUMERIC:
+            other = taken(self, other)
+            if other is NotImplemented:
+                return NotImplemented
+        return apply(op, (self, other), NO_PARAMS, run)
+
+    def reflected(self: Any, other: Any) -> Any:
+        other = taken(self, other)
+        if other is NotImplemented:
+            return NotImplemented
+        return apply(op, (other, self), NO_PARAMS, run)
+
+    def in_place(self: Any, other: Any) -> Any:
+        result = forward(self, other)
+        if result is NotImplemented or not _is_mutable(self):
+            return result  # a number is immutable, as in NumPy: the name gets a new one
+        self._assign(fitted(result, self, f"in-place {name}"))
+        return self
+
+    return forward, reflected, in_place
+
+
+def _operand(_: Handle, other: Any) -> Any:
+    return operand(other)
+
+
+def _factor(x: Handle, other: Any) -> Any:
+    """What `other` is in a product; a list or tuple is repeated by a whole number, as in NumPy."""
+    if isinstance(other, list | tuple) and dtype_of(x).kind in "iub" and shape_of(x) == ():
+        if is_traced(x):
+            raise TraceError(
+                f"a {type(other).__name__} times a whole number that is not known while a graph is "
+                "built: Python repeats it, and an array would be multiplied. For the product say "
+                f"np.array([...]) * n; to repeat it n must be known{setting(x.node)}"
+                f"{at(user_line())}."
+            )
+        if type(x.node.value) is not np.ndarray:
+            return NotImplemented  # and Python asks the list, which asks for the index
+    return operand(other)
+
+
+def _is_mutable(x: Handle) -> bool:
+    """Whether it holds an array; a number gets a new node, as in NumPy its name a new number."""
+    node = x.node
+    if node.is_traced:  # a view without axes shares memory, and is no number
+        return bool(node.spec.shape) or node.op is INPUT or hasattr(x, "_link")
+    return type(node.value) is np.ndarray
+
+
+def _inverted(x: Any) -> Any:
+    """NumPy's ~x, also of a Python truth value: what is asked is never the integer -1 or -2."""
+    return not x if type(x) is bool else operator.invert(x)
+
+
+def unary(name: str, run: Method) -> Method:
+    """The form -x of an operation."""
+    op: Any = lookup(name)
+    return lambda self: apply(op, (self,), NO_PARAMS, run)
+
+
+BINARY = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "divide",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "pow": "power",
+    "matmul": "matmul",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "left_shift",
+    "rshift": "right_shift",
+}
+COMPARISONS = {
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+    "eq": "equal",
+    "ne": "not_equal",
+}
+UNARY = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
+RUNS = {"invert": _inverted}
+
+
+class Operators:
+    """Mixin: operators, filled from the tables above, and indexing."""
+
+    __slots__ = ()
+    node: Node
+
+    def __hash__(self) -> int:
+        """By identity, as in PyTorch; of a number that a trace does not know it is an error."""
+        if self.node.value is None or is_differentiating():
+            refuse_as_key(cast(Handle, self))
+        return object.__hash__(self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other  # type: ignore[operator]
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __getitem__(self, index: Any) -> Any:
+        return indexing.read(self, index)
+
+    def __setitem__(self, index: Any, v: Any) -> None:
+        if isinstance(v, Handle) and indexing.stands_already(cast(Handle, self), index, v):
+            return
+        if isinstance(v, Handle) and type(v.node) is Node and dtype_of(self).kind not in "fc":
+            raise DtypeError(
+                f"assignment of a recorded value to elements of a {dtype_of(self)} tensor "
+                "would round it and stop its derivative. Cast the target first, "
+                f"x = x.astype(float){at(user_line())}."
+            )
+        self._assign(indexing.written(self, index, v))  # type: ignore[attr-defined]
+
+    def __round__(self, digits: int | None = None) -> Any:
+        if self.ndim:  # type: ignore[attr-defined]
+            raise TypeError(f"round(x) of shape {self.shape}: use np.round{at(user_line())}.")  # type: ignore[attr-defined]
+        rounded: Any = np.round(self, digits or 0)  # type: ignore[call-overload]
+        return rounded.astype(int) if digits is None else rounded
+
+    # A whole number, of Python's own: its derivative is known to be zero.
+
+    def __floor__(self) -> int:
+        return math.floor(_number(self, "floor"))
+
+    def __ceil__(self) -> int:
+        return math.ceil(_number(self, "ceil"))
+
+    def __trunc__(self) -> int:
+        return math.trunc(_number(self, "trunc"))
+
+    def __len__(self) -> int:
+        shape = shape_of(self)
+        if not shape:
+            raise TypeError("len() of a tensor without axes")
+        return operator.index(shape[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        if not shape_of(self):
+            raise TypeError("iteration over a 0-d tensor")
+        return self._items()
+
+    def _items(self) -> Iterator[Any]:
+        # A length that is not known is an error at the first item: NumPy would hide an earlier one.
+        for i in range(len(self)):
+            yield self[i]
+
+    def __contains__(self, item: Any) -> bool:
+        return bool(np.any(value_of(self) == value_of(item)))
+
+
+def _number(x: Any, name: str) -> Any:
+    """The only number of a tensor without axes, for a function of Python's `math`."""
+    if x.ndim or x.dtype.kind == "c":
+        raise TypeError(
+            f"math.{name}(x) of {x.dtype} and shape {x.shape}: it takes one real number. Use "
+            f"np.{name}{at(user_line())}."
+        )
+    if is_traced(x):
+        refuse_kept(x, f"math.{name}(x)")
+        raise TraceError(
+            f"math.{name}(x) of {x.node.spec}, whose value is not known while a graph is built. "
+            f"{written_instead() or f'Use np.{name}(x)'}{setting(x.node)}{at(user_line())}."
+        )
+    value = np.asarray(known(x, f"math.{name}(x)")).item()
+    return value if isinstance(value, int | float) else float(value)  # a longdouble is neither
+
+
+def install(cls: type) -> type:
+    """Give a class the operators (a decorator)."""
+    for dunder, name in BINARY.items():
+        run = getattr(operator, f"__{dunder}__")
+        forward, reflected, in_place = binary(name, run)
+        setattr(cls, f"__{dunder}__", forward)
+        setattr(cls, f"__r{dunder}__", reflected)
+        setattr(cls, f"__i{dunder}__", in_place)
+    for dunder, name in COMPARISONS.items():
+        setattr(cls, f"__{dunder}__", binary(name, getattr(operator, dunder))[0])
+    for dunder, name in UNARY.items():
+        setattr(cls, f"__{dunder}__", unary(name, RUNS.get(dunder) or getattr(operator, dunder)))
+    return cls

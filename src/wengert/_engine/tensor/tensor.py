@@ -1,0 +1,316 @@
+"""The class Tensor: a handle on a node, made of the mixins beside it.
+
+Its own are the ways in (`Tensor(data)`, `tensor`) and out (`numpy`, `item`, `__array__`, `float`),
+and what every Python object has: printing, copying, pickling.  The rule of the ways out: what
+would lose a derivative silently is an error that says what to write instead.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core import recording
+from wengert._engine.core.foreign_names import TENSOR, Foreign
+from wengert._engine.core.handle import (
+    Handle,
+    is_traced,
+    leaf,
+    rebind,
+    register_handle,
+    value_of,
+    wrap,
+)
+from wengert._engine.core.hidden import Refusals
+from wengert._engine.core.leaving import refuse_differentiated
+from wengert._engine.core.node import Node, constant, is_variable
+from wengert.errors import ConversionError, DtypeError, TracedBranchError, TraceError, at, user_line
+
+from .gradients import Gradients
+from .methods import Methods
+from .operands import as_array, is_of_sizes, known, left, note_read, refuse_kept
+from .operators import Operators, install
+from .protocols import Protocols
+from .refusals import conversion, of_library, setting
+
+
+@register_handle
+@install
+class Tensor(Handle, Operators, Methods, Gradients, Protocols):
+    """An array that remembers how it was computed.
+
+    Parameters
+    ----------
+    data : array_like
+        The values; copied.
+    requires_grad : bool, default False
+        Whether operations on it are recorded, for `backward`.
+    dtype : dtype, optional
+        As in ``numpy.array``.
+
+    Notes
+    -----
+    Operators, methods, indexing and assignment are NumPy's, and NumPy's functions take tensors.
+    The value of a node never changes: assignment makes the tensor point at a new node.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> x = wg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    >>> y = np.sum(x * x)
+    >>> y
+    Tensor(14., dtype=float64, grad_fn=<SumBackward>)
+    >>> y.backward()
+    >>> x.grad
+    Tensor([2., 4., 6.], dtype=float64)
+    """
+
+    __module__ = "wengert"
+
+    __slots__ = ("_grad",)
+
+    def __init__(self, data: Any, requires_grad: bool = False, dtype: Any = None) -> None:
+        if isinstance(data, Handle):
+            data = left(data, "Tensor(x)")
+        if isinstance(data, np.ndarray) and type(data) is not np.ndarray:
+            data = as_array(data)
+        array = np.array(data, dtype=dtype)
+        if array.dtype.kind not in "biufc":
+            raise DtypeError(
+                f"a tensor of {array.dtype}: its elements must be numbers. Convert them first"
+                f"{at(user_line())}."
+            )
+        self.node = constant(array)
+        if requires_grad:
+            self.requires_grad_()
+
+    # ---- leaving wengert -----------------------------------------------------------------------
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The values as a plain array that cannot be written to; derivatives end here."""
+        return self._read_only(left(self, "x.numpy()"))
+
+    @staticmethod
+    def _read_only(value: Any) -> np.ndarray[Any, Any]:
+        view = np.asarray(value).view()
+        view.flags.writeable = False
+        return view
+
+    @property
+    def data(self) -> np.ndarray[Any, Any]:
+        """The values, as `numpy()`; assigning replaces them without being recorded."""
+        return self.numpy()
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        plain = np.array(left(value, "x.data = y"), dtype=self.dtype)
+        with recording.no_grad():
+            self._assign(wrap(constant(plain)))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if self.node.is_traced:
+            refuse_kept(self, "a plain array")
+            raise Refusals.noted(conversion(self.node))
+        if type(self.node) is Node and recording.is_recording():
+            raise Refusals.noted(conversion(self.node))
+        value = self._read_only(known(self, "a plain array"))
+        if dtype is not None and value.dtype != dtype:
+            return value.astype(dtype)
+        return value.copy() if copy else value
+
+    def __dlpack_device__(self) -> tuple[Any, int]:
+        """Where DLPack finds the values: on the processor."""
+        return np.empty(0).__dlpack_device__()
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+        copy: bool | None = None,
+    ) -> Any:  # fmt: skip
+        """The values for another library, which must not write to them: flagged so, or a copy.
+
+        Versions of DLPack before 1.0 cannot say that memory is read-only; for them the values are
+        copied, unless ``copy=False`` says that nobody will write.
+        """
+        value = self.__array__()
+        flagged = max_version is not None and max_version[0] >= 1
+        if copy or (copy is None and not flagged):
+            value, copy = value.copy(), None
+        elif not flagged:
+            value = np.asarray(known(self, "__dlpack__()"))
+        how = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        return value.__dlpack__(**{k: v for k, v in how.items() if v is not None})
+
+    def _number(self, kind: Any) -> Any:
+        if self.node.is_traced:
+            refuse_kept(self, f"{kind.__name__}(x)")
+            remedy = of_library() or (
+                "Use functions of numpy instead of math (np.exp, not math.exp), and choose with "
+                "np.where; to write into an element of a plain array make that a tensor first, "
+                "np.zeros_like(x)"
+            )
+            raise TraceError(
+                f"{kind.__name__}(x) of {self.node.spec}, whose value is not known while a graph "
+                f"is built. {remedy}{setting(self.node)}{at(user_line())}."
+            )
+        if kind is not int:  # a step, as math.trunc: its derivative is known to be zero
+            refuse_differentiated(self.node, f"{kind.__name__}(x)", of_library)
+        return kind(np.asarray(known(self, f"{kind.__name__}(x)")).item())
+
+    def __float__(self) -> float:
+        try:
+            return self._number(float)
+        except (TraceError, ConversionError) as error:
+            raise Refusals.noted(error) from None
+
+    def __int__(self) -> int:
+        try:
+            return self._number(int)
+        except (TraceError, ConversionError) as error:
+            raise Refusals.noted(error) from None
+
+    def __complex__(self) -> complex:
+        return self._number(complex)
+
+    def __index__(self) -> int:
+        if is_traced(self):
+            refuse_kept(self, "a range, a length or an index")
+            error = TraceError(
+                f"a range, a length or an index needs the value of {self.node.spec}, which is not "
+                "known while a graph is built. For table[i] say wengert.numpy.take(table, i), for "
+                f"loops wengert.fori_loop{setting(self.node)}{at(user_line())}."
+            )
+            raise Refusals.noted(error)
+        value = known(self, "an index")
+        try:
+            return operator.index(value)
+        except TypeError as error:
+            raise DtypeError(
+                f"a tensor {self.node.spec} was about to become an index or a length, which is one "
+                f"integer. Round it first, int(x){at(user_line())}."
+            ) from error
+
+    def __bool__(self) -> bool:
+        if self.node.is_traced:
+            refuse_kept(self, "a branch")
+            if is_of_sizes(self.node):
+                raise TracedBranchError(
+                    "the program was about to branch on a number computed from sizes, which are "
+                    "not known while a graph is built. For np.arange(n) say np.arange(n, like=x) "
+                    "or wengert.numpy.arange(n); give the input that size as a number if the "
+                    f"program depends on it{at(user_line())}."
+                )
+            raise TracedBranchError(
+                f"the program was about to branch on {self.node.op.name} {self.node.spec}, whose "
+                "value is not known while a graph is built. Choose with np.where(condition, x, y); "
+                "for a branch that does not depend on the inputs compute the condition outside"
+                f"{setting(self.node)}{at(user_line())}."
+            )
+        if recording.switches.count:
+            note_read(self.node, "a branch")
+        return bool(value_of(self))
+
+    # ---- in-place ------------------------------------------------------------------------------
+
+    def _assign(self, new: Any) -> None:
+        """Point at the node of `new`, and let what shares memory follow."""
+        rebind(self, new.node if isinstance(new, Handle) else constant(new))
+
+    # ---- printing, copying, pickling -----------------------------------------------------------
+
+    def __repr__(self) -> str:
+        if self.node.is_traced:
+            name = f" {self.node.name!r}" if self.node.name else ""
+            return f"Tensor({self.node.spec},{name} {self.node.op.name}, traced)"
+        value = np.asarray(self.node.value)
+        digits = np.array2string(value, separator=", ", prefix="Tensor(")
+        parts = [digits, f"dtype={value.dtype}"]
+        if self.grad_fn is not None:
+            parts.append(f"grad_fn={self.grad_fn!r}")
+        elif self.requires_grad:
+            parts.append("requires_grad=True")
+        return f"Tensor({', '.join(parts)})"
+
+    def __dir__(self) -> list[str]:
+        return sorted(n for n in object.__dir__(self) if n not in TENSOR or hasattr(self, n))
+
+    def __str__(self) -> str:
+        return repr(self) if self.node.is_traced else str(self.node.value)
+
+    def __format__(self, spec: str) -> str:
+        if self.node.is_traced:
+            try:
+                return format(repr(self), spec)
+            except ValueError:  # a format of numbers; there is none yet
+                return repr(self)
+        value = self.node.value
+        return format(np.asarray(value).item() if np.size(value) == 1 else value, spec)
+
+    def __copy__(self) -> Tensor:
+        twin = wrap(self.node)
+        if self.node.is_traced:
+            return twin
+        if self.requires_grad and self.is_leaf:
+            twin.node = leaf(self.node.value, twin)
+        elif is_variable(self.node):  # of whole numbers: the copy is a variable of its own
+            twin.node = leaf(self.node.value, twin, differentiable=False)
+            twin.node.note("name", self.node.name)
+        return twin
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        twin = self.__copy__()
+        if self.grad is not None:
+            twin._grad = self.grad.__copy__()
+        return twin
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (
+            type(self),
+            np.asarray(left(self, "pickling")),
+            self.requires_grad,
+            self.grad,
+            is_variable(self.node),
+            self.node.name,
+        )
+
+
+for _name in TENSOR:
+    if not hasattr(Tensor, _name):
+        setattr(Tensor, _name, Foreign(_name))
+
+
+def _restore(
+    cls: type,
+    value: Any,
+    requires_grad: bool,
+    grad: Any,
+    variable: bool = False,
+    name: str | None = None,
+) -> Any:
+    made: Any = object.__new__(cls)
+    is_leaf = requires_grad or variable
+    made.node = leaf(value, made, requires_grad) if is_leaf else constant(value)
+    if name is not None:
+        made.node.note("name", name)
+    if grad is not None:
+        made._grad = grad
+    return made
+
+
+def tensor(data: Any, requires_grad: bool = False, dtype: Any = None) -> Tensor:
+    """A `Tensor` with a copy of the data.
+
+    Parameters
+    ----------
+    data : array_like
+    requires_grad : bool, default False
+    dtype : dtype, optional
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> wg.tensor([1.0, 2.0], requires_grad=True)
+    Tensor([1., 2.], dtype=float64, requires_grad=True)
+    """
+    return Tensor(data, requires_grad, dtype)

@@ -1,0 +1,127 @@
+"""The graph in the DOT language, which graphviz and many viewers read.
+
+Writing it needs no graphviz; drawing it does, later and elsewhere:
+
+    dot -Tsvg graph.dot > graph.svg
+
+One node for each line, one edge for each operand (two for x * x); colours as in svg.py.  Gradient
+levels, scopes and what a loop does are clusters, one inside the other (grouping.py, opened.py).
+Dashed edges carry no value: to a line that has to wait for another, from the next value of a
+variable back to the variable, and from a line that runs although no output needs it to the word
+"run".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert._engine.core.graph import Graph
+
+from .grouping import Group, Grouping, grouping_of
+from .lines import Line, Names, graph_of, lines_of
+from .opened import opened
+from .style import colours
+
+SHAPES = {"input": "box", "constant": "plaintext", "discrete": "box", "operation": "box"}
+CLUSTERS = {"level": ("#8794a2", "#f7f9fa"), "scope": ("#b4bec8", "#ffffff")}
+DASHED = 'style="dashed", color="#7b8794"'
+
+
+def to_dot(outputs: Any, names: Names | None = None) -> str:
+    r"""The graph that leads to a tensor, as DOT text.
+
+    Parameters
+    ----------
+    outputs : Tensor, list of Tensor, or Graph
+    names : mapping from name to Tensor, or a module, optional
+        What to call leaves.
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> from wengert import show
+    >>> x = wg.tensor(2.0, requires_grad=True)
+    >>> for line in show.to_dot(x * x, names={"x": x}).splitlines():
+    ...     print(line[:60])
+    digraph wengert {
+      node [fontname="Helvetica", fontsize=11];
+      n0 [label="x\nfloat64[]", shape=box, style="filled", fillc
+      n1 [label="multiply\nfloat64[]", shape=box, style="filled,
+      n0 -> n1;
+      n0 -> n1;
+    }
+    """
+    graph, _ = opened(graph_of(outputs))
+    lines = lines_of(graph, names)
+    clusters = _clustered(lines, grouping_of(graph, blocks=False))
+    body = [*clusters, *(edge for line in lines for edge in _edges(line)), *_dashed(graph)]
+    head = '  node [fontname="Helvetica", fontsize=11];'
+    return "\n".join(["digraph wengert {", head, *body, "}"])
+
+
+def _clustered(lines: list[Line], grouping: Grouping) -> list[str]:
+    """The lines, each inside the clusters that it belongs to."""
+    members: list[list[Line | int]] = [[] for _ in grouping.groups]
+    for number, group in enumerate(grouping.groups[1:], start=1):
+        members[group.parent].append(number)
+    for line in lines:
+        members[grouping.home[line.number]].append(line)
+    text: list[str] = []
+    stack: list[tuple[Line | int | str, str]] = [(one, "  ") for one in reversed(members[0])]
+    while stack:
+        one, indent = stack.pop()
+        if isinstance(one, str):
+            text.append(f"{indent}{one}")
+        elif isinstance(one, int):
+            text += _opening(one, grouping.groups[one], indent)
+            stack.append(("}", indent))
+            stack += [(inner, indent + "  ") for inner in reversed(members[one])]
+        else:
+            text.append(indent + _node(one))
+    return text
+
+
+def _opening(number: int, group: Group, indent: str) -> list[str]:
+    stroke, fill = CLUSTERS.get(group.kind, CLUSTERS["scope"])
+    return [
+        f"{indent}subgraph cluster_{number} {{",
+        f'{indent}  label="{_escaped(group.name)}"; fontname="Helvetica"; fontsize=11;',
+        f'{indent}  style="rounded,filled"; color="{stroke}"; fillcolor="{fill}";',
+    ]
+
+
+def _node(line: Line) -> str:
+    fill, stroke, _ = colours(line)
+    label = f"{_escaped(line.title)}\\n{_escaped(line.detail)}"
+    style = "filled,bold" if line.output else "filled"
+    if line.role == "discrete":
+        style += ",dashed"
+    return (
+        f'n{line.number} [label="{label}", shape={SHAPES[line.role]}, style="{style}", '
+        f'fillcolor="{fill}", color="{stroke}"];'
+    )
+
+
+def _edges(line: Line) -> list[str]:
+    used = len(line.inputs) - len(line.waits_for)
+    return [
+        f"  n{a} -> n{line.number}{'' if k < used else f' [{DASHED}]'};"
+        for k, a in enumerate(line.inputs)
+    ]
+
+
+def _dashed(graph: Graph) -> list[str]:
+    edges = []
+    for old, new in graph.updates.items():
+        ends = f"n{graph.index(new)} -> n{graph.index(old)}"
+        edges.append(f'  {ends} [{DASHED}, label="update", constraint=false];')
+    if graph.effects:
+        edges.append('  run [label="run", shape=plaintext];')
+        edges += [f"  n{graph.index(node)} -> run [{DASHED}];" for node in graph.effects]
+    return edges
+
+
+def _escaped(text: str) -> str:
+    """A name inside quotes: no quote ends it, no backslash means anything, and it is one line."""
+    text = text.replace("\\", "\\\\").replace('"', '\\"')
+    return "".join(c if c.isprintable() else " " for c in text)

@@ -1,0 +1,285 @@
+"""A picture of the graph as SVG text, drawn here: no graphviz, no browser, no drawing library.
+
+Boxes say the operation and the shape; leaves that require a gradient are yellow, constants pale and
+dashed, operations coloured by kind; the output has a heavy frame.  Hovering shows the line in
+words, with its parameters.  Edges enter a box from left to right by where they come from; where
+that is not the order of the operands, small numerals tell it.  A loop or choice is a box with a
+picture of what it does inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from wengert._engine.core.body import bodies_of
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.node import Node
+from wengert.errors import ArgumentError, at, user_line
+
+from .layout import Layout, Point, arrange
+from .lines import Line, Names, graph_of, lines_of
+from .opened import marks
+from .style import colours, legend_name
+
+MARGIN = 24.0
+HEIGHT = 38.0
+LETTER = 7.4  # width of a letter of the title, at its font size
+SMALL = 6.1  # of the line below it
+LIMIT = 400
+COMMUTATIVE = {"add", "multiply", "maximum", "minimum", "hypot", "logaddexp"}
+FONT = "Helvetica, Arial, sans-serif"
+
+
+def to_svg(
+    outputs: Any,
+    path: str | PathLike[str] | None = None,
+    names: Names | None = None,
+    title: str = "",
+) -> str:
+    """A picture of the graph that leads to a tensor.
+
+    Parameters
+    ----------
+    outputs : Tensor, list of Tensor, or Graph
+    path : path, optional
+        Where to write it.
+    names : mapping from name to Tensor, or a module, optional
+        What to call leaves.
+    title : str, optional
+        Written above.
+
+    Returns
+    -------
+    str
+        The SVG document.
+
+    Raises
+    ------
+    ArgumentError
+        More than 400 lines: nobody could read it.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert import show
+    >>> x = wg.tensor([1.0, 2.0], requires_grad=True)
+    >>> show.to_svg(np.sum(np.sin(x) * x), names={"x": x}).count("<title>")
+    4
+    """
+    graph = graph_of(outputs)
+    count = _count(graph)
+    if count > LIMIT:
+        raise ArgumentError(
+            f"to_svg of {count} lines: above {LIMIT} a picture is not legible. Draw an "
+            f"intermediate result, or use show.table or show.to_dot{at(user_line())}."
+        )
+    document = _document(_drawn(graph, names), title)
+    if path is not None:
+        Path(path).write_text(document, encoding="utf-8")
+    return document
+
+
+def _count(graph: Graph) -> int:
+    """How many lines there are, in bodies too."""
+    return len(graph) + sum(_count(body) for node in graph.nodes for body in bodies_of(node))
+
+
+class _Picture(NamedTuple):
+    """Lines and where they go.
+
+    inside : for a line with bodies their pictures.
+    """
+
+    lines: list[Line]
+    sizes: list[tuple[float, float]]
+    layout: Layout
+    inside: dict[int, list[_Picture]]
+
+
+def _drawn(graph: Graph, names: Names | None = None, within: Node | None = None) -> _Picture:
+    lines = lines_of(graph, names)
+    if within is not None:
+        kinds = dict(zip(graph.inputs, marks(within, len(graph.inputs)), strict=True))
+        roles = {n: mark.name for n, mark in kinds.items() if mark is not None}
+        lines = [line._replace(title=roles.get(line.node, line.title)) for line in lines]
+    inside = {
+        line.number: [_drawn(body, None, line.node) for body in bodies_of(line.node)]
+        for line in lines
+        if bodies_of(line.node)
+    }
+    sizes = [_size(line, inside.get(line.number, ())) for line in lines]
+    layout = arrange(sizes, [(k, line.number) for line in lines for k in line.inputs])
+    return _Picture(lines, sizes, layout, inside)
+
+
+def _size(line: Line, inside: Sequence[_Picture]) -> tuple[float, float]:
+    width = max(LETTER * len(line.title), SMALL * len(line.detail)) + 22.0
+    if not inside:
+        return width, HEIGHT
+    wide = sum(p.layout.width + MARGIN for p in inside) + MARGIN
+    return max(width, wide), HEIGHT + max(p.layout.height for p in inside) + MARGIN
+
+
+def _all_lines(picture: _Picture) -> list[Line]:
+    inner = [line for ps in picture.inside.values() for p in ps for line in _all_lines(p)]
+    return [*picture.lines, *inner]
+
+
+def _document(picture: _Picture, title: str) -> str:
+    layout = picture.layout
+    legend = _legend(_all_lines(picture))
+    top = MARGIN + (30.0 if title else 0.0)
+    inner = max(layout.width, sum(w for _, w in legend), LETTER * 1.2 * len(title))
+    shift = MARGIN + (inner - layout.width) / 2
+    width, height = inner + 2 * MARGIN, top + layout.height + 58.0
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'width="{width:.0f}" height="{height:.0f}" font-family="{FONT}" text-anchor="middle">',
+        f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
+    ]
+    if title:
+        parts.append(
+            f'<text x="{width / 2:.1f}" y="{MARGIN + 10:.1f}" font-size="16" font-weight="bold" '
+            f'fill="#222">{escape(title)}</text>'
+        )
+    parts.append(f'<g transform="translate({shift:.1f} {top:.1f})">')
+    parts += _drawing(picture)
+    parts.append("</g>")
+    x = (width - sum(w for _, w in legend)) / 2
+    for text, w in legend:
+        parts.append(f'<g transform="translate({x:.1f} {height - 30:.1f})">{text}</g>')
+        x += w
+    return "\n".join([*parts, "</svg>\n"])
+
+
+def _drawing(picture: _Picture) -> list[str]:
+    """Edges, boxes, and what is inside of boxes."""
+    lines, sizes, layout, inside = picture
+    parts = _edges(lines, sizes, layout)
+    for line in lines:
+        width, height = sizes[line.number]
+        x, y = layout.centres[line.number]
+        pictures = inside.get(line.number, [])
+        parts.append(_box(line, width, height, x, y, bool(pictures)))
+        left = x - (sum(p.layout.width + MARGIN for p in pictures) - MARGIN) / 2
+        for inner in pictures:
+            top = y - height / 2 + HEIGHT
+            parts.append(f'<g transform="translate({left:.1f} {top:.1f})">')
+            parts += [*_drawing(inner), "</g>"]
+            left += inner.layout.width + MARGIN
+    return parts
+
+
+def _box(line: Line, width: float, height: float, x: float, y: float, opened: bool) -> str:
+    fill, stroke, ink = colours(line)
+    weight = 2.6 if line.output else 1.2
+    dash = ' stroke-dasharray="4 3"' if line.role in ("constant", "discrete") else ""
+    corner = 4 if line.role == "operation" else height / 2
+    name = ' font-weight="bold"' if line.role != "constant" else ""
+    middle = y - height / 2 + HEIGHT / 2 if opened else y
+    return (
+        f"<g><title>{escape(line.note)}</title>"
+        f'<rect x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" '
+        f'height="{height:.1f}" rx="{corner:.0f}" fill="{fill}" stroke="{stroke}" '
+        f'stroke-width="{weight}"{dash}/>'
+        f'<text x="{x:.1f}" y="{middle - 2:.1f}" font-size="13"{name} fill="{ink}">'
+        f"{escape(line.title)}</text>"
+        f'<text x="{x:.1f}" y="{middle + 12:.1f}" font-size="10.5" fill="{ink}" fill-opacity="0.8">'
+        f"{escape(line.detail)}</text></g>"
+    )
+
+
+# ---- edges -------------------------------------------------------------------------------------
+
+
+def _edges(
+    lines: Sequence[Line], sizes: Sequence[tuple[float, float]], layout: Layout
+) -> list[str]:
+    leaving = _leaving(lines, sizes, layout)
+    parts = []
+    for line in lines:
+        operands = list(dict.fromkeys(line.inputs))
+        came_from = {k: layout.routes[k, line.number][-2][0] for k in operands}
+        arriving = sorted(operands, key=came_from.__getitem__)
+        numbered = arriving != operands and line.node.op.name not in COMMUTATIVE
+        width, height = sizes[line.number]
+        x, y = layout.centres[line.number]
+        for slot, k in enumerate(arriving):
+            end = (x + _port(slot, len(arriving), width), y - height / 2)
+            points = [leaving[k, line.number], *layout.routes[k, line.number][1:-1], end]
+            pale = lines[k].role == "constant"
+            stroke, weight = ("#c4c4c4", 1.0) if pale else ("#7b8794", 1.4)
+            parts.append(
+                f'<path d="{_curve(points)}" fill="none" stroke="{stroke}" '
+                f'stroke-width="{weight}"/>' + _head(end, stroke)
+            )
+            times = line.inputs.count(k)
+            text = f"{times}×" if times > 1 else str(operands.index(k) + 1) if numbered else ""
+            if text:
+                parts.append(
+                    f'<text x="{end[0] + 8:.1f}" y="{end[1] - 9:.1f}" font-size="9.5" '
+                    f'fill="#5a6570">{text}</text>'
+                )
+    return parts
+
+
+def _leaving(
+    lines: Sequence[Line], sizes: Sequence[tuple[float, float]], layout: Layout
+) -> dict[tuple[int, int], Point]:
+    """Where each edge leaves its box: side by side, in the order of where they go."""
+    targets: dict[int, list[int]] = {}
+    for a, b in layout.routes:
+        targets.setdefault(a, []).append(b)
+    points = {}
+    for a, ends in targets.items():
+        x, y = layout.centres[a]
+        width, height = sizes[a]
+        goes_to = {b: layout.routes[a, b][1][0] for b in ends}
+        ends.sort(key=goes_to.__getitem__)
+        for slot, b in enumerate(ends):
+            points[a, b] = (x + _port(slot, len(ends), width), y + height / 2)
+    return points
+
+
+def _port(slot: int, count: int, width: float) -> float:
+    """Offset of a port from the middle of a side."""
+    step = min(16.0, (width - 20.0) / max(1, count))
+    return (slot - (count - 1) / 2) * step
+
+
+def _curve(points: Sequence[Point]) -> str:
+    """Through the points, upright at each of them."""
+    (x, y), *rest = points
+    words = [f"M{x:.1f} {y:.1f}"]
+    for end_x, end_y in rest:
+        bend = (end_y - y) / 2
+        words.append(
+            f"C{x:.1f} {y + bend:.1f} {end_x:.1f} {end_y - bend:.1f} {end_x:.1f} {end_y:.1f}"
+        )
+        x, y = end_x, end_y
+    return " ".join(words)
+
+
+def _head(end: Point, fill: str) -> str:
+    x, y = end
+    return (
+        f'<path d="M{x - 3.5:.1f} {y - 7:.1f} L{x:.1f} {y:.1f} L{x + 3.5:.1f} {y - 7:.1f} Z" '
+        f'fill="{fill}"/>'
+    )
+
+
+def _legend(lines: Sequence[Line]) -> list[tuple[str, float]]:
+    """For each colour in use a swatch with its name, and how wide that is."""
+    seen = {legend_name(line): colours(line) for line in lines}
+    parts = []
+    for name, (fill, stroke, _) in seen.items():
+        swatch = (
+            f'<rect width="14" height="10" rx="2" fill="{fill}" stroke="{stroke}"/>'
+            f'<text x="20" y="9" font-size="11" fill="#444" text-anchor="start">{name}</text>'
+        )
+        parts.append((swatch, 20 + SMALL * len(name) + 18.0))
+    return parts
