@@ -248,6 +248,19 @@ def test_table_of_the_readme_is_rendered(monkeypatch):
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
+def test_paths_of_the_glossary_are_there():
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w/]+(?:\.py|/|\.md))`", text)
+    assert len(named) > 60
+    folder = PACKAGE
+    for path in named:
+        at = ROOT / path if path.startswith("docs/") else PACKAGE / path
+        if "/" not in path:  # beside the path before it
+            at = folder / path
+        folder = at if at.is_dir() else at.parent
+        assert at.exists(), path
+
+
 def test_links_between_pages_lead_somewhere():
     broken = [
         f"{page.relative_to(ROOT)}: {link}"
