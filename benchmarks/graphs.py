@@ -27,6 +27,7 @@ from time import process_time
 from typing import Any
 
 import numpy as np
+from wengert.rewrite import simplify
 
 import wengert as wg
 from _harness import (
@@ -39,7 +40,6 @@ from _harness import (
     settle,
     table,
 )
-from wengert.rewrite import simplify
 
 PAGE = "benchmarks-graphs.md"  # under docs
 LINES = (1_000, 3_000, 10_000, 30_000, 100_000)

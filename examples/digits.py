@@ -37,9 +37,9 @@ from sklearn.model_selection import train_test_split
 
 import wengert as wg
 from wengert import nn, optim, show
+from wengert._engine.visualization.training_plots import training_picture
 from wengert.data import DataLoader
 from wengert.nn.progress import Progress
-from wengert._engine.visualization.training import training_picture
 
 
 class Reader(nn.Module):

@@ -27,7 +27,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.core.late import load_families
+from wengert._engine.core.lazy_import import load_families
 from wengert._engine.core.op import REGISTRY
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

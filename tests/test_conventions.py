@@ -20,6 +20,7 @@ import pytest
 import wengert as wg
 from wengert import nn
 from wengert._engine.core.op import lookup
+from wengert._engine.kinds.opaque import Opaque
 from wengert.errors import (
     ConversionError,
     DerivativeError,
@@ -29,7 +30,6 @@ from wengert.errors import (
     UnconnectedError,
     UnconnectedWarning,
 )
-from wengert._engine.kinds.opaque import Opaque
 
 PAGE = Path(__file__).parents[1] / "docs" / "conventions.md"
 inf, nan = np.inf, np.nan

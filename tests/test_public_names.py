@@ -11,7 +11,7 @@ import optree
 import pytest
 
 import wengert as wg
-from wengert._engine.core import foreign_names
+from wengert._engine.core import other_libraries
 
 PACKAGES = """numpy numpy.linalg numpy.fft numpy.random numpy.polynomial scipy scipy.fft
     scipy.integrate scipy.interpolate scipy.linalg scipy.signal scipy.special scipy.stats nn
@@ -125,7 +125,7 @@ TABLES = {
 @pytest.mark.parametrize("table", TABLES)
 def test_the_names_that_are_recommended_exist(table):
     x = wg.tensor(np.ones((2, 2)))
-    for name, ours in getattr(foreign_names, table).items():
+    for name, ours in getattr(other_libraries, table).items():
         for path in re.findall(r"\b(?:wengert|np|optree|x)(?:\.[A-Za-z_]\w*)+", ours):
             root, *parts = path.split(".")
             thing = {"wengert": wg, "np": np, "x": x, "optree": optree}[root]
@@ -136,4 +136,4 @@ def test_the_names_that_are_recommended_exist(table):
 
 @pytest.mark.parametrize("table", TABLES)
 def test_names_in_the_tables_are_not_ours(table):
-    assert not [n for n in getattr(foreign_names, table) if n in dir(TABLES[table])]
+    assert not [n for n in getattr(other_libraries, table) if n in dir(TABLES[table])]

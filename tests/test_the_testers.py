@@ -13,13 +13,13 @@ from wengert._engine.autodiff import reverse
 from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.core.op import REGISTRY
 from wengert._engine.core.spec import Spec
-from wengert.errors import CheckError
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, Elementwise
-from wengert._engine.kinds.linear import Linear
+from wengert._engine.kinds.linear_map import Linear
 from wengert._engine.kinds.opaque import Opaque
 from wengert._engine.ops.choice import where
 from wengert._engine.ops.circular import cos
 from wengert._engine.ops.exponential import sigmoid
+from wengert.errors import CheckError
 from wengert.testing import check_op
 from wengert.testing.laws import LAWS, laws_of
 

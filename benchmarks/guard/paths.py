@@ -24,7 +24,7 @@ import numpy as np
 import wengert as wg
 import wengert.numpy as wnp
 from wengert import nn, optim, random
-from wengert._engine.core import tree
+from wengert._engine.core import pytree
 
 Path = Callable[[], Any]
 
@@ -155,8 +155,8 @@ def containers() -> Path:
     given = {"w": np.ones(3), "b": np.ones(3), "layers": [(np.ones(3), np.ones(3))] * 5}
 
     def run() -> Any:
-        leaves, structure = tree.flatten(given)
-        return tree.unflatten(structure, leaves)
+        leaves, structure = pytree.flatten(given)
+        return pytree.unflatten(structure, leaves)
 
     return run
 

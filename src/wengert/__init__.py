@@ -28,17 +28,17 @@ import sys
 from typing import Any
 
 from wengert._engine import ops as _ops  # registers the operations  # noqa: F401
-from wengert._engine.autodiff.batch import vmap
 from wengert._engine.autodiff.checkpoint import checkpoint
-from wengert._engine.autodiff.directional import jvp, linearize, vjp
-from wengert._engine.autodiff.matrices import hessian, hvp, jacfwd, jacobian, jacrev
+from wengert._engine.autodiff.grad import grad, stop_gradient, value_and_grad
+from wengert._engine.autodiff.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
+from wengert._engine.autodiff.jvp_vjp import jvp, linearize, vjp
 from wengert._engine.autodiff.overflows import REWRITING
-from wengert._engine.autodiff.transforms import grad, stop_gradient, value_and_grad
-from wengert._engine.core.foreign_names import PACKAGE, missing
-from wengert._engine.core.late import DUNDERS, FAMILIES, CallableModule, PublicModule
+from wengert._engine.autodiff.vmap import vmap
+from wengert._engine.core.lazy_import import DUNDERS, FAMILIES, CallableModule, PublicModule
+from wengert._engine.core.other_libraries import PACKAGE, missing
 from wengert._engine.core.policy import policy
 from wengert._engine.core.recording import enable_grad, is_recording, no_grad, note_lines
-from wengert._engine.core.size_text import dim
+from wengert._engine.core.symbolic.parsing import dim
 from wengert._engine.core.tracing import scope
 from wengert._engine.tensor import Tensor, tensor
 
@@ -48,7 +48,7 @@ from .errors import WengertError
 # Packages that are imported at first use.
 PACKAGES = "compat data errors extend nn onnx optim random scipy sparse testing".split()
 # Public modules of the engine: where each stands, and names that it has from elsewhere.
-_EXPLAINED = dict.fromkeys(("explain", "why"), "_engine.diagnostics")
+_EXPLAINED = {name: f"_engine.diagnostics.{name}" for name in ("explain", "why")}
 ENGINE: dict[str, tuple[str, dict[str, str]]] = {
     "axes": ("_engine.named_arrays", {}),
     "backends": ("_engine.backends", {"Transformed": "extend"}),
@@ -65,7 +65,7 @@ ENGINE: dict[str, tuple[str, dict[str, str]]] = {
     "ops": ("_engine.ops", {}),
     "rewrite": ("_engine.rewrite", {}),
     "show": ("_engine.visualization", {}),
-    "show.training": ("_engine.visualization.training", {}),
+    "show.training": ("_engine.visualization.training_plots", {}),
 }
 SUBMODULES = sorted([*PACKAGES, *(name for name in ENGINE if "." not in name)])
 # Operations that are registered at first use.

@@ -5,9 +5,9 @@ import pickle
 
 import numpy as np
 import pytest
+from wengert.axes import Named, concatenate, dot, stack, where
 
 import wengert as wg
-from wengert.axes import Named, concatenate, dot, stack, where
 from wengert.errors import OperandError, ShapeError
 from wengert.testing import check_grads
 

@@ -5,9 +5,9 @@ import sys
 
 import numpy as np
 import pytest
+from wengert.backends import Backend, Interpreter, Transformed, backend, backends, register_backend
 
 import wengert as wg
-from wengert.backends import Backend, Interpreter, Transformed, backend, backends, register_backend
 from wengert._engine.core.op import lookup
 from wengert.errors import BackendError, RegistryError
 from wengert.extend import as_operation, ops

@@ -7,11 +7,11 @@ import threading
 
 import numpy as np
 import pytest
+from wengert.rewrite import simplify
 
 import wengert as wg
-from wengert.errors import ArgumentError, GuardError, RegistryError
 from wengert._engine.ops.effects import Retrieved
-from wengert.rewrite import simplify
+from wengert.errors import ArgumentError, GuardError, RegistryError
 
 
 def test_eager_values_pass_unchanged(capsys):

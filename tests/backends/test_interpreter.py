@@ -6,9 +6,9 @@ import weakref
 
 import numpy as np
 import pytest
+from wengert.backends import Interpreter
 
 import wengert as wg
-from wengert.backends import Interpreter
 from wengert._engine.backends import interpret, reuse
 from wengert._engine.backends.interpret import Program
 from wengert.errors import MatrixError, ShapeError

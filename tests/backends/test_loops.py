@@ -5,10 +5,10 @@ import re
 import numpy as np
 import pytest
 from tests.rewrite.test_loops import DERIVATIVES, PROGRAMS, counted
+from wengert.backends import Backend, Interpreter, Transformed
 
 import wengert as wg
 from wengert import control
-from wengert.backends import Backend, Interpreter, Transformed
 from wengert._engine.backends.profiling import profile
 from wengert.errors import BackendError, GuardError, MatrixError
 

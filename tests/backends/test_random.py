@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 import wengert as wg
-from wengert.errors import ArgumentError, DtypeError, ShapeError
 from wengert._engine.ops import random as ops
+from wengert.errors import ArgumentError, DtypeError, ShapeError
 
 
 def drawn(stream, n):

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from wengert.backends import report
 
 import wengert as wg
-from wengert.backends import report
 from wengert._engine.backends.liveness import in_place, last_uses, live_bytes, specs_at
 from wengert.errors import ArgumentError, DtypeError, ShapeError
 

@@ -1,8 +1,8 @@
 """Every test of this folder runs with the interpreter and with native code."""
 
 import pytest
-
 from wengert.backends import backends
+
 from wengert._engine.jit import settings
 
 

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.jit.settings import FAMILIES, MODES
-from wengert.errors import ArgumentError
 from wengert._engine.graphs.captures import captured_by
 from wengert._engine.graphs.captures.code import reads_of
+from wengert._engine.jit.settings import FAMILIES, MODES
+from wengert.errors import ArgumentError
 
 X = np.array([0.5, -1.0, 2.0])
 

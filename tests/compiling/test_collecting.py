@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.jit.collecting import seldom
+from wengert._engine.jit.gc_threshold import seldom
 
 
 @pytest.fixture(autouse=True)

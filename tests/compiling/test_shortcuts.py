@@ -11,19 +11,19 @@ import optree
 import pytest
 
 import wengert as wg
-from wengert._engine.jit.shortcut import MISSED, Shortcut
-from wengert._engine.core import tree
+from wengert._engine.core import pytree
+from wengert._engine.jit.pytree_fast_path import MISSED, Shortcut
 
 Pair = namedtuple("Pair", "a b")
 X = np.arange(3.0)
 
 
 def doubled(x, **more):
-    return tree.tree_map(lambda leaf: None if leaf is None else leaf * 2.0, (x, more))
+    return pytree.tree_map(lambda leaf: None if leaf is None else leaf * 2.0, (x, more))
 
 
 def same(found, wanted):
-    (leaves, structure), (others, other) = tree.flatten(found), tree.flatten(wanted)
+    (leaves, structure), (others, other) = pytree.flatten(found), pytree.flatten(wanted)
     assert structure == other and repr(leaves) == repr(others)
 
 
@@ -197,7 +197,7 @@ optree.register_pytree_node(
     Headed,
     lambda x: (x[:1], None, None),
     lambda _, x: Headed([*x, "rest"]),
-    namespace=tree.NAMESPACE,
+    namespace=pytree.NAMESPACE,
 )
 
 

@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 import pytest
+from wengert.rewrite import without_calls
 
 import wengert as wg
 from wengert.errors import (
@@ -16,7 +17,6 @@ from wengert.errors import (
     TraceError,
 )
 from wengert.extend import jvp, primitive, vjp
-from wengert.rewrite import without_calls
 from wengert.testing import check_grads
 
 X = np.array([0.3, 0.7, 1.9])

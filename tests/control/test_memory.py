@@ -9,8 +9,8 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 import wengert as wg
-from wengert._engine.control_flow.cuts import UNLIMITED, reached
-from wengert._engine.control_flow.schedule import advances, again, left, reversal, spread
+from wengert._engine.control_flow.checkpoint_schedule import advances, again, left, reversal, spread
+from wengert._engine.control_flow.min_cut import UNLIMITED, reached
 from wengert.errors import ArgumentError
 
 

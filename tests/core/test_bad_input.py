@@ -13,6 +13,7 @@ import pytest
 import wengert as wg
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import REGISTRY, lookup
+from wengert._engine.kinds.opaque import opaque
 from wengert.errors import (
     CycleError,
     GraphError,
@@ -21,7 +22,6 @@ from wengert.errors import (
     RuleError,
     WengertError,
 )
-from wengert._engine.kinds.opaque import opaque
 
 
 @contextlib.contextmanager

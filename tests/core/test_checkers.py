@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.errors import CheckError, StructureError
 from wengert._engine.kinds.opaque import Opaque
+from wengert.errors import CheckError, StructureError
 from wengert.testing import check_grads, check_op
 
 

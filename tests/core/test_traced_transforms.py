@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.core import tree
+from wengert._engine.core import pytree
 
 X = np.array([1.0, 2.0, 3.0])
 A = np.array([[1.0, 2.0, 3.0], [0.0, 1.0, -1.0]])
@@ -55,10 +55,10 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_traced_transformation_is_the_transformation(case):
-    want, shape = tree.flatten(case(X))
+    want, shape = pytree.flatten(case(X))
     graph = wg.trace(case)(X)
     graph.verify()
-    got, same = tree.flatten(graph(X))
+    got, same = pytree.flatten(graph(X))
     assert same == shape
     for g, w in zip(got, want, strict=True):
         np.testing.assert_allclose(g, w, rtol=1e-12, atol=1e-14)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.autodiff import matrices, unit_rows
+from wengert._engine.autodiff import basis_vectors, jacobians
 
 X = np.random.default_rng(0).normal(size=20)
 
@@ -51,13 +51,13 @@ CASES = [
 @pytest.mark.parametrize(("derivative", "f", "args"), CASES)
 def test_all_at_once_is_one_after_the_other(derivative, f, args, monkeypatch):
     calls = []
-    swept = unit_rows.over_rows
-    monkeypatch.setattr(unit_rows, "over_rows", lambda *a: calls.append(1) or swept(*a))
-    monkeypatch.setattr(matrices, "worth_it", lambda *a, **k: True)
+    swept = basis_vectors.over_rows
+    monkeypatch.setattr(basis_vectors, "over_rows", lambda *a: calls.append(1) or swept(*a))
+    monkeypatch.setattr(jacobians, "worth_it", lambda *a, **k: True)
     with np.errstate(all="ignore"):
         got = derivative(f)(*args)
         assert calls
-        monkeypatch.setattr(matrices, "worth_it", lambda *a, **k: False)
+        monkeypatch.setattr(jacobians, "worth_it", lambda *a, **k: False)
         calls.clear()
         want = derivative(f)(*args)
         assert not calls
@@ -73,7 +73,7 @@ def leaves(tree):
 
 def test_in_parts(monkeypatch):
     want = wg.jacobian(np.sin)(X)
-    monkeypatch.setattr(unit_rows, "CHUNK", 13 * 20)
+    monkeypatch.setattr(basis_vectors, "CHUNK", 13 * 20)
     assert np.array_equal(wg.jacobian(np.sin)(X), want)
 
 
@@ -127,10 +127,10 @@ def test_loops_over_the_elements_of_large_arrays_stay_single(monkeypatch):
 
     x = np.linspace(0.0, 1.0, 400)
     want = wg.jacrev(running)(x)
-    monkeypatch.setattr(unit_rows, "over_rows", None)  # not called
+    monkeypatch.setattr(basis_vectors, "over_rows", None)  # not called
     assert np.array_equal(wg.jacrev(running)(x), want)
     monkeypatch.undo()
-    monkeypatch.setattr(unit_rows, "PART_OF", (2000, 2000))
+    monkeypatch.setattr(basis_vectors, "PART_OF", (2000, 2000))
     np.testing.assert_allclose(wg.jacrev(running)(x), want, rtol=1e-13)
 
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.core import versions
+from wengert._engine.core import copy_on_write
 
 
 @pytest.fixture
 def large(monkeypatch):
     """Every array counts as large."""
-    monkeypatch.setattr(versions, "LIMIT", -1)
+    monkeypatch.setattr(copy_on_write, "LIMIT", -1)
 
 
 def value(x):
@@ -115,7 +115,7 @@ def test_an_interrupt_in_the_middle_of_a_write_loses_nothing(large, monkeypatch)
     x = wg.tensor(np.zeros(4)) + 1.0
     y = x * x
     monkeypatch.setattr(
-        "wengert._engine.core.apply.next_serial", _interrupt
+        "wengert._engine.core.dispatch.next_serial", _interrupt
     )  # right after the write
     with pytest.raises(KeyboardInterrupt):
         x[1] = 9.0

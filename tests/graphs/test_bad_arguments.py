@@ -5,9 +5,9 @@ import pathlib
 
 import numpy as np
 import pytest
+from wengert.backends import Backend, Executable, backend, register_backend, report
 
 import wengert as wg
-from wengert.backends import Backend, Executable, backend, register_backend, report
 from wengert.errors import WengertError
 
 GRAPH = wg.trace(lambda x: np.sum(np.sin(x) * x))(wg.spec("n"))

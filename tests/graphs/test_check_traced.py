@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.core.dims import Dim
 from wengert._engine.core.handle import is_traced
+from wengert._engine.core.symbolic.dim import Dim
 from wengert.errors import CheckError, ShapeError, TracedBranchError
 from wengert.testing import check_traced
 

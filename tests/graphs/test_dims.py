@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wengert._engine.core.dims import Dim, bounds, divided, valued
-from wengert._engine.core.size_text import dim
-from wengert._engine.core.sizes import broadcast, demands, require_at_least, require_equal, solve
+from wengert._engine.core.symbolic.constraints import (
+    broadcast,
+    demands,
+    require_at_least,
+    require_equal,
+    solve,
+)
+from wengert._engine.core.symbolic.dim import Dim, bounds, divided, valued
+from wengert._engine.core.symbolic.parsing import dim
 from wengert.errors import ShapeError, TracedBranchError
 
 n, m, k = dim("n"), dim("m"), dim("k")

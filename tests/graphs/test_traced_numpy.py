@@ -9,7 +9,7 @@ import pytest
 
 import wengert as wg
 import wengert.numpy as wnp
-from wengert._engine.core.dims import Dim
+from wengert._engine.core.symbolic.dim import Dim
 from wengert.errors import ShapeError, TraceError
 from wengert.testing.traced import check_traced
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.core.apply import Operation
+from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.op import REGISTRY
 from wengert.errors import (
     RuleError,

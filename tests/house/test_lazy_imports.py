@@ -13,9 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "wengert"
 UPWARD = {
     # a checkpointed function is a custom function
-    ("_engine.autodiff.checkpoint", "_engine.control_flow.recomputing"),
+    ("_engine.autodiff.checkpoint", "_engine.control_flow.checkpointed_call"),
     # the name of what to call instead, in a message
-    ("_engine.tensor.refusals", "optim"),
+    ("_engine.tensor.conversion_errors", "optim"),
 }
 CALLS = {"Late", "late_names", "import_module"}
 
@@ -101,9 +101,9 @@ def is_upward(a, b, height):
     """Whether module a is below module b in a container of both."""
     for container, heights in height.items():
         inside = [m.removeprefix(f"{container}.").split(".")[0] for m in (a, b)]
-        if all(m.startswith(f"{container}.") for m in (a, b)):
-            if heights[inside[0]] < heights[inside[1]]:
-                return True
+        both = all(m.startswith(f"{container}.") for m in (a, b))
+        if both and heights[inside[0]] < heights[inside[1]]:
+            return True
     return False
 
 

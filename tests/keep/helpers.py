@@ -6,7 +6,7 @@ import json
 import re
 
 import wengert as wg
-from wengert._engine.core.equality import equals
+from wengert._engine.core.graph_fingerprint import equals
 
 
 def packed(what, **options):

@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.core.apply import Operation
+from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.op import REGISTRY, register
+from wengert._engine.serialization.errors import Damage, parsed
 from wengert.errors import FileError, RegistryError
-from wengert._engine.serialization.damage import Damage, parsed
 
 from .helpers import changed, joined, packed, parts, unpacked
 

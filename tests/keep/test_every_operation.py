@@ -8,8 +8,8 @@ import pytest
 
 import wengert as wg
 from wengert._engine.core.op import REGISTRY
+from wengert._engine.serialization.verify_specs import is_library
 from wengert.errors import WengertError
-from wengert._engine.serialization.checks import is_library
 
 from .helpers import round_trip, same_graph
 

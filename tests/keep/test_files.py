@@ -14,11 +14,11 @@ import warnings
 
 import numpy as np
 import pytest
+from wengert.keep import DamagedWarning, latest, snapshot, snapshots
 
 import wengert as wg
+from wengert._engine.serialization import atomic_files
 from wengert.errors import ArgumentError, FileError
-from wengert.keep import DamagedWarning, latest, snapshot, snapshots
-from wengert._engine.serialization import files
 
 
 def test_paths_and_files_of_all_kinds(tmp_path):
@@ -82,7 +82,7 @@ class FullDisk:
 def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "file"
     wg.save({"x": 1}, path)
-    monkeypatch.setattr(files, "open", lambda *a: FullDisk(open(*a)), raising=False)  # noqa: SIM115
+    monkeypatch.setattr(atomic_files, "open", lambda *a: FullDisk(open(*a)), raising=False)  # noqa: SIM115
     with pytest.raises(OSError, match=r"No space left.*file'") as info:
         wg.save({"x": np.zeros(100)}, path)
     assert info.value.filename == str(path)
@@ -125,7 +125,7 @@ def test_a_folder_that_may_not_be_written_to(tmp_path, monkeypatch):
     def forbidden(path, mode):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
-    monkeypatch.setattr(files, "open", forbidden, raising=False)
+    monkeypatch.setattr(atomic_files, "open", forbidden, raising=False)
     with pytest.raises(PermissionError, match=r"Permission denied.*file'"):
         wg.save(1, tmp_path / "file")
     assert os.listdir(tmp_path) == []
@@ -195,9 +195,9 @@ def test_a_snapshot_replaces_no_file(tmp_path, monkeypatch, links):
     """Of two processes that choose the same name one is told, and takes the next number."""
     if not links:
         monkeypatch.setattr(os, "link", no_link)
-    files.write(tmp_path / "file", [b"first"], exclusive=True)
+    atomic_files.write(tmp_path / "file", [b"first"], exclusive=True)
     with pytest.raises(FileExistsError, match="file'"):
-        files.write(tmp_path / "file", [b"second"], exclusive=True)
+        atomic_files.write(tmp_path / "file", [b"second"], exclusive=True)
     assert (tmp_path / "file").read_bytes() == b"first"
     assert os.listdir(tmp_path) == ["file"]
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from wengert.backends import backends
 
 import wengert as wg
 import wengert.numpy as wnp
 from wengert import extend
-from wengert.backends import backends
 
 from .helpers import packed, round_trip, same_graph
 

@@ -11,7 +11,7 @@ import pytest
 import wengert as wg
 import wengert.numpy as wnp
 from wengert import nn
-from wengert._engine.core.size_text import dim
+from wengert._engine.core.symbolic.parsing import dim
 from wengert.errors import (
     ArgumentError,
     ConversionError,

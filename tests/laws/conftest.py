@@ -19,8 +19,8 @@ import importlib
 import zlib
 
 import pytest
-
 from wengert.backends import backends
+
 from wengert.testing.laws import LAWS, laws_of
 
 ALIKE = "special."

@@ -11,7 +11,7 @@ import pytest
 
 import wengert as wg
 import wengert.numpy as wnp
-from wengert._engine.core import tree
+from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, value_of
 from wengert.errors import CheckError, TraceError, WengertError
 from wengert.testing import check_grads
@@ -139,7 +139,7 @@ def _trace_what_is_checked(request, traced, monkeypatch):
 
 
 def _plain(x):
-    return tree.flatten(x)[0]
+    return pytree.flatten(x)[0]
 
 
 def _same(got, want, what):
@@ -170,7 +170,7 @@ def agree(traced):
         single = [a.astype(np.float32) if a.dtype == float else a for a in map(np.asarray, arrays)]
         if all(a.dtype == np.float32 for a in single):
             out, pull = wg.vjp(lambda *xs: f(np, *xs), *single)
-            for bar, a in zip(pull(tree.tree_map(np.ones_like, out)), single, strict=True):
+            for bar, a in zip(pull(pytree.tree_map(np.ones_like, out)), single, strict=True):
                 assert bar.dtype == np.float32
                 assert bar.shape == a.shape
 

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from wengert.rewrite import simplify
 
 import wengert as wg
-from wengert._engine.core import versions
+from wengert._engine.core import copy_on_write
 from wengert.errors import TraceError
-from wengert.rewrite import simplify
 
 
 @pytest.fixture(params=["copied", "in place"], autouse=True)
 def memory(request, monkeypatch):
     """Large arrays are written to in place, small ones copied: here all of them, or none."""
-    monkeypatch.setattr(versions, "LIMIT", -1 if request.param == "in place" else 1 << 60)
+    monkeypatch.setattr(copy_on_write, "LIMIT", -1 if request.param == "in place" else 1 << 60)
 
 
 # ---- random programs -----------------------------------------------------------------------------

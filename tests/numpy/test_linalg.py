@@ -12,6 +12,7 @@ import scipy.linalg
 import wengert as wg
 import wengert.numpy as wnp
 from wengert._engine.core.op import lookup
+from wengert._engine.kinds.opaque import Opaque
 from wengert.errors import (
     ArgumentError,
     DerivativeError,
@@ -21,7 +22,6 @@ from wengert.errors import (
     ShapeError,
     WengertError,
 )
-from wengert._engine.kinds.opaque import Opaque
 from wengert.testing import check_grads
 
 la = np.linalg

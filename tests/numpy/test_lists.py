@@ -6,8 +6,8 @@ import pytest
 import wengert as wg
 import wengert.compat.autograd.numpy as anp
 import wengert.numpy as wnp
+from wengert._engine.tensor.operand_conversion import SEQUENCES
 from wengert.errors import ConversionError, TraceError
-from wengert._engine.tensor.operands import SEQUENCES
 
 X = np.array([2.0, 1.0, 3.0])
 LISTS = {

@@ -10,8 +10,8 @@ import pytest
 
 import wengert as wg
 import wengert.numpy as wnp
+from wengert._engine.tensor.numpy_protocols import FUNCTIONS
 from wengert.numpy import SUBMODULES
-from wengert._engine.tensor.protocols import FUNCTIONS
 
 # Functions that dispatch and mean nothing for tensors: they are refused, by name.
 NOT_FOR_TENSORS = set("busday_count busday_offset is_busday datetime_as_string".split())

@@ -6,8 +6,8 @@ import pytest
 import wengert as wg
 import wengert.numpy as wnp
 from wengert._engine.core.op import lookup
+from wengert._engine.kinds.contraction_lowering import contract
 from wengert.errors import ConversionError, ShapeError
-from wengert._engine.kinds.contracting import contract
 from wengert.testing import check_grads
 
 SHAPES = {

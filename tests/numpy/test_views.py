@@ -8,10 +8,10 @@ import warnings
 
 import numpy as np
 import pytest
+from wengert.rewrite import simplify
 
 import wengert as wg
 from wengert.errors import DtypeError, ReadOnlyError, TraceError
-from wengert.rewrite import simplify
 
 windows = np.lib.stride_tricks.sliding_window_view
 

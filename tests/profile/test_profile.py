@@ -11,10 +11,10 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
+from wengert.backends import Interpreter
 
 import wengert as wg
 from wengert import compiling
-from wengert.backends import Interpreter
 from wengert._engine.backends.llvm import clock
 from wengert._engine.backends.timing import Part, Step, in_turn, undisturbed, whole
 from wengert.errors import ArgumentError, BackendError, MatrixError, TraceError

@@ -3,11 +3,11 @@
 import mpmath as mp
 import numpy as np
 import pytest
+from wengert.rewrite import simplify
 
 import wengert as wg
-from wengert.nn import functional as F
 from wengert._engine.ops.exponential import sigmoid
-from wengert.rewrite import simplify
+from wengert.nn import functional as F
 
 TINY = [1e-300, 1e-17, 1e-9, 1e-4]
 EASY = [0.01, 0.3, 0.9, 1.7, 3.0, 6.0]

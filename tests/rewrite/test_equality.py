@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.core.equality import equals
+from wengert._engine.core.graph_fingerprint import equals
 from wengert.errors import ArgumentError
 
 X = wg.spec((3, 3))

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import scipy.linalg
+from wengert.backends import backend
 
 import wengert as wg
 from wengert import control
-from wengert.backends import backend
-from wengert._engine.core.body import bodies_of
+from wengert._engine.core.subgraph import bodies_of
 from wengert.errors import MatrixError
 
 N = 17

@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
+from wengert.rewrite import DEFAULT, simplify
 
 import wengert as wg
 from wengert import control
-from wengert._engine.core.body import Body
-from wengert._engine.core.equality import equals
+from wengert._engine.core.graph_fingerprint import equals
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
-from wengert.rewrite import DEFAULT, simplify
 
 
 def loops(graph, name="scan"):

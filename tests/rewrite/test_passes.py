@@ -4,13 +4,13 @@ import hashlib
 
 import numpy as np
 import pytest
+from wengert.rewrite import DEFAULT, Pass, Passes, Rule, register_pass, simplify
 
 import wengert as wg
-from wengert._engine.core.equality import equals
+from wengert._engine.core.graph_fingerprint import equals
 from wengert._engine.core.node import Node
-from wengert.errors import ArgumentError, GraphError, RegistryError
-from wengert.rewrite import DEFAULT, Pass, Passes, Rule, register_pass, simplify
 from wengert._engine.rewrite import passes, rule
+from wengert.errors import ArgumentError, GraphError, RegistryError
 
 SPEC = wg.spec((4, 3))
 

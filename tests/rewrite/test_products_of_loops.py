@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from wengert.rewrite import simplify
 
 import wengert as wg
-from wengert.rewrite import simplify
 from wengert._engine.rewrite.afterwards import NAME as AFTERWARDS
 from wengert._engine.rewrite.laid_out import NAME as LAID_OUT
 

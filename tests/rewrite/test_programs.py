@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from wengert.rewrite import DEFAULT, simplify
 
 import wengert as wg
-from wengert._engine.core import tree
+from wengert._engine.core import pytree
 from wengert.errors import TraceError
-from wengert.rewrite import DEFAULT, simplify
 
 PATH = Path(__file__).parents[1] / "regressions" / "test_programs.py"
 _SPEC = importlib.util.spec_from_file_location("programs_for_rewriting", PATH)
@@ -29,7 +29,7 @@ def traced(function, args):
 
 
 def assert_same(got, wanted):
-    for a, b in zip(tree.flatten(got)[0], tree.flatten(wanted)[0], strict=True):
+    for a, b in zip(pytree.flatten(got)[0], pytree.flatten(wanted)[0], strict=True):
         assert np.asarray(a).dtype == np.asarray(b).dtype
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10)
 

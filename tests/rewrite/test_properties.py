@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
+from wengert.rewrite import simplify
 
 import wengert as wg
-from wengert.errors import ArgumentError
 from wengert._engine.rewrite import assume
-from wengert.rewrite import simplify
 from wengert._engine.rewrite.index import Index
 from wengert._engine.rewrite.properties import FACTS, closed, facts_of_value
 from wengert._engine.rewrite.walk import Walk
+from wengert.errors import ArgumentError
 
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e308, -5e-324, 0.5, 3.0, 800.0])
 PAIRS = np.stack(np.meshgrid(SPECIAL, SPECIAL)).reshape(2, -1)

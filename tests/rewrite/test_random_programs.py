@@ -8,9 +8,9 @@ import functools
 
 import numpy as np
 import pytest
+from wengert.rewrite import DEFAULT, Passes, simplify
 
 import wengert as wg
-from wengert.rewrite import DEFAULT, Passes, simplify
 
 UNARY = (
     np.sin, np.exp, np.tanh, np.negative, np.absolute, np.square, np.sqrt, np.sign,

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from wengert.rewrite import LineRule, Rule, simplify
 
 import wengert as wg
 import wengert.nn  # the operations softmax and log_softmax
-from wengert._engine.core.equality import equals
-from wengert.rewrite import LineRule, Rule, simplify
+from wengert._engine.core.graph_fingerprint import equals
 from wengert._engine.rewrite import (
     algebra,
     contractions,

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from wengert.rewrite import simplify
 
 import wengert as wg
 from wengert import debug
-from wengert._engine.core.equality import equals
+from wengert._engine.core.graph_fingerprint import equals
 from wengert._engine.rewrite import assume
-from wengert.rewrite import simplify
 
 X = np.array([[1.0, -0.0, np.inf], [np.nan, -2.0, 0.5]])
 SPEC = wg.spec((2, 3))
@@ -182,7 +182,7 @@ def test_weak_numbers_stay_weak():
 
 
 def test_effects_are_neither_merged_nor_dropped():
-    from wengert._engine.core.apply import Operation
+    from wengert._engine.core.dispatch import Operation
     from wengert._engine.core.node import Discrete
     from wengert._engine.core.op import REGISTRY, register
     from wengert._engine.core.tracing import record

@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+from wengert.rewrite import simplify
 
 import wengert as wg
 from wengert._engine.ops.indexing import Hole, scatter
-from wengert.rewrite import simplify
 
 
 def _one(x, v):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from wengert.rewrite import DEFAULT, Rule
 
 import wengert as wg
 from wengert import extend
@@ -20,7 +21,6 @@ from wengert.errors import (
     TracedBranchError,
     UnconnectedError,
 )
-from wengert.rewrite import DEFAULT, Rule
 
 
 def wave(x):

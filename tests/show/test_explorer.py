@@ -16,8 +16,8 @@ import pytest
 
 import wengert as wg
 from wengert import errors, show
-from wengert._engine.visualization.explorer import SCRIPTS, as_json
-from wengert._engine.visualization.history import change, steps_of
+from wengert._engine.visualization.explorer.explorer import SCRIPTS, as_json
+from wengert._engine.visualization.explorer.rewrite_history import change, steps_of
 
 VOID = {"meta", "input", "link", "br", "img", "hr"}
 HOSTILE = [
@@ -327,7 +327,7 @@ def test_what_became_what():
 
 
 def test_lines_below_a_change_are_the_same_lines():
-    from wengert._engine.core.rebuild import rebuilt, with_args
+    from wengert._engine.core.copy_graph import rebuilt, with_args
 
     before, _ = pair()
     multiply = next(n for n in before.nodes if n.op.name == "multiply")
@@ -404,7 +404,7 @@ def test_the_frame_of_a_notebook(graph, monkeypatch):
     assert "height:300px" in text
     inside = html.unescape(re.search(r'srcdoc="([^"]*)"', text).group(1))
     assert inside == show.explore(graph)
-    monkeypatch.setattr("wengert._engine.visualization.explorer.NOTEBOOK_LIMIT", 3)
+    monkeypatch.setattr("wengert._engine.visualization.explorer.explorer.NOTEBOOK_LIMIT", 3)
     assert show.repr_html(graph).startswith("<pre>&lt;")
 
 

@@ -8,8 +8,8 @@ import pytest
 
 import wengert as wg
 from wengert import errors, nn, show
-from wengert._engine.visualization.lines import graph_of, lines_of
-from wengert._engine.visualization.style import KINDS, ROLES
+from wengert._engine.visualization.colors import KINDS, ROLES
+from wengert._engine.visualization.node_labels import graph_of, lines_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -147,7 +147,7 @@ def test_text_is_legible_on_its_fill(name, colours):
 
 def test_the_picture_of_a_training(tmp_path):
     training = pytest.importorskip(
-        "wengert._engine.visualization.training", reason="needs matplotlib (extra: show)"
+        "wengert._engine.visualization.training_plots", reason="needs matplotlib (extra: show)"
     )
     losses = np.exp(-np.linspace(0, 3, 40))
     rng = np.random.default_rng(0)

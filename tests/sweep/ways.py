@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import wengert as wg
-from wengert._engine.core import tree
+from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, value_of
 from wengert.errors import WengertError
 from wengert.testing.coverage.probe import Program
@@ -146,7 +146,7 @@ def _joined(parts):
 
 def _floating(program):
     def of(*inputs):
-        parts = tree.flatten(program(*inputs))[0]
+        parts = pytree.flatten(program(*inputs))[0]
         return [p for p in parts if np.dtype(getattr(p, "dtype", type(p))).kind in "fc"]
 
     return of
@@ -318,7 +318,7 @@ class Case:
         size = _largest(self.want) + 1e-3 * self.length
         for way, function in self._ways(traced):
             try:
-                parts = tree.flatten(function(*self.inputs))[0]
+                parts = pytree.flatten(function(*self.inputs))[0]
             except Exception as raised:
                 self._refused(found, way, raised)
                 continue
@@ -400,7 +400,7 @@ class Case:
             except Exception as raised:
                 self._refused(found, f"{way}order two", raised)
                 continue
-            off = _largest(_joined(tree.flatten(twice)[0]) - bend) / known
+            off = _largest(_joined(pytree.flatten(twice)[0]) - bend) / known
             found.note("second", f"{self.name}, {way}forward over forward", off, allowed)
             off = abs(self._paired(bars) - np.sum(self.weights * np.real(bend)))
             off = off / (np.sum(abs(self.weights)) * known)

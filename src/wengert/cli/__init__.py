@@ -13,7 +13,7 @@ A command ends with 0 if it did what it was asked, 1 if that failed, 2 if it was
 130 if it was interrupted.  Errors of the user's are one message, not a traceback.
 """
 
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 
 from .commands import main
 

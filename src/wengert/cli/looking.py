@@ -14,7 +14,7 @@ import numpy as np
 
 import wengert as wg
 from wengert._engine import visualization as show
-from wengert._engine.core import tree
+from wengert._engine.core import pytree
 from wengert._engine.graphs.graph import Graph
 
 from .. import nn as nn  # graphs of models name its classes
@@ -59,7 +59,7 @@ def _read(path: Path) -> Any:
 
 
 def _table(found: Any) -> str:
-    leaves, names = tree.flatten(found)[0], tree.paths(found)
+    leaves, names = pytree.flatten(found)[0], pytree.paths(found)
     if isinstance(found, Mapping) and len(found) == len(leaves):
         names = [str(name) for name in found]
         leaves = list(found.values())

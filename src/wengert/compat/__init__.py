@@ -6,7 +6,7 @@ autograd    the names of HIPS autograd, with its conventions (docs/autograd-user
 import importlib
 from typing import Any
 
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 
 SUBPACKAGES = ("autograd",)
 

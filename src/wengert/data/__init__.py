@@ -15,7 +15,7 @@ idx.py          IDX files (MNIST); cifar.py CIFAR-10 and -100; text.py lines of 
 
 from typing import TYPE_CHECKING
 
-from wengert._engine.core.late import late_names, public_dir
+from wengert._engine.core.lazy_import import late_names, public_dir
 
 from . import encoders as encoders
 from . import transforms as transforms

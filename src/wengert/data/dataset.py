@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import value_of
-from wengert._engine.core.late import Late
+from wengert._engine.core.lazy_import import Late
 
 from ..errors import ArgumentError, ShapeError, StructureError, at, user_line
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.late import Late
+from wengert._engine.core.lazy_import import Late
 
 from ..errors import ArgumentError, StructureError, at, user_line
 from .collating import Plan, as_dataset, collated

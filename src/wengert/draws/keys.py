@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim
 from wengert._engine.core.handle import Handle, dtype_of, shape_of
+from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.ops import keys as ops
 from wengert._engine.ops import random as draws
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy  # scipy.special is loaded when it is first used
 
-from wengert._engine.core.apply import Example
+from wengert._engine.core.dispatch import Example
 from wengert._engine.core.op import register
 
 from .keys import as_key

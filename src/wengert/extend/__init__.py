@@ -20,10 +20,10 @@ An operation in any style is used in expressions with all others, and differenti
 when its rule is written in differentiable operations.  docs/extend.md compares them.
 """
 
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 from wengert._engine.kinds.contraction import contraction
 from wengert._engine.kinds.elementwise import elementwise
-from wengert._engine.kinds.linear import linear
+from wengert._engine.kinds.linear_map import linear
 from wengert._engine.kinds.opaque import opaque
 from wengert._engine.kinds.reduction import reduction
 

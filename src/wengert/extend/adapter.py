@@ -2,8 +2,8 @@
 
     UserOperation   an opaque operation around code that somebody else wrote: what it returns is
                     checked, what it raises is explained, an interrupt passes through
-    accumulate      the engine's reverse sweep (_engine/autodiff/reverse.py) over any list of steps, whose
-                    values may be of any type that has `+`: numbers, arrays, nodes of a graph
+    accumulate      the engine's reverse sweep (_engine/autodiff/reverse.py) over any list of
+                    steps, whose values may be of any type that has `+`: numbers, arrays, nodes
     fitted          a contribution as a member of the space of the value that it belongs to
     pull            contributions of any differentiable function, for styles that borrow one
 
@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.autodiff.directional import vjp as vjp_of
-from wengert._engine.autodiff.project import project
+from wengert._engine.autodiff.cotangent_space import project
+from wengert._engine.autodiff.jvp_vjp import vjp as vjp_of
 from wengert._engine.autodiff.reverse import pullback
-from wengert._engine.core.apply import apply
+from wengert._engine.core.dispatch import apply
 from wengert._engine.core.handle import Handle, describe, is_traced, shape_of, value_of, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import Op, Sweep, lookup

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.core.apply import Operation
+from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.op import register
 
 from ..errors import OperandError, at, user_line

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.sizes import broadcast as broadcast_of
+from wengert._engine.core.symbolic.constraints import broadcast as broadcast_of
 
 from ..errors import ShapeError, at, user_line
 from .operator_graph import GraphNode, OperatorGraph

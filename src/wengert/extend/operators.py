@@ -34,8 +34,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core.sizes import broadcast as broadcast_of
 from wengert._engine.core.spec import Shape
+from wengert._engine.core.symbolic.constraints import broadcast as broadcast_of
 
 from ..errors import NotDifferentiableError, ShapeError, at, user_line
 

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.apply import apply
+from wengert._engine.core.dispatch import apply
 from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.core.op import REGISTRY, register
 

@@ -2,9 +2,9 @@
 
 A primitive is a function of arrays with a rule beside it.  On a traced operand the function is run
 once, with tensors, and what it does is written down; the rule is noted with it (`custom_call`,
-_engine/control_flow/custom.py), batched with it, and asked in every derivative.  So a graph with primitives is
-fused and compiled as one without.  A function that cannot be traced (it calls another library,
-branches on a value, writes to its operands) is called back when the graph runs.
+_engine/control_flow/custom.py), batched with it, and asked in every derivative.  So a graph with
+primitives is fused and compiled as one without.  A function that cannot be traced (it calls another
+library, branches on a value, writes to its operands) is called back when the graph runs.
 
     written    a call of a primitive in a graph; NotImplemented where it has to be called back
 """
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert._engine.control_flow.primitive_calls import PrimitiveCall, PrimitiveFunction
-from wengert._engine.core import tree
+from wengert._engine.core import pytree
 from wengert._engine.core.recording import no_grad
 
 from ..errors import TraceError, at, user_line
@@ -29,7 +29,7 @@ def written(op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
     TraceError
         It cannot be traced, and was registered with ``callback=False``.
     """
-    leaves, structure = tree.flatten(tuple(args))
+    leaves, structure = pytree.flatten(tuple(args))
     if op.callback or len(leaves) != len(args):
         return NotImplemented
     try:

@@ -31,7 +31,7 @@ progress.py      a progress bar (imported on its own: ``from wengert.nn.progress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 
 from . import functional, init
 from .activation_layers import (

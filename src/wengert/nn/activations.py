@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import spelled
 from wengert._engine.core.handle import dtype_of, is_traced, shape_of, value_of
+from wengert._engine.core.symbolic.dim import spelled
 from wengert._engine.ops import choice, gated
 from wengert._engine.ops import softmax as shares
 from wengert._engine.ops.choice import relu

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim, spelled
 from wengert._engine.core.handle import dtype_of, is_traced, shape_of, value_of
+from wengert._engine.core.symbolic.dim import Dim, spelled
 from wengert._engine.core.tracing import size_value
 
 from ..errors import DtypeError, ShapeError, at, user_line

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import spelled
 from wengert._engine.core.handle import dtype_of, shape_of
+from wengert._engine.core.symbolic.dim import spelled
 from wengert._engine.ops.choice import relu
 from wengert._engine.ops.exponential import sigmoid
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import is_symbolic, spelled
 from wengert._engine.core.handle import is_traced, shape_of, value_of
-from wengert._engine.core.numbered import places, say
+from wengert._engine.core.index_errors import places, say
+from wengert._engine.core.symbolic.dim import is_symbolic, spelled
 from wengert._engine.ops import indexing
 
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.autodiff.transforms import stop_gradient
+from wengert._engine.autodiff.grad import stop_gradient
 from wengert._engine.control_flow import scan
-from wengert._engine.core.dims import is_symbolic, spelled
 from wengert._engine.core.handle import dtype_of, is_traced, shape_of, value_of
-from wengert._engine.core.numbered import places, say
+from wengert._engine.core.index_errors import places, say
+from wengert._engine.core.symbolic.dim import is_symbolic, spelled
 
 from ..errors import ArgumentError, DtypeError, ShapeError, TraceError, at, user_line
 from ..numpy import arange, full

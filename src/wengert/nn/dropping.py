@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import spelled
 from wengert._engine.core.handle import shape_of, value_of
+from wengert._engine.core.symbolic.dim import spelled
 
 from ..errors import ArgumentError, ShapeError, TraceError, at, user_line
 from ..random import Stream

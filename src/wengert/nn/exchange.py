@@ -3,9 +3,9 @@
     save_safetensors   a model's state, or arrays by name
     load_safetensors   arrays by name
 
-The layout is that of _engine/serialization/container.py, which checks what it reads; `wengert.save` writes the same
-with more beside (graphs, containers).  Here are arrays and texts alone, so that names are the
-model's and the metadata what other programs ask for.
+The layout is that of _engine/serialization/safetensors_file.py, which checks what it reads;
+`wengert.save` writes the same with more beside (graphs, containers).  Here are arrays and texts
+alone, so that names are the model's and the metadata what other programs ask for.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import value_of
-from wengert._engine.serialization import container, files
-from wengert._engine.serialization.damage import Damage
+from wengert._engine.serialization import atomic_files, safetensors_file
+from wengert._engine.serialization.errors import Damage
 
 from ..errors import ArgumentError, DtypeError, FileError, at, user_line
 from .module import Module
 
-_CODES = {dtype: code for code, dtype in container.CODES.items()}
+_CODES = {dtype: code for code, dtype in safetensors_file.CODES.items()}
 
 
 def save_safetensors(state: Any, file: Any, metadata: Mapping[str, str] | None = None) -> None:
@@ -74,7 +74,7 @@ def save_safetensors(state: Any, file: Any, metadata: Mapping[str, str] | None =
         raise ArgumentError(f"save_safetensors: metadata are texts by name{at(user_line())}.")
     arrays = {name: _plain(name, value) for name, value in state.items()}
     order = sorted(arrays, key=lambda n: (-arrays[n].itemsize, n))  # wide ones first: aligned
-    header: dict[str, Any] = {container.METADATA: words}
+    header: dict[str, Any] = {safetensors_file.METADATA: words}
     offset = 0
     for name in order:
         array = arrays[name]
@@ -87,11 +87,11 @@ def save_safetensors(state: Any, file: Any, metadata: Mapping[str, str] | None =
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)
     pieces: list[Any] = [len(text).to_bytes(8, "little"), text]
-    files.write(file, [*pieces, *(arrays[n].reshape(-1).view(np.uint8).data for n in order)])
+    atomic_files.write(file, [*pieces, *(arrays[n].reshape(-1).view(np.uint8).data for n in order)])
 
 
 def _plain(name: Any, value: Any) -> np.ndarray[Any, Any]:
-    if not isinstance(name, str) or name == container.METADATA:
+    if not isinstance(name, str) or name == safetensors_file.METADATA:
         raise ArgumentError(
             f"save_safetensors: {name!r} cannot be the name of an array{at(user_line())}."
         )
@@ -124,12 +124,12 @@ def load_safetensors(file: Any) -> dict[str, np.ndarray[Any, Any]]:
     OSError
         The file cannot be read.
     """
-    with files.opened(file) as (stream, size, name):
+    with atomic_files.opened(file) as (stream, size, name):
         try:
-            header, sha = container.read_header(stream, size)
-            arrays = container.read_data(stream, header, sha)
-            if container.is_ours(header):
-                arrays = container.checked(header, arrays, sha)
+            header, sha = safetensors_file.read_header(stream, size)
+            arrays = safetensors_file.read_data(stream, header, sha)
+            if safetensors_file.is_ours(header):
+                arrays = safetensors_file.checked(header, arrays, sha)
         except Damage as damage:
             raise FileError(f"{name}: {damage}{at(user_line())}.") from damage
         except RecursionError as error:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 
 from .activations import (
     celu,

@@ -20,7 +20,7 @@ import numpy as np
 import scipy  # scipy.special is loaded when it is first used
 
 from wengert._engine.core.handle import Handle
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 
 from ..errors import ArgumentError, ShapeError, at, user_line
 

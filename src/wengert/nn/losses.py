@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import is_symbolic, spelled
 from wengert._engine.core.handle import is_traced, shape_of, value_of
+from wengert._engine.core.symbolic.dim import is_symbolic, spelled
 
 from ..errors import ArgumentError, ShapeError, at, user_line
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import spelled
 from wengert._engine.core.handle import is_traced, shape_of, value_of
-from wengert._engine.core.numbered import places, say
+from wengert._engine.core.index_errors import places, say
+from wengert._engine.core.symbolic.dim import spelled
 from wengert._engine.ops import indexing
 from wengert._engine.ops.choice import relu
 from wengert._engine.ops.exponential import log_sigmoid, softplus

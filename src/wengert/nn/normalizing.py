@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import spelled
 from wengert._engine.core.handle import Handle, dtype_of, is_traced, shape_of, value_of
+from wengert._engine.core.symbolic.dim import spelled
 from wengert._engine.kinds.reduction import count_along
 
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line

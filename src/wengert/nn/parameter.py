@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import spelled
 from wengert._engine.core.handle import Handle, leaf, rebind, shape_of, value_of, wrap
 from wengert._engine.core.node import constant
 from wengert._engine.core.recording import no_grad
+from wengert._engine.core.symbolic.dim import spelled
 from wengert._engine.serialization import register_class
 from wengert._engine.tensor import Tensor
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import is_symbolic, spelled
 from wengert._engine.core.handle import dtype_of, shape_of
+from wengert._engine.core.symbolic.dim import is_symbolic, spelled
 
 from ..errors import ArgumentError, ShapeError, at, user_line
 from ..numpy import arange

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
-from wengert._engine.core.late import Late
+from wengert._engine.core.lazy_import import Late
 
 bars: Any = Late("wengert.nn.bar")  # needs rich, which may not be installed
 

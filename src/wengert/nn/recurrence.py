@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.control_flow import scan
-from wengert._engine.core.dims import is_symbolic, spelled
 from wengert._engine.core.handle import dtype_of, is_traced, shape_of, value_of
+from wengert._engine.core.symbolic.dim import is_symbolic, spelled
 
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
 from ..numpy import arange, zeros

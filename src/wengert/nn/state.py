@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.given import spelled
 from wengert._engine.core.handle import Handle, value_of, wrap
 from wengert._engine.core.node import Constant, constant
 from wengert._engine.core.recording import session
+from wengert._engine.core.validation import spelled
 from wengert._engine.tensor import Tensor
 
 from ..errors import DtypeError, ShapeError, StructureError, at, user_line

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from wengert._engine.core import tree
-from wengert._engine.core.dims import spelled
+from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, shape_of
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.dim import spelled
 from wengert._engine.graphs import trace
 from wengert._engine.ops.costs import flops_of
 
@@ -154,7 +154,7 @@ def summary(model: Module, *inputs: Any) -> Summary:
     seen: dict[int, tuple[Any, ...]] = {}
 
     def note(module: Module, args: Any, result: Any) -> None:
-        first = next((x for x in tree.flatten(result)[0] if isinstance(x, Handle)), None)
+        first = next((x for x in pytree.flatten(result)[0] if isinstance(x, Handle)), None)
         if first is not None:
             seen.setdefault(id(module), shape_of(first))
 

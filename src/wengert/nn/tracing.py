@@ -15,7 +15,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from wengert._engine.core.blocks import Block, Blocks
+from wengert._engine.core.dynamic_scope import Block, Blocks
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import Constant, is_variable
 from wengert._engine.core.recording import session

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import spelled
 from wengert._engine.core.handle import shape_of
+from wengert._engine.core.symbolic.dim import spelled
 
 from ..errors import ArgumentError, ShapeError, at, user_line
 

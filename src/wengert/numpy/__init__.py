@@ -31,9 +31,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.foreign_names import NUMPY, missing
-from wengert._engine.core.late import DUNDERS
-from wengert._engine.tensor.protocols import NAMESPACE
+from wengert._engine.core.lazy_import import DUNDERS
+from wengert._engine.core.other_libraries import NUMPY, missing
+from wengert._engine.tensor.numpy_protocols import NAMESPACE
 
 from . import (
     concatenators,

@@ -16,7 +16,7 @@ import numpy as np
 from wengert._engine.core.handle import shape_of
 from wengert._engine.ops import casts, joining, shapes
 from wengert._engine.tensor.numpy_dispatch import as_tensor, dtype_of
-from wengert._engine.tensor.operands import operand
+from wengert._engine.tensor.operand_conversion import operand
 
 from ..errors import ArgumentError, at, user_line
 from .joining import concatenate

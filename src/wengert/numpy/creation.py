@@ -21,7 +21,7 @@ import numpy as np
 from wengert._engine.core.handle import Handle, is_traced, shape_of, wrap
 from wengert._engine.core.handle import dtype_of as dtype_itself
 from wengert._engine.core.node import constant
-from wengert._engine.core.params import sizes_of
+from wengert._engine.core.static_params import sizes_of
 from wengert._engine.ops import casts, creation, joining
 from wengert._engine.tensor.numpy_dispatch import (
     as_array,
@@ -32,8 +32,8 @@ from wengert._engine.tensor.numpy_dispatch import (
     plain,
     spread,
 )
-from wengert._engine.tensor.operands import needed
-from wengert._engine.tensor.protocols import FUNCTIONS
+from wengert._engine.tensor.numpy_protocols import FUNCTIONS
+from wengert._engine.tensor.operand_conversion import needed
 
 from ..errors import ArgumentError, at, user_line
 from .shapes import own_copy

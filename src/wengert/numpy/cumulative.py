@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim, is_symbolic
 from wengert._engine.core.handle import is_traced, possibly, shape_of, value_of
+from wengert._engine.core.symbolic.dim import Dim, is_symbolic
 from wengert._engine.ops import casts, cumulative, indexing, reductions, sorting
 from wengert._engine.ops.choice import where as choose
 from wengert._engine.ops.shapes import reshape

@@ -25,8 +25,8 @@ from wengert._engine.core.node import constant
 from wengert._engine.core.op import lookup
 from wengert._engine.ops import arithmetic, choice, circular, complexes, logic, rounding
 from wengert._engine.tensor.numpy_dispatch import counterpart, values
-from wengert._engine.tensor.operands import needed
-from wengert._engine.tensor.protocols import deliver, implements
+from wengert._engine.tensor.numpy_protocols import deliver, implements
+from wengert._engine.tensor.operand_conversion import needed
 
 from ..errors import IntegerRangeError, at, user_line
 from .creation import zeros_like

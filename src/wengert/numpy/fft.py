@@ -6,8 +6,8 @@
     fftshift ifftshift fftfreq rfftfreq     where the lines stand
 
 Plain arrays give exactly NumPy's results; with a tensor among the arguments the result is a tensor.
-All are made of the three linear operations of _engine/ops/fourier.py, axis by axis in NumPy's order.  A
-transform is linear, so its derivative in either mode, of any order, is a transform again.
+All are made of the three linear operations of _engine/ops/fourier.py, axis by axis in NumPy's
+order.  A transform is linear, so its derivative in either mode, of any order, is a transform again.
 
 Of complex operands the gradient is the direction of steepest ascent (docs/conventions.md, 7): that
 of ``sum(abs(fft(x))**2)`` is ``2 * n * x``.  What a real result does not depend on, the imaginary
@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim, is_symbolic
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
+from wengert._engine.core.symbolic.dim import Dim, is_symbolic
 from wengert._engine.ops import fourier
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, numbers
-from wengert._engine.tensor.operands import length
+from wengert._engine.tensor.operand_conversion import length
 
 from ..errors import ArgumentError, ShapeError, at, user_line
 from .options import given

@@ -20,7 +20,7 @@ from wengert._engine.core.handle import Handle, is_traced, value_of
 from wengert._engine.ops import casts, indexing, reductions, sorting
 from wengert._engine.ops.shapes import reshape
 from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor, counterpart, values
-from wengert._engine.tensor.operands import needed
+from wengert._engine.tensor.operand_conversion import needed
 
 from ..errors import ArgumentError, ShapeError, at, user_line
 from .cumulative import diff

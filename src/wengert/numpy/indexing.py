@@ -33,8 +33,8 @@ from wengert._engine.tensor.numpy_dispatch import (
     values,
     write,
 )
-from wengert._engine.tensor.operands import needed
-from wengert._engine.tensor.protocols import deliver
+from wengert._engine.tensor.numpy_protocols import deliver
+from wengert._engine.tensor.operand_conversion import needed
 
 from ..errors import ShapeError, at, user_line
 from .options import NOTHING

@@ -23,14 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core import tree
-from wengert._engine.core.dims import is_symbolic
+from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, is_traced, shape_of, wrap
 from wengert._engine.core.handle import dtype_of as dtype_itself
 from wengert._engine.core.node import constant
+from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, dtype_of, numbers, plain
-from wengert._engine.tensor.operands import needed
-from wengert._engine.tensor.protocols import FUNCTIONS
+from wengert._engine.tensor.numpy_protocols import FUNCTIONS
+from wengert._engine.tensor.operand_conversion import needed
 
 from ..errors import TraceError, at, user_line
 
@@ -45,7 +45,7 @@ def _of_values(function: Any, remedy: str) -> Callable[..., Any]:
     name = f"np.{function.__name__}"
 
     def ask(*args: Any, **kwargs: Any) -> Any:
-        args, kwargs = tree.tree_map(
+        args, kwargs = pytree.tree_map(
             lambda x: needed(x, name, "what it gives", remedy), (args, kwargs)
         )
         return function(*args, **kwargs)

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from wengert._engine.core.dims import Dim, bounds, divided, is_symbolic
 from wengert._engine.core.handle import Handle, shape_of
-from wengert._engine.core.params import sizes_of
+from wengert._engine.core.static_params import sizes_of
+from wengert._engine.core.symbolic.dim import Dim, bounds, divided, is_symbolic
 from wengert._engine.ops import casts, indexing, joining
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, lengths, spread
-from wengert._engine.tensor.operands import length, needed
-from wengert._engine.tensor.protocols import deliver
+from wengert._engine.tensor.numpy_protocols import deliver
+from wengert._engine.tensor.operand_conversion import length, needed
 
 from ..errors import DtypeError, ShapeError, TraceError, at, user_line
 from .shapes import atleast_1d, atleast_2d, atleast_3d, ravel

@@ -15,7 +15,7 @@ from wengert._engine.kinds.reduction import Axis, axes_of
 from wengert._engine.ops import casts
 from wengert._engine.ops.choice import where as choose
 from wengert._engine.tensor.numpy_dispatch import spread
-from wengert._engine.tensor.protocols import deliver
+from wengert._engine.tensor.numpy_protocols import deliver
 
 NOTHING = np._NoValue  # type: ignore[attr-defined]
 

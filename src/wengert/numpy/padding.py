@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim, is_symbolic
-from wengert._engine.core.params import sizes_of
+from wengert._engine.core.static_params import sizes_of
+from wengert._engine.core.symbolic.dim import Dim, is_symbolic
 from wengert._engine.core.tracing import size_value
 from wengert._engine.ops import casts, indexing, joining, shapes
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, numbers, spread
-from wengert._engine.tensor.operands import length, needed
+from wengert._engine.tensor.operand_conversion import length, needed
 
 from ..errors import ShapeError, at, user_line
 from .ranges import linspace

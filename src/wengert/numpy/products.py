@@ -4,8 +4,8 @@
     tensordot, einsum                                          over any axes
     kron, cross                                                Kronecker's, and of vectors in space
 
-All are index letters for one of three operations (_engine/ops/products.py), so each is one line of the
-list, or a few with views.
+All are index letters for one of three operations (_engine/ops/products.py), so each is one line of
+the list, or a few with views.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.apply import apply
-from wengert._engine.core.dims import is_symbolic
+from wengert._engine.core.dispatch import apply
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import NO_PARAMS
+from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert._engine.ops import indexing, joining, products, shapes
 from wengert._engine.ops.casts import astype
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart
-from wengert._engine.tensor.protocols import deliver, implements
+from wengert._engine.tensor.numpy_protocols import deliver, implements
 
 from ..errors import ShapeError, at, user_line
 from .subscripts import diagonals, parse, view_of

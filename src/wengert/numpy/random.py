@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.late import DUNDERS, late_names
+from wengert._engine.core.lazy_import import DUNDERS, late_names
 
 OURS = ("Generator", "default_rng")
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim
 from wengert._engine.core.handle import Handle, is_traced, shape_of, wrap
 from wengert._engine.core.node import constant
+from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import size_value
 from wengert._engine.ops import casts, creation, indexing, joining, shapes
 from wengert._engine.tensor.numpy_dispatch import (
@@ -30,8 +30,8 @@ from wengert._engine.tensor.numpy_dispatch import (
     spread,
     values,
 )
-from wengert._engine.tensor.operands import needed
-from wengert._engine.tensor.protocols import FUNCTIONS
+from wengert._engine.tensor.numpy_protocols import FUNCTIONS
+from wengert._engine.tensor.operand_conversion import needed
 
 from ..errors import TraceError, at, user_line
 

@@ -15,7 +15,7 @@ from wengert._engine.core.handle import is_traced, wrap
 from wengert._engine.core.node import constant
 from wengert._engine.ops import indexing
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, plain, values
-from wengert._engine.tensor.operands import needed
+from wengert._engine.tensor.operand_conversion import needed
 
 from .joining import concatenate
 from .shapes import ravel

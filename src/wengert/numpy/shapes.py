@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from wengert._engine.core.dims import Dim, is_symbolic, spelled
 from wengert._engine.core.handle import Handle, doubt, is_traced, shape_of, wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.recording import session
+from wengert._engine.core.symbolic.dim import Dim, is_symbolic, spelled
 from wengert._engine.ops import casts, choice, indexing, shapes
 from wengert._engine.ops.creation import triangle_mask
 from wengert._engine.tensor.numpy_dispatch import (
@@ -36,8 +36,8 @@ from wengert._engine.tensor.numpy_dispatch import (
     spread,
     write,
 )
-from wengert._engine.tensor.operands import length, needed
-from wengert._engine.tensor.protocols import deliver
+from wengert._engine.tensor.numpy_protocols import deliver
+from wengert._engine.tensor.operand_conversion import length, needed
 
 from ..errors import ShapeError, TraceError, at, user_line
 

@@ -14,7 +14,7 @@ from wengert._engine.core.handle import value_of
 from wengert._engine.ops import casts, sorting
 from wengert._engine.ops.shapes import reshape
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart
-from wengert._engine.tensor.operands import needed
+from wengert._engine.tensor.operand_conversion import needed
 
 from ..errors import DtypeError, at, user_line
 

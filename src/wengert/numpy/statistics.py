@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim
 from wengert._engine.core.handle import dtype_of, is_traced, value_of
+from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import size_value
 from wengert._engine.kinds.reduction import Axis, axes_of, count_along
 from wengert._engine.ops import casts, indexing, reductions, sorting
 from wengert._engine.ops.casts import broadcast_to
 from wengert._engine.ops.shapes import reshape
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart
-from wengert._engine.tensor.operands import needed
+from wengert._engine.tensor.operand_conversion import needed
 
 from ..errors import ShapeError, at, user_line
 from .options import kept

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.apply import apply
-from wengert._engine.core.dims import Dim, spelled
+from wengert._engine.core.dispatch import apply
 from wengert._engine.core.handle import is_traced, link, shape_of, value_of
+from wengert._engine.core.symbolic.dim import Dim, spelled
 from wengert._engine.ops import indexing, shapes
 from wengert._engine.ops.creation import positions
 from wengert._engine.ops.indices import Hole

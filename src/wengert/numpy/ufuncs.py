@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.control_flow import scan
-from wengert._engine.core.dims import is_symbolic
 from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of
 from wengert._engine.core.node import Node
+from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert._engine.kinds.reduction import axes_of
 from wengert._engine.ops import casts, cumulative, indexing, joining, masks, reductions
 from wengert._engine.ops.choice import where as choose
 from wengert._engine.ops.shapes import reshape
 from wengert._engine.tensor.numpy_dispatch import as_array, numbers, spread
-from wengert._engine.tensor.operands import needed
-from wengert._engine.tensor.protocols import fitted, implements_method
+from wengert._engine.tensor.numpy_protocols import fitted, implements_method
+from wengert._engine.tensor.operand_conversion import needed
 
 from ..errors import ConversionError, DtypeError, ShapeError, at, user_line
 from . import extremes

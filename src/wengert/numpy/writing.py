@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import is_symbolic
 from wengert._engine.core.handle import Handle, is_traced, shape_of
+from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert._engine.ops import casts, choice, indexing, joining, shapes
 from wengert._engine.tensor.numpy_dispatch import (
     as_array,

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim
 from wengert._engine.core.graph import Graph as Lines
 from wengert._engine.core.node import Node, owner_of
+from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.graphs import Graph, trace
 from wengert._engine.rewrite import without_calls
-from wengert._engine.serialization.files import write
+from wengert._engine.serialization.atomic_files import write
 
 from ..errors import ArgumentError, BackendError, GraphError, at, user_line
 from ..nn import Module

@@ -1,21 +1,21 @@
 """Optimisers: how parameters move against their gradients.  PyTorch's names and formulas.
 
-optimizer.py   Optimizer: parameter groups, zero_grad, state_dict
-sgd.py         SGD: steepest descent, momentum, Nesterov
-adam.py        Adam, AdamW
-adaptive.py    Adagrad, RMSprop, Adadelta
-lion.py        Lion
-lbfgs.py       LBFGS, for losses that are the same at every call
-minima.py      minimize, least_squares: SciPy's methods, with exact compiled derivatives
-raveled.py     containers of arrays as vectors
-schedules.py   rates that change as training goes on
-plateau.py     ReduceLROnPlateau: smaller when a figure stops getting better
-clipping.py    clip_grad_norm_, clip_grad_value_
-averaging.py   EMA: a moving mean of the parameters
-held.py        what is remembered, as variables of compiled steps
+optimizer.py  Optimizer: parameter groups, zero_grad, state_dict
+sgd.py        SGD: steepest descent, momentum, Nesterov
+adam.py       Adam, AdamW
+adaptive.py   Adagrad, RMSprop, Adadelta
+lion.py       Lion
+lbfgs.py      LBFGS, for losses that are the same at every call
+minima.py     minimize, least_squares: SciPy's methods, with exact compiled derivatives
+raveled.py    containers of arrays as vectors
+schedules.py  rates that change as training goes on
+plateau.py    ReduceLROnPlateau: smaller when a figure stops getting better
+clipping.py   clip_grad_norm_, clip_grad_value_
+averaging.py  EMA: a moving mean of the parameters
+held.py       what is remembered, as variables of compiled steps
 """
 
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 
 from . import schedules as schedules
 from .adam import Adam, AdamW

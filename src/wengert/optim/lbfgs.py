@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import value_of
-from wengert._engine.core.late import Late
+from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.recording import enable_grad, no_grad, session
 
 from ..errors import ArgumentError, StructureError, at, user_line

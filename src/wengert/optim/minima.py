@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.autodiff.matrices import hessian, jacobian
-from wengert._engine.autodiff.transforms import grad, value_and_grad
-from wengert._engine.core import tree
+from wengert._engine.autodiff.grad import grad, value_and_grad
+from wengert._engine.autodiff.jacobians import hessian, jacobian
+from wengert._engine.core import pytree
 from wengert._engine.core.handle import value_of
-from wengert._engine.core.late import Late
+from wengert._engine.core.lazy_import import Late
 from wengert._engine.jit import jit
 
 from ..errors import ArgumentError, at, user_line
@@ -200,8 +200,8 @@ def _kept_parts(fun: Any, shape: Raveled, compile: bool) -> Callable[[str], Any]
 
     def residuals(v: Any, *args: Any) -> Any:
         out = flat(v, *args)
-        leaves = tree.flatten(out)[0]
-        return np.concatenate([np.ravel(leaves[k]) for k in tree.insertion_order(out)])
+        leaves = pytree.flatten(out)[0]
+        return np.concatenate([np.ravel(leaves[k]) for k in pytree.insertion_order(out)])
 
     def product(v: Any, p: Any, *args: Any) -> Any:
         return grad(lambda w: np.sum(grad(flat)(w, *args) * p))(v)

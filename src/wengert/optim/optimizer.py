@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.given import spelled
 from wengert._engine.core.handle import Handle, value_of
 from wengert._engine.core.recording import no_grad, session
+from wengert._engine.core.validation import spelled
 
 from ..errors import ArgumentError, ShapeError, StructureError, at, user_line
 from .held import Group, held_step, is_held, plain, restore, value_before

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core import tree
+from wengert._engine.core import pytree
 from wengert._engine.core.handle import value_of
 
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
@@ -51,8 +51,8 @@ class Raveled:
     """
 
     def __init__(self, x: Any, what: str) -> None:
-        leaves, self.structure = tree.flatten(x)
-        self._order = tree.insertion_order(x)
+        leaves, self.structure = pytree.flatten(x)
+        self._order = pytree.insertion_order(x)
         leaves = [leaves[k] for k in self._order]
         arrays = [np.asarray(value_of(leaf)) for leaf in leaves]
         for array in arrays:
@@ -80,7 +80,7 @@ class Raveled:
 
     def vector(self, x: Any) -> Vector:
         """The numbers of a container of this shape, as float64."""
-        leaves = tree.flatten(x)[0]
+        leaves = pytree.flatten(x)[0]
         return np.concatenate([np.ravel(value_of(leaves[k])).astype(float) for k in self._order])
 
     def container(self, v: Any) -> Any:
@@ -93,7 +93,7 @@ class Raveled:
             leaf = np.reshape(v[begin : begin + size], shape) if shape else v[begin]
             leaves[k] = leaf if leaf.dtype == dtype else leaf.astype(dtype)
             begin += size
-        return tree.unflatten(self.structure, leaves)
+        return pytree.unflatten(self.structure, leaves)
 
     def of_vectors(self, fun: Callable[..., Any]) -> Callable[..., Any]:
         """A function of such containers as one of vectors."""
@@ -122,7 +122,7 @@ class Raveled:
     def _bound(self, bound: Any, side: int, what: str) -> Vector:
         if bound is None:
             bound = side * math.inf
-        leaves, structure = tree.flatten(bound)
+        leaves, structure = pytree.flatten(bound)
         if len(leaves) == 1 and leaves[0] is bound and np.ndim(bound) == 0:
             leaves = leaves * len(self.shapes)
         elif structure == self.structure:

@@ -8,7 +8,7 @@ What is drawn depends on the key, or on the seed of a stream and how many drawin
 on nothing else.
 """
 
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 
 from .. import draws
 from ..draws import *  # noqa: F403 - its `__all__`

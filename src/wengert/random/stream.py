@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim
+from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle, value_of
-from wengert._engine.core.locks import lock
 from wengert._engine.core.node import is_variable
 from wengert._engine.core.recording import session
+from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.graphs.inputs import variable
 from wengert._engine.ops import keys
 from wengert._engine.ops import random as ops

@@ -6,15 +6,16 @@
     families                           imports them all: their operations, for who looks for one
 
 `import wengert` loads none of them, as SciPy's own packages cost more than NumPy to import.  Nobody
-has to import them by hand, though: `scipy.special.gammaln` called with a tensor finds its operation
-(_engine/tensor/protocols.py), and so does a file with a saved graph (_engine/core/op.py, `lookup`).
+has to import them by hand, though: `scipy.special.gammaln` called with a tensor finds its
+operation (_engine/tensor/numpy_protocols.py), and so does a file with a saved graph
+(_engine/core/op.py, `lookup`).
 """
 
 import pkgutil
 from importlib import import_module
 from typing import Any
 
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 
 SUBPACKAGES = sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg)
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim
 from wengert._engine.core.handle import Handle, value_of
+from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.ops import casts
 from wengert._engine.ops.choice import where as choose
 from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor

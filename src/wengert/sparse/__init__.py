@@ -10,7 +10,7 @@ propagation.py   what the outputs of a graph depend on, line by line, by the rul
                  line.py is a line as rules see it, sets.py what elements depend on
 """
 
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 
 from .functions import SparseDerivative, sparse_hessian, sparse_jacobian, sparsity
 from .plan import Plan

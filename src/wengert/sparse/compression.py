@@ -1,8 +1,8 @@
 """Compression: the entries of a sparse derivative from as few sweeps as its colours allow.
 
 All sweeps of a mode are one: a list along a placeholder, evaluated for all seeds at once
-(_engine/autodiff/batch.py).  Entries are then read where the plan says.  What is written here is traced and
-compiled, so it runs as one native program.
+(_engine/autodiff/vmap.py).  Entries are then read where the plan says.  What is written here is
+traced and compiled, so it runs as one native program.
 
     Sweeps      the seeds of both modes, and where each entry is in what comes out
     entries     the values of the entries, in order
@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert._engine.autodiff.arguments import Call
-from wengert._engine.autodiff.batch import over_rows
-from wengert._engine.autodiff.result import Result
+from wengert._engine.autodiff.pullback import Result
 from wengert._engine.autodiff.reverse import gathered
-from wengert._engine.core import tree
+from wengert._engine.autodiff.vmap import over_rows
+from wengert._engine.core import pytree
 from wengert._engine.core.handle import shape_of
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
@@ -51,7 +51,7 @@ class Sweeps(NamedTuple):
 
 def entries(call: Call, sweeps: Sweeps, in_specs: Sequence[Spec], out_specs: Sequence[Spec]) -> Any:
     """The values of the entries, for one call of the function."""
-    outs, _ = tree.flatten(call())
+    outs, _ = pytree.flatten(call())
     dtype = np.result_type(*[s.dtype for s in (*in_specs, *out_specs)], np.float16)
     if not sweeps.places.size:
         return np.zeros(0, dtype)

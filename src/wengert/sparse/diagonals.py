@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wengert._engine.autodiff.cotangent_space import uniform
 from wengert._engine.autodiff.forward import settle
-from wengert._engine.autodiff.guards import Traced
-from wengert._engine.autodiff.project import uniform
-from wengert._engine.autodiff.result import Result
+from wengert._engine.autodiff.pullback import Result
 from wengert._engine.autodiff.reverse import handles_of
+from wengert._engine.autodiff.strong_zeros import Traced
 from wengert._engine.core.node import Leaf, Node
 from wengert._engine.core.op import Sweep, lookup
 from wengert._engine.core.spec import Spec

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.autodiff.arguments import Argnums, name_of
-from wengert._engine.autodiff.derived import derived, standing
-from wengert._engine.autodiff.transforms import grad
-from wengert._engine.core import tree
-from wengert._engine.core.given import function as check_function
+from wengert._engine.autodiff.grad import grad
+from wengert._engine.autodiff.wrapper import derived, standing
+from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe
 from wengert._engine.core.spec import Spec
-from wengert._engine.jit.arguments import stands_for
+from wengert._engine.core.validation import function as check_function
+from wengert._engine.jit.call_signature import stands_for
 
 from ..errors import ArgumentError, TraceError, at, user_line
 from .plan import Given, Plan, planned, traced
@@ -92,13 +92,13 @@ class SparseDerivative:
             plan = self._plans.get(key)
             if plan is not None and plan.is_valid():
                 return plan
-        leaves, structure = tree.flatten((args, kwargs))
+        leaves, structure = pytree.flatten((args, kwargs))
         specs = [_spec(x) for x in leaves]
         if key is None:
             key = (structure, *[x if type(x) is Spec else stands_for(x) for x in specs])
         plan = self._plans.get(key)
         if plan is None or not plan.is_valid():
-            given_args, given_kwargs = tree.unflatten(structure, specs)
+            given_args, given_kwargs = pytree.unflatten(structure, specs)
             others = [p for p in self._plans.values() if p.is_valid()]
             plan = planned(self._given, given_args, given_kwargs)
             for other in others:  # which are not for another function because it was traced
@@ -287,7 +287,7 @@ def sparsity(
 
 
 def _sparsity(given: Given, /, *args: Any, **kwargs: Any) -> Any:
-    specs = tree.tree_map(_spec, (args, kwargs))
+    specs = pytree.tree_map(_spec, (args, kwargs))
     return traced(given, *specs).pattern
 
 

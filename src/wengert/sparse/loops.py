@@ -18,7 +18,7 @@ from itertools import accumulate
 import numpy as np
 
 from wengert._engine.control_flow.custom_rules import as_linear
-from wengert._engine.core.body import Body
+from wengert._engine.core.subgraph import Body
 
 from ..errors import WengertError
 from .line import Line, everything, size_of

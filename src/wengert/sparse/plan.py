@@ -19,16 +19,16 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from wengert._engine.autodiff.arguments import Argnums, Call
-from wengert._engine.core import tree
+from wengert._engine.core import pytree
 from wengert._engine.core.handle import describe
 from wengert._engine.core.recording import Changes
 from wengert._engine.core.spec import Spec
 from wengert._engine.graphs import Graph
-from wengert._engine.graphs.building import built, parameter_names
 from wengert._engine.graphs.captures import Captured, captured_by
+from wengert._engine.graphs.tracing_session import built, parameter_names
 from wengert._engine.jit import jit
-from wengert._engine.jit.arguments import is_object
-from wengert._engine.jit.drawing import undrawn
+from wengert._engine.jit.call_signature import is_object
+from wengert._engine.jit.rng_guard import undrawn
 
 from ..errors import NotDifferentiableError, StructureError, at, user_line
 from .colouring import Colouring, apart, coloured, least
@@ -162,7 +162,7 @@ class Plan:
                 for i in range(len(outs))
             ]
         made = [self._found.restore([block.asformat(format) for block in row]) for row in rows]
-        return tree.unflatten(self._found.structure, made)
+        return pytree.unflatten(self._found.structure, made)
 
     def pattern(self) -> Any:
         """The pattern as a matrix of True."""
@@ -183,7 +183,7 @@ def traced(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace
         call = given.call(args, kwargs)
         calls.append(call)
         out = given.fun(*args, **kwargs)
-        structures.append(tree.flatten(out))
+        structures.append(pytree.flatten(out))
         return out
 
     structures: list[Any] = []
@@ -191,7 +191,7 @@ def traced(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace
     names = parameter_names(given.fun, len(args))
     captured = captured_by(given.fun, _objects(args, kwargs), lambda array: False)
     captured.found = {}
-    with undrawn(given.fun, tree.flatten((args, kwargs))[0]):
+    with undrawn(given.fun, pytree.flatten((args, kwargs))[0]):
         graph = built(Graph, probed, args, kwargs, names=names, guards=guards)
     captured.rebase()
     variables, single = calls[0].variables, calls[0].single
@@ -216,7 +216,7 @@ def traced(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace
 
 def _objects(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
     """The leaves that are passed on as they are."""
-    leaves = enumerate(tree.flatten((args, kwargs))[0])
+    leaves = enumerate(pytree.flatten((args, kwargs))[0])
     return [(f"argument {k}", x) for k, x in leaves if describe(x) is None and is_object(x)]
 
 

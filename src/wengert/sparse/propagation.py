@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
-from wengert._engine.core.apply import PART
+from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Op

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.autodiff.batch import vmap
-from wengert._engine.autodiff.transforms import grad
+from wengert._engine.autodiff.grad import grad
+from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.core.handle import dtype_of
-from wengert._engine.core.size_text import dim
 from wengert._engine.core.spec import Spec, spec_of
+from wengert._engine.core.symbolic.parsing import dim
 from wengert._engine.graphs.trace import trace
 
 from ..errors import CheckError, ShapeError, TraceError, WengertError

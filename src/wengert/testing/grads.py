@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.autodiff.directional import jvp, vjp
-from wengert._engine.core import tree
+from wengert._engine.autodiff.jvp_vjp import jvp, vjp
+from wengert._engine.core import pytree
 from wengert._engine.core.handle import value_of
 from wengert._engine.core.spec import spec_of
 
@@ -94,7 +94,7 @@ class _How(NamedTuple):
 
 def _check(f: Any, args: Any, order: int, how: _How, what: str) -> None:
     modes, rng = how.modes, how.rng
-    leaves, structure = tree.flatten(args)
+    leaves, structure = pytree.flatten(args)
     leaves = [value_of(x) for x in leaves]
     slots = [i for i, x in enumerate(leaves) if _varies(x)]
     if order < 1 or not slots:
@@ -104,14 +104,14 @@ def _check(f: Any, args: Any, order: int, how: _How, what: str) -> None:
         full = list(leaves)
         for i, x in zip(slots, chosen, strict=True):
             full[i] = x
-        outs = tree.flatten(f(*tree.unflatten(structure, full)))[0]
+        outs = pytree.flatten(f(*pytree.unflatten(structure, full)))[0]
         return tuple(y for y in outs if _varies(value_of(y)))
 
     point = tuple(np.asarray(leaves[i]) for i in slots)
     outs = [np.asarray(value_of(y)) for y in of(*point)]
     if not outs:
         return
-    places = [tree.paths(args)[i] or "x" for i in slots]
+    places = [pytree.paths(args)[i] or "x" for i in slots]
     cotangents = tuple(_random_like(y, rng) for y in outs)
     tangents = tuple(_random_like(x, rng) for x in point)
     tol = _tolerance([*point, *outs], how.rtol, how.atol)

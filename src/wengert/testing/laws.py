@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.autodiff.directional import jvp, linearize, vjp
-from wengert._engine.autodiff.transforms import grad
+from wengert._engine.autodiff.grad import grad
+from wengert._engine.autodiff.jvp_vjp import jvp, linearize, vjp
 from wengert._engine.core.handle import dtype_of, value_of
 from wengert._engine.core.spec import bare, spec_of
 

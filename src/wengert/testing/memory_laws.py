@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.autodiff.directional import vjp
+from wengert._engine.autodiff.jvp_vjp import vjp
 
 from ..errors import CheckError
 from .laws import arguments_of, floating, law

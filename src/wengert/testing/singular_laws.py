@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.autodiff.directional import jvp
-from wengert._engine.autodiff.transforms import grad
+from wengert._engine.autodiff.grad import grad
+from wengert._engine.autodiff.jvp_vjp import jvp
 from wengert._engine.core.op import lookup
 from wengert._engine.graphs.trace import trace
 

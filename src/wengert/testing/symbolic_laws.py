@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.autodiff.transforms import grad
+from wengert._engine.autodiff.grad import grad
 from wengert._engine.core.handle import dtype_of, shape_of
-from wengert._engine.core.size_text import dim
 from wengert._engine.core.spec import Spec, spec_of
+from wengert._engine.core.symbolic.parsing import dim
 from wengert._engine.graphs.graph import Graph
 from wengert._engine.graphs.trace import trace
 from wengert._engine.ops.creation import positions

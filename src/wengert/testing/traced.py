@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.autodiff.directional import vjp
-from wengert._engine.core import tree
+from wengert._engine.autodiff.jvp_vjp import vjp
+from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, value_of, wrap
 from wengert._engine.core.node import constant
 from wengert._engine.core.spec import Spec, is_inexact
@@ -99,7 +99,7 @@ def _with_derivative(f: Callable[..., Any]) -> Callable[..., Any]:
             full = list(xs)
             for i, y in zip(chosen, ys, strict=True):
                 full[i] = y
-            leaves, _ = tree.flatten(f(*full))
+            leaves, _ = pytree.flatten(f(*full))
             discrete[:] = [x for x in leaves if not _is_differentiable(x)]
             return [x for x in leaves if _is_differentiable(x)]
 
@@ -142,7 +142,7 @@ def _larger(arrays: Sequence[Any]) -> list[Any]:
 
 
 def _compare(graph: Graph, got: Any, want: Any, what: str, rtol: float) -> None:
-    gots, wants = tree.flatten(got)[0], tree.flatten(want)[0]
+    gots, wants = pytree.flatten(got)[0], pytree.flatten(want)[0]
     specs = [n.spec for n in graph.outputs]
     if not len(gots) == len(wants) == len(specs):
         raise CheckError(f"{what} has {len(gots)} results, where the function has {len(wants)}.")

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.autodiff.directional import jvp, vjp
-from wengert._engine.autodiff.transforms import grad
-from wengert._engine.core.dims import is_open
+from wengert._engine.autodiff.grad import grad
+from wengert._engine.autodiff.jvp_vjp import jvp, vjp
 from wengert._engine.core.handle import value_of
 from wengert._engine.core.node import Constant, Node
 from wengert._engine.core.spec import Spec, bare, spec_of
+from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.graphs.graph import Graph
 from wengert._engine.graphs.trace import trace
 

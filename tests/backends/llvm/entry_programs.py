@@ -12,8 +12,8 @@ from wengert._engine.backends.llvm.assembly import Function, Module
 from wengert._engine.backends.llvm.dtypes import in_memory
 from wengert._engine.backends.llvm.entry import entry_text, make_entry
 from wengert._engine.backends.llvm.port import Port
-from wengert._engine.core.size_text import dim
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.parsing import dim
 
 
 @dataclass

@@ -18,7 +18,7 @@ import numpy as np
 
 import wengert as wg
 from wengert._engine.backends.llvm import elements, engine, program, routine
-from wengert._engine.core.dims import replaced
+from wengert._engine.core.symbolic.dim import replaced
 
 from .random_programs import Bundle, differing, is_differentiable, laid
 

@@ -15,8 +15,8 @@ from wengert._engine.backends.llvm import engine
 from wengert._engine.backends.llvm.assembly import Function, Module
 from wengert._engine.backends.llvm.kernels import Array, Steps
 from wengert._engine.backends.llvm.language import Language
-from wengert._engine.core.dims import names_in
-from wengert._engine.core.size_text import dim
+from wengert._engine.core.symbolic.dim import names_in
+from wengert._engine.core.symbolic.parsing import dim
 
 GUARD = 64  # elements before and behind a result, which must stay as they are
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from wengert._engine.core.size_text import dim
-from wengert._engine.core.sizes import Requirement
+from wengert._engine.core.symbolic.constraints import Requirement
+from wengert._engine.core.symbolic.parsing import dim
 from wengert.errors import ArgumentError
 
 from .entry_programs import (

@@ -15,8 +15,8 @@ import pytest
 
 import wengert as wg
 from wengert._engine.backends.feeding import fitted
-from wengert._engine.core.sizes import solve
 from wengert._engine.core.spec import at_sizes, spec_of
+from wengert._engine.core.symbolic.constraints import solve
 from wengert.errors import WengertError
 
 from .entry_programs import code_of, copy_inputs, make_entry, never, nothing, program

@@ -13,7 +13,7 @@ import pytest
 
 from wengert._engine.backends.llvm import engine
 from wengert._engine.backends.llvm.entry import make_entry
-from wengert._engine.core.size_text import dim
+from wengert._engine.core.symbolic.parsing import dim
 
 from .entry_programs import code_of, copy_inputs, entry_of, never, program, text_of
 

@@ -10,8 +10,8 @@ import scipy
 import scipy.integrate
 
 from wengert._engine.backends.llvm.entry import pointer
-from wengert._engine.core.size_text import dim
-from wengert._engine.core.sizes import Requirement
+from wengert._engine.core.symbolic.constraints import Requirement
+from wengert._engine.core.symbolic.parsing import dim
 from wengert.errors import ArgumentError, BackendError
 
 from .entry_programs import code_of, copy_inputs, program

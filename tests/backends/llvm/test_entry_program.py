@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy
 import scipy.integrate
+from wengert.backends import backend
 
 import wengert as wg
-from wengert.backends import backend
 
 from .entry_programs import never
 

@@ -9,9 +9,9 @@ import warnings
 
 import numpy as np
 import pytest
+from wengert.rewrite import simplify
 
 import wengert as wg
-from wengert.rewrite import simplify
 
 from . import program_steps as steps
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from wengert.backends import backend
 
 import wengert as wg
-from wengert.backends import backend
 from wengert._engine.backends.llvm.kernels.eigenvalues import ROWS
 from wengert._engine.core.op import lookup
 

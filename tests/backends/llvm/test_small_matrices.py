@@ -10,9 +10,9 @@ import itertools
 
 import numpy as np
 import pytest
+from wengert.backends import backend
 
 import wengert as wg
-from wengert.backends import backend
 from wengert._engine.core.op import lookup
 from wengert.errors import MatrixError
 

@@ -14,9 +14,9 @@ import warnings
 import numpy as np
 import pytest
 import scipy.special as sp
+from wengert.backends import backend
 
 import wengert as wg
-from wengert.backends import backend
 from wengert._engine.backends.llvm.dtypes import F64
 from wengert._engine.backends.llvm.specials import Unserved, target_of, work_of
 from wengert._engine.core.op import lookup

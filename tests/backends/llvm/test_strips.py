@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from wengert.backends import backend
 
 import wengert as wg
-from wengert.backends import backend
 from wengert._engine.backends.llvm import parallel
 
 RNG = np.random.default_rng(0)

@@ -1,16 +1,22 @@
-"""Derivatives: sweeps over a Wengert list, and the transformations users call.
+"""Forward and reverse mode, batching, and the transformations that users call.
 
-the list        tape.py which lines a sweep visits
-the sweeps      reverse.py, forward.py; project.py cotangents in the space of their primal;
-                buffers.py large arrays they write into; owned.py
-                results that nobody else holds; watched.py the same, seen step by step;
-                unfit.py which step gave the first NaN; guards.py which zeros are strong;
-                overflows.py the list again where a value left its range
-what users call transforms.py grad, value_and_grad, stop_gradient; directional.py vjp, jvp;
-                matrices.py jacobian, hessian, hvp (unit_rows.py all rows at once);
-                checkpoint.py; batch.py vmap (batch_lines.py the list evaluated for all rows)
-                row_by_row.py an operation without a batching rule, for many rows
-                linearity.py whether a rule has a transpose
-around them     arguments.py what becomes a variable; result.py what a call left; derived.py the
-                callables that come back
+tape.py                  which nodes a pass visits
+reverse.py               the backward pass; forward.py forward mode
+cotangent_space.py       cotangents in the space of their primal
+accumulation_buffers.py  arrays that cotangents are added into
+buffer_ownership.py      results that nobody else refers to
+traced_sweep.py          a backward pass recorded step by step, for diagnostics
+nan_gradients.py         which step gave the first NaN
+strong_zeros.py          zero cotangents of branches that were not taken
+overflows.py             derivatives of values that overflowed
+grad.py                  grad, value_and_grad, stop_gradient
+jvp_vjp.py               jvp, vjp, linearize
+jacobians.py             jacobian, jacfwd, jacrev, hessian, hvp; basis_vectors.py all seeds at once
+linearity.py             whether a rule has a transpose
+checkpoint.py            checkpoint
+vmap.py                  vmap; batch_graph.py a graph evaluated for a batch
+vmap_fallback.py         operations without a batching rule, one element of the batch at a time
+arguments.py             which arguments are differentiated
+pullback.py              the function from cotangents of outputs to those of inputs
+wrapper.py               the callables that transformations return
 """

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core import recording, tree
-from wengert._engine.core.given import whole_numbers, words
+from wengert._engine.core import pytree, recording
+from wengert._engine.core.concretization import with_variables
 from wengert._engine.core.handle import Handle, describe, is_traced, wrap
-from wengert._engine.core.leaving import with_variables
 from wengert._engine.core.node import Constant, Node, constant
+from wengert._engine.core.validation import whole_numbers, words
 from wengert.errors import NotDifferentiableError, StructureError, at, user_line
 
-from .project import zeros
+from .cotangent_space import zeros
 from .tape import fresh
 
 Argnums = int | Sequence[int]
@@ -54,7 +54,7 @@ class Variables:
     """
 
     def __init__(self, tree_: Any, what: str) -> None:
-        self.leaves, self.structure = tree.flatten(tree_)
+        self.leaves, self.structure = pytree.flatten(tree_)
         self.slots: list[int] = []
         self.nodes: list[Node] = []
         for i, leaf in enumerate(self.leaves):
@@ -78,7 +78,7 @@ class Variables:
             return fresh(leaf.node if traced or (is_handle and _is_derived(leaf.node)) else value)
         else:
             kind, remedy = f"{spec}", "Cast it first, x.astype(float)"
-        place = tree.paths(tree_)[i]
+        place = pytree.paths(tree_)[i]
         raise NotDifferentiableError(
             f"{what}: the argument{' at ' + place if place else ''} is {kind}, and only floating "
             f"and complex numbers, and arrays of them, have derivatives. {remedy}, or choose other "
@@ -90,14 +90,14 @@ class Variables:
         leaves = list(self.leaves)
         for i, node in zip(self.slots, self.nodes, strict=True):
             leaves[i] = wrap(node)
-        return tree.unflatten(self.structure, leaves)
+        return pytree.unflatten(self.structure, leaves)
 
     def restore(self, items: Sequence[Any]) -> Any:
         """A tree of the same structure with `items` at the variables and None elsewhere."""
         leaves: list[Any] = [None] * len(self.leaves)
         for i, item in zip(self.slots, items, strict=True):
             leaves[i] = item
-        return tree.unflatten(self.structure, leaves)
+        return pytree.unflatten(self.structure, leaves)
 
     def like(self, bars: Sequence[Any]) -> list[Any]:
         """Handles where handles came in; others as they are."""

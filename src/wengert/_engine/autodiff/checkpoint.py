@@ -5,7 +5,7 @@ function took from outside (found by running it once with recording on and looki
 which is then dropped); its reverse rule runs the function again, records it, and sweeps.
 
 While a graph is built the call is one line, too, with the function as its body and a reverse rule
-that writes the body down again behind the cotangents (control_flow/recomputing.py).
+that writes the body down again behind the cotangents (control_flow/checkpointed_call.py).
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core import recording, tree
-from wengert._engine.core.apply import part
+from wengert._engine.core import pytree, recording
+from wengert._engine.core.dispatch import part
 from wengert._engine.core.handle import Handle, is_traced, value_of, wrap
-from wengert._engine.core.late import Late
+from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.node import Node, constant, next_serial
 from wengert._engine.core.op import Op, Sweep
 from wengert._engine.core.tracing import noted
 from wengert.errors import MutatedError, at, user_line
 
-from .derived import derived
 from .forward import pushforward
 from .reverse import gathered, pullback
 from .tape import fresh, older_than, tape_between
+from .wrapper import derived
 
-_graphs = Late("wengert._engine.control_flow.recomputing")
+_graphs = Late("wengert._engine.control_flow.checkpointed_call")
 
 
 class Rerun(Op):
@@ -49,9 +49,9 @@ class Rerun(Op):
         leaves: list[Any] = list(self.leaves)
         for i, node in zip(self.slots, nodes, strict=True):
             leaves[i] = wrap(node)
-        args, kwargs = tree.unflatten(self.structure, leaves)
+        args, kwargs = pytree.unflatten(self.structure, leaves)
         with recording.enable_grad():
-            result = tree.flatten(self.fun(*args, **kwargs))
+            result = pytree.flatten(self.fun(*args, **kwargs))
         if any(leaves[i].node is not n for i, n in zip(self.slots, nodes, strict=True)):
             raise MutatedError(
                 f"{self.name}: the function wrote to one of its arguments, which cannot be done "
@@ -159,7 +159,7 @@ def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _forgetful(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    leaves, structure = tree.flatten((args, kwargs))
+    leaves, structure = pytree.flatten((args, kwargs))
     if any(map(is_traced, leaves)):
         return _graphs.written(fun, leaves, structure)
     slots = [i for i, x in enumerate(leaves) if isinstance(x, Handle)]
@@ -172,7 +172,7 @@ def _forgetful(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     if any(map(is_traced, outs)):  # it took a traced value from outside
         return _graphs.written(fun, leaves, structure)
     if not live or not recording.is_recording():
-        return tree.unflatten(
+        return pytree.unflatten(
             out_structure, [_detached(o) if isinstance(o, Handle) else o for o in outs]
         )
     captured = [n for n in older_than(mark, live) if n not in set(variables)]
@@ -184,7 +184,7 @@ def _forgetful(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         wrap(part(line, i)) if isinstance(o, Handle) and type(o.node) is Node else o
         for i, o in enumerate(outs)
     ]
-    return tree.unflatten(out_structure, results)
+    return pytree.unflatten(out_structure, results)
 
 
 def _detached(x: Handle) -> Any:

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core import checking
+from wengert._engine.core import nonfinite_checks
 from wengert._engine.core.handle import Handle, is_traced, wrap
-from wengert._engine.core.late import Late
+from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.node import Node, next_serial
 from wengert._engine.core.op import Sweep, lookup
 from wengert._engine.core.recording import Session, enable_grad, naming, switches
@@ -21,14 +21,14 @@ from wengert._engine.core.tracing import Derivation, derivation, level_above
 from wengert._engine.ops import confluence
 
 from . import overflows
-from .buffers import Tangents
-from .guards import Traced, linear_lines, note_written
-from .owned import owned
-from .project import cast, expand, project
+from .accumulation_buffers import Tangents
+from .buffer_ownership import owned
+from .cotangent_space import cast, expand, project
 from .reverse import PROBING, as_handle, gathered, handles_of, has_nan, probe, pullback, transpose
+from .strong_zeros import Traced, linear_lines, note_written
 from .tape import Tape, cycle, fresh, tape_between
 
-_unfit = Late(f"{__package__}.unfit")
+_unfit = Late(f"{__package__}.nan_gradients")
 
 
 def pushforward(
@@ -75,9 +75,9 @@ def pushforward(
     recorded = recorded or any(isinstance(t, Handle) for t in tangents.values())
     if tape.traced or any(map(is_traced, tangents.values())):
         return _traced_sweep(tape, tangents, outputs, closed, masked, told)
-    checks = checking.here() if switches.count else None
+    checks = nonfinite_checks.here() if switches.count else None
     if checks is not None:
-        with checking.unseen():
+        with nonfinite_checks.unseen():
             result = pushforward(outputs, tangents, recorded, tape, closed)
         _unfit.tell_forward(checks, tape, tangents, outputs, result)
         return result

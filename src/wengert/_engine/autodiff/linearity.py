@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from wengert._engine.core.body import Body
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import Node
+from wengert._engine.core.subgraph import Body
 from wengert.errors import RuleError, at
 
 

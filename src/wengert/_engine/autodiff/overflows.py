@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.again import written_again
+from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.handle import Handle, value_of, wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
-from wengert._engine.core.rebuild import rebuilt
 from wengert._engine.core.recording import enable_grad
+from wengert._engine.core.replay import written_again
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import placeholder
 

@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core import checking
-from wengert._engine.core.apply import Parts, part
+from wengert._engine.core import nonfinite_checks
+from wengert._engine.core.dispatch import Parts, part
 from wengert._engine.core.handle import Handle, is_traced, value_of, wrap
-from wengert._engine.core.late import Late
+from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.node import Node, constant, next_serial
 from wengert._engine.core.op import Sweep
 from wengert._engine.core.recording import Session, enable_grad, naming, switches
@@ -33,14 +33,14 @@ from wengert._engine.core.tracing import Derivation, derivation, level_above
 from wengert.errors import NotDifferentiableError, at
 
 from . import overflows
-from .buffers import Buffers
-from .guards import Traced, linear_lines, note_written
+from .accumulation_buffers import Buffers
+from .buffer_ownership import owned
+from .cotangent_space import project, uniform, zeros
 from .linearity import check_linear
-from .owned import owned
-from .project import project, uniform, zeros
+from .strong_zeros import Traced, linear_lines, note_written
 from .tape import Tape, cycle, fresh, tape_between
 
-_unfit = Late(f"{__package__}.unfit")
+_unfit = Late(f"{__package__}.nan_gradients")
 Bars = dict[Node, Any]
 PROBING = Sweep(recorded=True)  # a rule run on handles, to see what linear map it is
 
@@ -90,9 +90,9 @@ def pullback(
     if tape.traced or any(map(is_traced, seeds.values())):
         return _traced_sweep(tape, seeds, targets, masked, closed, told)
     recorded = tape.foreign if record is None else record
-    checks = checking.here() if switches.count else None
+    checks = nonfinite_checks.here() if switches.count else None
     if checks is not None:
-        with checking.unseen():
+        with nonfinite_checks.unseen():
             bars = pullback(seeds, targets, recorded, tape, closed=closed)
         _unfit.tell_backward(checks, tape, seeds, bars)
         return bars

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.apply import Operation
+from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.handle import is_traced
 from wengert._engine.core.node import NO_PARAMS, RELEASED, Node, constant
 from wengert._engine.core.spec import weakened

@@ -7,17 +7,17 @@ interpret.py     "interpret": NumPy, line by line; the meaning of a graph
 reuse.py         memory that has become free during a run
 null.py          "null": runs nothing
 llvm/            "llvm": native code; imported at first use, as LLVM is large
-checked.py       the interpreter looking for NaN, while `wengert.debug(nan=True)` holds
-liveness.py      when each value is needed for the last time, and what that saves
-profiling.py     how long each line takes, seen by a clock
-timing.py        where time and memory went, as plain data; linewise.py: of the interpreter
-reporting.py     operations, bytes and peak memory, counted without running
-memory.py, cache.py    wengert.memory and wengert.cache: what native code keeps
+checked.py           the interpreter looking for NaN, while `wengert.debug(nan=True)` holds
+liveness.py          when each value is needed for the last time, and what that saves
+profiling.py         how long each line takes, seen by a clock
+timing.py            where time and memory went, as plain data; linewise.py: of the interpreter
+reporting.py         operations, bytes and peak memory, counted without running
+memory.py, cache.py  wengert.memory and wengert.cache: what native code keeps
 """
 
 from typing import TYPE_CHECKING
 
-from wengert._engine.core.late import late_names, public_dir
+from wengert._engine.core.lazy_import import late_names, public_dir
 
 from .base import Backend, backend, backends, register_backend
 from .executable import Executable

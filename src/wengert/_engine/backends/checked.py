@@ -1,7 +1,7 @@
 """Checked: the interpreter, which looks at every value for NaN and infinities.
 
 While `wengert.debug(nan=True)` holds, every graph, whatever its backend, is run by this one: it is
-not fast, and its lines are the user's (core/inside.py says which of them is told).
+not fast, and its lines are the user's (core/nan_locator.py says which of them is told).
 
     run_checked   a run of a graph
 """
@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from wengert._engine.core.checking import Checks
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.late import Late
+from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.node import Node
-from wengert._engine.core.params import substituted
+from wengert._engine.core.nonfinite_checks import Checks
+from wengert._engine.core.static_params import substituted
 
 from .base import Run
 from .interpret import Interpreter, Program
 
-_inside = Late("wengert._engine.core.inside")
+_inside = Late("wengert._engine.core.nan_locator")
 
 
 def run_checked(

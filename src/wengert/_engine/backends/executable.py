@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core.checking import here
-from wengert._engine.core.dims import names_in
+from wengert._engine.core.copy_graph import check_general
+from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.handle import owners_of
-from wengert._engine.core.locks import lock
-from wengert._engine.core.rebuild import check_general
+from wengert._engine.core.nonfinite_checks import here
 from wengert._engine.core.recording import switches
-from wengert._engine.core.sizes import solve
+from wengert._engine.core.symbolic.constraints import solve
+from wengert._engine.core.symbolic.dim import names_in
 from wengert.errors import ShapeError, at, user_line
 
 from .base import Backend, Run

@@ -25,16 +25,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.control_flow.operations import Control
-from wengert._engine.core.apply import PART
-from wengert._engine.core.body import Body, located
-from wengert._engine.core.dims import is_open
+from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.late import Late
+from wengert._engine.core.index_errors import complaint
+from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.node import Leaf, Node, is_variable
-from wengert._engine.core.numbered import complaint
 from wengert._engine.core.op import Op
-from wengert._engine.core.params import substituted
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.static_params import substituted
+from wengert._engine.core.subgraph import Body, located
+from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.core.tracing import SIZE
 from wengert._engine.ops.costs import bytes_of
 from wengert.errors import (

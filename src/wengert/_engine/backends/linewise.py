@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.body import bodies_of
-from wengert._engine.core.dims import valued
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import at_sizes, shown
+from wengert._engine.core.subgraph import bodies_of
+from wengert._engine.core.symbolic.dim import valued
 from wengert._engine.ops.costs import flops_of, shares_memory, steps_of
 
 from .interpret import Interpreter

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.late import Late
+from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.spec import at_sizes
 
 from .base import Backend, Run, register_backend

@@ -18,12 +18,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from wengert._engine.core.body import Body, bodies_of
+from wengert._engine.core.format_units import duration
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Op
-from wengert._engine.core.places import short
-from wengert._engine.core.units import duration
+from wengert._engine.core.source_location import short
+from wengert._engine.core.subgraph import Body, bodies_of
 from wengert.errors import ArgumentError, at, user_line
 
 from .base import Run

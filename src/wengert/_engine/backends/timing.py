@@ -9,7 +9,7 @@
     whole         what a call takes, by its steps and by runs with clocks and without
 
 Plain data, which can be pickled: a backend makes it (`Backend.timed`), and who shows it
-(jit/measured.py) knows of no backend.
+(jit/profile_result.py) knows of no backend.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.places import spot_of
+from wengert._engine.core.source_location import spot_of
 
 _SECONDS = 0.1  # what looking at one function may take, where nobody says how often it is to run
 _FEWEST, _QUICK = 3, 1e-3

@@ -23,8 +23,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle, expect_views, leaf, refresh_views
-from wengert._engine.core.locks import lock
 from wengert._engine.core.node import INPUT, NO_PARAMS, Node, is_variable
 from wengert.errors import ShapeError, at, user_line
 

@@ -1,36 +1,36 @@
-"""Control: loops and choices whose bodies are lists.
+"""Loops and branches whose bodies are graphs.
 
-loops.py        as users write them: scan, map
-repeating.py    fori_loop, while_loop
-prefixes.py     associative_scan
-choices.py      cond, switch
-stepping.py     what loops are given, checked; steps as Python runs them
-closing.py      a function as a body, and what it takes from outside
-operations.py   the operations: scan, while, cond, switch; valid.py what their lines must be
-room.py         how much memory the way back may take, as users say it
-checkpointing.py  a loop that leaves some of its states for the way back
-replaying.py    the way back from these; schedule.py which to keep
-reverse.py      their pullbacks: a loop backwards (residuals.py: what the forward loop keeps
-                for it, by the cheapest of cuts.py;
-                inplace.py: cotangents that touch few elements)
-dependence.py   what moves in a loop when some of its operands do
-forward.py      their tangents: the same loop with tangents beside the carry
-many.py         many rows at once
-custom_functions.py  custom_jvp, custom_vjp: functions with rules; custom_calls.py a call of one;
-                primitive_calls.py of a primitive
-recomputing.py  checkpointed calls: their rule computes them again
-custom.py       the line of such a call; custom_rules.py rules for many rows, and as lists
-examples.py     lines that the laws check
+loops.py               scan, map
+fori_while.py          fori_loop, while_loop
+associative_scan.py    associative_scan
+cond_switch.py         cond, switch
+eager_loops.py         arguments of loops, checked; iterations that run in Python
+closure_conversion.py  a function as a subgraph, with what it captures as operands
+operations.py          the operations scan, while, cond, switch; verify.py what their nodes must be
+checkpoint_budget.py   how much memory the backward pass may take (`memory=`)
+checkpointed_loop.py   a loop that keeps some of its states; checkpoint_schedule.py which ones
+recompute.py           the backward pass from these states
+vjp.py                 the backward pass of a loop
+residuals.py           what the forward loop keeps for it; min_cut.py the cheapest choice
+sparse_cotangents.py   cotangents that are zero but for few elements
+dependence.py          which carried values depend on which operands
+jvp.py                 forward mode: the loop with tangents beside the carry
+batching.py            loops over batches
+custom_functions.py    custom_jvp, custom_vjp; custom_calls.py one call of such a function
+primitive_calls.py     one call of a primitive
+custom.py              the node of such a call; custom_rules.py its batching, its rules as graphs
+checkpointed_call.py   checkpointed functions: their rule computes them again
+law_examples.py        examples for the laws
 """
 
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 
-from . import examples as examples
-from .choices import cond, switch
+from . import law_examples as law_examples
+from .associative_scan import associative_scan
+from .cond_switch import cond, switch
 from .custom_functions import custom_jvp, custom_vjp
+from .fori_while import fori_loop, while_loop
 from .loops import map, scan
-from .prefixes import associative_scan
-from .repeating import fori_loop, while_loop
 
 __all__ = [
     "associative_scan",

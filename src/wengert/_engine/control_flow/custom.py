@@ -22,19 +22,19 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.autodiff.cotangent_space import zeros
 from wengert._engine.autodiff.forward import jvp_from_vjp
-from wengert._engine.autodiff.project import zeros
 from wengert._engine.autodiff.reverse import PROBING, vjp_from_jvp
-from wengert._engine.core.again import written_again
 from wengert._engine.core.handle import is_traced, value_of
-from wengert._engine.core.late import Late
+from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep, lookup, register
+from wengert._engine.core.replay import written_again
 from wengert._engine.core.spec import Spec
 from wengert._engine.kinds.opaque import is_lasting
 from wengert.errors import NotDifferentiableError, RuleError, at
 
-from . import many
+from . import batching
 from .operations import Compile, Control
 
 _rules = Late(f"{__package__}.custom_rules")
@@ -153,7 +153,7 @@ class CustomCall(Control):
         """The body for all rows, with a rule that is applied to each row."""
         if params["body"] is None:
             return NotImplemented
-        return many.custom(args, batched, size, params)
+        return batching.custom(args, batched, size, params)
 
     def _refuse_captured(self, node: Node, asked: Sequence[bool]) -> None:
         if any(asked):

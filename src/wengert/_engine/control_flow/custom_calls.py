@@ -17,23 +17,23 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.autodiff.project import zeros
+from wengert._engine.autodiff.cotangent_space import zeros
 from wengert._engine.autodiff.tape import fresh, older_than
-from wengert._engine.core import tree
-from wengert._engine.core.apply import apply
-from wengert._engine.core.dims import Dim
+from wengert._engine.core import pytree
+from wengert._engine.core.dispatch import apply
 from wengert._engine.core.handle import Handle, describe, value_of, wrap
 from wengert._engine.core.node import Node, keep, next_serial
-from wengert._engine.core.params import frozen, sizes_of, substituted
 from wengert._engine.core.recording import enable_grad
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.static_params import frozen, sizes_of, substituted
+from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import size_value
 from wengert.errors import MutatedError, RuleError, StructureError, at, user_line
 
-from .closing import Closed, closed
+from .closure_conversion import Closed, closed
 from .custom import Rule, custom_call
+from .eager_loops import numeric, strong
 from .loops import mapped
-from .stepping import numeric, strong
 
 # Functions whose `fwd` is running for its values: when it calls the function, that is all it needs.
 _starting: ContextVar[frozenset[Any]] = ContextVar("wengert_starting", default=frozenset())
@@ -103,7 +103,7 @@ class Call(Rule):
         leaves = list(self.static if static is None else static)
         for k, x in zip(self.slots, operands, strict=True):
             leaves[k] = x
-        return tree.unflatten(self.structure, leaves)
+        return pytree.unflatten(self.structure, leaves)
 
     def args(self, operands: Sequence[Any]) -> list[Any]:
         """All arguments."""
@@ -150,7 +150,7 @@ class Call(Rule):
             _starting.reset(inside)
         self._refuse_written([x for x in given if isinstance(x, Handle)], before)
         outs = self._leaves(found)
-        residuals = tree.flatten(saved)[0]
+        residuals = pytree.flatten(saved)[0]
         live = [x.node for x in (*outs, *residuals) if is_recorded(x)]
         if not {n for n in nodes if n is not None}.issuperset(older_than(mark, live)):
             raise self.made.outside()
@@ -161,12 +161,12 @@ class Call(Rule):
         params = {"body": None, "rule": self, "captured": 0}
         lines = apply(custom_call, operands, params, lambda *_, **__: values)
         if saved is not None:
-            lines[0].node.args[0].note("saved", tree.tree_map(_detached, saved))
+            lines[0].node.args[0].note("saved", pytree.tree_map(_detached, saved))
         return self.results(lines)
 
     def _leaves(self, found: Any) -> list[Any]:
         """The leaves of what the function returned that are values."""
-        leaves, structure = tree.flatten(found)
+        leaves, structure = pytree.flatten(found)
         for x in leaves:
             if x is not None and numeric(x) is None:
                 raise StructureError(
@@ -181,7 +181,7 @@ class Call(Rule):
         assert self.out is not None
         structure, live = self.out
         rest = iter(outs)
-        return tree.unflatten(structure, [next(rest) if is_live else None for is_live in live])
+        return pytree.unflatten(structure, [next(rest) if is_live else None for is_live in live])
 
     def _refuse_written(self, handles: Sequence[Any], nodes: Sequence[Node]) -> None:
         if any(h.node is not n for h, n in zip(handles, nodes, strict=True)):
@@ -232,7 +232,7 @@ class Call(Rule):
         structure = self.out[0]
         if x is None:
             return [None] * structure.num_leaves
-        leaves, found = tree.flatten(x)
+        leaves, found = pytree.flatten(x)
         if found != structure:
             raise RuleError(
                 f"{what} of {self.name} returned a tangent nested as {_nesting(found)}, but "
@@ -244,7 +244,7 @@ class Call(Rule):
     def check_alike(self, found: Any, outs: Sequence[Any], what: str) -> None:
         """Refuse the first result of a rule, if it is not nested as `outs`, or of other specs."""
         assert self.out is not None
-        leaves, structure = tree.flatten(found)
+        leaves, structure = pytree.flatten(found)
         if structure != self.out[0]:
             self._differs(what, _nesting(structure), _nesting(self.out[0]))
         live = [x for x in leaves if x is not None]
@@ -272,11 +272,11 @@ class Call(Rule):
             )
         leaves: list[Any] = []
         for k, (bar, arg) in enumerate(zip(found, moving, strict=True)):
-            structure = tree.flatten(arg)[1]
+            structure = pytree.flatten(arg)[1]
             if bar is None:
                 leaves += [None] * structure.num_leaves
                 continue
-            own, nested = tree.flatten(bar)
+            own, nested = pytree.flatten(bar)
             if nested != structure:
                 raise RuleError(
                     f"{what} of {self.name} returned {_nesting(nested)} as the cotangent of "
@@ -290,7 +290,7 @@ class Call(Rule):
 def _nesting(structure: Any) -> str:
     if structure.is_leaf():
         return "one array"
-    return str(tree.unflatten(structure, [_Star()] * structure.num_leaves))
+    return str(pytree.unflatten(structure, [_Star()] * structure.num_leaves))
 
 
 class _Star:

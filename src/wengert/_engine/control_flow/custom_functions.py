@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core import tree
-from wengert._engine.core.dims import Dim
-from wengert._engine.core.given import function
+from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.core.recording import is_recording
+from wengert._engine.core.symbolic.dim import Dim
+from wengert._engine.core.validation import function
 from wengert.errors import (
     ArgumentError,
     NotDifferentiableError,
@@ -34,7 +34,7 @@ from wengert.errors import (
 )
 
 from .custom_calls import Call, is_recorded, is_starting
-from .stepping import numeric
+from .eager_loops import numeric
 
 
 class _Custom:
@@ -92,7 +92,7 @@ class _Custom:
         if is_starting(self):
             return self.fun(*args)
         moving = [a for k, a in enumerate(args) if k not in self.nondiff_argnums]
-        leaves, structure = tree.flatten(tuple(moving))
+        leaves, structure = pytree.flatten(tuple(moving))
         if not any([isinstance(x, Handle | Dim) for x in leaves]):
             return self._plain(args, leaves, structure)
         call = self._call(args, leaves, structure)
@@ -119,7 +119,7 @@ class _Custom:
 
     def _call(self, args: Sequence[Any], leaves: Sequence[Any], structure: Any) -> Call:
         nondiff = [args[k] for k in self.nondiff_argnums if k < len(args)]
-        for x in tree.flatten(nondiff)[0]:
+        for x in pytree.flatten(nondiff)[0]:
             if is_recorded(x) or is_traced(x):
                 raise TraceError(
                     f"{self.kind} of {self.name}: an argument named by nondiff_argnums is a tensor "
@@ -129,7 +129,7 @@ class _Custom:
                 )
         for k, x in enumerate(leaves):
             if x is not None and not isinstance(x, Dim) and numeric(x) is None:
-                place = tree.paths(tuple(args))[k] if not nondiff else ""
+                place = pytree.paths(tuple(args))[k] if not nondiff else ""
                 raise StructureError(
                     f"{self.kind} of {self.name}: an argument{' at ' * bool(place)}{place} is a "
                     f"{type(x).__name__}, which is no array or number. Name it in nondiff_argnums"
@@ -140,12 +140,12 @@ class _Custom:
     def _plain(self, args: Sequence[Any], leaves: Sequence[Any], structure: Any) -> Any:
         """The function of plain arguments; what it takes from outside may be traced."""
         found = self.fun(*args)
-        if any([is_recorded(x) and is_traced(x) for x in tree.flatten(found)[0]]):
+        if any([is_recorded(x) and is_traced(x) for x in pytree.flatten(found)[0]]):
             return self._call(args, leaves, structure).written(leaves)
         return self._refuse_outside(found)
 
     def _refuse_outside(self, found: Any) -> Any:
-        if is_recording() and any([is_recorded(x) for x in tree.flatten(found)[0]]):
+        if is_recording() and any([is_recorded(x) for x in pytree.flatten(found)[0]]):
             raise self.outside()
         return found
 
@@ -302,7 +302,7 @@ class custom_jvp(_Custom):
             )
         total: list[Any] | None = None
         for rule, dot in zip(self._one_by_one, tangents, strict=True):
-            if rule is None or all(x is None for x in tree.flatten(dot)[0]):
+            if rule is None or all(x is None for x in pytree.flatten(dot)[0]):
                 continue
             leaves = call.of_out(rule(dot, out, *primals), "a rule")
             total = (

@@ -1,6 +1,6 @@
 """Custom rules: rules that are made of others, and rules as lists.
 
-RowsRule    a rule for all rows: what `vmap` makes of one (control_flow/many.py)
+RowsRule    a rule for all rows: what `vmap` makes of one (control_flow/batching.py)
 BodyRule    a rule that is a list itself, as files have it
 as_bodies   any rule as such lists
 """
@@ -12,22 +12,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.autodiff.batch import over_rows
-from wengert._engine.autodiff.batch_lines import Pair
-from wengert._engine.autodiff.project import project, uniform, zeros
-from wengert._engine.core.again import written_again
-from wengert._engine.core.body import Body
-from wengert._engine.core.dims import Dim
+from wengert._engine.autodiff.batch_graph import Pair
+from wengert._engine.autodiff.cotangent_space import project, uniform, zeros
+from wengert._engine.autodiff.vmap import over_rows
+from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.handle import Handle, describe, shape_of, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import Sweep, lookup
-from wengert._engine.core.rebuild import rebuilt
 from wengert._engine.core.recording import enable_grad, tracing
+from wengert._engine.core.replay import written_again
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import placeholder
 from wengert.errors import ShapeError
 
-from .closing import without_aliases
+from .closure_conversion import without_aliases
 from .custom import CustomCall, Rule, custom_call
 
 Flags = tuple[bool, ...]

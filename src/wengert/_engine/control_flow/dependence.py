@@ -13,9 +13,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 
-from wengert._engine.core.apply import PART
-from wengert._engine.core.body import Body
+from wengert._engine.core.dispatch import PART
 from wengert._engine.core.node import Node
+from wengert._engine.core.subgraph import Body
 
 
 class Dependence:

@@ -6,7 +6,7 @@ is built once, however many steps there are.
 
     scan             carry a value along an array, and collect what each step gives
     map              the same function of each row
-    line_of_scan     the line that both, and fori_loop (repeating.py), become
+    line_of_scan     the line that both, and fori_loop (fori_while.py), become
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.autodiff.batch import vmap
-from wengert._engine.core import tree
-from wengert._engine.core.dims import Dim
-from wengert._engine.core.given import function
+from wengert._engine.autodiff.vmap import vmap
+from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, is_traced, shape_of, wrap
 from wengert._engine.core.node import constant
 from wengert._engine.core.op import lookup
+from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import stepping
+from wengert._engine.core.validation import function
 from wengert.errors import (
     ArgumentError,
     DtypeError,
@@ -35,10 +35,10 @@ from wengert.errors import (
     user_line,
 )
 
-from .closing import Closed, closed
+from .checkpoint_budget import room_of
+from .closure_conversion import Closed, closed
+from .eager_loops import Carry, Columns, Rows, is_plain, is_written_down, strong
 from .operations import scan_op
-from .room import room_of
-from .stepping import Carry, Columns, Rows, is_plain, is_written_down, strong
 
 
 def scan(
@@ -171,7 +171,7 @@ def line_of_scan(
     count : Tensor, optional
         The number of steps, where it is a value.
     room : mapping, optional
-        For how many states there is room on the way back (room.py).
+        For how many states there is room on the way back (checkpoint_budget.py).
     """
     params = {
         "body": made.body,
@@ -243,8 +243,8 @@ def pair(out: Any) -> tuple[Any, Any]:
 
 def mapped(f: Callable[[Any], Any], x: Any) -> Any:
     """A function of each leaf that is not None."""
-    leaves, structure = tree.flatten(x)
-    return tree.unflatten(structure, [v if v is None else f(v) for v in leaves])
+    leaves, structure = pytree.flatten(x)
+    return pytree.unflatten(structure, [v if v is None else f(v) for v in leaves])
 
 
 def whole(length: Any, what: str, name: str = "length") -> Any:
@@ -354,4 +354,4 @@ def _in_batches(f: Any, rows: Rows, size: int) -> Any:
         return done
     rest = many(rows.container([x[full:] for x in rows.leaves]))
     join = lookup("concatenate")
-    return tree.tree_map(lambda a, b: a if a is None else join(a, b, axis=0), done, rest)
+    return pytree.tree_map(lambda a, b: a if a is None else join(a, b, axis=0), done, rest)

@@ -6,7 +6,7 @@
     switch   the same, of several
 
 A body takes the consts, the carry and one element of each of the xs, and gives the next carry and
-one element of each of the ys.  Their rules transform the bodies: reverse.py, forward.py, many.py.
+one element of each of the ys.  Their rules transform the bodies: vjp.py, jvp.py, batching.py.
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.apply import Operation
-from wengert._engine.core.body import Body, evaluated
-from wengert._engine.core.dims import Dim
+from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import register
 from wengert._engine.core.spec import Spec, bare, shown
+from wengert._engine.core.subgraph import Body, evaluated
+from wengert._engine.core.symbolic.dim import Dim
 from wengert.errors import GuardError, ShapeError, at
 
-from . import forward, many, reverse
-from .valid import check_choice, check_scan, check_while
+from . import batching
+from . import jvp as forward
+from . import vjp as reverse
+from .verify import check_choice, check_scan, check_while
 
 Run = Callable[[Sequence[Any]], list[Any]]
 Compile = Callable[[Body], Run]
@@ -109,7 +111,7 @@ class Scan(Control):
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The same loop, many rows in each step."""
-        return many.scan(args, batched, size, params)
+        return batching.scan(args, batched, size, params)
 
 
 class _Stack:
@@ -185,7 +187,7 @@ class While(Control):
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The same loop, for all rows until the last has ended."""
-        return many.while_(args, batched, size, params)
+        return batching.while_(args, batched, size, params)
 
 
 class Choice(Control):
@@ -217,7 +219,7 @@ class Choice(Control):
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The same choice for all rows, or all branches where rows differ."""
-        return many.choice(args, batched, size, params)
+        return batching.choice(args, batched, size, params)
 
 
 scan_op = register(Scan("scan", "A loop whose length is known before it begins."))

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core import tree
-from wengert._engine.core.params import frozen, sizes_of, substituted
+from wengert._engine.core import pytree
+from wengert._engine.core.static_params import frozen, sizes_of, substituted
 from wengert.errors import (
     NotDifferentiableError,
     RuleError,
@@ -74,8 +74,8 @@ class PrimitiveCall(Call):
     ) -> PrimitiveCall:
         """A rule again, of a primitive and what a file says of its call."""
         leaves = [_OPERAND if k in slots else x for k, x in enumerate(static)]
-        made = cls(PrimitiveFunction(op, params), (), leaves, tree.flatten((0,) * len(leaves))[1])
-        made.out = tree.flatten(0 if count is None else (0,) * count)[1], (True,) * (count or 1)
+        made = cls(PrimitiveFunction(op, params), (), leaves, pytree.flatten((0,) * len(leaves))[1])
+        made.out = pytree.flatten(0 if count is None else (0,) * count)[1], (True,) * (count or 1)
         return made
 
     @property

@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from wengert._engine.core.apply import PART
-from wengert._engine.core.dims import is_open, valued
+from wengert._engine.core.copy_graph import rebuilt
+from wengert._engine.core.dispatch import PART
 from wengert._engine.core.node import CONSTANT, Leaf, Node
-from wengert._engine.core.rebuild import rebuilt
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.dim import is_open, valued
 from wengert._engine.core.tracing import SIZE, placeholder
 
-from .cuts import UNLIMITED, reached
+from .min_cut import UNLIMITED, reached
 
 _TYPICAL = 64  # a length with a name, where one has to be guessed
 _MOST = 1 << 20  # a cost

@@ -1,24 +1,35 @@
-"""The ground floor: specs, nodes and graphs, operations and the one door, recording state.
+"""Nodes, graphs, operations, dispatch, tracing and recording state.
 
-Begin with node.py, op.py, apply.py, graph.py.
+Begin with node.py, op.py, dispatch.py, graph.py.
 
-a line         node.py what it is; op.py what made it; params.py, spec.py what it says of itself;
-               places.py where it stands in the user's program
-the one door   apply.py where values are known, tracing.py where they are not; recording.py whether
-               and policy.py what may happen implicitly there; scalar.py the language of bodies;
-               leaving.py when a value may become a plain number; hidden.py errors of others that
-               stand for ours
-what is held   handle.py the mutable reference; versions.py large arrays written to in place
-the list       graph.py in order; printed.py as text; equality.py whether two say the same;
-               rebuild.py copied, changed; again.py written down again; body.py closed, as a
-               parameter of an operation; kept.py tensors that outlive their trace;
-               numbered.py what is looked up by number, and is not there
-sizes          dims.py lengths with names (polynomials.py their algebra, size_text.py their text);
-               sizes.py what holds of many; probing.py shapes found by trying; open_names.py
-               lengths that are known when a loop has ended
-first NaN      checking.py what looks for it; inside.py which line of a list or loop made it
-beside them    tree.py containers; blocks.py what holds in a block; locks.py across a fork;
-               given.py what users give, checked; foreign_names.py what others call it;
-               integers.py Python integers beside arrays of integers;
-               late.py what is imported when it is used; units.py numbers as people read them
+node.py                        Node: one operation applied to operands, with its value or its spec
+op.py                          Op: what a node applies, and the registry of operations
+spec.py                        Spec: shape and dtype; static_params.py keywords that are no operands
+source_location.py             the user's file and line of a node
+dispatch.py                    apply: the single entry point, where values are known
+tracing.py                     record: the same where they are not
+recording.py                   whether operations are recorded; policy.py implicit conversions
+scalar_language.py             the language in which bodies of elementwise operations are written
+concretization.py              when a value may become a Python number
+replaced_errors.py             errors of other libraries that replace ours
+handle.py                      Handle: the mutable reference to a node; views
+copy_on_write.py               stores to large arrays whose old value may still be needed
+graph.py                       Graph: nodes in evaluation order
+pretty_print.py                a graph as text
+graph_fingerprint.py           whether two graphs are equal
+copy_graph.py                  a graph copied with changes; replay.py evaluated on other operands
+subgraph.py                    Body: a graph that is a parameter of an operation
+leaked_tracers.py              traced values used after their trace has ended
+index_errors.py                lookups by number that fail
+symbolic/                      symbolic sizes
+shape_inference_by_example.py  shapes inferred by running on small arrays
+alpha_equivalence.py           lengths known only when a loop has ended
+nonfinite_checks.py            the search for the first NaN; nan_locator.py in loops and subgraphs
+pytree.py                      nested containers
+dynamic_scope.py               values that hold within a `with` block
+fork_safe_locks.py             locks that a forked child finds free
+validation.py                  what users pass, checked; integer_range.py Python integers
+other_libraries.py             what PyTorch and JAX call things
+lazy_import.py                 modules imported at first use; public names of modules
+format_units.py                bytes, seconds and counts as people read them
 """

@@ -24,12 +24,12 @@ from typing import Any, TypeVar
 
 from wengert.errors import CycleError, GraphError, at, user_line
 
-from . import tree
+from . import pytree
 from .handle import Handle, owners_of
 from .node import CONSTANT, INPUT, Constant, Leaf, Node, constant, is_variable
-from .printed import printed
-from .sizes import Requirement
+from .pretty_print import printed
 from .spec import bare, shown
+from .symbolic.constraints import Requirement
 from .tracing import infer
 
 _serial = attrgetter("serial")
@@ -88,7 +88,7 @@ class Graph:
         structure: tuple[Any, Any] | None = None,
         name: str = "graph",
     ) -> None:
-        leaves, out_tree = tree.flatten(outputs)
+        leaves, out_tree = pytree.flatten(outputs)
         self.outputs = tuple(_node(x) for x in leaves)
         self.updates = _checked_updates(updates)
         self.effects = tuple(_lines(effects, "effects"))

@@ -28,8 +28,8 @@ from wengert.errors import MutatedError
 from .spec import spec_of
 
 if TYPE_CHECKING:
+    from .copy_on_write import State
     from .op import Op
-    from .versions import State
 
 next_serial = itertools.count(1).__next__
 NO_PARAMS: dict[str, Any] = {}
@@ -83,7 +83,7 @@ class Node:
         * ``scope``, ``metadata``: of the scopes it was traced in.
         * ``level``: the order of the derivative that it belongs to, where that is not 0.
         * ``linear``: the operands that are (co)tangents which may be zero because something was
-          not chosen (autodiff/guards.py).
+          not chosen (autodiff/strong_zeros.py).
         * ``owner``: of a variable, a weak reference to the tensor whose value it is; ``holder``
           keeps that tensor alive where nobody else does (a graph read from a file).
         * ``symbolic``: of a `wengert.variable`, by which graphs are derived for all its values.
@@ -91,11 +91,11 @@ class Node:
         * ``source``: of a captured line, the line outside that it stands for.
         * ``held``: it is the value of its operand, which no derivative passes (core/handle.py).
         * ``step``: of a loop that ran at once, where lines are noted (core/tracing.py).
-        * ``requires``: what its shape rule demands of sizes (core/sizes.py).
+        * ``requires``: what its shape rule demands of sizes (core/symbolic/constraints.py).
         * ``probed``: its shape was found by probing, and is checked at each run; ``unchecked``
           says of a line read from a file that this is so because it could not be asked.
     version : State or None
-        For a large array that was written to in place (versions.py).
+        For a large array that was written to in place (copy_on_write.py).
     """
 
     __slots__ = ("__weakref__", "args", "extra", "op", "params", "serial", "value", "version")
@@ -121,7 +121,7 @@ class Node:
         self.params = params
         self.value = value
         self.extra = extra
-        self.version = None  # where time counts (apply.py) the slot is left empty: __getattr__
+        self.version = None  # where time counts (dispatch.py) the slot is left empty: __getattr__
         self.serial = next_serial()
 
     def __getattr__(self, name: str) -> Any:

@@ -24,9 +24,9 @@ import numpy as np
 
 from wengert.errors import NotDifferentiableError, RegistryError, at, user_line
 
-from .late import load_families
+from .lazy_import import load_families
 from .node import Node
-from .probing import has_sizes, probed
+from .shape_inference_by_example import has_sizes, probed
 from .spec import example_of, spec_of
 
 REGISTRY: dict[str, Op] = {}
@@ -155,7 +155,7 @@ class Op:
     oracle: Any = None
     run: Callable[..., Any]
     # `vjp_into(node, t, buffers)`, for an operation that touches a few elements of a large array:
-    # the same as vjp, written into the sweep's own buffers (autodiff/buffers.py).
+    # the same as vjp, written into the sweep's own buffers (autodiff/accumulation_buffers.py).
     vjp_into: Callable[..., None] | None = None
     jvp_into: Callable[..., Any] | None = None  # `jvp_into(node, dots, tangents)`, the same forward
     # `spec_rule(*specs, **params)`: the spec of the result, where it is stated and not asked for.

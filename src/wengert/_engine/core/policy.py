@@ -19,7 +19,7 @@ import numpy as np
 
 from wengert.errors import ArgumentError, PolicyError, at, user_level, user_line
 
-from .blocks import Block, Blocks, Openings
+from .dynamic_scope import Block, Blocks, Openings
 from .recording import paused
 from .spec import Spec
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ContextDecorator, contextmanager
 from typing import Any
 
-from .blocks import Block, Blocks, Opening, Openings
-from .hidden import Refusals, hidden
-from .locks import lock
+from .dynamic_scope import Block, Blocks, Opening, Openings
+from .fork_safe_locks import lock
 from .node import next_serial
+from .replaced_errors import Refusals, hidden
 
 _enabled: Blocks[bool] = Blocks("wengert_recording", True)
 _lock = lock()

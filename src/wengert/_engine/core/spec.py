@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .dims import Length, replaced
+from .symbolic.dim import Length, replaced
 
 Shape = tuple[Any, ...]  # of Length: a length may be a size with a name
 _PYTHON_DTYPE = {

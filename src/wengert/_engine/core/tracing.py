@@ -30,17 +30,17 @@ from wengert.errors import (
     user_line,
 )
 
-from .blocks import Block, Blocks
-from .dims import Dim, bounds, register_value
+from .dynamic_scope import Block, Blocks
 from .handle import AMBIGUOUS, Handle, refuse_ambiguous, wrap
-from .integers import fitted
+from .integer_range import fitted
 from .node import INPUT, NO_PARAMS, Constant, Discrete, Leaf, Node, keep
 from .op import Op, lookup
-from .params import frozen, normalised, sizes_of
 from .policy import check_cast, chosen
 from .recording import is_recording, naming
-from .sizes import Demands, demands
 from .spec import Spec, is_inexact, spec_of
+from .static_params import frozen, normalised, sizes_of
+from .symbolic.constraints import Demands, demands
+from .symbolic.dim import Dim, bounds, register_value
 
 SIZE = Leaf("size")
 
@@ -426,7 +426,7 @@ def _argument(a: Any, op: Op) -> Any:
 
 
 class _Part:
-    """How the node of one output is made; set once by apply.py."""
+    """How the node of one output is made; set once by dispatch.py."""
 
     make: Callable[[Node, int], Node]
 

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.checking import Switch
-from wengert._engine.core.given import spelled
 from wengert._engine.core.handle import Handle, describe
-from wengert._engine.core.late import public_dir
-from wengert._engine.core.params import stated
+from wengert._engine.core.lazy_import import public_dir
+from wengert._engine.core.nonfinite_checks import Switch
+from wengert._engine.core.static_params import stated
+from wengert._engine.core.validation import spelled
 from wengert._engine.ops import effects
 from wengert._engine.ops.effects import Retrieved, retrieved
 from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line

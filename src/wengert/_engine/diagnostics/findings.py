@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wengert._engine.core.node import Node
-from wengert._engine.core.places import place_of
+from wengert._engine.core.source_location import place_of
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,30 @@
-"""Graphs you can hold: built by tracing or by hand, transformed, run, looked at, kept.
+"""Graphs as users hold them: traced or built by hand, transformed, run, saved.
 
-graph.py         Graph: a list with everything that can be done with it, made of finding.py (by
-                 selectors.py), parts.py, surgery.py, transforming.py, looking.py, pickling.py
-trace.py         trace: the graph of a Python function (building.py: the run that writes it down)
-calling.py       containers of arguments and results (core/again.py: the lines written down again)
-inputs.py        input, spec, variable: what graphs are built by hand from
-computation.py   computation: outputs and inputs as a callable
-derivatives.py   gradients: of tensors by tensors, for graphs built by hand
-captures         what a function reads that is not an argument, and how a change is noticed
+graph.py               Graph: the class, made of the files that follow
+query.py               unique names, select; node_selectors.py what a pattern means
+subgraphs.py           ancestors, descendants, parts of a graph
+substitute.py          substitute, with_operation, copy
+transform.py           grad, vjp, jvp, vmap, jacobian, hessian
+export.py              simplify, equals, show, to_dot, report, save
+pickle_support.py      pickling
+trace.py               trace: the graph of a function; tracing_session.py the run that records it
+pytree_signature.py    containers of arguments and results
+inputs.py              input, spec, variable: what graphs are built by hand from
+computation.py         computation: outputs and inputs as a callable
+symbolic_gradients.py  gradients: of tensors by tensors, for graphs built by hand
+captures               what a function reads that is not an argument, and how a change is noticed
 """
 
 from typing import TYPE_CHECKING
 
-from wengert._engine.core.late import late_names, public_dir
+from wengert._engine.core.lazy_import import late_names, public_dir
 from wengert._engine.serialization import register_class, register_graph
 
-from .calling import Results, Signature
 from .computation import Computation, computation
-from .derivatives import gradients
 from .graph import Graph
 from .inputs import input, spec, variable
+from .pytree_signature import Results, Signature
+from .symbolic_gradients import gradients
 from .trace import trace
 
 if TYPE_CHECKING:

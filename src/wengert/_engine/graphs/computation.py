@@ -18,13 +18,13 @@ from wengert._engine.backends import Executable
 from wengert._engine.backends.base import Backend
 from wengert._engine.backends.base import backend as backend_of
 from wengert._engine.core import graph as lists
-from wengert._engine.core import tree
-from wengert._engine.core.again import fed_anywhere, written_again
-from wengert._engine.core.given import spelled, word
+from wengert._engine.core import pytree
+from wengert._engine.core.copy_graph import rebuilt, settled
 from wengert._engine.core.handle import Handle, describe, leaf
 from wengert._engine.core.node import INPUT, Node, constant, is_variable
-from wengert._engine.core.rebuild import rebuilt, settled
+from wengert._engine.core.replay import fed_anywhere, written_again
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.validation import spelled, word
 from wengert.errors import (
     ArgumentError,
     DtypeError,
@@ -35,8 +35,8 @@ from wengert.errors import (
     user_line,
 )
 
-from .calling import Results, restored
 from .graph import Graph
+from .pytree_signature import Results, restored
 
 
 class Computation:
@@ -256,7 +256,7 @@ def computation(
         raise ArgumentError(
             f"effects are {spelled(effects)}. Give a list of tensors{at(user_line())}."
         )
-    leaves, structure = tree.flatten(outputs)
+    leaves, structure = pytree.flatten(outputs)
     live = tuple(_is_output(x) for x in leaves)
     graph = Graph(
         *[x for x, is_live in zip(leaves, live, strict=True) if is_live],

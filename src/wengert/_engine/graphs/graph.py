@@ -3,12 +3,13 @@
 A graph is itself a function: called with arrays it runs, called with tensors its lines are written
 down again.  So transforming a graph is tracing the transformed function, and there is one engine.
 
-    calling       here: run, profile (calling.py: arguments, results; core/again.py: on tensors)
-    transforming  transforming.py: grad, vjp, jvp, vmap, jacobian, hessian
-    parts         parts.py: ancestors, descendants, the flow between, sub-graphs
-    changing      surgery.py: substitute, with_operation, copy
-    finding       finding.py: unique names, select (selectors.py: what a pattern means)
-    looking       looking.py: simplify, equals, show, to_dot, report, save
+    calling       here: run, profile (pytree_signature.py: arguments and results;
+                  core/replay.py: on tensors)
+    transforming  transform.py: grad, vjp, jvp, vmap, jacobian, hessian
+    parts         subgraphs.py: ancestors, descendants, the flow between, sub-graphs
+    changing      substitute.py: substitute, with_operation, copy
+    finding       query.py: unique names, select (node_selectors.py: what a pattern means)
+    looking       export.py: simplify, equals, show, to_dot, report, save
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from wengert._engine.backends import Executable
 from wengert._engine.backends.base import Backend
 from wengert._engine.backends.base import backend as backend_of
 from wengert._engine.core import graph as lists
-from wengert._engine.core.again import fed_anywhere, written_again
 from wengert._engine.core.handle import Handle
-from wengert._engine.core.late import Late
+from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.node import INPUT, Node
+from wengert._engine.core.replay import fed_anywhere, written_again
 
-from .calling import Signature, restored
-from .finding import Finding
-from .looking import Looking
-from .parts import Parts
-from .surgery import Surgery
-from .transforming import Transforming
+from .export import Looking
+from .pytree_signature import Signature, restored
+from .query import Finding
+from .subgraphs import Parts
+from .substitute import Surgery
+from .transform import Transforming
 
 if TYPE_CHECKING:
     from wengert._engine.backends import profiling

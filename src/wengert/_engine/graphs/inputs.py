@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim
-from wengert._engine.core.given import spelled, word
 from wengert._engine.core.handle import Handle, leaf, wrap
-from wengert._engine.core.size_text import dim
 from wengert._engine.core.spec import Spec, is_inexact
+from wengert._engine.core.symbolic.dim import Dim
+from wengert._engine.core.symbolic.parsing import dim
 from wengert._engine.core.tracing import placeholder
-from wengert._engine.tensor.operands import left
+from wengert._engine.core.validation import spelled, word
+from wengert._engine.tensor.operand_conversion import left
 from wengert.errors import DtypeError, ShapeError, at, user_line
 
 Lengths = int | str | Dim | Sequence[int | str | Dim]

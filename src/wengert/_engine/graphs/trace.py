@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wengert._engine.autodiff.derived import derived
-from wengert._engine.core.given import whole_numbers, words
+from wengert._engine.autodiff.wrapper import derived
+from wengert._engine.core.validation import whole_numbers, words
 
-from .building import built, parameter_names
 from .graph import Graph
+from .tracing_session import built, parameter_names
 
 
 def trace(

@@ -3,7 +3,7 @@
 Options are checked here, once; what they mean for a call is decided by what the decorator makes.
 Its docstring says what is fed, what is compared and what is fixed.
 
-    jit    the decorator; what it makes is a `Jitted` (function.py)
+    jit    the decorator; what it makes is a `Jitted` (jitted.py)
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 
 from wengert._engine.backends import Backend
 from wengert._engine.backends import backend as backend_of
-from wengert._engine.core.given import spelled, whole_numbers, words
+from wengert._engine.core.validation import spelled, whole_numbers, words
 from wengert.errors import ArgumentError, at, user_line
 
-from .function import Jitted
+from .jitted import Jitted
 
 
 def jit(

@@ -11,7 +11,7 @@ from typing import Any
 from wengert._engine.graphs import Graph
 from wengert.errors import BackendError, at, user_line
 
-from .program import Compiled
+from .compiled_program import Compiled
 
 
 class Lowered:

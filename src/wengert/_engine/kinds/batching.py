@@ -1,6 +1,6 @@
 """Batching: what the kinds have in common when many rows are treated at once.
 
-`vmap` (autodiff/batch.py) evaluates a list that was written down for one row with operands that
+`vmap` (autodiff/vmap.py) evaluates a list that was written down for one row with operands that
 have all rows in their first axis.  How it treats such operands an operation says by a rule stated
 with `@op.batch`, or its kind for all of its operations by `batched_as_kind`.  Here is what such
 rules are made of:

@@ -5,7 +5,7 @@ All derivatives follow by permuting letters: the cotangent of an operand is the 
 cotangent with the other operands, into the letters of that operand.
 
     Contraction   the kind: both modes of derivative
-    contract      the value of any contraction of plain arrays (kinds/contracting.py)
+    contract      the value of any contraction of plain arrays (kinds/contraction_lowering.py)
 
 An axis of length one meets a longer one as in broadcasting.  No operand may repeat a letter (a
 trace or diagonal is taken before, numpy/products.py).
@@ -20,15 +20,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.apply import Operation
-from wengert._engine.core.dims import is_symbolic, spelled
+from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.handle import is_traced, shape_of, value_of
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep, lookup, register
 from wengert._engine.core.spec import Spec, example_of, spec_of
+from wengert._engine.core.symbolic.dim import is_symbolic, spelled
 
 from .batching import contracted
-from .contracting import Letters, Shape, contract, planned
+from .contraction_lowering import Letters, Shape, contract, planned
 
 
 class Contraction(Operation):

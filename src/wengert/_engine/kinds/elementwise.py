@@ -1,7 +1,7 @@
 """Elementwise: one element of the result depends on one element of each operand.
 
-An entry states a *body* in the scalar language (core/scalar.py) and its *partials*; shape and
-dtype rule, both modes of derivative, the formula and, later, native code are the same for all.
+An entry states a *body* in the scalar language (core/scalar_language.py) and its *partials*; shape
+and dtype rule, both modes of derivative, the formula and, later, native code are the same for all.
 
 A partial is stated as a linear map `t -> partial * t`, a function of t, the output and the
 operands, in wengert operations.  Because the Jacobian is diagonal, the same map serves tangents
@@ -22,13 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.apply import Operation
+from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep, lookup, register
-from wengert._engine.core.scalar import ARRAYS, FORMULA, Term
-from wengert._engine.core.sizes import broadcast
+from wengert._engine.core.scalar_language import ARRAYS, FORMULA, Term
 from wengert._engine.core.spec import Spec, example_of, spec_of
+from wengert._engine.core.symbolic.constraints import broadcast
 
 from .batching import aligned
 

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.apply import Operation
+from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep, register
-from wengert._engine.core.sizes import broadcast
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.constraints import broadcast
 from wengert.errors import ConversionError, RuleError, at
 
 

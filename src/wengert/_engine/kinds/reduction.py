@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.apply import Operation
+from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep, lookup, register
 from wengert._engine.core.spec import Spec, example_of, spec_of

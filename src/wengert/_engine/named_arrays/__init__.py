@@ -1,17 +1,17 @@
 """Named axes: arrays whose axes are found by name and not by position.
 
-names.py      what names are, and how those of several operands are brought together
-array.py      Named: an array or a tensor with a name for each axis
-functions.py  dot, concatenate, stack, where of several of them
+axis_names.py   what names are, and how those of several operands are brought together
+named_array.py  Named: an array or a tensor with a name for each axis
+functions.py    dot, concatenate, stack, where of several of them
 
 An option, not a second kind of tensor: a Named holds a plain array or a tensor and names; values
 are computed by the same operations, so derivatives, graphs and tracing are the same.
 """
 
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 
-from .array import Named, named
 from .functions import concatenate, dot, stack, where
+from .named_array import Named, named
 
 __all__ = ["Named", "concatenate", "dot", "named", "stack", "where"]
 

@@ -16,8 +16,8 @@ import numpy as np
 from wengert._engine.core.op import lookup
 from wengert.errors import ShapeError, at, user_line
 
-from .array import Named, together
-from .names import check_distinct, names_of, position, union
+from .axis_names import check_distinct, names_of, position, union
+from .named_array import Named, together
 
 
 def dot(x: Named, y: Named, over: str | Iterable[str] | None = None) -> Any:

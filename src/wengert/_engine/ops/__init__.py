@@ -14,7 +14,7 @@ What is said of many of them beside their entries: result_shapes, the specs of r
 a line takes of time and memory.
 """
 
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 
 from . import (
     accepting,

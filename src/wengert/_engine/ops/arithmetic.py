@@ -2,7 +2,7 @@
 
 Each entry states only what is its own:
 
-    body      the value of one element, in the scalar language `s` (core/scalar.py)
+    body      the value of one element, in the scalar language `s` (core/scalar_language.py)
     ufunc     NumPy's own function, which is what runs on arrays
     oracle    the same in mpmath's functions: an outside witness for the tests
     partials  for each operand the map t -> partial * t, in wengert operations, so that it can be

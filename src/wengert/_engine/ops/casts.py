@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.apply import Operation, apply
+from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.handle import Handle, dtype_of, shape_of
 from wengert._engine.core.op import lookup, register
-from wengert._engine.core.sizes import repeated_axes
+from wengert._engine.core.symbolic.constraints import repeated_axes
 from wengert._engine.kinds.batching import alike, deepened, ndim_of
-from wengert._engine.kinds.linear import linear
+from wengert._engine.kinds.linear_map import linear
 
 
 @linear(oracle=lambda x, *, dtype: np.array(x, dtype=dtype))

@@ -13,7 +13,7 @@ import numpy as np
 
 from wengert._engine.kinds.batching import alike
 from wengert._engine.kinds.elementwise import elementwise
-from wengert._engine.kinds.linear import linear
+from wengert._engine.kinds.linear_map import linear
 
 
 @elementwise(ufunc=np.conjugate, oracle="conj(x)", complex_ok=True, bounded=True)

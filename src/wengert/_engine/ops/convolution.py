@@ -26,9 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import spelled
-from wengert._engine.core.sizes import require_equal
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.constraints import require_equal
+from wengert._engine.core.symbolic.dim import spelled
 from wengert._engine.kinds.opaque import opaque
 
 from .windows import Array, Frame, added_windows, counts_of, merged, padded, split, windows_of

@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from math import log2, prod
 from typing import Any
 
-from wengert._engine.core.body import Body, bodies_of
-from wengert._engine.core.dims import is_open, names_in
 from wengert._engine.core.node import Leaf, Node
+from wengert._engine.core.subgraph import Body, bodies_of
+from wengert._engine.core.symbolic.dim import is_open, names_in
 
 # Multiples of n**3 for a square matrix of n rows: Golub and Van Loan, "Matrix Computations",
 # 4th ed., tables of chapters 3, 4, 5, 7 and 8.

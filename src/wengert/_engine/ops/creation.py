@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.apply import Operation
-from wengert._engine.core.dims import Dim, is_symbolic
+from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import register
-from wengert._engine.core.sizes import require_at_least
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.constraints import require_at_least
+from wengert._engine.core.symbolic.dim import Dim, is_symbolic
 from wengert._engine.core.tracing import is_deriving, record
 
 

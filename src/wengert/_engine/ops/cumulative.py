@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim
 from wengert._engine.core.handle import possibly, shape_of, value_of
+from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.kinds.batching import along
-from wengert._engine.kinds.linear import linear
+from wengert._engine.kinds.linear_map import linear
 from wengert._engine.kinds.opaque import opaque
 from wengert._engine.kinds.reduction import Axis, axes_of, count_along
 

@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.apply import Example, Operation, apply
+from wengert._engine.core.dispatch import Example, Operation, apply
+from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of
-from wengert._engine.core.locks import lock
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep, lookup, register
-from wengert._engine.core.places import short
 from wengert._engine.core.recording import session
+from wengert._engine.core.source_location import short
 from wengert._engine.core.spec import spec_of
 from wengert.errors import GuardError, RegistryError, at, user_line
 

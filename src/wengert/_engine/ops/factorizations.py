@@ -19,8 +19,8 @@ import numpy as np
 import scipy  # scipy.linalg is loaded when it is first used
 from numpy.linalg import LinAlgError
 
-from wengert._engine.core.dims import is_symbolic
 from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert._engine.kinds.batching import on_last_axes
 from wengert.errors import MatrixError, at, user_line
 

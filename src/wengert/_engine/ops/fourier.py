@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.sizes import require_at_least
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.constraints import require_at_least
 from wengert._engine.kinds.batching import along
-from wengert._engine.kinds.linear import linear
+from wengert._engine.kinds.linear_map import linear
 
 # The transpose of a transform of that scale has this one.
 SWAPPED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}

@@ -1,8 +1,9 @@
 """Shapes of what an index chooses, by rule, for lengths that are numbers or sizes with a name.
 
 NumPy clips a slice that reaches beyond the end, and the length of the result then depends on the
-data.  For a size with a name the rule demands that nothing is clipped (`core/sizes.py`): x[2:5] of
-length n demands n >= 5, and the graph refuses to run where that does not hold.
+data.  For a size with a name the rule demands that nothing is clipped
+(`core/symbolic/constraints.py`): x[2:5] of length n demands n >= 5, and the graph refuses to run
+where that does not hold.
 
     chosen_shape    the shape of x[index]
     slice_length    how many elements a slice chooses
@@ -13,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wengert._engine.core.dims import Dim, bounds
-from wengert._engine.core.sizes import broadcast, require_at_least
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.constraints import broadcast, require_at_least
+from wengert._engine.core.symbolic.dim import Dim, bounds
 from wengert.errors import TraceError, at, user_line
 
 Shape = tuple[Any, ...]

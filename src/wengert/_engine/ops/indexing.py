@@ -19,15 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core import versions
-from wengert._engine.core.apply import Operation, apply
-from wengert._engine.core.dims import spelled
+from wengert._engine.core import copy_on_write
+from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.handle import Handle, dtype_of, is_traced, link, shape_of, value_of
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup, register
-from wengert._engine.core.sizes import require_equal
 from wengert._engine.core.spec import Spec
-from wengert._engine.kinds.linear import Linear, linear
+from wengert._engine.core.symbolic.constraints import require_equal
+from wengert._engine.core.symbolic.dim import spelled
+from wengert._engine.kinds.linear_map import Linear, linear
 
 from . import masks
 from .creation import positions, zeros
@@ -367,7 +367,7 @@ def _part(x: Handle, params: dict[str, Any]) -> Any:
     whole = x.node.value
     if type(part) is not np.ndarray or type(whole) is not np.ndarray:
         return out
-    if part.nbytes * 4 <= whole.nbytes > versions.LIMIT:
+    if part.nbytes * 4 <= whole.nbytes > copy_on_write.LIMIT:
         out.node.value = _detached(part)
     return out
 
@@ -409,22 +409,22 @@ def written(x: Any, index: Any, v: Any) -> Any:
 
 
 def replaced(x: Any, v: Any, template: Any, operands: Any) -> Any:
-    """`setitem`, in the memory of `x` where nobody else needs it (core/versions.py)."""
+    """`setitem`, in the memory of `x` where nobody else needs it (core/copy_on_write.py)."""
     args, params = (x, v, *operands), {"index": template}
     node = x.node
-    if not versions.overwritable(node):
+    if not copy_on_write.overwritable(node):
         return apply(setitem, args, params)
-    states: list[versions.State] = []
+    states: list[copy_on_write.State] = []
 
     def overwrite(array: Any, v: Any, *operands: Any, index: Any) -> Any:
         place = join_index(index, [np.array(o) for o in operands])
         old = np.array(array[place])
-        states.append(versions.hand_over(node, array, place, old))
+        states.append(copy_on_write.hand_over(node, array, place, old))
         try:
             array[place] = v
         except Exception:
             array[place] = old
-            versions.take_back(node, array)
+            copy_on_write.take_back(node, array)
             raise
         return array
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.apply import apply
+from wengert._engine.core.dispatch import apply
 from wengert._engine.core.handle import Handle, dtype_of, shape_of
 from wengert._engine.core.op import lookup
 from wengert._engine.kinds.batching import deepened, fronted, ndim_of, row_ranks

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.apply import Operation, apply
+from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.handle import Handle, dtype_of, shape_of
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep, register

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.apply import Example, Operation
+from wengert._engine.core.dispatch import Example, Operation
 from wengert._engine.core.op import register
-from wengert._engine.core.sizes import broadcast
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.constraints import broadcast
 from wengert._engine.kinds.batching import fronted
 
 from .philox import FOLD, SPLIT, blocks, raw

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.apply import Operation
+from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.op import register
 from wengert._engine.kinds.batching import alike
 from wengert._engine.kinds.elementwise import elementwise

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import spelled
 from wengert._engine.core.handle import Handle, dtype_of, is_traced, shape_of, value_of
+from wengert._engine.core.symbolic.dim import spelled
 from wengert.errors import ShapeError, TraceError, at, user_line
 
 from .casts import astype, broadcast_to

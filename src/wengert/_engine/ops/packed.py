@@ -179,9 +179,9 @@ def solve_packed(packed, pivots, b, *, trans=0):
 
 @solve_packed.spec
 def _(packed: Any, pivots: Any, b: Any, trans: Any = 0) -> Any:
-    from wengert._engine.core import sizes
+    from wengert._engine.core.symbolic import constraints
 
-    batch = sizes.broadcast(packed.shape[:-2], b.shape[:-2])
+    batch = constraints.broadcast(packed.shape[:-2], b.shape[:-2])
     return Spec((*batch, *b.shape[-2:]), np.result_type(packed.dtype, b.dtype))
 
 

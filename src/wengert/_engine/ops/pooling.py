@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.sizes import require_equal
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.constraints import require_equal
 from wengert._engine.kinds.batching import fronted
-from wengert._engine.kinds.linear import linear
+from wengert._engine.kinds.linear_map import linear
 from wengert._engine.kinds.opaque import opaque
 
 from .windows import Array, Frame, added_windows, counts_of, padded, windows_of

@@ -11,8 +11,8 @@ from string import ascii_letters
 import numpy as np
 
 from wengert._engine.kinds.batching import row_ranks
-from wengert._engine.kinds.contracting import contract
 from wengert._engine.kinds.contraction import contraction, strong_contract
+from wengert._engine.kinds.contraction_lowering import contract
 
 
 def _matmul_letters(m, n):

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.apply import Example, Operation
+from wengert._engine.core.dispatch import Example, Operation
 from wengert._engine.core.op import register
 from wengert._engine.core.spec import Spec
 from wengert._engine.kinds.elementwise import elementwise

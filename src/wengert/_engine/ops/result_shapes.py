@@ -1,8 +1,8 @@
 """Result shapes: the specs of views, joins, orders and matrices by rule, exact for all sizes.
 
 Elementwise operations, reductions and contractions have theirs from their kind.  What a rule needs
-of sizes that cannot be decided for all of them it demands (core/sizes.py), and the graph refuses
-to run where it does not hold.  The shapes of indices are in index_shapes.py.
+of sizes that cannot be decided for all of them it demands (core/symbolic/constraints.py), and the
+graph refuses to run where it does not hold.  The shapes of indices are in index_shapes.py.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim, bounds, spelled
-from wengert._engine.core.sizes import broadcast, require_at_least, require_equal
 from wengert._engine.core.spec import Spec
-from wengert._engine.kinds.specs import of_elements, of_matrices, small_run
+from wengert._engine.core.symbolic.constraints import broadcast, require_at_least, require_equal
+from wengert._engine.core.symbolic.dim import Dim, bounds, spelled
+from wengert._engine.kinds.shape_rules import of_elements, of_matrices, small_run
 
 from . import (
     casts,

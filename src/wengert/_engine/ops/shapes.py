@@ -13,7 +13,7 @@ import numpy as np
 
 from wengert._engine.core.handle import shape_of
 from wengert._engine.kinds.batching import alike, flattened, ndim_of, row_axis
-from wengert._engine.kinds.linear import linear
+from wengert._engine.kinds.linear_map import linear
 
 from .creation import positions
 from .indexing import Hole, scatter

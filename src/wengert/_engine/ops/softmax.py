@@ -15,7 +15,7 @@ import numpy as np
 
 from wengert._engine.kinds.batching import along
 from wengert._engine.kinds.opaque import opaque
-from wengert._engine.kinds.specs import of_elements
+from wengert._engine.kinds.shape_rules import of_elements
 
 # ---- the logarithm -----------------------------------------------------------------------------
 

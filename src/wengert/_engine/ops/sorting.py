@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.apply import Operation
-from wengert._engine.core.dims import is_symbolic
+from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.handle import shape_of
 from wengert._engine.core.op import lookup, register
+from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert._engine.kinds.batching import along, ndim_of
-from wengert._engine.kinds.linear import linear
+from wengert._engine.kinds.linear_map import linear
 from wengert._engine.kinds.opaque import opaque
 
 from .indexing import Hole

@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim, spelled
 from wengert._engine.core.handle import shape_of
 from wengert._engine.core.op import lookup
-from wengert._engine.core.sizes import require_at_least
+from wengert._engine.core.symbolic.constraints import require_at_least
+from wengert._engine.core.symbolic.dim import Dim, spelled
 
 Array = np.ndarray[Any, Any]
 Pairs = tuple[tuple[int, int], ...]

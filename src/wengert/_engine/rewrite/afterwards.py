@@ -17,11 +17,11 @@ from math import prod
 from string import ascii_letters
 from typing import Any, NamedTuple
 
-from wengert._engine.core.body import Body
-from wengert._engine.core.dims import is_open
 from wengert._engine.core.graph import AnyGraph
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.core.tracing import infer, part_of
 
 from .loop import NOTED, Loop, Rewiring, like

@@ -12,7 +12,7 @@ import numpy as np
 
 from wengert._engine.core.handle import Handle
 from wengert._engine.kinds.batching import alike
-from wengert._engine.kinds.linear import Linear, linear
+from wengert._engine.kinds.linear_map import Linear, linear
 from wengert.errors import ArgumentError, at, user_line
 
 from .properties import FACTS, checked, facts_of_value

@@ -13,10 +13,10 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from wengert._engine.core.body import Body, bodies_of
+from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.graph import AnyGraph
 from wengert._engine.core.node import Node
-from wengert._engine.core.rebuild import rebuilt
+from wengert._engine.core.subgraph import Body, bodies_of
 
 from .loop import like
 

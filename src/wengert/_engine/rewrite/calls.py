@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.core.body import Body, bodies_of
 from wengert._engine.core.graph import AnyGraph
 from wengert._engine.core.node import Node
+from wengert._engine.core.subgraph import Body, bodies_of
 
 from .loop import Rewiring, inlined, like
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.node import Node
-from wengert._engine.core.sizes import repeated_axes
+from wengert._engine.core.symbolic.constraints import repeated_axes
 from wengert._engine.kinds.reduction import axes_of
 from wengert._engine.ops.casts import sum_to
 

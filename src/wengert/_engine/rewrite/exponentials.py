@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.equality import is_stopped
+from wengert._engine.core.graph_fingerprint import is_stopped
 from wengert._engine.core.node import Node
 from wengert._engine.ops import choice
 from wengert._engine.ops.casts import sum_to

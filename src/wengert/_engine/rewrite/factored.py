@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.control_flow.closing import same_in_each_step
-from wengert._engine.core.body import Body
+from wengert._engine.control_flow.closure_conversion import same_in_each_step
+from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
-from wengert._engine.core.rebuild import rebuilt
+from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import infer, part_of
 
 from .loop import NOTED

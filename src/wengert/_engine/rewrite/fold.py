@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import is_symbolic
 from wengert._engine.core.node import CONSTANT, Node
 from wengert._engine.core.op import Op
-from wengert._engine.core.params import sizes_of
 from wengert._engine.core.spec import Spec, spec_of
+from wengert._engine.core.static_params import sizes_of
+from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert.errors import WengertError
 
 from .rule import Descriptor, LineRule, Writer, rule

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.node import Node
-from wengert._engine.core.places import short
+from wengert._engine.core.source_location import short
 
 from .bodies import Inside
 from .walk import Applied

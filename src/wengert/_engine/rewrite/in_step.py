@@ -17,14 +17,14 @@ import weakref
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
-from wengert._engine.core.apply import PART
-from wengert._engine.core.body import Body, bodies_of
-from wengert._engine.core.dims import names_in
-from wengert._engine.core.equality import key_of_value
+from wengert._engine.core.copy_graph import with_args
+from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import AnyGraph, Graph
+from wengert._engine.core.graph_fingerprint import key_of_value
 from wengert._engine.core.node import CONSTANT, Leaf, Node
-from wengert._engine.core.params import frozen, substituted
-from wengert._engine.core.rebuild import with_args
+from wengert._engine.core.static_params import frozen, substituted
+from wengert._engine.core.subgraph import Body, bodies_of
+from wengert._engine.core.symbolic.dim import names_in
 from wengert._engine.core.tracing import SIZE, part_of, placeholder
 
 from .loop import CHOICES, LOOPS, Loop, Rewiring

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.core.body import Body
+from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.graph import AnyGraph
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
-from wengert._engine.core.rebuild import rebuilt
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import part_of, placeholder
 
 from .loop import LOOPS, NOTED, Loop, Rewiring

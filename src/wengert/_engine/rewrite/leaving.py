@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
 
-from wengert._engine.control_flow.checkpointing import plain
-from wengert._engine.core.apply import PART
-from wengert._engine.core.body import Body
+from wengert._engine.control_flow.checkpointed_loop import plain
+from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import AnyGraph
 from wengert._engine.core.node import Node
-from wengert._engine.core.params import frozen
+from wengert._engine.core.static_params import frozen
+from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import part_of
 
 from .loop import LOOPS, Rewiring, like

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from wengert._engine.core.apply import PART
-from wengert._engine.core.body import Body
+from wengert._engine.core.copy_graph import rebuilt
+from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import AnyGraph
 from wengert._engine.core.node import NO_PARAMS, Constant, Discrete, Leaf, Node
 from wengert._engine.core.op import lookup
-from wengert._engine.core.params import frozen, substituted
-from wengert._engine.core.rebuild import rebuilt
 from wengert._engine.core.spec import at_sizes
+from wengert._engine.core.static_params import frozen, substituted
+from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import infer, part_of
 
 LOOPS = ("scan", "while")

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.control_flow.closing import hoisted
-from wengert._engine.core.body import Body
-from wengert._engine.core.dims import is_open
+from wengert._engine.control_flow.closure_conversion import hoisted
 from wengert._engine.core.graph import AnyGraph
 from wengert._engine.core.node import Node
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.core.tracing import placeholder
 
 from .afterwards import summed_afterwards

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.autodiff.transforms import stop_gradient
+from wengert._engine.autodiff.grad import stop_gradient
 from wengert._engine.core.graph import AnyGraph
 
 from . import stabilise

@@ -24,14 +24,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.equality import is_stopped
+from wengert._engine.core.graph_fingerprint import is_stopped
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.node import CONSTANT, Leaf, Node
 from wengert._engine.core.op import Op
-from wengert._engine.core.params import frozen, sizes_of
 from wengert._engine.core.recording import enable_grad, tracing
-from wengert._engine.core.size_text import dim
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.static_params import frozen, sizes_of
+from wengert._engine.core.symbolic.parsing import dim
 from wengert._engine.core.tracing import placeholder
 from wengert.errors import ArgumentError, at, user_line
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.node import Node
-from wengert._engine.core.sizes import broadcast, repeated_axes
+from wengert._engine.core.symbolic.constraints import broadcast, repeated_axes
 from wengert._engine.core.tracing import size_node
 from wengert._engine.kinds.reduction import axes_of
 from wengert._engine.ops.casts import sum_to

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.autodiff.transforms import stop_gradient
-from wengert._engine.core.equality import is_stopped
+from wengert._engine.autodiff.grad import stop_gradient
+from wengert._engine.core.graph_fingerprint import is_stopped
 from wengert._engine.core.node import Node
 from wengert._engine.ops.exponential import log_sigmoid, sigmoid, softplus
 from wengert._engine.ops.reductions import logsumexp

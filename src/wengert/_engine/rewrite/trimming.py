@@ -18,16 +18,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.apply import PART
-from wengert._engine.core.body import Body
-from wengert._engine.core.dims import is_open
-from wengert._engine.core.equality import key_of_value
+from wengert._engine.core.copy_graph import rebuilt
+from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph_fingerprint import key_of_value
 from wengert._engine.core.node import CONSTANT, Constant, Discrete, Node, constant
 from wengert._engine.core.op import lookup
-from wengert._engine.core.params import frozen, sizes_of
-from wengert._engine.core.rebuild import rebuilt
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.static_params import frozen, sizes_of
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.core.tracing import part_of
 
 from .loop import CHOICES, LOOPS, NOTED, Loop, held, like

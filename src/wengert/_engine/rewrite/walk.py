@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.equality import is_stopped, key_of_value
+from wengert._engine.core.copy_graph import with_args
 from wengert._engine.core.graph import AnyGraph, Graph
+from wengert._engine.core.graph_fingerprint import is_stopped, key_of_value
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import (
     CONSTANT,
@@ -30,9 +31,8 @@ from wengert._engine.core.node import (
     next_serial,
 )
 from wengert._engine.core.op import Op, linear_in, lookup
-from wengert._engine.core.params import frozen, sizes_of
-from wengert._engine.core.rebuild import with_args
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.static_params import frozen, sizes_of
 from wengert._engine.core.tracing import SIZE, infer
 from wengert.errors import GraphError, OperandError, at
 

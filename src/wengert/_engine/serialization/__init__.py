@@ -1,23 +1,23 @@
 """Keep: graphs and parameters as files, in one safe format.
 
-saving.py      save, load, inspect: begin here
-series.py      snapshot, snapshots, latest: a folder of dated files
-classes.py     register_class: named tuples, dataclasses and tensor classes by name
-writing.py     values as JSON beside arrays; reading.py the way back
-lists.py       graphs, line by line; rebuilding.py the way back, checks.py the specs
-container.py   the bytes: the layout of safetensors; files.py puts them in place whole
-damage.py, lengths.py   what is wrong with a file; sizes with names, within limits
+save_load.py      save, load, inspect: begin here
+snapshots.py      snapshot, snapshots, latest: a folder of dated files
+class_registry.py     register_class: named tuples, dataclasses and tensor classes by name
+encode.py     values as JSON beside arrays; decode.py the way back
+graph_json.py       graphs, line by line; graph_from_json.py the way back, verify_specs.py the specs
+safetensors_file.py   the bytes: the layout of safetensors; atomic_files.py puts them in place whole
+errors.py, dim_json.py   what is wrong with a file; sizes with names, within limits
 """
 
 from typing import TYPE_CHECKING
 
-from wengert._engine.core.late import late_names, public_dir
+from wengert._engine.core.lazy_import import late_names, public_dir
 
-from .classes import register_class, register_graph
+from .class_registry import register_class, register_graph
 
 if TYPE_CHECKING:
-    from .saving import Contents, inspect, load, save
-    from .series import DamagedWarning, latest, snapshot, snapshots
+    from .save_load import Contents, inspect, load, save
+    from .snapshots import DamagedWarning, latest, snapshot, snapshots
 
 __all__ = [
     "Contents",
@@ -35,8 +35,8 @@ __all__ = [
 __getattr__ = late_names(
     __name__,
     {
-        **dict.fromkeys(("Contents", "inspect", "load", "save"), ".saving"),
-        **dict.fromkeys(("DamagedWarning", "latest", "snapshot", "snapshots"), ".series"),
+        **dict.fromkeys(("Contents", "inspect", "load", "save"), ".save_load"),
+        **dict.fromkeys(("DamagedWarning", "latest", "snapshot", "snapshots"), ".snapshots"),
     },
 )
 

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim
-from wengert._engine.core.foreign_names import KEYWORDS
 from wengert._engine.core.handle import dtype_of, shape_of
+from wengert._engine.core.other_libraries import KEYWORDS
+from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.ops import casts, shapes
 from wengert._engine.ops.creation import positions
 from wengert.errors import ArgumentError, DtypeError, at, user_line
 from wengert.errors import ShapeError as _ShapeError
 
-from .operands import known, left, length
-from .protocols import FUNCTIONS, operation_of
+from .numpy_protocols import FUNCTIONS, operation_of
+from .operand_conversion import known, left, length
 
 FROM_NUMPY = """sum prod mean var std max min argmax argmin any all cumsum cumprod swapaxes squeeze
     repeat take diagonal trace dot clip round argsort argpartition searchsorted nonzero

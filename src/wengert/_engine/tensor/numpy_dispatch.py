@@ -15,19 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core import sizes
-from wengert._engine.core.dims import Dim, is_symbolic
 from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.spec import unweakened
+from wengert._engine.core.symbolic import constraints
+from wengert._engine.core.symbolic.dim import Dim, is_symbolic
 from wengert._engine.ops import creation
 from wengert._engine.ops.casts import broadcast_to
 from wengert._engine.ops.joining import NESTED, holds_handles
 from wengert.errors import ArgumentError, ConversionError, ShapeError, at, user_line
 
-from .operands import length, without_lists
-from .protocols import FUNCTIONS
-from .replacements import written_instead
+from .numpy_protocols import FUNCTIONS
+from .operand_conversion import length, without_lists
+from .suggested_code import written_instead
 
 _OURS = (Handle, Dim)
 
@@ -109,7 +109,7 @@ def broadcast_shapes(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
     if not any(map(is_symbolic, shapes)):
         return np.broadcast_shapes(*shapes)
     try:
-        return sizes.broadcast(*shapes)
+        return constraints.broadcast(*shapes)
     except ValueError as error:
         raise ShapeError(f"{error}{at(user_line())}.") from error
 

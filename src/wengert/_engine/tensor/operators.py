@@ -14,18 +14,18 @@ from typing import Any, cast
 
 import numpy as np
 
-from wengert._engine.core.apply import apply
+from wengert._engine.core.concretization import is_differentiating
+from wengert._engine.core.dispatch import apply
 from wengert._engine.core.handle import Handle, dtype_of, is_traced, shape_of, value_of
-from wengert._engine.core.leaving import is_differentiating
 from wengert._engine.core.node import INPUT, NO_PARAMS, Node
 from wengert._engine.core.op import lookup
 from wengert._engine.ops import indexing
 from wengert.errors import DtypeError, TraceError, at, user_line
 
-from .operands import NUMERIC, known, operand, refuse_kept
-from .protocols import fitted
-from .refusals import refuse_as_key, setting
-from .replacements import written_instead
+from .conversion_errors import refuse_as_key, setting
+from .numpy_protocols import fitted
+from .operand_conversion import NUMERIC, known, operand, refuse_kept
+from .suggested_code import written_instead
 
 Method = Callable[..., Any]
 

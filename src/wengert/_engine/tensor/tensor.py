@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core import recording
-from wengert._engine.core.foreign_names import TENSOR, Foreign
+from wengert._engine.core.concretization import refuse_differentiated
 from wengert._engine.core.handle import (
     Handle,
     is_traced,
@@ -23,17 +23,17 @@ from wengert._engine.core.handle import (
     value_of,
     wrap,
 )
-from wengert._engine.core.hidden import Refusals
-from wengert._engine.core.leaving import refuse_differentiated
 from wengert._engine.core.node import Node, constant, is_variable
+from wengert._engine.core.other_libraries import TENSOR, Foreign
+from wengert._engine.core.replaced_errors import Refusals
 from wengert.errors import ConversionError, DtypeError, TracedBranchError, TraceError, at, user_line
 
-from .gradients import Gradients
+from .conversion_errors import conversion, of_library, setting
+from .grad_attributes import Gradients
 from .methods import Methods
-from .operands import as_array, is_of_sizes, known, left, note_read, refuse_kept
+from .numpy_protocols import Protocols
+from .operand_conversion import as_array, is_of_sizes, known, left, note_read, refuse_kept
 from .operators import Operators, install
-from .protocols import Protocols
-from .refusals import conversion, of_library, setting
 
 
 @register_handle

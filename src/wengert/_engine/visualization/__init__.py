@@ -1,30 +1,28 @@
-"""Looking at graphs and at training.
+"""Graphs and training histories as text, pictures and pages.
 
-table(y)       the Wengert list as text, with values
-to_dot(y)      the graph in the DOT language, for graphviz and its relatives (dot.py)
+table(y)       the graph as text, with values (text_table.py)
+to_dot(y)      the graph in the DOT language, for graphviz (dot.py)
 to_svg(y)      a picture of the graph; nothing has to be installed (svg.py)
-explore(y)     the graph as one HTML page to walk through, offline (explorer.py)
+explore(y)     the graph as one HTML page, offline (explorer/)
 show_graph(y)  that page in the browser or the notebook; repr_html(y) for a notebook's cell
 
-lines.py       what all of them say about a line: title, shape, role
-style.py       the colours
-layout.py      where the boxes of an SVG go, and how the edges run
-opened.py      loops and choices with what they do written out beside them
-grouping.py    how lines fold into boxes: gradient levels, scopes, blocks (blocks.py)
-pagedata.py    what the page is told; values.py statistics, sources.py the user's lines,
-               history.py what a step of a rewrite has changed
-page/          the page itself: HTML, CSS and scripts, in the order in explorer.py
-flames.py      where the time of a run went, as a picture
-training.py    pictures of a training with matplotlib (imported on its own); curves.py its curves
+node_labels.py        what all of them say about a node: title, shape, role
+colors.py             the colors
+layout.py             positions of boxes and edges in an SVG
+expand_bodies.py      loops and branches with their bodies drawn beside them
+statistics.py         statistics of values; source_text.py the user's lines
+flamegraph.py         where the time of a run went, as a picture
+training_plots.py     plots of a training with matplotlib (imported on its own)
+training_curves.py    the curves in them
 """
 
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 
 from .dot import to_dot
-from .explorer import explore, repr_html, show_graph
+from .explorer.explorer import explore, repr_html, show_graph
+from .statistics import statistics
 from .svg import to_svg
-from .table import table
-from .values import statistics
+from .text_table import table
 
 __all__ = ["explore", "repr_html", "show_graph", "statistics", "table", "to_dot", "to_svg"]
 

@@ -5,10 +5,10 @@ Writing it needs no graphviz; drawing it does, later and elsewhere:
     dot -Tsvg graph.dot > graph.svg
 
 One node for each line, one edge for each operand (two for x * x); colours as in svg.py.  Gradient
-levels, scopes and what a loop does are clusters, one inside the other (grouping.py, opened.py).
-Dashed edges carry no value: to a line that has to wait for another, from the next value of a
-variable back to the variable, and from a line that runs although no output needs it to the word
-"run".
+levels, scopes and what a loop does are clusters, one inside the other (explorer/grouping.py,
+expand_bodies.py). Dashed edges carry no value: to a line that has to wait for another, from the
+next value of a variable back to the variable, and from a line that runs although no output needs it
+to the word "run".
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any
 
 from wengert._engine.core.graph import Graph
 
-from .grouping import Group, Grouping, grouping_of
-from .lines import Line, Names, graph_of, lines_of
-from .opened import opened
-from .style import colours
+from .colors import colours
+from .expand_bodies import opened
+from .explorer.grouping import Group, Grouping, grouping_of
+from .node_labels import Line, Names, graph_of, lines_of
 
 SHAPES = {"input": "box", "constant": "plaintext", "discrete": "box", "operation": "box"}
 CLUSTERS = {"level": ("#8794a2", "#f7f9fa"), "scope": ("#b4bec8", "#ffffff")}

@@ -15,15 +15,15 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wengert._engine.core.body import bodies_of
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.node import Node
+from wengert._engine.core.subgraph import bodies_of
 from wengert.errors import ArgumentError, at, user_line
 
+from .colors import colours, legend_name
+from .expand_bodies import marks
 from .layout import Layout, Point, arrange
-from .lines import Line, Names, graph_of, lines_of
-from .opened import marks
-from .style import colours, legend_name
+from .node_labels import Line, Names, graph_of, lines_of
 
 MARGIN = 24.0
 HEIGHT = 38.0

@@ -7,8 +7,8 @@ differential_operators.py  grad, jacobian, hessian, make_vjp, make_jvp and their
 extend.py, calls.py        primitive, defvjp, defjvp: functions with rules of the user's
 spaces.py, tracer.py       vspace, getval, Box
 numpy/, scipy/             NumPy's and SciPy's functions: wengert's
-wrap_util.py               functions of one argument made functions of any
-builtins.py                isinstance and type that look through tensors
+wrap_util.py  functions of one argument made functions of any
+builtins.py   isinstance and type that look through tensors
 misc/                      flatten, optimizers, fixed_points
 test_util.py               check_grads
 
@@ -20,7 +20,7 @@ What else differs stands in docs/autograd-users.md.
 import importlib
 from typing import Any
 
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 
 from .builtins import dict, isinstance, list, tuple, type
 from .differential_operators import (

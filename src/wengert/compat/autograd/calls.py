@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core import tree
-from wengert._engine.core.apply import apply
+from wengert._engine.core import pytree
+from wengert._engine.core.dispatch import apply
 from wengert._engine.core.handle import Handle, describe
 
 from ... import numpy as wnp
@@ -54,7 +54,7 @@ class _Call:
 
     def __init__(self, function: Any, rules: Rules, args: Any, kwargs: dict[str, Any]) -> None:
         self.function, self.rules, self.kwargs = function, rules, kwargs
-        pairs = [tree.flatten(a) for a in args]
+        pairs = [pytree.flatten(a) for a in args]
         self.leaves = [leaves for leaves, _ in pairs]
         self.structures = [structure for _, structure in pairs]
         self.slots = [
@@ -76,12 +76,12 @@ class _Call:
         full = [list(leaves) for leaves in self.leaves]
         for (i, k), value in zip(self.slots, values, strict=True):
             full[i][k] = value
-        return tuple([tree.unflatten(s, x) for s, x in zip(self.structures, full, strict=True)])
+        return tuple([pytree.unflatten(s, x) for s, x in zip(self.structures, full, strict=True)])
 
     def run(self, *values: Any) -> Any:
         """What the function returns: an array, or a tuple of those in a container."""
         out = self.function(*self.arguments(values), **self.kwargs)
-        leaves, structure = tree.flatten(out)
+        leaves, structure = pytree.flatten(out)
         if structure.is_leaf():
             return out
         self.several = structure
@@ -89,7 +89,7 @@ class _Call:
 
     def answer(self, out: Any) -> Any:
         """The result as the function returned it."""
-        return out if self.several is None else tree.unflatten(self.several, out)
+        return out if self.several is None else pytree.unflatten(self.several, out)
 
     def vjp(self, t: Any, out: Any, *inputs: Any) -> tuple[Any, ...]:
         """The cotangents of the tensors, in wengert's convention."""
@@ -105,7 +105,7 @@ class _Call:
                 f"the vjp of {self.rules.name} returned {len(bars)} cotangents for the arguments "
                 f"{self.argnums}. Return one for each{at(user_line())}."
             )
-        by_argument = {i: tree.flatten(bar)[0] for i, bar in zip(self.argnums, bars, strict=True)}
+        by_argument = {i: pytree.flatten(bar)[0] for i, bar in zip(self.argnums, bars, strict=True)}
         return tuple([self._leaf(by_argument[i], i, k) for i, k in self.slots])
 
     def _leaf(self, bars: list[Any], i: int, k: int) -> Any:
@@ -143,16 +143,16 @@ class _Call:
         if rule is None:
             raise self._missing("jvp")
         args = self.arguments(inputs)
-        full = [[_zeros(x) for x in tree.flatten(a)[0]] for a in args]
+        full = [[_zeros(x) for x in pytree.flatten(a)[0]] for a in args]
         moving = set()
         for (i, k), dot in zip(self.slots, dots, strict=True):
             if dot is not None:
                 full[i][k] = dot
                 moving.add(i)
         argnums = sorted(moving)
-        gs = [tree.unflatten(self.structures[i], full[i]) for i in argnums]
+        gs = [pytree.unflatten(self.structures[i], full[i]) for i in argnums]
         dot = rule(argnums, gs, self.answer(out), args, self.kwargs)
-        return dot if self.several is None else tuple(tree.flatten(dot)[0])
+        return dot if self.several is None else tuple(pytree.flatten(dot)[0])
 
     def _missing(self, mode: str) -> NotDifferentiableError:
         return NotDifferentiableError(

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.autodiff import directional, matrices
+from wengert._engine.autodiff import jacobians, jvp_vjp
 from wengert._engine.autodiff.checkpoint import checkpoint as _checkpoint
 
 from ...errors import NotDifferentiableError, NotScalarError, at, user_line
@@ -70,7 +70,7 @@ def make_vjp(fun: Callable[..., Any], x: Any) -> tuple[Callable[[Any], Any], Any
     >>> vjp(1.0)
     np.complex128(2+4j)
     """
-    value, pull = directional.vjp(fun, x)
+    value, pull = jvp_vjp.vjp(fun, x)
 
     def vjp(g: Any) -> Any:
         return conjugated(pull(conjugated(fitted(g, value)))[0])
@@ -83,7 +83,7 @@ def make_jvp(fun: Callable[..., Any], x: Any) -> Callable[[Any], tuple[Any, Any]
     """``make_jvp(fun, argnum=0)(*args)`` is a function v -> (value, J v), by forward mode."""
 
     def jvp(v: Any) -> tuple[Any, Any]:
-        return directional.jvp(fun, (x,), (fitted(v, x),))
+        return jvp_vjp.jvp(fun, (x,), (fitted(v, x),))
 
     return jvp
 
@@ -91,7 +91,7 @@ def make_jvp(fun: Callable[..., Any], x: Any) -> Callable[[Any], tuple[Any, Any]
 @unary_to_nary
 def make_jvp_reversemode(fun: Callable[..., Any], x: Any) -> Callable[[Any], Any]:
     """``make_jvp_reversemode(fun, argnum=0)(*args)`` is a function v -> J v."""
-    return lambda v: directional.jvp(fun, (x,), (fitted(v, x),))[1]
+    return lambda v: jvp_vjp.jvp(fun, (x,), (fitted(v, x),))[1]
 
 
 # ---- gradients -----------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def value_and_grad(fun: Callable[..., Any], x: Any) -> tuple[Any, Any]:
 @unary_to_nary
 def grad_and_aux(fun: Callable[..., Any], x: Any) -> tuple[Any, Any]:
     """``grad_and_aux(fun, argnum=0)(*args)``, of a function that returns (value, anything)."""
-    value, pull, aux = directional.vjp(fun, x, has_aux=True)
+    value, pull, aux = jvp_vjp.vjp(fun, x, has_aux=True)
     return conjugated(pull(_seed(value, "grad_and_aux"))[0]), aux
 
 
@@ -218,7 +218,7 @@ def jacobian(fun: Callable[..., Any], x: Any) -> Any:
            [0., 4.]])
     """
     if not vspace(x).iscomplex:
-        return matrices.jacobian(fun)(x)
+        return jacobians.jacobian(fun)(x)
     vjp, value = make_vjp(fun)(x)
     space = vspace(value)
     if space.iscomplex or space.shape is None:

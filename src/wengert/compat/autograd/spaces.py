@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core import tree
+from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, is_traced
 
 from ... import numpy as wnp
@@ -38,7 +38,7 @@ class VSpace:
     """
 
     def __init__(self, value: Any) -> None:
-        leaves, self._structure = tree.flatten(value)
+        leaves, self._structure = pytree.flatten(value)
         self._specs = [_spec(x) for x in leaves]
         is_array = self._structure.is_leaf()
         self.shape = self._specs[0].shape if is_array else None
@@ -47,7 +47,7 @@ class VSpace:
         self.size = sum(int(s.size) * (1 + (s.dtype.kind == "c")) for s in self._specs)
 
     def _made(self, make: Any) -> Any:
-        return tree.unflatten(self._structure, [make(s) for s in self._specs])
+        return pytree.unflatten(self._structure, [make(s) for s in self._specs])
 
     def zeros(self) -> Any:
         """The zero."""
@@ -68,11 +68,11 @@ class VSpace:
                 for unit in (1, 1j) if spec.dtype.kind == "c" else (1,):
                     leaves = [np.zeros(s.shape, s.dtype) for s in self._specs]
                     leaves[k][index] = unit
-                    yield tree.unflatten(self._structure, leaves)
+                    yield pytree.unflatten(self._structure, leaves)
 
     def add(self, x: Any, y: Any) -> Any:
         """x + y."""
-        return y if x is None else tree.tree_map(lambda a, b: a + b, x, y)
+        return y if x is None else pytree.tree_map(lambda a, b: a + b, x, y)
 
     def mut_add(self, x: Any, y: Any) -> Any:
         """x + y; nothing is overwritten."""
@@ -80,11 +80,11 @@ class VSpace:
 
     def scalar_mul(self, x: Any, a: Any) -> Any:
         """a x."""
-        return tree.tree_map(lambda leaf: leaf * a, x)
+        return pytree.tree_map(lambda leaf: leaf * a, x)
 
     def inner_prod(self, x: Any, y: Any) -> Any:
         """The inner product of two members as real vectors."""
-        pairs = zip(tree.flatten(x)[0], tree.flatten(y)[0], strict=True)
+        pairs = zip(pytree.flatten(x)[0], pytree.flatten(y)[0], strict=True)
         return sum(np.sum(np.real(np.conj(a) * b)) for a, b in pairs)
 
     def covector(self, x: Any) -> Any:
@@ -138,7 +138,7 @@ def vspace(value: Any) -> VSpace:
 
 def conjugated(x: Any) -> Any:
     """A tree with the complex numbers in it conjugated."""
-    return tree.tree_map(_conjugate, x)
+    return pytree.tree_map(_conjugate, x)
 
 
 def _conjugate(x: Any) -> Any:
@@ -155,7 +155,7 @@ def fitted(g: Any, like: Any) -> Any:
     StructureError
         The containers differ.
     """
-    return tree.tree_map(_cast, g, like)
+    return pytree.tree_map(_cast, g, like)
 
 
 def _cast(g: Any, like: Any) -> Any:

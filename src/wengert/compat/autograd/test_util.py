@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core import tree
+from wengert._engine.core import pytree
 
 from ...errors import CheckError
 from ...testing import check_grads as _check_grads
@@ -59,7 +59,7 @@ def check_equivalent(x: Any, y: Any) -> None:
     """
     if vspace(x) != vspace(y):
         raise CheckError(f"{vspace(x)} and {vspace(y)} are different spaces.")
-    for a, b in zip(tree.flatten(x)[0], tree.flatten(y)[0], strict=True):
+    for a, b in zip(pytree.flatten(x)[0], pytree.flatten(y)[0], strict=True):
         if not np.allclose(a, b, rtol=1e-6, atol=1e-6):
             raise CheckError(f"{a} and {b} differ.")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.core import tree
+from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, value_of
 from wengert._engine.tensor import Tensor
 
@@ -29,4 +29,4 @@ def getval(x: Any) -> Any:
 
     While a graph is built there is none, and what comes back is a tensor that no derivative passes.
     """
-    return tree.tree_map(value_of, x)
+    return pytree.tree_map(value_of, x)

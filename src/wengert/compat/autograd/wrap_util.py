@@ -10,8 +10,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from wengert._engine.core.given import function as check_function
-from wengert._engine.core.given import whole_numbers
+from wengert._engine.core.validation import function as check_function
+from wengert._engine.core.validation import whole_numbers
 
 __all__ = ["get_name", "unary_to_nary"]
 

@@ -12,7 +12,7 @@ interrupting.py  Ctrl-C
 logs.py          JSONLines, TensorBoard; events.py the bytes of the latter
 """
 
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 
 from .callbacks import Callback, EarlyStopping, OnPlateau
 from .checkpoints import Checkpoint, read_checkpoint

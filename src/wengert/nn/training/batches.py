@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import Handle, shape_of
-from wengert._engine.core.tree import flatten
+from wengert._engine.core.pytree import flatten
 
 from ...data import DataLoader, Dataset
 from ...errors import ArgumentError, StructureError, at, user_line

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.core.late import Late
+from wengert._engine.core.lazy_import import Late
 
 from ...errors import ArgumentError, FileError, at, user_line
 from .callbacks import monitored

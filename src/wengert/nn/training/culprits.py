@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.checking import Switch
-from wengert._engine.core.tree import flatten
+from wengert._engine.core.nonfinite_checks import Switch
+from wengert._engine.core.pytree import flatten
 
 from ...errors import NotFiniteError
 

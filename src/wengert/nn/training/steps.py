@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.given import spelled
 from wengert._engine.core.handle import Handle, shape_of, value_of
 from wengert._engine.core.recording import no_grad
+from wengert._engine.core.validation import spelled
 from wengert._engine.jit import jit
 
 from ...errors import ArgumentError, NotScalarError, StructureError, TraceError, at, user_line

@@ -1,7 +1,7 @@
 """Factorizations, eigenvalues and singular values, under the names of `numpy.linalg`.
 
-Each is an operation of _engine/ops/factorizations.py or _engine/ops/spectral.py.  What their derivatives mean where
-the factors are not unique is said there, and in the notes below.
+Each is an operation of _engine/ops/factorizations.py or _engine/ops/spectral.py.  What their
+derivatives mean where the factors are not unique is said there, and in the notes below.
 """
 
 from __future__ import annotations

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import is_symbolic
 from wengert._engine.core.handle import possibly, value_of, wrap
 from wengert._engine.core.node import constant
+from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert._engine.kinds.reduction import Axis
 from wengert._engine.ops import determinants, joining, linalg, shapes, spectral
 from wengert._engine.ops.choice import where
 from wengert._engine.ops.polar import nuclear_norm
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, spread
-from wengert._engine.tensor.protocols import deliver
+from wengert._engine.tensor.numpy_protocols import deliver
 
 from ...errors import ArgumentError, DtypeError, MatrixError, ShapeError, at, user_line
 from .. import norms

@@ -1,7 +1,7 @@
 """Equations, inverses and determinants, under the names of `numpy.linalg`.
 
-Each is an operation of _engine/ops/linalg.py, with NumPy's arguments read here; lstsq, tensorsolve and
-tensorinv are composed of them.
+Each is an operation of _engine/ops/linalg.py, with NumPy's arguments read here; lstsq, tensorsolve
+and tensorinv are composed of them.
 """
 
 from __future__ import annotations

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core import tree
+from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.tensor.numpy_dispatch import as_array, plain
-from wengert._engine.tensor.operands import needed
+from wengert._engine.tensor.operand_conversion import needed
 
 from ...errors import ArgumentError, OperandError, ShapeError, at, user_line
 
@@ -373,7 +373,7 @@ def functions(family: Family) -> dict[str, Callable[..., Any]]:
 def _public(family: Family, theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(theirs)
     def call(*args: Any, **named: Any) -> Any:
-        if any(isinstance(part, Handle) for part in tree.flatten((args, named))[0]):
+        if any(isinstance(part, Handle) for part in pytree.flatten((args, named))[0]):
             return ours(family, *args, **named)
         return theirs(*args, **named)
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim
+from wengert._engine.core.format_units import memory
 from wengert._engine.core.handle import Handle
-from wengert._engine.core.units import memory
+from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.graphs import spec, trace
 
 from ...errors import FileError, at, user_line

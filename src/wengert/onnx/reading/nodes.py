@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim
 from wengert._engine.core.handle import Handle
+from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import size_value
 
 from ...errors import BackendError, at, user_line

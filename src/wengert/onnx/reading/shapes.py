@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim
+from wengert._engine.core.symbolic.dim import Dim
 
 from ...numpy import full
 from .nodes import Reading, listed

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim
 from wengert._engine.core.node import Node
-from wengert._engine.core.sizes import broadcast
+from wengert._engine.core.symbolic.constraints import broadcast
+from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.ops.indices import Hole
 
 from .registry import exports, refused

@@ -1,8 +1,8 @@
 """Lanes: the scalar language of elementwise operations, written as nodes of ONNX.
 
-The body of an elementwise operation (_engine/core/scalar.py) is read once more, with values that are names
-in the file.  So every elementwise operation whose body is made of leaves that ONNX has can be
-written, also a user's own, and with the care for accuracy that its body takes.
+The body of an elementwise operation (_engine/core/scalar_language.py) is read once more, with
+values that are names in the file.  So every elementwise operation whose body is made of leaves that
+ONNX has can be written, also a user's own, and with the care for accuracy that its body takes.
 
     Lane       a value: its name and its dtype
     Lanes      the leaves

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim
 from wengert._engine.core.node import Node
+from wengert._engine.core.symbolic.dim import Dim
 
 from .reductions import axes_of, reduced
 from .registry import exports, refused

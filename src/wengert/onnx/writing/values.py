@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.core.dims import Dim
+from wengert._engine.core.symbolic.dim import Dim
 
 from ..library import code_of, onnx
 from .writer import Outside

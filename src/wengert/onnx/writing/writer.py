@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.apply import PART
-from wengert._engine.core.dims import Dim, Quotient
+from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.node import CONSTANT, Leaf, Node
 from wengert._engine.core.op import lookup
+from wengert._engine.core.symbolic.dim import Dim, Quotient
 from wengert._engine.core.tracing import SIZE
 
 from ...errors import BackendError, at, user_line

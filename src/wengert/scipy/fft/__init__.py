@@ -10,7 +10,7 @@ What has no operand to differentiate by (next_fast_len, workers) is SciPy's own.
 
 from scipy.fft import get_workers, next_fast_len, prev_fast_len, set_workers
 
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 
 from .hankel import fht, fhtoffset, ifht
 from .transforms import (

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.fft
 
-from wengert._engine.core.dims import is_symbolic
+from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert._engine.ops import casts
 
 

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 import scipy.fft
 
-from wengert._engine.core.sizes import require_at_least
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.constraints import require_at_least
 from wengert._engine.kinds.batching import along
-from wengert._engine.kinds.linear import linear
+from wengert._engine.kinds.linear_map import linear
 from wengert._engine.ops.fourier import SWAPPED, resized
-from wengert._engine.tensor.operands import length
+from wengert._engine.tensor.operand_conversion import length
 
 from ...errors import ArgumentError, ShapeError, at, user_line
 from ..dispatch import counterpart, floating

@@ -8,7 +8,7 @@ All are differentiable by the samples, and by where they stand, `x` or `dx`; int
 by the ends and by whatever the function depends on.  Differential equations are not here.
 """
 
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 
 from .adaptive import dblquad, quad, quad_vec, tplquad
 from .points import fixed_quad, newton_cotes

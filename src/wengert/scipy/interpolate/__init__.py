@@ -15,7 +15,7 @@ tensors, they give tensors.  All are differentiable by the values, by the places
 and by the points of evaluation; where pieces meet, docs/conventions.md says which counts.
 """
 
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 
 from .bsplines import BSpline, make_interp_spline
 from .cubic import Akima1DInterpolator, CubicHermiteSpline, CubicSpline, PchipInterpolator

@@ -21,7 +21,7 @@ and the like are taken and have no meaning.
 from importlib import import_module
 from typing import Any
 
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 
 MODULES = (
     "equations",

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.linalg import LinAlgError
 
-from wengert._engine.core import sizes
 from wengert._engine.core.handle import is_traced
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic import constraints
 from wengert._engine.kinds.batching import on_last_axes
 from wengert._engine.ops import casts
 from wengert._engine.ops.linalg import matrices
@@ -94,7 +94,7 @@ def as_operand(k: int, ranks: list[int]) -> Callable[..., Any]:
 
     def rule(*specs: Any, **params: Any) -> Any:
         fronts = [len(s.shape) - rank for s, rank in zip(specs, ranks, strict=True)]
-        batch = sizes.broadcast(*[s.shape[:f] for s, f in zip(specs, fronts, strict=True)])
+        batch = constraints.broadcast(*[s.shape[:f] for s, f in zip(specs, fronts, strict=True)])
         dtype = np.result_type(np.float32, *[s.dtype for s in specs])
         return Spec((*batch, *specs[k].shape[fronts[k] :]), dtype)
 

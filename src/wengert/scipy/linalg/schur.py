@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from wengert._engine.autodiff.transforms import stop_gradient
+from wengert._engine.autodiff.grad import stop_gradient
 from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.ops import casts
 from wengert._engine.ops.choice import where

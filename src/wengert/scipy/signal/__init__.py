@@ -15,7 +15,7 @@
 Filters differentiate by their coefficients, signals and states, in O(n) both ways.
 """
 
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 
 from . import windows
 from .convolution import convolve, convolve2d, correlate, correlate2d, fftconvolve, oaconvolve

@@ -9,7 +9,8 @@ Directly it is one bilinear operation with two forms, which are each other's der
     signal.convolve   all places where the two meet: y_i = sum_k x_{i-k} v_k
     signal.slide      the places where v fits into x: y_i = sum_k x_{i+k} v_k
 
-Along one axis these are the operations of _engine/ops/sorting.py, which native code has kernels for.
+Along one axis these are the operations of _engine/ops/sorting.py, which native code has kernels
+for.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ import numpy as np
 import scipy.fft
 import scipy.signal
 
-from wengert._engine.core.dims import is_symbolic
 from wengert._engine.core.handle import shape_of
-from wengert._engine.core.sizes import require_at_least
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.constraints import require_at_least
+from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert._engine.kinds.opaque import opaque
 from wengert._engine.ops import casts, sorting
 from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor, plain

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.signal
 
-from wengert._engine.core.dims import Dim
 from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor, spread
 
 from ...errors import ArgumentError, ShapeError, at, user_line

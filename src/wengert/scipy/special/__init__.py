@@ -38,7 +38,7 @@ import pkgutil
 from importlib import import_module
 from typing import Any
 
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 
 from .entries import public
 

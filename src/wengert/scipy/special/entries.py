@@ -26,7 +26,7 @@ import numpy as np
 import scipy.special
 
 from wengert._engine.kinds.elementwise import Elementwise, elementwise
-from wengert._engine.tensor.protocols import implements
+from wengert._engine.tensor.numpy_protocols import implements
 
 PREFIX = "special."
 

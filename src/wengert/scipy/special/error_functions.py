@@ -4,8 +4,8 @@
     erfcx, dawsn, wofz, voigt_profile    scaled, so that they neither overflow nor vanish
     ndtr, log_ndtr, ndtri, ndtri_exp     the normal distribution, its logarithm, their inverses
 
-Real operands of erf and erfc come to wengert's own operations (_engine/ops/special.py).  The slope of
-log_ndtr below zero is sqrt(2 / pi) / erfcx(-x / sqrt 2), which is right from -1e300 on.
+Real operands of erf and erfc come to wengert's own operations (_engine/ops/special.py).  The slope
+of log_ndtr below zero is sqrt(2 / pi) / erfcx(-x / sqrt 2), which is right from -1e300 on.
 """
 
 from __future__ import annotations

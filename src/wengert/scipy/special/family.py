@@ -24,8 +24,8 @@ import numpy as np
 
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep, register
-from wengert._engine.core.sizes import broadcast
 from wengert._engine.core.spec import Spec, example_of, spec_of
+from wengert._engine.core.symbolic.constraints import broadcast
 from wengert._engine.kinds.batching import aligned
 from wengert._engine.kinds.elementwise import strong_zero
 from wengert._engine.kinds.opaque import Opaque

@@ -32,7 +32,7 @@ distributions they have derivatives by the parameters (wengert.draws).
 
 from typing import Any
 
-from wengert._engine.core.late import public_dir
+from wengert._engine.core.lazy_import import public_dir
 
 from . import (
     bounded,

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import scipy  # scipy.stats is loaded when it is first used
 
-from wengert._engine.autodiff.directional import jvp
+from wengert._engine.autodiff.jvp_vjp import jvp
 
 from ... import draws
 from ..special.family import Family, family

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from wengert._engine.core import tree
+from wengert._engine.core import pytree
 from wengert._engine.core.op import REGISTRY
 
 from ..laws import arguments_of
@@ -124,12 +124,12 @@ def _number_of_arguments(theirs: Any) -> int:
 
 
 def _is_taken(theirs: Callable[..., Any], call: Call) -> bool:
-    args, named = tree.tree_map(lambda a: a.copy() if isinstance(a, np.ndarray) else a, call)
+    args, named = pytree.tree_map(lambda a: a.copy() if isinstance(a, np.ndarray) else a, call)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             made = theirs(*args, **named)
         except Exception:
             return False
-    parts = [np.asarray(part) for part in tree.flatten(made)[0] if part is not None]
+    parts = [np.asarray(part) for part in pytree.flatten(made)[0] if part is not None]
     return bool(parts) and all(p.dtype.kind not in "fc" or np.isfinite(p).all() for p in parts)

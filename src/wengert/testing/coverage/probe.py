@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.autodiff.batch import vmap
-from wengert._engine.autodiff.directional import vjp
+from wengert._engine.autodiff.jvp_vjp import vjp
+from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.backends.base import backend
-from wengert._engine.core import tree
+from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, dtype_of, value_of, wrap
 from wengert._engine.core.node import constant
 from wengert._engine.graphs import trace
@@ -61,7 +61,7 @@ class Program:
 
     def __init__(self, function: Callable[..., Any], call: Call, way: str = "") -> None:
         self.function, self.way = function, way
-        self.leaves, self.structure = tree.flatten(call)
+        self.leaves, self.structure = pytree.flatten(call)
         places: dict[int, list[int]] = {}
         for i, x in enumerate(self.leaves):
             if isinstance(x, np.ndarray | np.inexact) and x.dtype.kind in "fc":
@@ -75,7 +75,7 @@ class Program:
         for found, x in zip(self.slots, inputs, strict=True):
             for i in found:
                 full[i] = x
-        args, named = tree.unflatten(self.structure, full)
+        args, named = pytree.unflatten(self.structure, full)
         how, *places = self.way.split() or [""]
         for k in map(int, places):  # symmetric
             args = (*args[:k], (args[k] + args[k].T.conj()) * 0.5, *args[k + 1 :])
@@ -128,9 +128,9 @@ def _facts(program: Program, reference: Program, quick: bool, dtypes: Sequence[s
         kind = "refused" if isinstance(error, WengertError) else "fails"
         return {"kind": kind, "error": _said(error)}
     found: Facts = {"kind": "differentiable"}
-    if not any(isinstance(part, Handle) for part in tree.flatten(got)[0]):
+    if not any(isinstance(part, Handle) for part in pytree.flatten(got)[0]):
         return _plain_answer(program, want)
-    if not any(_is_floating(part) for part in tree.flatten(got)[0]):
+    if not any(_is_floating(part) for part in pytree.flatten(got)[0]):
         found["kind"] = "steps"
     else:
         found["reverse"], found["forward"] = (_seen(_grads, program, 1, m) for m in ("rev", "fwd"))
@@ -152,7 +152,9 @@ def _facts(program: Program, reference: Program, quick: bool, dtypes: Sequence[s
 
 def _plain_answer(program: Program, want: Any) -> Facts:
     """Of what gives no tensor: whether it is an answer, or numbers whose derivative is refused."""
-    numbers = [part for part in tree.flatten(want)[0] if isinstance(part, np.ndarray | np.inexact)]
+    numbers = [
+        part for part in pytree.flatten(want)[0] if isinstance(part, np.ndarray | np.inexact)
+    ]
     if not any(part.dtype.kind in "fc" for part in numbers):
         return {"kind": "says"}
     try:
@@ -183,7 +185,7 @@ def _is_floating(part: Any) -> bool:
 
 def _compare(got: Any, want: Any, single: bool = False, strict: bool = True) -> None:
     """Raise if results differ: to rounding of single precision; not strict, in their precision."""
-    gots, wants = tree.flatten(got)[0], tree.flatten(want)[0]
+    gots, wants = pytree.flatten(got)[0], pytree.flatten(want)[0]
     assert len(gots) == len(wants), f"{len(gots)} results instead of {len(wants)}"
     for g, w in zip(gots, wants, strict=True):
         g, w = value_of(g), value_of(w)
@@ -199,7 +201,7 @@ def _compare(got: Any, want: Any, single: bool = False, strict: bool = True) -> 
 
 def _floating(program: Program) -> Callable[..., Any]:
     def of(*inputs: Any) -> Any:
-        return [part for part in tree.flatten(program(*inputs))[0] if _is_floating(part)]
+        return [part for part in pytree.flatten(program(*inputs))[0] if _is_floating(part)]
 
     return of
 
@@ -221,9 +223,11 @@ def _uneven(x: Any) -> Any:
 
 def _batched(program: Program) -> None:
     rows = [np.stack([x, x * 0.875, x * 1.0625]) for x in program.inputs]
-    many = [part for part in tree.flatten(vmap(program)(*rows))[0] if part is not None]
+    many = [part for part in pytree.flatten(vmap(program)(*rows))[0] if part is not None]
     for k in range(3):
-        one = [part for part in tree.flatten(program(*[r[k] for r in rows]))[0] if part is not None]
+        one = [
+            part for part in pytree.flatten(program(*[r[k] for r in rows]))[0] if part is not None
+        ]
         _compare([np.asarray(value_of(part))[k] for part in many], one)
 
 
@@ -256,7 +260,7 @@ def _pulled(program: Program) -> Callable[..., Any]:
 
 def _floating_traced(program: Program) -> Callable[..., Any]:
     def of(*inputs: Any) -> Any:
-        parts: list[Any] = tree.flatten(program(*inputs))[0]
+        parts: list[Any] = pytree.flatten(program(*inputs))[0]
         return [part for part in parts if isinstance(part, Handle) and dtype_of(part).kind in "fc"]
 
     return of
@@ -272,7 +276,7 @@ def _takes(reference: Program, dtype: np.dtype[Any]) -> bool:
         made = reference(*_cast(reference, dtype))
     except Exception:
         return False
-    parts = [np.asarray(part) for part in tree.flatten(made)[0] if part is not None]
+    parts = [np.asarray(part) for part in pytree.flatten(made)[0] if part is not None]
     return all(np.isfinite(p).all() for p in parts if p.dtype.kind in "fc")
 
 

@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.dim import Dim
 
 from .items import Held, Item, Number, Position, Reduce, Rule, View
 from .nests import Nest

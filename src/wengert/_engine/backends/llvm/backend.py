@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core.dims import replaced
+from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.late import Late
-from wengert._engine.core.locks import lock
+from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.symbolic.dim import replaced
 
 from ..base import Backend, Run, backend, register_backend
 from . import engine

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from wengert._engine.core.body import Body
 from wengert._engine.core.graph import Graph
+from wengert._engine.core.subgraph import Body
 
 from .assembly import Section
 from .clock import COUNTED, Clock

@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.apply import PART
-from wengert._engine.core.body import Body
+from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.node import CONSTANT, INPUT, Leaf, Node
 from wengert._engine.core.op import REGISTRY
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.subgraph import Body
 from wengert._engine.ops.indices import Hole
 
 _PACKAGE = __name__.partition(".")[0] + "."

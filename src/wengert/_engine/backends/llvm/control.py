@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.core.body import Body
-from wengert._engine.core.dims import Length
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.dim import Length
 
 from .assembly import Section
 from .forms import size_of

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wengert._engine.core.dims import Dim, names_in
+from wengert._engine.core.symbolic.dim import Dim, names_in
 
 from .access import gather, load, scatter, store
 from .assembly import Function, Section

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from wengert._engine.core.dims import Dim
+from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.ops.index_shapes import position_of, slice_length, slice_start
 from wengert._engine.ops.indices import Hole
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.params import substituted
 from wengert._engine.core.spec import Spec, at_sizes
+from wengert._engine.core.static_params import substituted
 from wengert.errors import ShapeError, at
 
 from ..interpret import refusal

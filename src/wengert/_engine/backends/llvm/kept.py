@@ -27,7 +27,7 @@ import numpy as np
 import scipy
 
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.late import STARTED, Late
+from wengert._engine.core.lazy_import import STARTED, Late
 from wengert._engine.core.spec import Spec
 from wengert.errors import FOLDER
 

@@ -5,7 +5,7 @@ written as instructions, one value or several side by side alike, without branch
 lane goes the same way.  Promotion is NumPy's own: its ufuncs are asked for the dtypes of their
 loops.
 
-    unary, binary, where       what bodies call, by the names of core/scalar.py
+    unary, binary, where       what bodies call, by the names of core/scalar_language.py
     cast, bits, number, fma    for the authors of leaves (leaves/)
     leaf                       a call of a function that we write ourselves: exp, sin, ...
 
@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core.late import Late
-from wengert._engine.core.scalar import ARRAYS, BINARY_LEAVES, UNARY_LEAVES
+from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.scalar_language import ARRAYS, BINARY_LEAVES, UNARY_LEAVES
 
 from . import engine, halves, integers, masked
 from .assembly import Module, Section

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.locks import lock
+from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.spec import Spec
 
 _SEEN = 3  # so many calls with a layout before it is worth a program

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.locks import lock
 from wengert._engine.ops.costs import bytes_of
 from wengert.errors import BackendError, at, user_line
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core.body import Body
-from wengert._engine.core.dims import Length, is_open, names_in
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.dim import Length, is_open, names_in
 
 from .assembly import Function, Section
 from .forms import counters

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from wengert._engine.core.dims import is_open
 from wengert._engine.core.graph import Graph
+from wengert._engine.core.symbolic.dim import is_open
 
 from .forms import counters, size_of
 from .items import Held, Item, Number, Part, Reduce, Step

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from wengert._engine.core.sizes import Requirement
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.constraints import Requirement
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core.body import Body
-from wengert._engine.core.dims import OPEN, Length, names_in
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.late import Late
+from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.dim import OPEN, Length, names_in
 
 from . import engine
 from .assembly import Function, Module, Section

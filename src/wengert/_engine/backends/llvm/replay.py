@@ -2,8 +2,9 @@
 
 It begins with the snapshots that the loop forwards has left (snapshots.py), and keeps others in
 their place when they are no longer needed.  What is to be done is found as it is done, by the same
-rule as in control_flow/schedule.py: a stack of stretches of the loop, each with the number of its first
-step and of the one behind its last; the state before a stretch lies in the row of its own number.
+rule as in control_flow/checkpoint_schedule.py: a stack of stretches of the loop, each with the
+number of its first step and of the one behind its last; the state before a stretch lies in the row
+of its own number.
 
     Replay    how it is run
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.core import tree
+from wengert._engine.core import pytree
 from wengert._engine.core.graph import Graph
 
 
@@ -25,7 +25,7 @@ def nesting_of(graph: Graph) -> Any:
     if graph.updates or not all(getattr(results, "live", (True,))):
         return None
     structure = getattr(results, "structure", results)
-    numbers = tree.unflatten(structure, list(range(structure.num_leaves)))
+    numbers = pytree.unflatten(structure, list(range(structure.num_leaves)))
     return numbers if _is_tuple(numbers) and any(map(_is_tuple, numbers)) else None
 
 

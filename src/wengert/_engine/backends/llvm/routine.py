@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim, Length, is_open, names_in
+from wengert._engine.core.symbolic.dim import Dim, Length, is_open, names_in
 
 from . import engine
 from .alike import Alike, Written

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wengert._engine.core.dims import names_in, valued
 from wengert._engine.core.spec import Spec, shown
+from wengert._engine.core.symbolic.dim import names_in, valued
 from wengert._engine.ops.costs import bytes_of, flops_of
 
 from ..timing import Kept, Part

@@ -1,8 +1,8 @@
 """Snapshots: states of a loop, kept in rows of bytes for the way back.
 
 A loop forwards leaves some of its states (`Leaving`), and a replay (replay.py) begins there.  Which
-ones is decided as it runs, by the rules of control_flow/schedule.py, which are written out here once
-more: a row of the snapshots is a state whose step has the number that these say.
+ones is decided as it runs, by the rules of control_flow/checkpoint_schedule.py, which are written
+out here once more: a row of the snapshots is a state whose step has the number that these say.
 
     Snapshots    where the parts of a state lie
     Leaving      of one loop forwards
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.control_flow.room import offsets_of
+from wengert._engine.control_flow.checkpoint_budget import offsets_of
 from wengert._engine.core.spec import Spec
 
 from .assembly import Module, Section

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy  # scipy.special is loaded when it is first used
 
-from wengert._engine.core.scalar import ARRAYS
+from wengert._engine.core.scalar_language import ARRAYS
 
 from .access import load, store
 from .assembly import Function, Module, Name, Section

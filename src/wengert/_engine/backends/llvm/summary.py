@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.core.places import short
+from wengert._engine.core.source_location import short
 from wengert._engine.core.spec import Spec, shown
 from wengert._engine.ops.costs import flops_of
 

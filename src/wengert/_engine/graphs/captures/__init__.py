@@ -5,15 +5,15 @@ sees the values of one moment; a later call must see those of its own.  So array
 are inputs of the program, fed at each call, and everything else is guarded: compared, at each call,
 with what it was when the function was traced.
 
-code.py           the names that a code object reads
-library.py        which code, classes and modules are the user's, and which values are immutable
-sources.py        how a captured value is read again: a cell, an entry of a dict, of a list
-guards.py         one comparison of a captured value with what it was
-discovery.py      from a function to all that it captures
-objects.py        what the class of an object says of its attributes
-records.py        guards and fed arrays as native code goes through them
-substitution.py   the function with other arrays in the place of captured ones
-captured.py       guards and fed arrays of one trace, checked together at each call
+code.py          the names that a code object reads
+library.py       which code, classes and modules are the user's, and which values are immutable
+sources.py       how a captured value is read again: a cell, an entry of a dict, of a list
+guards.py        one comparison of a captured value with what it was
+discovery.py     from a function to all that it captures
+objects.py       what the class of an object says of its attributes
+records.py       guards and fed arrays as native code goes through them
+substitution.py  the function with other arrays in the place of captured ones
+captured.py      guards and fed arrays of one trace, checked together at each call
 """
 
 from .captured import Captured

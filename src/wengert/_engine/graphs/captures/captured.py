@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core.late import Late
+from wengert._engine.core.lazy_import import Late
 
 from .guards import Guard, Same
 from .sources import Kind, Source

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core import tree
+from wengert._engine.core import pytree
 from wengert._engine.core.handle import dtype_of, shape_of
 
 __all__ = ["flatten", "flatten_func"]
@@ -32,7 +32,7 @@ def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
     >>> unflatten(2.0 * vector)["b"]
     array([2., 2.])
     """
-    leaves, structure = tree.flatten(value)
+    leaves, structure = pytree.flatten(value)
     shapes, dtypes = [shape_of(x) for x in leaves], [dtype_of(x) for x in leaves]
     ends = np.cumsum([0, *[int(np.prod(s)) for s in shapes]]).tolist()
     vector = np.concatenate([np.reshape(x, -1) for x in leaves]) if leaves else np.zeros(0)
@@ -40,7 +40,7 @@ def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
     def unflatten(v: Any) -> Any:
         parts = [v[a:b].reshape(s) for a, b, s in zip(ends, ends[1:], shapes, strict=False)]
         fitted = [p if p.dtype == d else _cast(p, d) for p, d in zip(parts, dtypes, strict=True)]
-        return tree.unflatten(structure, fitted)
+        return pytree.unflatten(structure, fitted)
 
     return vector, unflatten
 

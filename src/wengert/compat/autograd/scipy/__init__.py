@@ -2,8 +2,8 @@
 
     special, linalg, integrate    as there
     misc                          special: autograd has logsumexp in it
-    stats.py                      distributions, each importable as a module
-    signal.py                     convolve, with autograd's arguments
+    stats.py   distributions, each importable as a module
+    signal.py  convolve, with autograd's arguments
 
 They are imported when something of them is asked for.
 """
@@ -12,7 +12,7 @@ import importlib
 import sys
 from typing import Any
 
-from wengert._engine.core.late import Late, public_dir
+from wengert._engine.core.lazy_import import Late, public_dir
 
 _PLACES = {
     **{name: f"wengert.scipy.{name}" for name in ("special", "linalg", "integrate")},

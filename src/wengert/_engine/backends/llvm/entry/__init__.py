@@ -19,7 +19,7 @@ Begin with text.py, which tells the way that a call goes.
 
 from typing import TYPE_CHECKING
 
-from wengert._engine.core.late import late_names
+from wengert._engine.core.lazy_import import late_names
 
 from .make import is_available, make_entry
 from .text import entry_text

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim, names_in
+from wengert._engine.core.symbolic.dim import Dim, names_in
 
 from ..assembly import Name
 from ..port import Port

@@ -1,6 +1,6 @@
 """Lengths: named sizes as whole numbers of 64 bits, while a native function runs.
 
-A length is a sum of products of sizes, quotients among them (core/dims.py); written as
+A length is a sum of products of sizes, quotients among them (core/symbolic/dim.py); written as
 instructions, each product and sum is watched for overflow.  What does not fit into 64 bits, or
 divides by what is not positive, is no length that arrays can have: control goes where the caller
 says, as from any other check.
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from wengert._engine.core.dims import Quotient, names_in
+from wengert._engine.core.symbolic.dim import Quotient, names_in
 
 from ..assembly import Module, Name, Section
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from wengert._engine.core.dims import names_in
+from wengert._engine.core.symbolic.dim import names_in
 
 from ..assembly import Module, Name
 from ..port import Framed

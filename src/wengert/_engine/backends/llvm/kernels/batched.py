@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from math import prod
 from typing import Any
 
-from wengert._engine.core.dims import Length, bounds
+from wengert._engine.core.symbolic.dim import Length, bounds
 
 from .. import engine
 from ..assembly import Name, Section

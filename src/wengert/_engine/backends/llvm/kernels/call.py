@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from wengert._engine.core.dims import Dim, Length, Quotient, names_in
-from wengert._engine.core.params import frozen
+from wengert._engine.core.static_params import frozen
+from wengert._engine.core.symbolic.dim import Dim, Length, Quotient, names_in
 
 from ..assembly import Function, Name, Section
 from ..dtypes import Dtype, is_supported

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from wengert._engine.core.dims import Length
+from wengert._engine.core.symbolic.dim import Length
 
 from ..assembly import Name, Section
 from ..dtypes import F32, F64, U32, U64, Dtype

@@ -16,7 +16,7 @@ from math import comb, factorial
 
 import numpy as np
 
-from wengert._engine.core.dims import Length
+from wengert._engine.core.symbolic.dim import Length
 
 from ..assembly import Name, Section
 from ..dtypes import F64, Dtype

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.core.dims import Length
+from wengert._engine.core.symbolic.dim import Length
 
 from ..assembly import Name, Section
 from ..dtypes import I32, Dtype

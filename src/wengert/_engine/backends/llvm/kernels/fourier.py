@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Length
+from wengert._engine.core.symbolic.dim import Length
 
 from ..assembly import Name, Section
 from ..dtypes import C64, C128, F32, F64, Dtype, in_memory, part_of

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from wengert._engine.core.dims import Length, names_in
+from wengert._engine.core.symbolic.dim import Length, names_in
 
 from ..access import load, store
 from ..assembly import Function, Name, Section

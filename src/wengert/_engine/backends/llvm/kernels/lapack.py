@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from wengert._engine.core.dims import Length, bounds
+from wengert._engine.core.symbolic.dim import Length, bounds
 
 from ..assembly import Name, Section
 from ..dtypes import C128, F64, Dtype, in_register, part_of

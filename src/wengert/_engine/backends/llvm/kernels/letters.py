@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
-from wengert._engine.core.dims import Length
+from wengert._engine.core.symbolic.dim import Length
 
 from ..assembly import Name, Section
 from ..dtypes import F16, F32, Dtype

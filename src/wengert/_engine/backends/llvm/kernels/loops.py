@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from wengert._engine.core.dims import Length
+from wengert._engine.core.symbolic.dim import Length
 
 from ..assembly import Function, Module, Name, Section
 from ..dtypes import BOOL, Dtype, in_memory, part_of

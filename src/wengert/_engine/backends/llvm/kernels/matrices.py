@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.dims import Length, bounds, names_in
+from wengert._engine.core.symbolic.dim import Length, bounds, names_in
 
 from .. import engine
 from ..assembly import Name, Section

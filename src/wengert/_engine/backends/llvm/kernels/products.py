@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Length, names_in, valued
 from wengert._engine.core.op import lookup
+from wengert._engine.core.symbolic.dim import Length, names_in, valued
 
 from ..assembly import Name, Section
 from ..dtypes import BOOL

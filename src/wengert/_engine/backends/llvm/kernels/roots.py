@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Length
+from wengert._engine.core.symbolic.dim import Length
 
 from ..assembly import Name, Section
 from ..dtypes import C128, F64

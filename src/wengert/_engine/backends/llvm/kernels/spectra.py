@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim, Length
+from wengert._engine.core.symbolic.dim import Dim, Length
 
 from ..assembly import Name, Section
 from ..dtypes import C128, F64, Dtype, in_register, part_of

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from wengert._engine.core.dims import Length
+from wengert._engine.core.symbolic.dim import Length
 
 from .. import engine, masked
 from ..assembly import Function, Name, Section

@@ -14,7 +14,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from wengert._engine.core.dims import Length, bounds
+from wengert._engine.core.symbolic.dim import Length, bounds
 
 from ..dtypes import F16, F32
 from .batched import Block, blocks

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.control_flow.closing import closed
-from wengert._engine.core.body import Body
+from wengert._engine.control_flow.closure_conversion import closed
+from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import Leaf, Node, constant
-from wengert._engine.core.rebuild import rebuilt
+from wengert._engine.core.subgraph import Body
 from wengert.errors import DtypeError, TracedBranchError
 
 

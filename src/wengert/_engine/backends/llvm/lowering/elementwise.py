@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core.late import Late
+from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.node import CONSTANT, Node
 
 from ..dtypes import F16, F32, I64, is_supported, part_of
@@ -118,7 +118,7 @@ def _limits(node: Node, loop: Sequence[Any]) -> list[tuple[int, int, int]]:
     """Which operands may be integers that NumPy refuses, with the least and the largest allowed.
 
     Python integers that are fed, where the loop is of a narrower dtype, and exponents of whole
-    numbers. Constants have been looked at when the line was written (core/integers.py).
+    numbers. Constants have been looked at when the line was written (core/integer_range.py).
     """
     found = []
     if any(d.kind not in "iub" for d in loop) or _may_exceed(node):

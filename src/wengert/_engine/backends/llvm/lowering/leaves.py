@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.dims import Dim
 from wengert._engine.core.node import Node, is_variable
+from wengert._engine.core.symbolic.dim import Dim
 
 from ..dtypes import is_supported
 from ..forms import STRIDE, Affine

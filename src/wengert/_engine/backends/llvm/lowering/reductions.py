@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.node import Node
-from wengert._engine.core.sizes import repeated_axes
+from wengert._engine.core.symbolic.constraints import repeated_axes
 from wengert._engine.kinds.reduction import axes_of, count_along
 
 from ..dtypes import BOOL, F16, F32, F64, I64, Dtype

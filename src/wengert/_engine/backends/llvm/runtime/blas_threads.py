@@ -22,7 +22,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from wengert._engine.core.locks import lock
+from wengert._engine.core.fork_safe_locks import lock
 
 from .. import engine
 from ..assembly import Function, Module, Name, Section

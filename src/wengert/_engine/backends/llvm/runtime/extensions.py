@@ -17,7 +17,7 @@ import sys
 from importlib.machinery import PathFinder
 from types import ModuleType
 
-from wengert._engine.core.locks import lock
+from wengert._engine.core.fork_safe_locks import lock
 
 _LOCK = lock()
 

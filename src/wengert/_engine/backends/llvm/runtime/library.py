@@ -18,8 +18,8 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.core.late import Late
-from wengert._engine.core.locks import lock
+from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.lazy_import import Late
 
 from .. import engine
 from ..assembly import Module

@@ -1,0 +1,113 @@
+"""Buffers: cotangents and tangents that a plain sweep owns and may write into.
+
+An operation that touches a few elements of a large array (x[i], x[i] = v) states `vjp_into`
+instead of returning a cotangent of the array's size: it adds into the buffer of its operand, or
+takes the buffer of its result over.  A loop over all elements is then linear in their number.
+`jvp_into` is the same forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.copy_on_write import is_unshared
+from wengert._engine.core.node import Node
+
+from .cotangent_space import project
+
+
+class Buffers:
+    """The cotangents of one sweep, as `vjp_into` sees them.
+
+    Attributes
+    ----------
+    bars : dict
+        What has arrived so far for each node.
+    mine : set of Node
+        Those whose cotangent is an array that nothing else refers to.
+    wanted, chosen
+        The nodes that take part, and those whose cotangent is a result and must not change.
+    """
+
+    __slots__ = ("bars", "chosen", "mine", "wanted")
+
+    def __init__(
+        self, bars: dict[Node, Any], mine: set[Node], wanted: Any, chosen: Container[Node]
+    ) -> None:
+        self.bars, self.mine, self.wanted, self.chosen = bars, mine, wanted, chosen
+
+    def wants(self, a: Any) -> bool:
+        """Whether this argument takes part in the derivative."""
+        return type(a) is Node and (self.wanted is None or a in self.wanted)
+
+    def own(self, a: Node) -> Any:
+        """The cotangent of `a` as an array to add into; zeros if nothing has arrived yet."""
+        if a in self.mine:
+            return self.bars[a]
+        have = self.bars.get(a)
+        if have is None:
+            spec = a.spec  # not the value: an outdated one would have to be put together
+            have = np.zeros(spec.shape, spec.dtype)
+        else:
+            have = np.array(have)
+        self.bars[a] = have
+        self.mine.add(a)
+        return have
+
+    def add(self, a: Node, bar: Any) -> None:
+        """Add a contribution that the caller will not touch again."""
+        bar = project(bar, a)
+        have = self.bars.get(a)
+        if have is None:
+            self.bars[a] = bar
+        elif a in self.mine:
+            have += bar
+        else:
+            self.bars[a] = have + bar
+
+    def taken(self, node: Node, t: Any) -> Any:
+        """The complete cotangent `t` of `node` as an array that the caller may write to."""
+        watched = node in self.chosen or (node.extra is not None and "hooks" in node.extra)
+        return t if node in self.mine and not watched else np.array(t)
+
+    def give(self, a: Node, t: Any) -> None:
+        """Add a contribution that becomes the sweep's own."""
+        have = self.bars.get(a)
+        if have is None:
+            self.bars[a] = t
+            self.mine.add(a)
+        elif a in self.mine:
+            have += t
+        else:
+            t += have
+            self.bars[a] = t
+            self.mine.add(a)
+
+
+class Tangents:
+    """The tangents of one forward sweep, as `jvp_into` sees them.
+
+    A tangent is given up by its last reader, so that x[i] = v in a loop writes into one array.
+    """
+
+    __slots__ = ("_last", "known", "lines", "outputs")
+
+    def __init__(
+        self, known: dict[Node, Any], lines: Sequence[Node], outputs: Sequence[Node]
+    ) -> None:
+        self.known, self.lines, self.outputs = known, lines, outputs
+        self._last: dict[Node, Node] | None = None
+
+    def taken(self, a: Node, reader: Node) -> Any:
+        """The tangent of `a` as an array that its reader may write to."""
+        if self._last is None:
+            self._last = {a: line for line in self.lines for a in line.args_as_nodes()}
+            for node in self.outputs:
+                self._last[node] = node
+        if self._last[a] is not reader:
+            return np.array(self.known[a])
+        dot = self.known.pop(a)
+        return dot if type(dot) is np.ndarray and is_unshared(dot) else np.array(dot)

@@ -1,0 +1,147 @@
+"""Unit rows: all columns, or all rows, of a Jacobian in one sweep.
+
+A sweep is linear, so one along a placeholder is written down and evaluated for all unit vectors at
+once (vmap.py).  What would be one sweep for each number is one list for all of them, which is
+faster as soon as there are more than a few, and the only way where their number is not known.
+
+    columns_of   the derivatives along each unit vector of the inputs
+    rows_of      those of each unit vector of the outputs
+    worth_it     whether it pays
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import shape_of
+from wengert._engine.core.op import lookup
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.dim import is_symbolic
+
+from .pullback import Result
+from .reverse import gathered, has_nan
+from .vmap import over_rows
+
+FEW = 12  # so many sweeps cost less than writing one down
+# A single sweep touches only what is read or written of an array (`vjp_into`); all at once make
+# arrays of its size for each line.  Above so many elements, forward and reverse, that costs more.
+PART_OF = (2000, 300)
+CHUNK = 1 << 22  # numbers in the largest value of a sweep along all unit vectors at once
+Block = Any  # array or handle with the unit vectors first, or None for zero
+
+
+def worth_it(result: Result, count: Any, reverse: bool) -> bool:
+    """Whether so many sweeps are faster written down once."""
+    if result.tape.traced or not isinstance(count, int):
+        return True
+    if count <= FEW:
+        return False
+    limit, parts = PART_OF[reverse], 0
+    for node in result.tape.lines:
+        if node.extra is not None and "hooks" in node.extra:
+            return False
+        if node.op.vjp_into is not None and node.args:  # type: ignore[union-attr]
+            parts += node.args[0].spec.size > limit
+    return parts <= FEW
+
+
+def columns_of(result: Result, in_specs: Sequence[Spec], factor: Any = 1) -> list[list[Block]]:
+    """For each input and each output the derivatives along the unit vectors of the input."""
+
+    def push(*dots: Any) -> list[Any]:
+        return result.push(dots)
+
+    return _swept(push, in_specs, result, factor)
+
+
+def rows_of(result: Result, out_specs: Sequence[Spec], factor: Any = 1) -> list[list[Block]]:
+    """For each output and each input the derivatives of the unit vectors of the output."""
+    lines = set(result.tape.lines)
+    nodes = [n if n in lines else None for n in result.out_nodes]
+
+    def pull(*seeds: Any) -> list[Any]:
+        return result.pull(gathered(zip(nodes, seeds, strict=True)))
+
+    return _swept(pull, out_specs, result, factor)
+
+
+def _swept(
+    sweep: Callable[..., list[Any]], specs: Sequence[Spec], result: Result, factor: Any
+) -> list[list[Block]]:
+    sizes = [s.size for s in specs]
+    total: Any = sum(sizes)
+    plain = not (result.recorded or result.tape.traced)
+    step = total
+    if plain:
+        largest = max((n.spec.size for n in result.tape.lines if type(n.spec) is Spec), default=1)
+        step = max(FEW, 1, CHUNK // max(largest, 1))
+    parts = []
+    start: Any = 0
+    while True:
+        count = total - start if not isinstance(total, int) else min(step, total - start)
+        parts.append(_some(sweep, specs, start, count, factor, not plain))
+        start = start + count
+        if not isinstance(total, int) or start >= total:
+            break
+    found = [_joined(column) for column in zip(*parts, strict=True)]
+    return _cut(found, sizes)
+
+
+def _some(
+    sweep: Any, specs: Sequence[Spec], start: Any, count: Any, factor: Any, record: bool
+) -> list[Block]:
+    """The results of the sweep along some of the unit vectors of all spaces together."""
+    units = []
+    offset: Any = 0
+    for spec in specs:
+        units.append(_units(spec, count, start - offset, factor))
+        offset = offset + spec.size
+    pairs = over_rows(sweep, units, count, "the sweep", record)
+    made = []
+    for value, batched in pairs:
+        if value is not None and not batched:
+            value = lookup("broadcast_to")(value, shape=(count, *shape_of(value)))
+        made.append(value)
+    return made
+
+
+def _units(spec: Spec, count: Any, first: Any, factor: Any) -> Any:
+    """Unit vectors number `first` to `first + count`, zeros for numbers of other spaces."""
+    if is_symbolic((count, first, *spec.shape)):
+        line = {"rows": count, "columns": spec.size, "offset": first, "dtype": spec.dtype}
+        eye = lookup("eye").line(**line)
+    else:
+        length: Any = spec.size
+        eye = np.eye(count, length, first, spec.dtype)
+    if factor != 1:  # imaginary, and nothing for a space of real numbers
+        eye = eye * (spec.dtype.type(factor) if spec.dtype.kind == "c" else 0.0)
+    return lookup("reshape")(eye, shape=(count, *spec.shape))
+
+
+def _joined(parts: Sequence[Block]) -> Block:
+    if len(parts) == 1 or parts[0] is None:
+        return parts[0]
+    return np.concatenate(parts)
+
+
+def _cut(found: Sequence[Block], sizes: Sequence[Any]) -> list[list[Block]]:
+    """The results of all unit vectors as those of each space."""
+    rows = []
+    start: Any = 0
+    for size in sizes:
+        part = slice(start, start + size)
+        if len(sizes) == 1:
+            rows.append(list(found))
+        else:
+            rows.append([None if x is None else lookup("getitem")(x, index=(part,)) for x in found])
+        start = start + size
+    return rows
+
+
+def sound(blocks: Sequence[Sequence[Block]]) -> bool:
+    """Whether there is no NaN, which a sweep along one vector might know how to avoid."""
+    with np.errstate(invalid="ignore"):  # infinities of both signs
+        return not any(has_nan(x) for row in blocks for x in row)

@@ -1,0 +1,78 @@
+"""Project: a cotangent as a member of the space of its primal.
+
+Broadcasting and promotion are undone here, once, for all operations: sum over what was broadcast,
+take the real part where the primal is real, cast to its dtype.  float32 in, float32 out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.dispatch import Parts
+from wengert._engine.core.handle import Handle
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import lookup
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.constraints import repeated_axes
+from wengert._engine.core.symbolic.dim import is_symbolic
+from wengert._engine.core.tracing import is_deriving
+from wengert.errors import RuleError, at
+
+
+def project(bar: Any, node: Node) -> Any:
+    """The cotangent `bar`, handle or plain, with the shape and dtype of the value of `node`."""
+    if type(bar) is Parts:
+        return bar
+    spec = node.spec
+    if not hasattr(bar, "dtype"):
+        bar = np.asarray(bar, dtype=spec.dtype)
+    if isinstance(spec, tuple):
+        raise RuleError(f"a cotangent of {node!r} must be one for each output{at(node.where)}")
+    if bar.shape != spec.shape:
+        bar = _unbroadcast(bar, spec)
+    return cast(bar, spec.dtype)
+
+
+def _unbroadcast(bar: Any, spec: Spec) -> Any:
+    if isinstance(bar, Handle):
+        if len(bar.shape) < len(spec.shape):  # type: ignore[attr-defined]
+            return lookup("broadcast_to")(bar, shape=spec.shape)
+        return lookup("sum_to")(bar, shape=spec.shape)
+    return expand(bar, spec.shape) if bar.ndim < spec.ndim else sum_to(bar, spec.shape)
+
+
+def zeros(spec: Spec) -> Any:
+    """The zero of a space; a line of the graph where one is being written."""
+    if is_symbolic(spec.shape) or is_deriving():
+        return uniform(spec, 0)
+    return np.zeros(spec.shape, spec.dtype)[()]
+
+
+def uniform(spec: Spec, value: Any) -> Any:
+    """One number everywhere, as a line of a graph."""
+    return lookup("full").line(shape=spec.shape, value=value, dtype=spec.dtype)
+
+
+def expand(x: Any, shape: tuple[int, ...]) -> Any:
+    """A plain value broadcast up to `shape`, owning its memory."""
+    return np.broadcast_to(x, shape).copy()
+
+
+def sum_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """The plain adjoint of broadcasting from `shape`, up to axes that are still to be expanded."""
+    axes = repeated_axes(x.shape, shape)
+    if axes:
+        x = np.add.reduce(x, axis=axes, keepdims=True)
+        x = x.reshape(x.shape[x.ndim - len(shape) :])
+    return x if x.shape == shape else expand(x, shape)
+
+
+def cast(bar: Any, dtype: Any) -> Any:
+    """A cotangent in another dtype; a real primal takes the real part."""
+    if bar.dtype == dtype:
+        return bar
+    if bar.dtype.kind == "c" and dtype.kind != "c":
+        bar = bar.real
+    return bar if bar.dtype == dtype else bar.astype(dtype)

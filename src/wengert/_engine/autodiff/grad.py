@@ -1,0 +1,219 @@
+r"""The transformations of scalar functions: grad, value_and_grad; and stop_gradient.
+
+Each makes fresh nodes of the chosen arguments, runs the function, and sweeps the tape that this
+left behind (reverse.py, forward.py).  A derivative is taken by a *node*, so nesting them in any
+order is safe, and the result is differentiable again.
+
+Directional derivatives and pullbacks (jvp, linearize, vjp) are in jvp_vjp.py, matrices of
+derivatives (jacobian, hessian, hvp) in jacobians.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core import pytree
+from wengert._engine.core.dispatch import Example, Operation
+from wengert._engine.core.handle import Handle
+from wengert._engine.core.op import register
+from wengert._engine.kinds.batching import alike
+
+from .arguments import Argnums, Call, name_of
+from .pullback import Result, check_policy, check_scalar, fill, split_aux
+from .wrapper import derived
+
+
+def grad(
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    has_aux: bool = False,
+    unconnected: str = "zero",
+) -> Callable[..., Any]:
+    r"""Return a function that computes the gradient of a scalar function.
+
+    If ``fun`` maps arrays to one real number J, then ``grad(fun)(x)[i, j, ...]`` is the partial
+    derivative of J by ``x[i, j, ...]``, exact up to rounding.
+
+    Parameters
+    ----------
+    fun : callable
+        Returns one real number: a float or an array of shape ``()``. May use any Python control
+        flow; the branch actually taken is the one differentiated.
+    argnums : int or sequence of int, default 0
+        Which positional arguments to differentiate by. The others are constants. An argument may
+        be a nested container of arrays.
+    argnames : str or sequence of str, optional
+        Arguments to differentiate by, chosen by name.
+    has_aux : bool, default False
+        ``fun`` returns ``(J, aux)``; then the gradient function returns ``(gradient, aux)``.
+    unconnected : {"zero", "warn", "raise"}
+        What to do when J does not depend on a chosen argument.
+
+    Returns
+    -------
+    callable
+        Takes the arguments of ``fun``. Returns, for an int ``argnums`` or one name, a gradient
+        with the structure, shapes and dtypes of that argument; for a sequence, a tuple of them.
+
+    Raises
+    ------
+    NotScalarError
+        ``fun`` returned something else than one real number. Sum it, or use `jacobian`.
+    NotDifferentiableError
+        A chosen argument is not of floating dtype (cast it: ``x.astype(float)``), or J depends
+        on it through an operation registered without a rule.
+    UnconnectedError
+        J does not depend on a chosen argument and ``unconnected="raise"``.
+
+    See Also
+    --------
+    value_and_grad : J and its gradient for the price of the gradient.
+    jvp : one directional derivative, forward.
+    jacobian : for functions of array value.
+
+    Notes
+    -----
+    *Units.* The gradient carries the unit of J per unit of x.
+
+    *Cost.* A small constant times one evaluation of ``fun``, whatever the size of x (the cheap
+    gradient principle [2]_), and memory for every intermediate value.
+
+    *Where no derivative exists* the value follows docs/conventions.md: 0 for \|x\| at 0, half to
+    each side for a tie in ``maximum``. Steps and conditions pass nothing back.
+
+    *Complex arguments.* The gradient of a real J is dJ/dRe x + i dJ/dIm x, the direction of
+    steepest ascent.
+
+    References
+    ----------
+    .. [1] R. E. Wengert, "A simple automatic derivative evaluation program", Comm. ACM 7(8),
+       463-464, 1964.
+    .. [2] A. Griewank and A. Walther, "Evaluating Derivatives", 2nd ed., SIAM, 2008.
+
+    Examples
+    --------
+    The energy of a spring of stiffness 3 N/m stretched by 0.5 m, and the force:
+
+    >>> import numpy as np, wengert as wg
+    >>> energy = lambda u: 0.5 * 3.0 * u * u
+    >>> float(wg.grad(energy)(0.5))
+    1.5
+    >>> wg.grad(lambda x: np.sum(np.sin(x)))(np.zeros((2, 3)))
+    array([[1., 1., 1.],
+           [1., 1., 1.]])
+    """
+    both = value_and_grad(
+        fun, argnums, argnames=argnames, has_aux=has_aux, unconnected=unconnected, _what="grad"
+    )
+
+    return derived(fun, _gradient, both, has_aux)
+
+
+def _gradient(both: Callable[..., Any], has_aux: bool, /, *args: Any, **kwargs: Any) -> Any:
+    value, bars = both(*args, **kwargs)
+    return (bars, value[1]) if has_aux else bars
+
+
+def value_and_grad(
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    has_aux: bool = False,
+    unconnected: str = "zero",
+    _what: str = "value_and_grad",
+) -> Callable[..., Any]:
+    """Return a function that computes the value and the gradient of a scalar function.
+
+    Parameters and errors are those of `grad`.
+
+    Returns
+    -------
+    callable
+        Returns ``(J, gradient)``, or ``((J, aux), gradient)`` with ``has_aux=True``.
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> value, slope = wg.value_and_grad(lambda x: x**2)(3.0)
+    >>> float(value), float(slope)
+    (9.0, 6.0)
+    """
+    check_policy(unconnected)
+    what = f"{_what} of {name_of(fun)}"
+    return derived(fun, _value_and_gradient, fun, what, argnums, argnames, has_aux, unconnected)
+
+
+def _value_and_gradient(
+    fun: Callable[..., Any],
+    what: str,
+    argnums: Argnums,
+    argnames: str | Sequence[str] | None,
+    has_aux: bool,
+    unconnected: str,
+    /,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    call = Call(fun, args, kwargs, argnums, argnames, what)
+    out = call()
+    out, aux = split_aux(out, has_aux, what)
+    check_scalar(out, what)
+    result = Result([out], call.nodes, call.variables)
+    bars = [None] * len(call.nodes)
+    if result.connected:
+        seed = out.node.spec.dtype.type(1)
+        bars = result.pull({out.node: seed})
+    bars = fill(bars, call.variables, unconnected, what)
+    value = result.plain(out)
+    if has_aux:
+        value = (value, pytree.tree_map(result.plain, aux))
+    return value, call.results(bars)
+
+
+class _Stop(Operation):
+    """The identity, with a derivative that is zero by decree."""
+
+    kind = "view"
+    view = True
+    discrete = True
+    oracle = staticmethod(lambda x: x)
+
+    def run(self, x: Any) -> Any:
+        """The operand."""
+        return x
+
+
+_stop = register(_Stop("stop_gradient", "The identity, with a derivative of zero."))
+
+
+alike(_stop)
+
+
+_stop.spec(lambda x: x)
+
+
+@_stop.examples
+def _stop_examples(rng: np.random.Generator) -> Iterator[Example]:
+    yield (rng.normal(size=(2, 3)),), {}
+
+
+def stop_gradient(x: Any) -> Any:
+    """The same value, as a constant: derivatives do not pass.
+
+    Parameters
+    ----------
+    x : array, Tensor or nested container of them
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> float(wg.grad(lambda x: x * wg.stop_gradient(x))(3.0))
+    3.0
+    """
+    return pytree.tree_map(lambda leaf: _stop(leaf) if isinstance(leaf, Handle) else leaf, x)

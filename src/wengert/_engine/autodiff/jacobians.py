@@ -1,0 +1,386 @@
+"""Matrices of derivatives: jacobian, jacfwd, jacrev, hessian, hvp.
+
+A Jacobian is one sweep for each input (forward) or for each output (reverse) over one tape; the
+function itself runs once.  The mode is chosen by which is fewer, unless it is forced.  Many sweeps
+are one along all unit vectors at once (basis_vectors.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core import pytree
+from wengert._engine.core.handle import Handle, describe, wrap
+from wengert._engine.core.node import constant
+from wengert._engine.core.op import lookup
+from wengert._engine.core.spec import Spec
+from wengert.errors import (
+    ArgumentError,
+    NotDifferentiableError,
+    StructureError,
+    TracedBranchError,
+    TraceError,
+    at,
+    user_line,
+)
+
+from . import overflows
+from .arguments import Argnums, Call, name_of
+from .basis_vectors import columns_of, rows_of, sound, worth_it
+from .cotangent_space import zeros
+from .grad import grad
+from .jvp_vjp import jvp
+from .pullback import Result
+from .wrapper import derived
+
+MODES = ("auto", "fwd", "rev")
+
+
+def jacobian(
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    mode: str = "auto",
+) -> Callable[..., Any]:
+    """Return a function that computes the Jacobian of a function of arrays.
+
+    Parameters
+    ----------
+    fun : callable
+        Takes and returns arrays or nested containers of them.
+    argnums : int or sequence of int, default 0
+        Which positional arguments to differentiate by.
+    argnames : str or sequence of str, optional
+        Arguments to differentiate by, chosen by name.
+    mode : {"auto", "fwd", "rev"}
+        One forward sweep for each number that goes in, or one reverse sweep for each that comes
+        out; "auto" takes the smaller count.
+
+    Returns
+    -------
+    callable
+        For one array in and one out: an array of shape ``out.shape + in.shape`` whose entry
+        ``[i..., j...]`` is the derivative of output i by input j. Containers on the output side
+        are outermost, those on the input side inside them.
+
+    Notes
+    -----
+    For complex inputs of real outputs each row follows the convention of `grad`. Complex outputs of
+    complex inputs are taken in forward mode: column j is the derivative along the real direction of
+    input j, for holomorphic functions the complex derivative.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.jacobian(lambda x: x * x[0])(np.array([2.0, 3.0]))
+    array([[4., 0.],
+           [3., 2.]])
+    """
+    if not isinstance(mode, str) or mode not in MODES:
+        raise ArgumentError(f"mode={mode!r} is not one of {MODES}{at(user_line())}.")
+    return derived(fun, _jacobian, fun, argnums, argnames, mode)
+
+
+def _jacobian(
+    fun: Callable[..., Any],
+    argnums: Argnums,
+    argnames: str | Sequence[str] | None,
+    mode: str,
+    /,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    what = f"jacobian of {name_of(fun)}"
+    call = Call(fun, args, kwargs, argnums, argnames, what)
+    outs, structure = pytree.flatten(call())
+    result = Result(outs, call.nodes, call.variables)
+    blocks = _blocks(outs, call, result, mode, what)
+    rows = [call.results([_finished(b, result) for b in row]) for row in blocks]
+    return pytree.unflatten(structure, rows)
+
+
+def jacfwd(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """`jacobian` by forward sweeps, one for each number that goes in.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.jacfwd(np.sin)(np.zeros(2))
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    return jacobian(fun, argnums, mode="fwd")
+
+
+def jacrev(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """`jacobian` by reverse sweeps, one for each number that comes out.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.jacrev(np.sin)(np.zeros(2))
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    return jacobian(fun, argnums, mode="rev")
+
+
+def hessian(
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    argnames: str | Sequence[str] | None = None,
+) -> Callable[..., Any]:
+    """Return a function that computes the Hessian of a scalar function.
+
+    Parameters
+    ----------
+    fun : callable
+        Returns one real number.
+    argnums : int or sequence of int, default 0
+        Which positional arguments to differentiate by.
+    argnames : str or sequence of str, optional
+        Arguments to differentiate by, chosen by name.
+
+    Returns
+    -------
+    callable
+        For one array of shape s: an array of shape ``s + s``, symmetric up to rounding.
+
+    Notes
+    -----
+    Forward over reverse: one tape of the gradient, and one forward sweep along it for each
+    number that goes in.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0]))
+    array([[4., 2.],
+           [2., 0.]])
+    """
+    gradient = grad(fun, argnums, argnames=argnames)
+    return jacobian(gradient, argnums, argnames=argnames, mode="fwd")
+
+
+def hvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """The Hessian of a scalar function times a vector, without forming the Hessian.
+
+    Parameters
+    ----------
+    fun : callable
+        Returns one real number.
+    primals : sequence
+        The arguments of `fun`.
+    tangents : sequence
+        The vector: for each primal a tangent of its structure and shapes.
+
+    Returns
+    -------
+    product
+        For one primal its product, of its structure and shapes; for several a tuple.
+
+    Notes
+    -----
+    Forward over reverse: a small constant times one evaluation of `fun`, whatever the size.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> f = lambda x: np.sum(x**3)
+    >>> wg.hvp(f, (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))
+    array([6., 0.])
+    """
+    if not isinstance(primals, tuple | list):
+        raise StructureError(
+            f"hvp of {name_of(fun)}: primals and tangents must be tuples, one entry for each "
+            f"argument. For one argument write (x,), (v,){at(user_line())}."
+        )
+    argnums: Argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
+    return jvp(grad(fun, argnums), primals, tangents)[1]
+
+
+# ---- one block for each pair of an output and an input -----------------------------------------
+
+
+def _blocks(outs: list[Any], call: Call, result: Result, mode: str, what: str) -> list[list[Any]]:
+    out_specs = [_spec(o, what) for o in outs]
+    in_specs = [n.spec for n in call.nodes]
+    n_in = sum(s.size for s in in_specs)
+    n_out = sum(s.size for s in out_specs)
+    holomorphic = any(_is_complex(s) for s in out_specs) and any(map(_is_complex, in_specs))
+    if mode == "auto":
+        mode = "fwd" if holomorphic or _is_no_more(n_in, n_out) else "rev"
+    if mode == "fwd":
+        if worth_it(result, n_in, reverse=False):
+            blocks = _attempt(_columns_at_once, result, in_specs, out_specs)
+            if blocks is not None:
+                return blocks
+        columns = _columns(result, in_specs, out_specs)
+        return [
+            [
+                _join([c[k] for c in columns[i]], out, s, columns_first=True)
+                for i, s in enumerate(in_specs)
+            ]
+            for k, out in enumerate(out_specs)
+        ]
+    if holomorphic:
+        raise NotDifferentiableError(
+            f"{what}: complex outputs by complex inputs have no rows of their own, for a cotangent "
+            f'gives the conjugate of one. Use mode="fwd"{at(user_line())}.'
+        )
+    if worth_it(result, n_out, reverse=True):
+        blocks = _attempt(_rows_at_once, result, in_specs, out_specs)
+        if blocks is not None:
+            return blocks
+    return [_rows(result, k, out, in_specs) for k, out in enumerate(out_specs)]
+
+
+def _is_no_more(n_in: Any, n_out: Any) -> bool:
+    """Whether there are not more inputs than outputs; where sizes do not say, the known is less."""
+    try:
+        return bool(n_in <= n_out)
+    except TracedBranchError:
+        return isinstance(n_in, int) or not isinstance(n_out, int)
+
+
+def _is_complex(spec: Spec) -> bool:
+    return spec.dtype.kind == "c"
+
+
+def _spec(out: Any, what: str) -> Spec:
+    spec = describe(out)
+    if not isinstance(spec, Spec):
+        raise StructureError(
+            f"{what}: it returned a {type(out).__name__}, which has no derivative. Return arrays"
+            f"{at(user_line())}."
+        )
+    return spec
+
+
+# ---- all unit vectors at once ------------------------------------------------------------------
+
+
+def _attempt(
+    way: Callable[..., list[list[Any]]], result: Result, *specs: list[Spec]
+) -> list[list[Any]] | None:
+    """The blocks; None if a rule has to see values, or to be told which zeros to guard."""
+    try:
+        blocks = way(result, *specs)
+    except TraceError:
+        if result.tape.traced:
+            raise
+        return None
+    if result.tape.traced:
+        return blocks
+    infinite = overflows.is_infinite([n for n in result.out_nodes if n is not None])
+    return blocks if sound(blocks) and not infinite else None
+
+
+def _columns_at_once(
+    result: Result, in_specs: list[Spec], out_specs: list[Spec]
+) -> list[list[Any]]:
+    columns = columns_of(result, in_specs)
+    if any(map(_is_complex, in_specs)) and any(s.dtype.kind == "f" for s in out_specs):
+        imaginary = columns_of(result, in_specs, 1j)  # d/dRe + i d/dIm, as in grad
+        for i, spec in enumerate(in_specs):
+            for k, out in enumerate(out_specs):
+                if columns[i][k] is not None and _is_complex(spec) and out.dtype.kind == "f":
+                    columns[i][k] = columns[i][k] + 1j * imaginary[i][k]
+    return [
+        [_arranged(columns[i][k], out, s, columns_first=True) for i, s in enumerate(in_specs)]
+        for k, out in enumerate(out_specs)
+    ]
+
+
+def _rows_at_once(result: Result, in_specs: list[Spec], out_specs: list[Spec]) -> list[list[Any]]:
+    rows = rows_of(result, out_specs)
+    if any(map(_is_complex, out_specs)):
+        imaginary = rows_of(result, out_specs, 1j)
+        for k, out in enumerate(out_specs):
+            if _is_complex(out):
+                pairs = zip(rows[k], imaginary[k], strict=True)
+                rows[k] = [None if a is None else a + 1j * b for a, b in pairs]
+    return [
+        [_arranged(rows[k][i], s, out, columns_first=False) for i, s in enumerate(in_specs)]
+        for k, out in enumerate(out_specs)
+    ]
+
+
+def _arranged(block: Any, each: Spec, other: Spec, columns_first: bool) -> Any:
+    """Derivatives with the unit vectors first, in the order of the axes of a Jacobian."""
+    shape = (*each.shape, *other.shape) if columns_first else (*other.shape, *each.shape)
+    if block is None:
+        return zeros(Spec(shape, each.dtype if each.dtype.kind in "fc" else other.dtype))
+    if columns_first:
+        block = lookup("transpose")(block, axes=(*range(1, len(each.shape) + 1), 0))
+    block = lookup("reshape")(block, shape=shape)
+    return block if isinstance(block, Handle) else np.array(block, order="C")
+
+
+# ---- one unit vector after the other -----------------------------------------------------------
+
+
+def _unit(spec: Spec, k: int) -> Any:
+    e = np.zeros(spec.size, spec.dtype)
+    e[k] = 1.0
+    return e.reshape(spec.shape)[()]
+
+
+def _columns(result: Result, in_specs: list[Spec], out_specs: list[Spec]) -> list[list[list[Any]]]:
+    nothing = [np.zeros(s.shape, s.dtype)[()] for s in in_specs]
+    to_real = [spec.dtype.kind == "f" for spec in out_specs]
+    columns = []
+    for i, spec in enumerate(in_specs):
+        block = []
+        for k in range(spec.size):
+            dots = list(nothing)
+            dots[i] = _unit(spec, k)
+            column = result.push(dots)
+            if _is_complex(spec) and any(to_real):  # d/dRe + i d/dIm, as in grad
+                dots[i] = dots[i] * spec.dtype.type(1j)
+                pairs = zip(column, result.push(dots), to_real, strict=True)
+                column = [a + 1j * b if real and b is not None else a for a, b, real in pairs]
+            block.append(column)
+        columns.append(block)
+    return columns
+
+
+def _rows(result: Result, k: int, out: Spec, in_specs: list[Spec]) -> list[Any]:
+    node: Any = result.out_nodes[k]
+    nothing = [None] * len(in_specs)
+    connected = node in (result.tape.lines or ())
+    rows = []
+    for j in range(out.size):
+        row = result.pull({node: _unit(out, j)}) if connected else nothing
+        if connected and _is_complex(out):  # of real inputs: real and imaginary part in turn
+            imaginary = result.pull({node: _unit(out, j) * out.dtype.type(1j)})
+            row = [None if a is None else a + 1j * b for a, b in zip(row, imaginary, strict=True)]
+        rows.append(row)
+    return [
+        _join([r[i] for r in rows], s, out, columns_first=False) for i, s in enumerate(in_specs)
+    ]
+
+
+def _join(items: list[Any], each: Spec, other: Spec, columns_first: bool) -> Any:
+    """Stack derivatives, each of shape `each.shape`, over the numbers of `other`."""
+    shape = (*each.shape, *other.shape) if columns_first else (*other.shape, *each.shape)
+    # What does not depend on it has a derivative of zero, also if it is a whole number.
+    dtype = each.dtype if each.dtype.kind in "fc" else other.dtype
+    zero = np.zeros(each.shape, dtype)
+    items = [zero if b is None else b for b in items]
+    if not items:
+        return np.zeros(shape, dtype)
+    if any(isinstance(b, Handle) for b in items):
+        stacked: Any = lookup("stack")(*items, axis=-1 if columns_first else 0)
+    else:
+        stacked = np.stack([np.asarray(b) for b in items], axis=-1 if columns_first else 0)
+    return stacked.reshape(shape)
+
+
+def _finished(block: Any, result: Result) -> Any:
+    return wrap(constant(block)) if result.tensors and not isinstance(block, Handle) else block

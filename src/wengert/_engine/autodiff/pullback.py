@@ -1,0 +1,191 @@
+"""Result: what a call of a function to be differentiated left behind.
+
+Its outputs, the tape that leads from them back to the fresh variables, and how derivatives are
+given to the caller: plain where plain arrays came in and nothing outside records.  The checks of
+outputs, of unconnected variables and of seeds are here too, because every transformation makes
+them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core import pytree
+from wengert._engine.core.handle import Handle, describe, wrap
+from wengert._engine.core.node import Constant, Node, constant
+from wengert._engine.core.policy import chosen
+from wengert._engine.core.recording import is_recording, session
+from wengert._engine.core.spec import unweakened
+from wengert.errors import (
+    ArgumentError,
+    DtypeError,
+    NotScalarError,
+    ShapeError,
+    StructureError,
+    UnconnectedError,
+    UnconnectedWarning,
+    at,
+    user_level,
+    user_line,
+)
+
+from .arguments import Variables, zeros_like
+from .cotangent_space import cast, zeros
+from .forward import pushforward
+from .reverse import pullback
+from .tape import Tape, tape_between
+
+POLICIES = ("zero", "warn", "raise")
+
+
+class Result:
+    """What a call of the function left behind: its outputs, and the tape back to the variables."""
+
+    def __init__(self, outs: Sequence[Any], nodes: Sequence[Node], variables: Variables) -> None:
+        self.targets = list(nodes)
+        self.out_nodes = [o.node if isinstance(o, Handle) else None for o in outs]
+        live = [n for n in self.out_nodes if type(n) is Node]
+        self.connected = bool(live)
+        self.tape: Tape = tape_between(live, set(nodes))
+        outside = self.tape.foreign or any(_stands_for_recorded(n) for n in nodes)
+        self.recorded = (outside and is_recording()) or self.tape.traced
+        self.closed = not outside and not self.tape.traced
+        self.tensors = any(isinstance(x, Handle) for x in variables.leaves)
+
+    def pull(self, seeds: dict[Node, Any]) -> list[Any]:
+        """Cotangents of the variables."""
+        live = {n: t for n, t in seeds.items() if type(n) is Node}
+        recorded = self.recorded or _any_recorded(seeds)
+        return pullback(live, self.targets, recorded, self.tape, closed=self.closed)
+
+    def push(self, tangents: Sequence[Any]) -> list[Any]:
+        """Tangents of the outputs, None for one that depends on no variable."""
+        dots = dict(zip(self.targets, tangents, strict=True))
+        recorded = self.recorded or _any_recorded(dots)
+        live = [n for n in self.out_nodes if type(n) is Node]
+        found = iter(pushforward(live, dots, recorded, self.tape, self.closed))
+        return [next(found) if type(n) is Node else None for n in self.out_nodes]
+
+    def plain(self, x: Any) -> Any:
+        """An output as the caller gets it."""
+        if not isinstance(x, Handle) or self.recorded:
+            return x
+        return wrap(constant(x.node.value)) if self.tensors else unweakened(x.node.value)
+
+    def copied(self, x: Any) -> Any:
+        """As `plain`, where the caller may write to it while the tape is still needed."""
+        out = self.plain(x)
+        return out.copy() if type(out) is np.ndarray and isinstance(x, Handle) else out
+
+
+def _stands_for_recorded(node: Node) -> bool:
+    source = node.args[0]
+    return type(source) is Node or (session() is not None and not isinstance(source, Constant))
+
+
+def _any_recorded(items: dict[Node, Any]) -> bool:
+    return any(
+        isinstance(t, Handle) and (type(t.node) is Node or t.node.is_traced) for t in items.values()
+    )
+
+
+def check_policy(unconnected: str) -> None:
+    """Refuse an unknown policy."""
+    if not isinstance(unconnected, str) or unconnected not in POLICIES:
+        raise ArgumentError(
+            f"unconnected={unconnected!r} is not one of {POLICIES}{at(user_line())}."
+        )
+
+
+def check_scalar(out: Any, what: str) -> None:
+    """Refuse an output that is not one real number."""
+    spec = describe(out)
+    if spec is None or isinstance(spec, tuple):
+        given = f"a {type(out).__name__}"
+    elif spec.shape == () and spec.dtype.kind == "f":
+        return
+    else:
+        given = str(spec)
+    remedy = "Sum the result, or use wengert.jacobian"
+    if isinstance(out, tuple):
+        remedy = "Return one number, or pass has_aux=True to return (value, aux)"
+    elif spec is not None and not isinstance(spec, tuple) and spec.dtype.kind == "c":
+        remedy = "Take its real part, abs, or another real function of it"
+    elif spec is not None and not isinstance(spec, tuple) and spec.dtype.kind in "mM":
+        remedy = "A time is counted in whole units: make it a float, t / np.timedelta64(1, 's')"
+    elif spec is not None and not isinstance(spec, tuple) and spec.shape == ():
+        remedy = "An integer has no derivative: compute it in floating point"
+    raise NotScalarError(
+        f"{what}: it returned {given}, not one real number. {remedy}{at(user_line())}."
+    )
+
+
+def split_aux(out: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
+    """The output and what came along with it."""
+    if not has_aux:
+        return out, None
+    if not isinstance(out, tuple) or len(out) != 2:
+        raise StructureError(
+            f"{what}: has_aux=True, but it returned a {type(out).__name__} and not a pair. "
+            f"Return (value, aux){at(user_line())}."
+        )
+    return out
+
+
+def fill(bars: list[Any], variables: Variables, unconnected: str, what: str) -> list[Any]:
+    """Zeros for variables that nothing depends on, or the caller's choice of complaint."""
+    rules = chosen()
+    if rules is not None and rules.independent is not None and unconnected == "zero":
+        unconnected = rules.independent
+    for k, bar in enumerate(bars):
+        if bar is not None:
+            continue
+        if unconnected != "zero":
+            place = pytree.paths(variables.restore(range(len(variables.nodes))))[variables.slots[k]]
+            message = (
+                f"{what}: the output does not depend on the argument at {place}. Its derivative "
+                "is zero; if that is a surprise, look for a conversion to plain numbers, an "
+                f"integer cast, a comparison or stop_gradient on the way{at(user_line())}."
+            )
+            if unconnected == "raise":
+                raise UnconnectedError(message)
+            warnings.warn(message, UnconnectedWarning, stacklevel=user_level())
+        bars[k] = zeros_like(variables.nodes[k])
+    return bars
+
+
+def match(given: Any, leaves: Sequence[Any], structure: Any, what: str, noun: str) -> list[Any]:
+    """Seeds or tangents for the leaves: the same structure and shapes, cast to their dtypes."""
+    items, other = pytree.flatten(given)
+    if other != structure:
+        raise StructureError(
+            f"{what}: the {noun} have structure {other}, but {structure} is needed"
+            f"{at(user_line())}."
+        )
+    fitted: list[Any] = []
+    for item, leaf in zip(items, leaves, strict=True):
+        spec = describe(leaf)
+        if spec is None or spec.dtype.kind not in "fc":
+            fitted.append(None)
+            continue
+        if item is None:
+            fitted.append(zeros(spec))
+            continue
+        value: Any = item if isinstance(item, Handle) else np.asarray(item)
+        shape = value.shape
+        if shape != spec.shape:
+            raise ShapeError(
+                f"{what}: a {noun[:-1]} has shape {shape}, but what it belongs to has shape "
+                f"{spec.shape}. Give them the same shape{at(user_line())}."
+            )
+        if value.dtype.kind == "c" and spec.dtype.kind == "f":
+            raise DtypeError(
+                f"{what}: a {noun[:-1]} is complex, but what it belongs to is {spec}. Take its "
+                f"real part, or make that complex{at(user_line())}."
+            )
+        fitted.append(cast(value, spec.dtype)[()])
+    return fitted

@@ -1,0 +1,144 @@
+"""Guards: where a derivative is protected against 0 * inf, and against inf * 0 in the next one.
+
+A branch that is not taken has the cotangent zero, and whatever that zero is multiplied with, zero
+it has to stay (docs/conventions.md, 4), also when the product is differentiated in its turn.  Where
+values are known, a sweep that ends in NaN is run again with all zeros strong.  In a graph lines
+have no values, so the sweep decides from the lines.
+
+    Traced     which rules of a sweep in a graph are guarded, and which zeros later ones hear of
+    Written    what is noted of a sweep that was recorded with values
+    linear_lines     the operands of such lines that are (co)tangents
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.core.dispatch import Parts
+from wengert._engine.core.handle import Handle, value_of
+from wengert._engine.core.node import Constant, Node, next_serial
+from wengert._engine.core.op import Sweep, linear_in
+
+from .tape import Tape
+
+_PRODUCTS = ("elementwise", "contraction")
+
+
+class Traced:
+    """What a sweep has to decide where values are not known: where to guard against 0 * inf.
+
+    Strong zeros cost time in a graph that runs often, so they are written only where a partial can
+    be singular, or where the (co)tangent can be exactly zero because something was not chosen: by
+    an operation on the way, or by a seed that is known and has zeros (a row of a Jacobian).
+
+    What is made of a (co)tangent that can be zero because something was not chosen is noted at its
+    lines (`Derivation.linear`).  The next derivative is then zero there too, in whatever order its
+    factors come: t * p gives p the cotangent s * t, which is zero with t though s be infinite.
+    """
+
+    __slots__ = ("guarded", "masked", "open")
+
+    def __init__(self, tape: Tape, sweep: Sweep, seeds: Mapping[Node, Any]) -> None:
+        self.masked: set[Node] = {n for n, t in seeds.items() if _has_zeros(t)}
+        self.open = replace(sweep, masked=self.masked)
+        self.guarded = replace(self.open, guarded=True)
+
+    def backwards(self, node: Node, t: Any, stem: Any) -> Sweep:
+        """How to call the reverse rule of a line whose cotangent is `t`."""
+        op: Any = node.op
+        chosen, strong = node in self.masked, linear_in(node)
+        if chosen or op.masks or (strong and op.name == "strong_zero"):
+            self.masked.update(node.args_as_nodes())
+        elif strong and op.kind in _PRODUCTS and not getattr(op, "bounded", False):
+            others = [a for k, a in enumerate(node.args) if any(j != k for j in strong)]
+            self.masked.update(a for a in others if isinstance(a, Node))
+        return self._sweep_at(node, lines_of(t) if chosen else (), strong, stem)
+
+    def forwards(self, node: Node, dots: Sequence[Any], stem: Any) -> Sweep:
+        """How to call the forward rule of a line whose operands have the tangents `dots`."""
+        op: Any = node.op
+        strong = linear_in(node)
+        pairs = zip(node.args, dots, strict=True)
+        chosen = [d for a, d in pairs if d is not None and a in self.masked]
+        # Beside the tangents of an operand that is put together with a constant stand zeros.
+        joined = op.kind == "indexing" and any(d is None for d in dots)
+        if chosen or strong or op.masks or joined:
+            self.masked.add(node)
+        return self._sweep_at(node, [n for d in chosen for n in lines_of(d)], strong, stem)
+
+    def _sweep_at(
+        self, node: Node, chosen: Sequence[Node], strong: Sequence[int], stem: Any
+    ) -> Sweep:
+        op: Any = node.op
+        stem.linear.update(chosen)
+        if strong:
+            stem.linear.add(node)
+            stem.linear.update([node.args[j] for j in strong])
+        singular = op.singular if type(op.singular) is bool else op.singular(node)
+        return self.guarded if chosen or strong or singular else self.open
+
+
+class Written(NamedTuple):
+    """What is noted at the results of a sweep that was recorded with values.
+
+    start, stop : the serial numbers between which its lines are.
+    ts : the (co)tangents that its rules were given.
+    lines : what it is a derivative of.
+    """
+
+    start: int
+    stop: int
+    ts: Iterable[Any]
+    lines: Sequence[Node]
+
+
+def note_written(tape: Tape, results: Iterable[Any], start: int, ts: Iterable[Any]) -> None:
+    """Note at the results of a recorded sweep which lines are its own."""
+    written = None
+    for x in results:
+        if isinstance(x, Handle) and type(x.node) is Node and x.node.serial > start:
+            written = written or Written(start, next_serial(), ts, tape.lines)
+            x.node.note("written", written)
+
+
+def linear_lines(tape: Tape) -> dict[Node, tuple[int, ...]]:
+    """For lines that recorded sweeps have written, the operands that are (co)tangents.
+
+    None where an operation has limits (ops/confluence.py): there 0 * inf has another meaning.
+    """
+    notes = [n.extra["written"] for n in tape.lines if n.extra and "written" in n.extra]
+    sweeps = list({w.start: w for w in notes}.values())
+    if any(n.op.limits for lines in (tape.lines, *[w.lines for w in sweeps]) for n in lines):
+        return {}
+    linear = {n for w in sweeps for t in w.ts for n in lines_of(t)}
+    found: dict[Node, tuple[int, ...]] = {}
+    for node in tape.lines:
+        inside = [w for w in sweeps if w.start < node.serial < w.stop]
+        if not inside or node.op.discrete:
+            continue
+        # A constant that a rule has made is what it made of a constant (co)tangent.
+        start = min(w.start for w in inside)
+        operands = [
+            k
+            for k, a in enumerate(node.args)
+            if isinstance(a, Node) and (a in linear or (type(a) is Constant and a.serial > start))
+        ]
+        if operands:
+            linear.add(node)
+            found[node] = tuple(operands)
+    return found
+
+
+def lines_of(t: Any) -> list[Node]:
+    """The lines of a (co)tangent, of several results if it is of several."""
+    many = t.values() if type(t) is Parts else t if type(t) is tuple else (t,)
+    return [x.node for x in many if isinstance(x, Handle)]
+
+
+def _has_zeros(t: Any) -> bool:
+    t = value_of(t)
+    return isinstance(t, np.ndarray | np.generic) and bool(np.any(t == 0))

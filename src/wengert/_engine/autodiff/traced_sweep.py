@@ -1,0 +1,133 @@
+"""Watched: sweeps that show every step, for whoever asks why a derivative is what it is.
+
+    watched     from the outputs back, a step for each line
+    tangents    from a target forward, the tangent of each line
+
+The same walk as in reverse.py, in the plainest form: one step for each line, with the cotangent
+that arrived there and what the operation made of it for each operand.  It is run when somebody
+wants to look, so it keeps what the engine gives up, and does nothing to be fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.core.dispatch import Parts
+from wengert._engine.core.handle import Handle, value_of
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import Sweep
+
+from .cotangent_space import project
+from .forward import jvp_from_vjp, settle
+from .reverse import complete, through_hooks, vjp_from_jvp
+from .tape import Tape
+
+
+class Step(NamedTuple):
+    """What happened at one line.
+
+    node : the line.
+    arrived : its complete cotangent; a tuple for an operation with several outputs.
+    cotangent : the same after the hooks of the line, if it has any.
+    given : what the operation made of it for each operand, as it came; None where nothing.
+    passed : the same as members of the operands' spaces: summed over what was broadcast.
+    """
+
+    node: Node
+    arrived: Any
+    cotangent: Any
+    given: list[Any]
+    passed: list[Any]
+
+
+def watched(tape: Tape, seeds: Mapping[Node, Any], guarded: bool = False) -> Iterator[Step]:
+    """The steps of a plain sweep, from the outputs back.
+
+    Parameters
+    ----------
+    tape : Tape
+        Of lines whose values are known.
+    seeds : mapping from Node
+        The cotangent of each output.
+    guarded : bool
+        Whether a cotangent that is exactly zero gives zero, whatever it is multiplied with.
+    """
+    sweep = Sweep(tape.wanted, False, guarded)
+    bars: dict[Node, Any] = dict(seeds)
+    if tape.wanted is not None:
+        bars = {n: t for n, t in seeds.items() if n in tape.wanted}
+    for node in reversed(tape.lines):
+        arrived = bars.pop(node, None)
+        if arrived is None:
+            continue
+        if type(arrived) is Parts and not node.op.takes_parts:  # type: ignore[union-attr]
+            arrived = complete(arrived, node, False)
+        t = arrived
+        if node.extra is not None and "hooks" in node.extra:
+            t = _plain(through_hooks(node, t))
+        given = given_by(node, t, sweep)
+        passed = [
+            _plain(project(bar, a)) if bar is not None and sweep.wants(a) else None
+            for a, bar in zip(node.args, given, strict=True)
+        ]
+        yield Step(node, arrived, t, given, passed)
+        for a, bar in zip(node.args, passed, strict=True):
+            if bar is not None:
+                bars[a] = bars[a] + bar if a in bars else bar
+
+
+def tangents(tape: Tape, known: Mapping[Node, Any]) -> dict[Node, Any]:
+    """The tangents of the lines between some targets and the outputs, all kept.
+
+    Parameters
+    ----------
+    tape : Tape
+        Of lines whose values are known.
+    known : mapping from Node
+        The tangents of the targets.
+    """
+    found: dict[Node, Any] = dict(known)
+    for node in tape.lines:
+        dots = [found.get(a) if type(a) is Node else None for a in node.args]
+        if node not in found and any(d is not None for d in dots):
+            dot = tangent_of(node, dots)
+            if dot is not None:
+                found[node] = dot
+    return found
+
+
+def tangent_of(node: Node, dots: list[Any]) -> Any:
+    """The tangent of a line from those of its operands, None where they have none.
+
+    Floating-point warnings are the caller's to silence.
+    """
+    inputs = [a.value if isinstance(a, Node) else a for a in node.args]
+    op: Any = node.op
+    rule = op.jvp if op.has_jvp else jvp_from_vjp
+    out = None if op.vjp_into is not None and node.is_outdated else node.value
+    dot = rule(node, dots, out, inputs, Sweep(guarded=True))
+    return None if dot is None else settle(dot, node, False)
+
+
+def given_by(node: Node, t: Any, sweep: Sweep) -> list[Any]:
+    """What an operation makes of a cotangent for each operand; None where nothing.
+
+    Floating-point warnings are the caller's to silence.
+    """
+    if not node.args:
+        return []
+    inputs = [a.value if isinstance(a, Node) else a for a in node.args]
+    op: Any = node.op
+    rule = op.vjp if op.has_vjp else vjp_from_jvp
+    out = None if op.vjp_into is not None and node.is_outdated else node.value
+    return [_plain(bar) for bar in rule(node, t, out, inputs, sweep)]
+
+
+def _plain(bar: Any) -> Any:
+    """A user's rule may return handles, and Python numbers."""
+    if isinstance(bar, Handle):
+        bar = value_of(bar)
+    return bar if bar is None or hasattr(bar, "dtype") or type(bar) is Parts else np.asarray(bar)

@@ -1,0 +1,181 @@
+"""Row by row: an operation without a batching rule, applied to many rows as one line.
+
+What is called back in Python, and says nothing of rows, has to be called for each of them.  As one
+line of a graph it is called back once, and goes through the rows by itself; how many there are need
+not be known before.  Its derivative is that of one row, for all rows.
+
+    row_by_row    args: operands -> results     `of` which operation, `flags` which have rows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.dispatch import Operation, apply
+from wengert._engine.core.handle import Handle, dtype_of, shape_of, wrap
+from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.node import Node, constant
+from wengert._engine.core.op import REGISTRY, Op, Sweep, lookup, register
+from wengert._engine.core.spec import Spec, is_inexact
+from wengert._engine.core.tracing import infer
+from wengert.errors import ShapeError
+
+from .forward import jvp_from_vjp
+from .reverse import vjp_from_jvp
+from .tape import fresh
+
+_batch = Late(f"{__package__}.vmap")  # which evaluates lines, and so comes here
+
+
+class RowByRow(Operation):
+    """An operation applied to each of many rows."""
+
+    notes_where = True
+    trusted = True
+
+    def of_one(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Op, Any, Any]:
+        """The operation of one row, with the specs of its operands, and its parameters."""
+        op = _operation(params["of"])
+        rows = [
+            Spec(s.shape[1:], s.dtype) if f else s
+            for s, f in zip(specs, params["flags"], strict=True)
+        ]
+        return op, tuple(rows), params["options"]
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """That of one row, with the rows in front."""
+        size = next(s.shape[0] for s, f in zip(specs, params["flags"], strict=True) if f)
+        found, _ = infer(*self.of_one(specs, params))
+        several = type(found) is tuple
+        made = [Spec((size, *s.shape), s.dtype) for s in (found if several else (found,))]
+        return tuple(made) if several else made[0]
+
+    def run(self, *values: Any, of: Any, flags: Any, options: dict[str, Any]) -> Any:
+        """The operation on one row after the other."""
+        op = _operation(of)
+        size = next(len(x) for x, f in zip(values, flags, strict=True) if f)
+        rows = []
+        for i in range(size):
+            rows.append(
+                op.run(*[x[i] if f else x for x, f in zip(values, flags, strict=True)], **options)
+            )
+            for a, b in zip(_several(rows[-1]), _several(rows[0]), strict=True):
+                if np.shape(a) != np.shape(b):
+                    raise ShapeError(
+                        f"vmap: {op.name} gave shape {np.shape(a)} for row {i}, but "
+                        f"{np.shape(b)} for row 0: its shape depends on the values, so rows do not "
+                        "fit into one array."
+                    )
+        if not rows:
+            specs = [Spec(np.shape(x), np.asarray(x).dtype) for x in values]
+            found = self.infer(specs, {"of": of, "flags": flags, "options": options})
+            empty = [np.zeros(s.shape, s.dtype) for s in _several(found)]
+            return tuple(empty) if type(found) is tuple else empty[0]
+        if type(rows[0]) is tuple:
+            return tuple([np.stack(column) for column in zip(*rows, strict=True)])
+        return np.stack(rows)
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> list[Any]:
+        """The cotangents of each row; of what is the same for all rows their sum."""
+        flags: tuple[bool, ...] = node.params["flags"]
+        wanted = [sweep.wants(a) for a in node.args]
+
+        def rule(line: Node, ts: Any, outs: Any, operands: list[Any]) -> list[Any]:
+            op: Any = line.op
+            targets = {a for a, w in zip(line.args, wanted, strict=True) if w}
+            inner = Sweep(targets, True, sweep.guarded)
+            pull = op.vjp if op.has_vjp else vjp_from_jvp
+            found = pull(line, ts, outs, operands, inner)
+            return [x if w else None for x, w in zip(found, wanted, strict=True)]
+
+        found = self._mapped(rule, node, t, out, inputs, None)
+        bars: list[Any] = []
+        for x, has_rows in zip(found, flags, strict=True):
+            bars.append(x if x is None or has_rows else lookup("sum")(x, axis=0))
+        return bars
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+        """The tangents of each row."""
+
+        def rule(line: Node, ds: Any, outs: Any, operands: list[Any]) -> list[Any]:
+            op: Any = line.op
+            inner = Sweep(None, True, sweep.guarded)
+            push = op.jvp if op.has_jvp else jvp_from_vjp
+            found = push(line, ds, outs, operands, inner)
+            return list(found) if type(found) is tuple else [found]
+
+        found = self._mapped(rule, node, dots, out, inputs, node.params["flags"])
+        return tuple(found) if type(node.spec) is tuple else found[0]
+
+    def _mapped(
+        self, rule: Callable[..., Any], node: Node, ts: Any, out: Any, inputs: Any, flags: Any
+    ) -> list[Any]:
+        """What a rule gives for one row, for all of them."""
+        params = node.params
+        several = type(node.spec) is tuple
+        given = list(ts) if several or flags is not None else [ts]
+        groups = [list(inputs), list(_several(out)), given]
+        having = [
+            params["flags"],
+            [True] * len(groups[1]),
+            [True] * len(given) if flags is None else flags,
+        ]
+        places = [
+            (g, k)
+            for g, xs in enumerate(groups)
+            for k, x in enumerate(xs)
+            if x is not None and having[g][k]
+        ]
+        columns = [groups[g][k] for g, k in places]
+        # What is the same for all rows is a variable too, so that it can have a cotangent.
+        groups[0] = [
+            x if f or not is_inexact(dtype_of(x)) else wrap(fresh(getattr(x, "node", x)))
+            for x, f in zip(inputs, params["flags"], strict=True)
+        ]
+        size = shape_of(columns[0])[0]
+        live: list[bool] = []
+
+        def row(*handles: Any) -> list[Any]:
+            inner = [list(xs) for xs in groups]
+            for (g, k), handle in zip(places, handles, strict=True):
+                inner[g][k] = handle
+            operands, outs, given = inner
+            line = apply(_operation(params["of"]), operands, params["options"])
+            line = line[0].node.args[0] if several else line.node
+            first = given if flags is not None else tuple(given) if several else given[0]
+            found = rule(line, first, tuple(outs) if several else outs[0], operands)
+            live[:] = [x is not None for x in found]
+            return [x for x in found if x is not None]
+
+        pairs = iter(_batch.over_rows(row, columns, size, self.name))
+        found = [next(pairs) if is_live else None for is_live in live]
+        return [None if p is None else _spread(p, size) for p in found]
+
+
+def _spread(pair: tuple[Any, bool], size: Any) -> Any:
+    x, has_rows = pair
+    if has_rows:
+        return x
+    if not isinstance(size, int) and not isinstance(x, Handle):
+        x = wrap(constant(x))
+    return lookup("broadcast_to")(x, shape=(size, *shape_of(x)))
+
+
+def _several(x: Any) -> tuple[Any, ...]:
+    return x if type(x) is tuple else (x,)
+
+
+def _operation(of: Any) -> Op:
+    return lookup(of) if isinstance(of, str) else of  # type: ignore[no-any-return]
+
+
+row_by_row = register(RowByRow("row_by_row", "An operation, applied to each of many rows."))
+
+
+def applied(op: Op, args: Sequence[Any], flags: Sequence[bool], params: dict[str, Any]) -> Any:
+    """An operation on many rows, as one line."""
+    of = op.name if REGISTRY.get(op.name) is op else op
+    return row_by_row(*args, of=of, flags=tuple(flags), options=dict(params))

@@ -1,0 +1,108 @@
+"""Room: how many states a loop may keep for its way back, as users say it.
+
+room_of         a number of states, or of bytes in words, as a number of states
+bytes_of        the memory of some values
+offsets_of      where the parts of a state lie in a snapshot; size_of_state: of how many bytes
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.node import Node
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.dim import Length, valued
+from wengert._engine.core.validation import spelled
+from wengert.errors import ArgumentError, at, user_line
+
+_UNITS = {
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "kib": 1 << 10,
+    "mib": 1 << 20,
+    "gib": 1 << 30,
+}
+MOST = 1 << 20  # states: with as many rows of a block, for more steps than any loop has
+_WORD = 8  # bytes, at which the parts of a state begin
+_BYTES = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmg]?i?b)\s*", re.IGNORECASE)
+
+
+def room_of(memory: Any, specs: Sequence[Spec], what: str) -> dict[str, Any]:
+    """For how many states there is room, as parameters of a loop; nothing if for all.
+
+    Parameters
+    ----------
+    memory : int or str or None
+        A number of states, or bytes: ``"64 MiB"``.
+    specs : sequence of Spec
+        Of the carry.
+
+    Raises
+    ------
+    ArgumentError
+        It is neither, or there is no room for one state.
+    """
+    if memory is None:
+        return {}
+    if isinstance(memory, str):
+        return {"slots": _of_bytes(memory, specs, what), "bytes": True}
+    if isinstance(memory, int | float | np.integer | np.floating) and memory == int(memory) >= 1:
+        return {"slots": int(memory)}
+    raise ArgumentError(
+        f"{what}: memory={spelled(memory)}: give the number of states to keep, at least 1, or "
+        f'bytes, "64 MiB"{at(user_line())}.'
+    )
+
+
+def _of_bytes(memory: str, specs: Sequence[Spec], what: str) -> int:
+    found = _BYTES.fullmatch(memory)
+    if found is None:
+        raise ArgumentError(
+            f"{what}: memory={memory!r} is no number of bytes. Write it like "
+            f'"64 MiB", or give the number of states to keep{at(user_line())}.'
+        )
+    size: Any = sum(s.size * s.dtype.itemsize for s in specs)
+    if not isinstance(size, int):
+        raise ArgumentError(
+            f"{what}: memory={memory!r}, but a state takes {size} bytes, which is not known while "
+            f"the graph is built. Give the number of states to keep{at(user_line())}."
+        )
+    total = float(found[1]) * _UNITS[found[2].lower()]
+    if total < size:
+        raise ArgumentError(
+            f"{what}: memory={memory!r} has no room for one state, which takes {size} bytes"
+            f"{at(user_line())}."
+        )
+    return int(total // max(size, 1))
+
+
+def bytes_of(nodes: Sequence[Node]) -> int:
+    """The memory of some values; of a length with a name a guess."""
+    return sum(int(valued(n.spec.size, Typical())) * n.spec.dtype.itemsize for n in nodes)
+
+
+def offsets_of(specs: Sequence[Spec]) -> list[Length]:
+    """Where the parts of a state begin in a snapshot, and its end."""
+    found: list[Any] = [0]
+    for s in specs:
+        size: Any = s.size * s.dtype.itemsize
+        found.append(found[-1] + (size + _WORD - 1) // _WORD * _WORD)
+    return found
+
+
+def size_of_state(specs: Sequence[Spec]) -> Length:
+    """The bytes of a snapshot."""
+    return offsets_of(specs)[-1]
+
+
+class Typical(dict[str, int]):
+    """A guess for each named length."""
+
+    def __missing__(self, name: str) -> int:
+        return 64

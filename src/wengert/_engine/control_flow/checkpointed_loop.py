@@ -1,0 +1,118 @@
+"""Checkpointing: a loop that leaves a few of its states for the way back.
+
+    checkpointed    args: as of the loop -> as of the loop, snapshots
+
+Of a loop whose length is known before it begins the schedule says which states are worth keeping;
+of another, states at equal distances are kept, and every second one is let go whenever there is no
+more room.  Snapshots are bytes, one row for each state: nobody but a replay (recompute.py) reads
+them, and no derivative passes through them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import lookup, register
+from wengert._engine.core.spec import Spec, spec_of
+
+from . import batching
+from .checkpoint_budget import offsets_of, size_of_state
+from .checkpoint_schedule import blocks_of, left
+from .loops import map
+from .operations import Control
+from .verify import check_checkpointed
+
+_MORE = ("loop", "slots", "block")
+
+
+def plain(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of the loop by itself."""
+    return {k: x for k, x in params.items() if k not in _MORE}
+
+
+class Checkpointed(Control):
+    """A loop that leaves snapshots."""
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
+        """What the loop gives, and the bytes of the states."""
+        check_checkpointed(params)
+        outs: Any = lookup(params["loop"]).infer(specs, plain(params))
+        shape = (params["slots"], size_of_state(outs[: params["carried"]]))
+        return (*outs, Spec(shape, np.dtype(np.uint8)))
+
+    def run_by(self, compile: Any, *values: Any, **params: Any) -> tuple[Any, ...]:
+        """Step after step."""
+        op: Any = lookup(params["loop"])
+        slots, block = params["slots"], params["block"]
+        carried = params["carried"]
+        stop = len(values) - params.get("stacked", 0)
+        offsets: Any = offsets_of([spec_of(x) for x in values[stop - carried : stop]])
+        rows = np.zeros((slots, offsets[-1]), np.uint8)
+        leaves = _Leaving(rows, offsets, block)
+        if params["loop"] == "scan":
+            count = max(int(values[0]), 0) if params["counted"] else params["length"]
+            leaves.wanted = left(count, slots, block)
+        return (*op.walked(compile, values, plain(params), leaves.visit), rows)
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Any) -> Any:
+        """That of the loop."""
+        line = _by_itself(node)
+        return line.op.vjp(line, t, out, inputs, sweep)
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Any) -> Any:
+        """That of the loop."""
+        line = _by_itself(node)
+        return [*line.op.jvp(line, dots, out, inputs, sweep), None]
+
+    def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+        """The loop for all rows; the snapshots, which nobody reads then, row by row."""
+        rule = batching.scan if params["loop"] == "scan" else batching.while_
+        outs = rule(args, batched, size, plain(params))
+        columns = [x for x, f in zip(args, batched, strict=True) if f]
+
+        def row(handles: Any) -> Any:
+            rest = iter(handles)
+            given = [next(rest) if f else x for x, f in zip(args, batched, strict=True)]
+            return lookup("checkpointed")(*given, **params)[-1]
+
+        return (*outs, map(row, columns))
+
+
+class _Leaving:
+    """The snapshots of one run."""
+
+    def __init__(self, rows: np.ndarray[Any, Any], offsets: Sequence[int], block: int) -> None:
+        self.rows, self.offsets, self.distance = rows, offsets, block
+        self.wanted: Sequence[int] | None = None  # the steps, if they are known
+        self.held = 0
+
+    def visit(self, k: int, carry: Sequence[Any]) -> None:
+        """Keep the state before a step, if it is one of those to keep."""
+        if self.wanted is None:
+            if k == self.held * self.distance and self.held == len(self.rows):
+                self.held = blocks_of(self.held, 2)
+                self.rows[: self.held] = self.rows[::2]
+                self.distance *= 2
+            if k != self.held * self.distance:
+                return
+        elif self.held == len(self.wanted) or k != self.wanted[self.held]:
+            return
+        for x, start in zip(carry, self.offsets, strict=False):
+            data = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
+            self.rows[self.held, start : start + data.size] = data
+        self.held += 1
+
+
+def _by_itself(node: Node) -> Any:
+    """The line of the loop, without what it leaves."""
+    extra = {**(node.extra or {}), "spec": node.spec[:-1]}
+    return type(node)(lookup(node.params["loop"]), node.args, plain(node.params), None, extra)
+
+
+checkpointed = register(
+    Checkpointed("checkpointed", "A loop that leaves some of its states for the way back.")
+)

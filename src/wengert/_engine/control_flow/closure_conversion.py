@@ -1,0 +1,316 @@
+"""Closing: a Python function as a body, and what it takes from outside.
+
+The function runs once, on placeholders.  What it uses of the world around it - tensors, lines of
+the graph that is being built, arrays - becomes inputs of the body and operands of the loop, so that
+derivatives pass to it.  What does not depend on the placeholders is not part of the body at all:
+it is computed once, before the loop.
+
+    closed     the body of a function
+    together   bodies that take the same from outside
+    hoisted    a body without the lines that depend on its first inputs only
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.autodiff.tape import VARIABLE
+from wengert._engine.core import leaked_tracers, pytree
+from wengert._engine.core.copy_graph import rebuilt
+from wengert._engine.core.dispatch import PART
+from wengert._engine.core.handle import Handle, describe, refuse_ambiguous, wrap
+from wengert._engine.core.node import CONSTANT, Constant, Leaf, Node, constant
+from wengert._engine.core.recording import Session, enable_grad, tracing
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.tracing import SIZE, placeholder
+from wengert.errors import StructureError, TraceError, at, user_line
+
+_INSIDE = 64  # elements; a constant array up to this size is a part of the body
+# Kinds whose operations cannot fail, so that it does no harm to run them before a loop that may
+# have no steps.
+_SAFE = frozenset(("elementwise", "reduction", "contraction"))
+
+
+class Closed(NamedTuple):
+    """A function as a body.
+
+    body : Body
+    captured : the operands for its first inputs.
+    structure : of what the function returned, and which of its leaves are not None.
+    """
+
+    body: Body
+    captured: list[Any]
+    structure: Any
+    live: tuple[bool, ...]
+
+    def container(self, outputs: Sequence[Any]) -> Any:
+        """Outputs of the body as the function returned them."""
+        rest = iter(outputs)
+        return pytree.unflatten(self.structure, [next(rest) if x else None for x in self.live])
+
+
+def closed(
+    fun: Callable[..., Any],
+    specs: Sequence[Spec],
+    what: str,
+    hoist: bool = True,
+    twice: bool = False,
+) -> Closed:
+    """The body of a function of leaves with these specs.
+
+    Parameters
+    ----------
+    fun : callable
+        Takes a tensor for each spec, and returns a container of tensors, arrays and numbers.
+    specs : sequence of Spec
+    what : str
+        How to call it in messages.
+    hoist : bool
+        Whether what does not depend on the placeholders is computed before; it is not of a branch,
+        which may not be chosen.
+    twice : bool
+        Whether it is the body of no loop, but of a call that is computed again.
+
+    Raises
+    ------
+    TraceError
+        It writes to something outside, prints or draws.
+    StructureError
+        It returns something that is no number or array.
+    """
+    with tracing() as opened, enable_grad():
+        opened.isolated = opened.general = True
+        inputs = [placeholder(s) for s in specs]
+        try:
+            out = fun(*map(wrap, inputs))
+        finally:
+            leaked_tracers.ended(inputs, f"the body of {what}")
+        _check_without_effects(opened, what, twice)
+    leaves, structure = pytree.flatten(out)
+    live = tuple([x is not None for x in leaves])
+    outputs = [_output(x, what) for x in leaves if x is not None]
+    body, outside = _cut(outputs, inputs, opened.since, what, hoist)
+    return Closed(body, [_operand(n) for n in outside], structure, live)
+
+
+def _check_without_effects(opened: Session, what: str, twice: bool = False) -> None:
+    if twice and (opened.written or opened.effects):
+        raise TraceError(
+            f"{what}: it writes to a tensor from outside, draws, prints or checks, which would "
+            "happen again when the derivative computes it again. Do that outside, and pass as "
+            f"arguments what changes (a mask, a draw){at(user_line())}."
+        )
+    if opened.written:
+        raise TraceError(
+            f"{what}: it writes to a tensor from outside, or draws from a random stream, which "
+            "would happen in each step. Carry the value along, and write the result afterwards; "
+            f"draw before, a row for each step{at(user_line())}."
+        )
+    if opened.effects:
+        first = opened.effects[0]
+        raise TraceError(
+            f"{what}: it prints, checks or acts in another way ({first.op.name}), which is not "
+            "possible inside of a loop that is compiled. Return the values instead"
+            f"{at(first.where or user_line())}."
+        )
+    if opened.grads_left():
+        raise TraceError(
+            f"{what}: it calls backward(), which leaves gradients in tensors. Use wengert.grad "
+            f"inside of a loop{at(user_line())}."
+        )
+
+
+def _output(x: Any, what: str) -> Node:
+    if isinstance(x, Handle):
+        refuse_ambiguous(x.node)
+        return x.node
+    if not isinstance(describe(x), Spec):
+        raise StructureError(
+            f"{what} returned a {type(x).__name__}. Return arrays, numbers and containers of them"
+            f"{at(user_line())}."
+        )
+    return constant(np.array(x) if isinstance(x, np.ndarray) else x)
+
+
+def _operand(node: Node) -> Any:
+    return node.value if type(node) is Constant and not node.args else wrap(node)
+
+
+def _cut(
+    outputs: Sequence[Node], inputs: Sequence[Node], since: int, what: str, hoist: bool
+) -> tuple[Body, list[Node]]:
+    """The lines that depend on the inputs as a body, and the lines it takes from outside."""
+    order = _lines_between(outputs, inputs, since)
+    inside: set[Node] = set(inputs)
+    for node in order:
+        if _belongs(node, inside, hoist):
+            inside.add(node)
+    place: dict[Node, Node] = {}
+    outside: list[Node] = []
+
+    def taken(node: Node) -> None:
+        if node not in place and node not in inside and not _is_small(node):
+            place[node] = placeholder(node.spec, node.name, type(node) is Node)
+            outside.append(node)
+
+    lines = [n for n in order if n in inside]
+    for node in lines:
+        for a in node.inputs:
+            taken(a)
+    for node in outputs:
+        taken(node)
+    new = rebuilt(lines, place, without_aliases)
+    body = Body(
+        *[new.get(n, n) for n in outputs],
+        inputs=[*[place[n] for n in outside], *inputs],
+        name=what,
+    )
+    return body, outside
+
+
+def without_aliases(node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What stands for a line that begins a derivative: its operand (for `rebuilt`)."""
+    return args[0] if node.op is VARIABLE else None
+
+
+def _lines_between(outputs: Sequence[Node], inputs: Sequence[Node], since: int) -> list[Node]:
+    """The lines written down since a moment that some outputs need, by age."""
+    seen: set[Node] = set()
+    stack = list(outputs)
+    while stack:
+        node = stack.pop()
+        if node in seen or node.serial < since or node.value is not None:
+            continue
+        if isinstance(node.op, Leaf) and node not in inputs:
+            continue
+        seen.add(node)
+        stack += node.inputs
+    return sorted(seen.difference(inputs), key=lambda n: n.serial)
+
+
+def _belongs(node: Node, inside: set[Node], hoist: bool) -> bool:
+    """Whether a line is to be computed in each step."""
+    if not inside.isdisjoint(node.inputs):
+        return True
+    op: Any = node.op
+    if not node.args or op is VARIABLE:
+        return not node.args
+    return not hoist or op.kind not in _SAFE or op.effect
+
+
+def _is_small(node: Node) -> bool:
+    """Whether a line can stand in the body as it is: a size, a number, a few of them."""
+    if node.op is SIZE:
+        return True
+    return (
+        node.op is CONSTANT
+        and isinstance(node, Constant)
+        and isinstance(node.value, np.ndarray | np.generic | int | float | complex)
+        and np.size(node.value) <= _INSIDE
+    )
+
+
+def same_in_each_step(body: Body, count: int, runs: bool = False) -> set[Node]:
+    """The lines that depend on the first inputs only, and may run before a loop.
+
+    Parameters
+    ----------
+    body : Body
+    count : int
+        So many inputs are the same in each step.
+    runs : bool
+        Whether there is a step for sure: what refuses its operands would refuse them anyway.
+    """
+    fixed = set(body.inputs[:count])
+    for node in body.nodes:
+        op: Any = node.op
+        if isinstance(op, Leaf) or op.effect:
+            continue
+        may_move = op.kind in _SAFE or op.kind == "view" or op.total or op is PART
+        if not (may_move or (runs and getattr(op, "trusted", False) and not op.sized_by_values)):
+            continue
+        args = [a for a in node.inputs if a.op is not CONSTANT]
+        if args and fixed.issuperset(args):
+            fixed.add(node)
+    return fixed
+
+
+def hoisted(body: Body, count: int, runs: bool = False) -> tuple[Body, Body | None]:
+    """A body without what depends on its first inputs only, and what computes that.
+
+    A view costs nothing, and is part of the loop that reads it: it moves only if what does too
+    needs it.
+
+    Parameters
+    ----------
+    body : Body
+    count : int
+        So many inputs are the same in each step.
+    runs : bool
+        Whether there is a step for sure.
+
+    Returns
+    -------
+    body, before : Body, Body or None
+        `before` takes these inputs and gives more of them, which `body` takes behind them.
+    """
+    fixed = same_in_each_step(body, count, runs)
+    reached = [a for n in body.nodes if n not in fixed for a in n.inputs]
+    reached += [n for n in body.outputs]
+    used: dict[Node, None] = {}
+    while reached:
+        node = reached.pop(0)
+        if node not in fixed or not node.args:
+            continue
+        if node.op.kind == "view" and node.op is not PART:
+            reached += node.inputs
+        else:
+            used[node] = None
+    if not used:
+        return body, None
+    before = Body(*used, inputs=body.inputs[:count], name=body.name)
+    place = {n: placeholder(n.spec, n.name, type(n) is Node) for n in used}
+    lines = rebuilt(body.nodes, place)
+    inputs = [*body.inputs[:count], *place.values(), *body.inputs[count:]]
+    outputs = [lines[n] for n in body.outputs]
+    return Body(*outputs, inputs=inputs, name=body.name), before
+
+
+def together(made: Sequence[Closed]) -> tuple[list[Body], list[Any]]:
+    """Bodies that take the same operands: what any of them takes from outside comes first.
+
+    Returns
+    -------
+    bodies : list of Body
+    captured : list
+        The operands for the first inputs of each.
+    """
+    captured: list[Any] = []
+    place: dict[Any, int] = {}
+    numbers: list[list[int]] = []
+    for one in made:
+        mine = []
+        for x in one.captured:
+            key = x.node if isinstance(x, Handle) else id(x)
+            if key not in place:
+                place[key] = len(captured)
+                captured.append(x)
+            mine.append(place[key])
+        numbers.append(mine)
+    bodies = []
+    for one, mine in zip(made, numbers, strict=True):
+        old = dict(zip(mine, one.body.inputs[: len(mine)], strict=True))
+        first = [old.get(k) or _stand_in(x) for k, x in enumerate(captured)]
+        inputs = [*first, *one.body.inputs[len(mine) :]]
+        bodies.append(Body(*one.body.outputs, inputs=inputs, name=one.body.name))
+    return bodies, captured
+
+
+def _stand_in(x: Any) -> Node:
+    is_node = isinstance(x, Handle) and type(x.node) is Node
+    return placeholder(describe(x), differentiable=is_node)

@@ -1,0 +1,214 @@
+"""Choices as users write them: cond and switch.
+
+Where it is known which way to go, that way is taken, as by Python's own ``if``.  While a graph is
+built, all branches are written down, and one runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core import pytree
+from wengert._engine.core.handle import describe, is_traced
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.validation import function
+from wengert.errors import ArgumentError, DtypeError, ShapeError, StructureError, at, user_line
+
+from .closure_conversion import Closed, closed, together
+from .eager_loops import apart, given_back, is_plain, marked, numeric, strong
+from .loops import mapped
+from .operations import cond_op, switch_op
+
+
+def cond(
+    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
+) -> Any:
+    """Apply one of two functions, whichever a truth value says.
+
+    Parameters
+    ----------
+    pred : bool, number or Tensor without axes
+        A number holds where it is not 0, as in Python.
+    true_fun, false_fun : callable
+        Take `operands`; what they use from outside receives derivatives too.
+    *operands
+        Arrays, numbers, nested containers of them; anything else is passed on as it is.
+
+    Returns
+    -------
+    result
+        That of the function that was chosen.
+
+    Raises
+    ------
+    DtypeError
+        `pred` is an array, or no number. While a graph is built: results differ in dtype.
+    ShapeError, StructureError
+        While a graph is built: results differ in shape, in their containers.
+    TraceError
+        While a graph is built, one of them writes to something from outside, prints, draws random
+        numbers or calls ``backward()``.
+
+    Notes
+    -----
+    Where `pred` is known this is Python's ``if``: one function is called, and the other may be
+    anything. In a graph both are called once, to be written down, and must give results alike;
+    whenever the graph runs, one of them runs, and its derivative: what was not chosen receives
+    zeros. Of `vmap`, where rows choose differently, both run and each row picks.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> @wg.jit
+    ... def root_or_zero(x):
+    ...     return wg.cond(x > 0.0, np.sqrt, lambda x: 0.0 * x, x)
+    >>> wg.grad(root_or_zero)(4.0), wg.grad(root_or_zero)(-1.0)
+    (np.float64(0.25), np.float64(0.0))
+    """
+    what = "cond"
+    function(true_fun, what)
+    function(false_fun, what)
+    _check_which(pred, "biuf", what, "a truth value")
+    if not is_traced(pred):
+        return _taken(true_fun if bool(pred) else false_fun, operands)
+    which = pred if describe(pred).dtype.kind == "b" else pred != 0
+    return _chosen(cond_op, which, [false_fun, true_fun], operands, what)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """Apply one of several functions, by number.
+
+    Parameters
+    ----------
+    index : int or integer Tensor without axes
+        A number below 0 chooses the first, one that is too large the last.
+    branches : sequence of callable
+        Take `operands`; what they use from outside receives derivatives too.
+    *operands
+        Arrays, numbers, nested containers of them; anything else is passed on as it is.
+
+    Returns
+    -------
+    result
+        That of the function that was chosen.
+
+    Raises
+    ------
+    ArgumentError
+        There are no branches.
+    DtypeError
+        `index` is no whole number. While a graph is built: results differ in dtype.
+    ShapeError, StructureError, TraceError
+        As `cond`.
+
+    Notes
+    -----
+    As of `cond`: in a graph all are written down, and one runs.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> @wg.jit
+    ... def activation(k, x):
+    ...     return wg.switch(k, [np.tanh, np.sin, lambda x: x * x], x)
+    >>> activation(2, 3.0), activation(99, 3.0)
+    (np.float64(9.0), np.float64(9.0))
+    """
+    what = "switch"
+    branches = _listed(branches)
+    _check_which(index, "iu", what, "a whole number")
+    if not is_traced(index):
+        return _taken(branches[min(max(int(index), 0), len(branches) - 1)], operands)
+    if len(branches) == 1:
+        return _taken(branches[0], operands)
+    return _chosen(switch_op, index, branches, operands, what)
+
+
+def _listed(branches: Any) -> list[Callable[..., Any]]:
+    given = list(branches) if isinstance(branches, Iterable) else None
+    if not given:
+        odd = "no branches" if given == [] else f"branches of type {type(branches).__name__}"
+        raise ArgumentError(
+            f"switch was given {odd}. Give a list of functions, one at least{at(user_line())}."
+        )
+    for branch in given:
+        function(branch, "switch")
+    return given
+
+
+def _check_which(x: Any, kinds: str, what: str, wanted: str) -> None:
+    spec = numeric(x)
+    if spec is None or spec.shape or spec.dtype.kind not in kinds:
+        raise DtypeError(
+            f"{what}: what it chooses by is {spec or 'a ' + type(x).__name__}, and not {wanted}"
+            f"{at(user_line())}."
+        )
+
+
+def _taken(f: Callable[..., Any], operands: Any) -> Any:
+    """What one function gives, as if all had been written down: what it writes to is its own."""
+    plain = is_plain(pytree.flatten(operands)[0])
+    out = f(*mapped(apart, operands))
+    return mapped(lambda x: given_back(_own(strong(x)), plain), out)
+
+
+def _own(x: Any) -> Any:
+    return x.copy() if isinstance(x, np.ndarray) else apart(x)
+
+
+def _chosen(op: Any, which: Any, functions: Sequence[Any], operands: Any, what: str) -> Any:
+    leaves, structure = pytree.flatten(operands)
+    # Python's numbers are passed on: they take the dtype of what they meet.
+    slots = [k for k, x in enumerate(leaves) if not _is_python(x) and numeric(x) is not None]
+    given = [strong(leaves[k]) for k in slots]
+    specs = [Spec(describe(x).shape, describe(x).dtype) for x in given]
+    numbers = [f"branch {k}" for k in range(len(functions))]
+    names = ["false_fun", "true_fun"] if op is cond_op else numbers
+
+    def of_leaves(f: Any) -> Any:
+        def run(*handles: Any) -> Any:
+            full = list(leaves)
+            for k, h in zip(slots, handles, strict=True):
+                full[k] = h
+            return mapped(strong, f(*pytree.unflatten(structure, full)))
+
+        return run
+
+    pairs = zip(functions, names, strict=True)
+    made = [closed(of_leaves(f), specs, f"{what}: {name}", hoist=False) for f, name in pairs]
+    _check_alike(made, names, what)
+    bodies, captured = together(made)
+    outs = op(which, *captured, *given, branches=tuple(bodies))
+    return made[0].container(outs)
+
+
+def _is_python(x: Any) -> bool:
+    return type(x) in (bool, int, float, complex)
+
+
+def _check_alike(made: Sequence[Closed], names: Sequence[str], what: str) -> None:
+    """Refuse branches that give different things."""
+    first = made[0]
+    for one, name in zip(made[1:], names[1:], strict=True):
+        if (one.structure, one.live) != (first.structure, first.live):
+            raise StructureError(
+                f"{what}: {names[0]} returns {_shape(first)}, and {name} {_shape(one)}. Return the "
+                f"same containers from all{at(user_line())}."
+            )
+        places = pytree.paths(first.container(first.body.outputs))
+        live = [p for p, is_live in zip(places, first.live, strict=True) if is_live]
+        for p, a, b in zip(live, first.body.outputs, one.body.outputs, strict=True):
+            a, b = a.spec, b.spec
+            if (a.shape, a.dtype) != (b.shape, b.dtype):
+                cls = DtypeError if a.shape == b.shape else ShapeError
+                raise cls(
+                    f"{what}: {names[0]} returns {a} and {name} {b}{' at ' + p if p else ''}. "
+                    f"{'Cast' if cls is DtypeError else 'Reshape'} one of them{at(user_line())}."
+                )
+
+
+def _shape(one: Closed) -> Any:
+    return marked(one.container([0] * sum(one.live)))

@@ -1,0 +1,347 @@
+"""Stepping: what loops are given, checked; and steps as Python runs them, where values are known.
+
+A loop that Python runs and the line of a graph that stands for it must do the same.  So a step is
+given what is its own: what it writes to in place is not the caller's, nor what it gave before.
+
+    is_written_down      whether a loop becomes a line, and is not run now
+    Carry                the containers that go from step to step, and what they have to stay
+    Rows                 the stacked containers that a loop walks along
+    Columns              what steps give, to be stacked
+    as_number, strong    numbers with a dtype
+    apart                the same value, which may be written to
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core import pytree
+from wengert._engine.core.handle import Handle, describe, is_traced, value_of, wrap
+from wengert._engine.core.node import Constant, constant
+from wengert._engine.core.op import lookup
+from wengert._engine.core.recording import session
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.dim import Dim
+from wengert._engine.core.tracing import size_value
+from wengert._engine.ops.casts import astype
+from wengert.errors import DtypeError, ShapeError, StructureError, WengertError, at, user_line
+
+
+def is_written_down(leaves: Sequence[Any]) -> bool:
+    """Whether a loop becomes a line of a graph, and is not run now."""
+    return session() is not None or any([is_traced(x) or isinstance(x, Dim) for x in leaves])
+
+
+def as_number(x: Any) -> Any:
+    """A Python number as NumPy's, so that it has a dtype to stay; anything else as it is."""
+    return np.asarray(x)[()] if isinstance(x, bool | int | float | complex) else x
+
+
+def strong(x: Any) -> Any:
+    """A value with a dtype of its own, where it is a Python number or a tensor that holds one."""
+    if isinstance(x, Dim):
+        return astype(size_value(x), np.dtype(np.int64))
+    if isinstance(x, Handle):
+        spec = x.node.spec
+        return astype(x, spec.dtype) if spec.weak else x
+    return as_number(x)
+
+
+def numeric(x: Any) -> Spec | None:
+    """The shape and dtype of an array or number; None for anything else."""
+    spec = describe(x)
+    if not isinstance(spec, Spec) or spec.dtype.kind not in "biufc":
+        return None
+    return Spec(spec.shape, spec.dtype)
+
+
+def refused(
+    what: str, spec: Spec, when: str, first: Spec, then: str, dtype: str = ""
+) -> WengertError:
+    """The error of a value that differs in shape or dtype from one before; `dtype` is a remedy."""
+    text = f"{what} is {first} {then} and {spec} {when}. "
+    if spec.shape != first.shape:
+        return ShapeError(f"{text}Return the same shape every time{at(user_line())}.")
+    remedy = dtype or "Return the same dtype every time, x.astype(dtype)"
+    return DtypeError(f"{text}{remedy}{at(user_line())}.")
+
+
+def apart(x: Any) -> Any:
+    """The same value, which may be written to without being seen elsewhere.
+
+    An array as a tensor, as it is in a graph: what is computed from tensors can be written to it.
+    """
+    if isinstance(x, Handle):
+        opened = session()
+        if opened is not None and opened.isolated and x.node.serial < opened.since:
+            return lookup("copy")(x)  # a write to it is then none to what is outside
+        return wrap(x.node)
+    if not isinstance(x, np.ndarray):
+        return x
+    return wrap(constant(x.copy())) if x.ndim else x.copy()
+
+
+def is_plain(leaves: Sequence[Any]) -> bool:
+    """Whether arrays are given, and no tensors."""
+    arrays = any([isinstance(x, np.ndarray) for x in leaves])
+    return arrays and not any([isinstance(x, Handle) for x in leaves])
+
+
+def given_back(x: Any, plain: bool) -> Any:
+    """A result: of plain arrays a plain array, unless it is recorded."""
+    if plain and isinstance(x, Handle) and type(x.node) is Constant:
+        return value_of(x)
+    return x
+
+
+def _place(container: Any, k: int) -> str:
+    """Where a leaf stands in its containers, as part of a sentence."""
+    path = pytree.paths(container)[k]
+    return f" at {path}" if path else ""
+
+
+class Carry:
+    """What goes from step to step.
+
+    Attributes
+    ----------
+    leaves : list
+        Of the first carry, without those that are None, Python's numbers as NumPy's.
+    structure
+        Of the containers.
+    specs : list of Spec
+    plain : bool
+        Whether it holds arrays, and no tensors.
+    """
+
+    def __init__(self, init: Any, what: str) -> None:
+        self.what, self.init = what, init
+        full, self.structure = pytree.flatten(init)
+        self._slots = [k for k, x in enumerate(full) if x is not None]
+        self._count = len(full)
+        self.plain = is_plain(full)
+        self.leaves: list[Any] = []
+        self.specs: list[Spec] = []
+        for k in self._slots:
+            x = strong(full[k])
+            spec = numeric(x)
+            if spec is None:
+                raise StructureError(
+                    f"{what}: the carry{_place(init, k)} is a {type(full[k]).__name__}. A carry is "
+                    f"made of arrays and numbers; take what stays the same from outside"
+                    f"{at(user_line())}."
+                )
+            self.leaves.append(x)
+            self.specs.append(spec)
+
+    def start(self) -> list[Any]:
+        """The leaves of the first carry, for a step that may write to them."""
+        return [apart(x) for x in self.leaves]
+
+    def result(self, leaves: Sequence[Any], plain: bool) -> Any:
+        """What a loop ends with, as the user's containers."""
+        return self.container([given_back(x, plain) for x in leaves])
+
+    def container(self, leaves: Sequence[Any]) -> Any:
+        """Leaves as the user's containers."""
+        full = [None] * self._count
+        for k, x in zip(self._slots, leaves, strict=True):
+            full[k] = x
+        return pytree.unflatten(self.structure, full)
+
+    def checked(self, out: Any) -> list[Any]:
+        """The leaves of the next carry, if it is like the first.
+
+        Raises
+        ------
+        StructureError, ShapeError, DtypeError
+            It is not; the message says where.
+        """
+        full, structure = pytree.flatten(out)
+        slots = [k for k, x in enumerate(full) if x is not None]
+        if structure != self.structure or slots != self._slots:
+            raise StructureError(
+                f"{self.what}: the carry is {marked(self.init)} at the start and {marked(out)} "
+                f"after a step. Return the carry in the containers that it came in"
+                f"{at(user_line())}."
+            )
+        leaves = [strong(full[k]) for k in slots]
+        for k, x, wanted in zip(slots, leaves, self.specs, strict=True):
+            spec = numeric(x)
+            if spec is None:
+                raise StructureError(
+                    f"{self.what}: the carry{_place(self.init, k)} is a {type(x).__name__} after a "
+                    f"step, and {wanted} at the start. Return an array or a number"
+                    f"{at(user_line())}."
+                )
+            if spec != wanted:
+                place = f"{self.what}: the carry{_place(self.init, k)}"
+                remedy = (
+                    f"Start with {spec.dtype} (of Python's numbers 0 is an integer, 0.0 is not), "
+                    "or cast what a step returns"
+                )
+                raise refused(place, spec, "after a step", wanted, "at the start", remedy)
+        return leaves
+
+    def following(self, out: Any, before: Sequence[Any]) -> list[Any]:
+        """The leaves of the next carry, each its own: what a step was given stays its own."""
+        leaves = self.checked(out)
+        own = {id(x) for x in before}
+        for k, x in enumerate(leaves):
+            if id(x) in own:
+                own.remove(id(x))
+            else:
+                leaves[k] = apart(x)
+        return leaves
+
+
+def marked(container: Any) -> Any:
+    """Containers with a star for each of their leaves, to be printed."""
+    leaves, structure = pytree.flatten(container)
+    return pytree.unflatten(structure, [x if x is None else _STAR for x in leaves])
+
+
+class _Star:
+    def __repr__(self) -> str:
+        return "*"
+
+
+_STAR = _Star()
+
+
+class Rows:
+    """What a loop walks along.
+
+    Attributes
+    ----------
+    leaves : list
+        Arrays and tensors, with the steps in front.
+    specs : list of Spec
+        Of one row of each.
+    length : int or Dim
+        How many steps there are.
+
+    Raises
+    ------
+    ShapeError
+        They differ in length, or one has no axes.
+    StructureError
+        Nothing says how many steps there are, or something is no array.
+    """
+
+    def __init__(self, xs: Any, length: Any, what: str) -> None:
+        full, self._structure = pytree.flatten(xs)
+        self._slots = [k for k, x in enumerate(full) if x is not None]
+        self._count = len(full)
+        self.leaves = [_stack(full[k], what, _place(xs, k)) for k in self._slots]
+        specs = [describe(x) for x in self.leaves]
+        self.specs = [Spec(s.shape[1:], s.dtype) for s in specs]
+        for k, spec in zip(self._slots, specs, strict=True):
+            count = spec.shape[0]
+            length = count if length is None else length
+            if count != length:
+                raise ShapeError(
+                    f"{what}: xs{_place(xs, k)} has {count} rows, but there are {length} "
+                    f"steps. All of xs, and length, must agree{at(user_line())}."
+                )
+        if length is None:
+            raise StructureError(
+                f"{what}: nothing says how many steps there are. Give xs, or length"
+                f"{at(user_line())}."
+            )
+        self.length = length
+
+    def container(self, leaves: Sequence[Any]) -> Any:
+        """One row of each, as the user's containers."""
+        full = [None] * self._count
+        for k, x in zip(self._slots, leaves, strict=True):
+            full[k] = x
+        return pytree.unflatten(self._structure, full)
+
+    def at(self, k: int) -> Any:
+        """The rows of one step, which it may write to."""
+        return self.container([apart(x[k]) for x in self.leaves])
+
+
+def _stack(x: Any, what: str, place: str) -> Any:
+    spec = numeric(x)
+    if spec is None:
+        raise StructureError(
+            f"{what}: xs{place} is a {type(x).__name__}, which has no first axis to walk along. "
+            f"Give arrays{at(user_line())}."
+        )
+    if not spec.shape:
+        raise ShapeError(
+            f"{what}: xs{place} is a single number, and has no first axis to walk along. A list is "
+            f"a container; make it an array, np.array(xs){at(user_line())}."
+        )
+    return x if isinstance(x, Handle) else np.asarray(x)
+
+
+class Columns:
+    """What steps give, step by step, to be stacked."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._first: Any = None
+        self._structure: Any = None
+        self._specs: list[Any] = []
+        self._columns: list[list[Any]] = []
+
+    def add(self, y: Any) -> None:
+        """One more row.
+
+        Raises
+        ------
+        StructureError, ShapeError, DtypeError
+            It is not like the first.
+        """
+        leaves, structure = pytree.flatten(y)
+        leaves = [apart(strong(x)) for x in leaves]
+        specs = [None if x is None else self._spec(y, k, x) for k, x in enumerate(leaves)]
+        if self._structure is None:
+            self._first, self._structure, self._specs = marked(y), structure, specs
+            self._columns = [[] for _ in leaves]
+        elif specs != self._specs or structure != self._structure:
+            self._refuse(y, structure, specs)
+        for column, x in zip(self._columns, leaves, strict=True):
+            column.append(x)
+
+    def _spec(self, y: Any, k: int, x: Any) -> Spec:
+        spec = numeric(x)
+        if spec is None:
+            raise StructureError(
+                f"{self._what} returned a {type(x).__name__}{_place(y, k)}. Return arrays, numbers "
+                f"and containers of them{at(user_line())}."
+            )
+        return spec
+
+    def _refuse(self, y: Any, structure: Any, specs: list[Any]) -> None:
+        known = [x is None for x in specs] == [x is None for x in self._specs]
+        if structure != self._structure or not known:
+            raise StructureError(
+                f"{self._what}: what a step gives is {self._first} in the first step and "
+                f"{marked(y)} in another. Return the same containers in every step"
+                f"{at(user_line())}."
+            )
+        k = next(k for k, s in enumerate(specs) if s != self._specs[k])
+        place = f"{self._what}: what a step gives{_place(y, k)}"
+        raise refused(place, specs[k], "in another", self._specs[k], "in the first step")
+
+    def stacked(self, reverse: bool, plain: bool) -> Any:
+        """The rows as arrays, the last first if `reverse`."""
+        found: list[Any] = []
+        for column in self._columns:
+            rows = [given_back(x, plain) for x in column]
+            found.append(None if rows[0] is None else _stacked(rows[::-1] if reverse else rows))
+        return pytree.unflatten(self._structure, found)
+
+
+def _stacked(column: Sequence[Any]) -> Any:
+    """What steps gave for one result, as one array."""
+    if any(isinstance(x, Handle) for x in column):
+        return lookup("stack")(*column, axis=0)
+    return np.stack([np.asarray(x) for x in column])

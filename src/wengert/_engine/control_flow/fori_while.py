@@ -1,0 +1,257 @@
+"""Loops that repeat a step, as users write them: fori_loop by number, while_loop by a condition.
+
+Like scan (loops.py), they run as Python does where values are known, and are one line in a graph.
+
+    fori_loop    a step for each whole number of a range
+    while_loop   steps for as long as a condition holds
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import describe, is_traced, value_of
+from wengert._engine.core.op import lookup
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.dim import Dim, bounds
+from wengert._engine.core.tracing import size_value, stepping
+from wengert._engine.core.validation import function
+from wengert._engine.ops.casts import astype
+from wengert.errors import DtypeError, GuardError, at, user_line
+
+from .checkpoint_budget import room_of
+from .closure_conversion import closed, together
+from .eager_loops import Carry, as_number, is_written_down, numeric
+from .loops import line_of_scan, recorded, whole
+from .operations import while_op
+
+_INT = np.dtype(np.int64)
+_NUMBER = Spec((), _INT)  # of a step
+
+
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: Any,
+    memory: int | str | None = None,
+) -> Any:
+    """Carry a value through steps numbered from `lower` up to, without, `upper`.
+
+    It does what this does, for arrays and for nested containers of them::
+
+        val = init_val
+        for i in range(lower, upper):
+            val = body_fun(i, val)
+        return val
+
+    Parameters
+    ----------
+    lower, upper : int or integer Tensor
+        While a graph is built they may be values, or named sizes.
+    body_fun : callable
+        ``body_fun(i, val)`` takes the number of the step, an int64 as of ``np.arange``, and the
+        value so far; it returns the next value, with the same containers, shapes and dtypes.
+    init_val : array_like, Tensor, or nested containers of them
+    memory : int or str, optional
+        For the way back of a derivative, as of `scan`.
+
+    Returns
+    -------
+    val
+        That of the last step; `init_val` if `upper` is not above `lower`.
+
+    Raises
+    ------
+    DtypeError
+        A bound is no whole number, or the value changes its dtype.
+    ShapeError, StructureError
+        The value changes its shape, its containers.
+    TraceError
+        As `scan`.
+
+    Notes
+    -----
+    Cost as of `scan`. Reverse mode keeps a stack that grows with the steps, also where their
+    number is known only when the loop runs. Reading ``x[i]`` and writing ``x[i] = v`` are what
+    they are in NumPy, and so are their derivatives: nothing is done for the rest of x.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> def power(x, n):
+    ...     return wg.fori_loop(0, n, lambda i, y: y * x, 1.0)
+    >>> power(3.0, 4)
+    np.float64(81.0)
+    >>> wg.jit(wg.grad(power))(3.0, 4)
+    np.float64(108.0)
+    """
+    what = "fori_loop"
+    function(body_fun, what)
+    carry = Carry(init_val, what)
+    room = room_of(memory, [*carry.specs, _NUMBER], what)
+    lower, upper = _bound(lower, what, "lower"), _bound(upper, what, "upper")
+    if not is_written_down([*carry.leaves, lower, upper]):
+        leaves = carry.start()
+        for i in stepping(what, range(lower, upper)):
+            out = body_fun(np.int64(i), carry.container(leaves))
+            leaves = carry.following(out, leaves)
+        return carry.result(leaves, carry.plain)
+
+    def step(i: Any, *leaves: Any) -> Any:
+        return [i + 1, *carry.checked(body_fun(i, carry.container(leaves)))]
+
+    made = closed(step, [_NUMBER, *carry.specs], what)
+    length = None if is_traced(lower) or is_traced(upper) else upper - lower
+    if length is not None and not isinstance(length, Dim):
+        length = max(length, 0)
+    count = None
+    if length is None or (bounds(length)[0] or 0) < 0 or bounds(length)[0] is None:
+        length, count = None, lookup("maximum")(_as_value(upper) - _as_value(lower), np.int64(0))
+    first = [_as_value(lower), *carry.leaves]
+    outs = line_of_scan(made, first, [], length, False, count, room)
+    return carry.container(outs[1:])
+
+
+def _bound(x: Any, what: str, name: str) -> Any:
+    """A bound: an int, a named size, or a tensor whose value is not known yet."""
+    if isinstance(x, Dim):
+        return x
+    spec = numeric(x)
+    if spec is None or spec.shape or spec.dtype.kind not in "iu":
+        raise DtypeError(
+            f"{what}: {name} is {spec or 'a ' + type(x).__name__}, and not a whole number. Give an "
+            f"integer; of a float int(x), in a graph x.astype(int){at(user_line())}."
+        )
+    return x if is_traced(x) else int(value_of(x))
+
+
+def _as_value(bound: Any) -> Any:
+    """A bound as an int64."""
+    if isinstance(bound, int):
+        return np.int64(bound)
+    return astype(size_value(bound) if isinstance(bound, Dim) else bound, _INT)
+
+
+def while_loop(
+    cond_fun: Callable[[Any], Any],
+    body_fun: Callable[[Any], Any],
+    init_val: Any,
+    max_steps: int | None = None,
+    memory: int | str | None = None,
+) -> Any:
+    """Carry a value along for as long as a condition holds.
+
+    It does what this does, for arrays and for nested containers of them::
+
+        val = init_val
+        while cond_fun(val):
+            val = body_fun(val)
+        return val
+
+    Parameters
+    ----------
+    cond_fun : callable
+        Takes the value, and returns one truth value; it does not write to what it is given.
+    body_fun : callable
+        Takes the value and returns the next, with the same containers, shapes and dtypes.
+    init_val : array_like, Tensor, or nested containers of them
+    max_steps : int, optional
+        After so many steps the condition must not hold any more: a loop that does not end is an
+        error and does not hang.
+    memory : int or str, optional
+        For the way back of a derivative, as of `scan`. How long the loop will be is not known while
+        it runs: it keeps states at equal distances, which double where there is no more room
+        (online checkpointing).
+
+    Returns
+    -------
+    val
+        The first for which the condition does not hold.
+
+    Raises
+    ------
+    DtypeError
+        The condition is not one truth value, or the value changes its dtype.
+    ShapeError, StructureError
+        The value changes its shape, its containers.
+    GuardError
+        It takes more than `max_steps` steps.
+    TraceError
+        As `scan`.
+
+    Notes
+    -----
+    Cost as of `scan`. Both modes pass through it, to any order, though it is not known before how
+    many steps it takes: reverse mode keeps a stack that grows with them. How many there are does
+    not depend differentiably on anything, so the derivative is that of the steps that were taken.
+
+    Examples
+    --------
+    Newton's method for a square root, and its derivative:
+
+    >>> import numpy as np, wengert as wg
+    >>> def root(a):
+    ...     far = lambda x: np.abs(x * x - a) > 1e-12
+    ...     return wg.while_loop(far, lambda x: 0.5 * (x + a / x), a, max_steps=100)
+    >>> float(round(root(2.0), 9)), float(round(wg.jit(wg.grad(root))(2.0), 9))
+    (1.414213562, 0.353553391)
+    """
+    what = "while_loop"
+    function(cond_fun, what)
+    function(body_fun, what)
+    carry = Carry(init_val, what)
+    max_steps = whole(max_steps, what, "max_steps")
+    room = room_of(memory, carry.specs, what)
+    if not is_written_down(carry.leaves):
+        return _while_now(cond_fun, body_fun, carry, max_steps)
+
+    def step(*leaves: Any) -> Any:
+        return carry.checked(body_fun(carry.container(leaves)))
+
+    def goes_on(*leaves: Any) -> Any:
+        return as_number(_condition(cond_fun(carry.container(leaves))))
+
+    body = closed(step, carry.specs, what)
+    condition = closed(goes_on, carry.specs, f"{what}: the condition")
+    both, captured = together([body, condition])
+    params = {
+        "body": both[0],
+        "condition": both[1],
+        "carried": len(carry.leaves),
+        "limit": max_steps,
+        "length": None,
+    }
+    params.update(room)
+    outs = recorded(while_op, [*captured, *carry.leaves], params)
+    return carry.container(outs[: len(carry.leaves)])
+
+
+def _while_now(cond_fun: Any, body_fun: Any, carry: Carry, limit: int | None) -> Any:
+    leaves = carry.start()
+    for count in stepping("while_loop", itertools.count()):
+        if not bool(_condition(cond_fun(carry.container(leaves)))):
+            break
+        if limit is not None and count >= limit:
+            raise GuardError(
+                f"while_loop did not end within max_steps={limit} steps. Let it take more, or see "
+                f"why its condition holds for so long{at(user_line())}."
+            )
+        leaves = carry.following(body_fun(carry.container(leaves)), leaves)
+    return carry.result(leaves, carry.plain)
+
+
+def _condition(x: Any) -> Any:
+    """What a condition gave, if it is one truth value."""
+    spec = describe(x)
+    if not isinstance(spec, Spec) or spec.shape or spec.dtype.kind != "b":
+        given = spec if isinstance(spec, Spec) else f"a {type(x).__name__}"
+        raise DtypeError(
+            f"while_loop: the condition is {given}, and not one truth value. Compare, or use "
+            f"np.any, np.all{at(user_line())}."
+        )
+    return x

@@ -1,0 +1,203 @@
+"""Forward: the tangent of a loop is the same loop, with tangents beside the carry.
+
+pushed       a body with tangents
+push_scan, push_while, push_choice     rules of the operations
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from wengert._engine.autodiff.cotangent_space import uniform, zeros
+from wengert._engine.autodiff.forward import pushforward
+from wengert._engine.core.handle import wrap
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import lookup
+from wengert._engine.core.recording import enable_grad, tracing
+from wengert._engine.core.replay import written_again
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.tracing import placeholder
+
+from .dependence import Dependence
+
+
+class Pushed(NamedTuple):
+    """A body with tangents; its inputs and outputs by number.
+
+    body : takes consts, their tangents, carry, its tangents, rows, their tangents; gives the next
+        carry, its tangents, the ys, and theirs.
+    moving : the inputs that have tangents.
+    tangents : the ys that have tangents.
+    masked : whether tangents of its results may be zero because something was not chosen.
+    """
+
+    body: Body
+    moving: tuple[int, ...]
+    tangents: tuple[int, ...]
+    masked: bool
+
+
+@functools.lru_cache(maxsize=512)
+def pushed(body: Body, carried: int, stacked: int, moved: frozenset[int], guarded: bool) -> Pushed:
+    """A body with tangents, if some of its inputs are moved before the first step."""
+    fixed = len(body.inputs) - carried - stacked
+    depends = Dependence(body)
+    moving = tuple(sorted(depends.moving(moved, range(fixed, fixed + carried))))
+    ys = [k for k in range(carried, len(body.outputs)) if not depends.on(k).isdisjoint(moving)]
+    asked = [*[k - fixed for k in moving if fixed <= k < fixed + carried], *ys]
+    inputs, dots, outs, found, told = _with_tangents(body, moving, asked, guarded)
+    if not guarded and told.intersection(range(carried)):
+        # What one step did not choose, the next one is given zeros of.
+        return pushed(body, carried, stacked, moved, True)
+    count = len(asked) - len(ys)
+    made = Body(
+        *[*outs[:carried], *found[:count], *outs[carried:], *found[count:]],
+        inputs=_beside(inputs, dots, (0, fixed, fixed + carried, len(inputs))),
+        name=f"{body.name}, with tangents",
+    )
+    return Pushed(made, moving, tuple(ys), bool(told))
+
+
+def _with_tangents(
+    body: Body, moving: Sequence[int], asked: Sequence[int], guarded: bool
+) -> tuple[list[Node], dict[int, Any], list[Any], list[Any], set[int]]:
+    """Inputs, their tangents by number, outputs, tangents of those asked for; which are masked."""
+    with tracing() as opened, enable_grad():
+        opened.isolated = opened.general = True
+        inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
+        dots = {k: placeholder(inputs[k].spec) for k in moving}
+        outs = written_again(body, [wrap(n) for n in inputs])
+        lines = [getattr(outs[k], "node", None) for k in asked]
+        live = [n for n in lines if type(n) is Node]
+        known = {inputs[k]: wrap(dot) for k, dot in dots.items()}
+        told: set[Node] = set()
+        dotted = pushforward(live, known, record=True, masked=guarded, told=told) if live else ()
+        rest = iter(dotted)
+        found = [next(rest) if type(n) is Node else None for n in lines]
+        found = [
+            uniform(body.outputs[k].spec, 0) if x is None else x
+            for k, x in zip(asked, found, strict=True)
+        ]
+    masked = {k for k, n in zip(asked, lines, strict=True) if n in told}
+    return inputs, dots, outs, found, masked
+
+
+def _beside(items: Sequence[Any], dots: Any, bounds: Sequence[int]) -> list[Any]:
+    """Items, group by group, each group followed by its tangents."""
+    made: list[Any] = []
+    for start, stop in itertools.pairwise(bounds):
+        made += items[start:stop]
+        made += [dots[k] for k in range(start, stop) if k in dots]
+    return made
+
+
+class _Loop:
+    """One loop whose tangent is asked for."""
+
+    def __init__(self, node: Node, dots: Sequence[Any], inputs: Sequence[Any], sweep: Any) -> None:
+        params = node.params
+        self.carried, stacked = params["carried"], params.get("stacked", 0)
+        body: Body = params["body"]
+        moved = frozenset(k for k, d in enumerate(dots) if d is not None)
+        self.made = made = pushed(body, self.carried, stacked, moved, sweep.guarded)
+        if made.masked:
+            sweep.mask([node])
+        tangents = {
+            k: zeros(body.inputs[k].spec) if dots[k] is None else dots[k] for k in made.moving
+        }
+        self.fixed = fixed = len(body.inputs) - self.carried - stacked
+        self.bounds = (0, fixed, fixed + self.carried, len(body.inputs))
+        self.operands = _beside(inputs, tangents, self.bounds)
+        self.stacked = stacked + sum(k >= fixed + self.carried for k in made.moving)
+        self.moving = [k - fixed for k in made.moving if fixed <= k < fixed + self.carried]
+
+    def tangents(self, found: Sequence[Any], count: int, ys: int) -> list[Any]:
+        """For each of the loop's outputs its tangent, or None; `count` more stand before the ys."""
+        out: list[Any] = [None] * (self.carried + count + ys)
+        for k, i in enumerate(self.moving):
+            out[i] = found[self.carried + k]
+        first = self.carried + len(self.moving) + count + ys
+        for k, i in enumerate(self.made.tangents):
+            out[i + count] = found[first + k]
+        return out
+
+
+def push_scan(node: Node, dots: Sequence[Any], inputs: Sequence[Any], sweep: Any) -> list[Any]:
+    """The tangents of a scan's results."""
+    params = node.params
+    count = params["counted"]
+    loop = _Loop(node, dots[count:], inputs[count:], sweep)
+    found = lookup("scan")(
+        *inputs[:count],
+        *loop.operands,
+        **{
+            **params,
+            "body": loop.made.body,
+            "carried": loop.carried + len(loop.moving),
+            "stacked": loop.stacked,
+        },
+    )
+    return loop.tangents(found, 0, len(params["body"].outputs) - loop.carried)
+
+
+def push_while(node: Node, dots: Sequence[Any], inputs: Sequence[Any], sweep: Any) -> list[Any]:
+    """The tangents of a while loop's results; how long it runs does not depend on them."""
+    params = node.params
+    loop = _Loop(node, dots, inputs, sweep)
+    body = loop.made.body
+    condition = _with_more_inputs(params["condition"], body, loop.made.moving, loop.bounds)
+    found = lookup("while")(
+        *loop.operands,
+        **{
+            **params,
+            "body": body,
+            "condition": condition,
+            "carried": loop.carried + len(loop.moving),
+        },
+    )
+    return loop.tangents(found, 1, len(params["body"].outputs) - loop.carried)
+
+
+def _with_more_inputs(
+    condition: Body, body: Body, moving: Iterable[int], bounds: Sequence[int]
+) -> Body:
+    """A condition that is given tangents too, and does not look at them."""
+    dots = {k: placeholder(condition.inputs[k].spec) for k in moving}
+    inputs = _beside(condition.inputs, dots, bounds)
+    return Body(*condition.outputs, inputs=inputs, name=condition.name)
+
+
+def push_choice(node: Node, dots: Sequence[Any], inputs: Sequence[Any], sweep: Any) -> list[Any]:
+    """The tangents of a choice's results: the choice of the branches' tangents."""
+    which, *operands = inputs
+    moving = tuple([k for k, d in enumerate(dots[1:]) if d is not None])
+    bodies = node.params["branches"]
+    asked = _moved_by(bodies, moving)
+    branches = tuple([_pushed_branch(b, moving, asked, sweep.guarded) for b in bodies])
+    given = [dots[k + 1] for k in moving]
+    found = lookup(node.op.name)(which, *operands, *given, branches=branches)
+    out: list[Any] = [None] * len(bodies[0].outputs)
+    for k, dot in zip(asked, found, strict=True):
+        out[k] = dot
+    sweep.mask([node])  # a branch that does not move gives zero
+    return out
+
+
+def _moved_by(bodies: Iterable[Body], moving: Sequence[int]) -> tuple[int, ...]:
+    """The results that have a tangent in some branch."""
+    found: set[int] = set()
+    for body in bodies:
+        depends = Dependence(body)
+        found |= {k for k in range(len(body.outputs)) if not depends.on(k).isdisjoint(moving)}
+    return tuple(sorted(found))
+
+
+@functools.lru_cache(maxsize=512)
+def _pushed_branch(
+    body: Body, moving: tuple[int, ...], asked: tuple[int, ...], guarded: bool
+) -> Body:
+    inputs, dots, _, found, _ = _with_tangents(body, moving, asked, guarded)
+    return Body(*found, inputs=[*inputs, *[dots[k] for k in moving]], name=f"{body.name}, tangents")

@@ -1,0 +1,206 @@
+"""Replaying: a loop backwards with room for a few states only, the others being computed again.
+
+    replay    args: [count] consts, carry, xs, snapshots, more consts, cotangents, rows of them
+
+`step` is the loop's body without its ys, `keep` the same with what the way back needs of it, and
+`back` the second half of its pullback.  Which states are kept, and when, is the schedule's
+(checkpoint_schedule.py).  The snapshots are what the way forward has left (checkpointed_loop.py);
+they save a backend from beginning at the start, and its value does not depend on them.  Its own
+derivatives are those of the two loops that it stands for, which keep everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.autodiff.forward import pushforward
+from wengert._engine.autodiff.reverse import gathered, pullback
+from wengert._engine.autodiff.tape import fresh, tape_between
+from wengert._engine.autodiff.vmap import over_rows
+from wengert._engine.core.handle import Handle, wrap
+from wengert._engine.core.node import Node, constant
+from wengert._engine.core.op import lookup, register
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.dim import open_length
+from wengert._engine.core.tracing import derivation, is_deriving
+
+from .checkpoint_schedule import reversal
+from .operations import Control
+from .verify import check_replay
+
+Run = Callable[[Sequence[Any]], list[Any]]
+
+
+class Parts:
+    """The operands of a line by what they are.
+
+    Attributes
+    ----------
+    count : sequence
+        The number of steps, if it is an operand.
+    consts, carry, xs : sequence
+        Of the loop.
+    snapshots : sequence
+        What the loop forwards has left.
+    more : sequence
+        What the way back takes beside the consts.
+    starts : sequence
+        The cotangents that are carried, and the sums.
+    rows : sequence
+        The cotangents of the ys.
+    """
+
+    def __init__(self, args: Sequence[Any], params: Mapping[str, Any]) -> None:
+        step: Body = params["step"]
+        carried, stacked = params["carried"], params["stacked"]
+        lengths = [
+            int(params["counted"]),
+            len(step.inputs) - carried - stacked,
+            carried,
+            stacked,
+            1,
+            params["more"],
+            params["pulled"],
+        ]
+        found = []
+        start = 0
+        for n in lengths:
+            found.append(args[start : start + n])
+            start += n
+        self.count, self.consts, self.carry, self.xs = found[:4]
+        self.snapshots, self.more, self.starts = found[4:]
+        self.rows = args[start:]
+
+
+class Replay(Control):
+    """A loop backwards, with room for a few states."""
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
+        """What the way back carries, and for each stacked cotangent its spec."""
+        check_replay(specs, params)
+        outs = [n.spec for n in params["back"].outputs]
+        pulled, length = params["pulled"], params["length"]
+        return (*outs[:pulled], *[Spec((length, *s.shape), s.dtype) for s in outs[pulled:]])
+
+    def run_by(self, compile: Any, *values: Any, **params: Any) -> tuple[Any, ...]:
+        """Forwards and backwards, as the schedule says."""
+        parts = Parts(values, params)
+        step, keep, back = (compile(params[k]) for k in ("step", "keep", "back"))
+        pulled, length = params["pulled"], params["length"]
+        count = max(int(parts.count[0]), 0) if params["counted"] else length
+        outs = [n.spec for n in params["back"].outputs]
+        stacks = [np.empty((count, *s.shape), s.dtype) for s in outs[pulled:]]
+        states: list[list[Any]] = [list(parts.carry)]
+        carried = list(parts.starts)
+        consts = [*parts.consts, *parts.more]
+        rows: Any = [x[::-1] for x in parts.xs] if params["reverse"] else parts.xs
+        for action in reversal(count, params["slots"], params["block"]):
+            del states[action.slot + 1 :]
+            state = states[action.slot]
+            middle = action.begin + action.steps
+            for k in range(action.begin, middle):
+                state = step([*parts.consts, *state, *[x[k] for x in rows]])
+            if not action.backwards:
+                states.append(state)
+                continue
+            kept = []
+            for k in range(middle, middle + action.backwards):
+                out = keep([*parts.consts, *state, *[x[k] for x in rows]])
+                state = out[: params["carried"]]
+                kept.append(out[params["carried"] :])
+            for k in reversed(range(middle, middle + action.backwards)):
+                at = count - 1 - k if params["reverse"] else k
+                xs = [parts.xs[i][at] for i in params["read"]]
+                given = [*xs, *kept.pop(), *[t[at] for t in parts.rows]]
+                found = back([*consts, *carried, *given])
+                carried = found[:pulled]
+                for stack, value in zip(stacks, found[pulled:], strict=True):
+                    stack[at] = value
+        return (*carried, *stacks)
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Any) -> Any:
+        """Of the two loops that it stands for."""
+        variables = [fresh(_node(x)) for x in inputs]
+        outs = _written(node, variables)
+        seeds = gathered((_node(outs[k]), x) for k, x in t.items())
+        tape = tape_between(seeds, set(variables), ends=True)
+        told: set[Node] = set()
+        bars = pullback(*(seeds, variables, sweep.recorded, tape), masked=sweep.guarded, told=told)
+        sweep.mask([a for a, v in zip(node.args, variables, strict=True) if v in told])
+        return bars
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Any) -> Any:
+        """Of the two loops that it stands for."""
+        variables = [fresh(_node(x)) for x in inputs]
+        outs = [_node(x) for x in _written(node, variables)]
+        known = {v: d for v, d in zip(variables, dots, strict=True) if d is not None}
+        live = [n for n in outs if type(n) is Node]
+        tape = tape_between(live, set(known), ends=True)
+        told: set[Node] = set()
+        found = iter(
+            pushforward(
+                *(live, known, sweep.recorded, tape),
+                masked=sweep.guarded,
+                told=told,
+            )
+        )
+        if told:
+            sweep.mask([node])
+        return [next(found) if type(n) is Node else None for n in outs]
+
+    def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+        """The two loops that it stands for, for all rows."""
+        columns = [x for x, f in zip(args, batched, strict=True) if f]
+
+        def row(*handles: Any) -> list[Any]:
+            rest = iter(handles)
+            return list(
+                expanded(
+                    [next(rest) if f else x for x, f in zip(args, batched, strict=True)], params
+                )
+            )
+
+        pairs = over_rows(row, columns, size, "replay")
+        spread: Any = lookup("broadcast_to")
+        return tuple([x if f else spread(x, shape=(size, *x.shape)) for x, f in pairs])
+
+
+def _node(x: Any) -> Node:
+    return x.node if isinstance(x, Handle) else constant(x)
+
+
+def _written(node: Node, variables: Sequence[Node]) -> Sequence[Any]:
+    """The two loops, in the place and on the level of the line that stands for them."""
+    handles = [wrap(v) for v in variables]
+    if not is_deriving():
+        return expanded(handles, node.params)
+    with derivation(node.level) as stem:
+        stem.enter(node)
+        return expanded(handles, node.params)
+
+
+def expanded(args: Sequence[Any], params: Mapping[str, Any]) -> Sequence[Any]:
+    """The loop forwards, keeping what the way back needs, and the loop backwards."""
+    parts = Parts(args, params)
+    carried, stacked, length = params["carried"], params["stacked"], params["length"]
+    if length is None:  # what the one loop keeps for the other has one all the same
+        length = open_length()
+    same = {"length": length, "counted": params["counted"]}
+    states = lookup("scan")(
+        *[*parts.count, *parts.consts, *parts.carry, *parts.xs],
+        body=params["keep"], carried=carried, stacked=stacked, reverse=params["reverse"], **same,
+    )[carried:]  # fmt: skip
+    rows = [*[parts.xs[k] for k in params["read"]], *states, *parts.rows]
+    found: Sequence[Any] = lookup("scan")(
+        *[*parts.count, *parts.consts, *parts.more, *parts.starts, *rows],
+        body=params["back"], carried=params["pulled"], stacked=len(rows),
+        reverse=not params["reverse"], **same,
+    )  # fmt: skip
+    return found
+
+
+replay = register(Replay("replay", "A loop backwards, with room for a few states."))

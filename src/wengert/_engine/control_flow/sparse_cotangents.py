@@ -1,0 +1,53 @@
+"""In place: sums of cotangents that touch few elements, as writes.
+
+The cotangent of x[i] is zero but at i.  Added to what has been gathered so far, it is a write to
+one element, which a loop does where the array lies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wengert._engine.core.copy_graph import rebuilt
+from wengert._engine.core.handle import wrap
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import lookup
+from wengert._engine.ops.indices import Hole
+
+
+def added_in_place(results: Sequence[Node], lines: Sequence[Node]) -> list[Node]:
+    """The same results, with writes in the place of sums with arrays of zeros."""
+    add, scatter = lookup("add"), lookup("scatter")
+
+    def change(node: Node, args: tuple[Node, ...]) -> Node | None:
+        if node.op is not add:
+            return None
+        for total, part in (args, args[::-1]):
+            if part.op is scatter and _is_alone(part) and total.spec == node.spec:
+                return _written(total, part)
+        return None
+
+    new = rebuilt(lines, None, change)
+    return [new.get(n, n) for n in results]
+
+
+def _written(total: Node, part: Node) -> Node:
+    """total + part, by reading and writing what part is not zero at."""
+    t, *operands = part.args
+    index = part.params["index"]
+    places = [wrap(x) if isinstance(x, Node) else x for x in operands]
+    now = lookup("getitem")(wrap(total), *places, index=index)
+    made: Any = lookup("setitem")(wrap(total), now + wrap(t), *places, index=index)
+    return made.node  # type: ignore[no-any-return]
+
+
+def _is_alone(part: Node) -> bool:
+    """Whether no element is written twice: positions are slices, or one number each."""
+    template = part.params["index"]
+    parts = template if isinstance(template, tuple) else (template,)
+    holes = [p.k for p in parts if isinstance(p, Hole)]
+    operands = part.inputs[1:]
+    return len(holes) == len(operands) and all(
+        x.spec.shape == () and x.spec.dtype.kind in "iu" for x in operands
+    )

@@ -1,0 +1,180 @@
+"""Valid: whether the parameters of a loop or choice fit its bodies and operands.
+
+What writes such lines gets this right; lists that are made by hand, and files, may not.  It is
+asked whenever a spec is inferred, so a graph that verifies has no line that a backend would stumble
+over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.spec import Spec, bare, shown
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.dim import Dim, is_open
+from wengert.errors import OperandError, at, user_line
+
+from .checkpoint_budget import MOST, size_of_state
+
+_SCAN = frozenset(("body", "carried", "stacked", "length", "reverse", "counted"))
+_WHILE = frozenset(("body", "condition", "carried", "limit", "length"))
+_REPLAY = frozenset(
+    ("back", "block", "carried", "counted", "keep", "length", "more", "pulled", "read", "reverse")
+) | {"slots", "spread", "stacked", "step"}
+_MORE = frozenset(
+    ("slots", "bytes")
+)  # of loops whose way back has little room (checkpoint_budget.py)
+
+
+def check_scan(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
+    """Refuse a scan that could not run."""
+    body = _body_of(params, _SCAN, "scan")
+    carried, stacked, length = params["carried"], params["stacked"], params["length"]
+    counted = params["counted"]
+    _need(type(counted) is bool and type(params["reverse"]) is bool, "scan", "a flag is none")
+    _need(_is_count(stacked), "scan", f"stacked={stacked!r} is no number of operands")
+    _check_carry(body, carried, stacked, "scan")
+    _need(len(specs) == counted + len(body.inputs), "scan", _operands(specs, body, counted))
+    if counted:
+        _check_number(specs[0], "scan", "its number of steps", "iu")
+    if length is None:
+        rows = stacked or len(body.outputs) > carried
+        _need(counted and not rows, "scan", "it has rows, and no length")
+    else:
+        _need(_is_count(length) or type(length) is Dim, "scan", f"length={length!r} is no length")
+    for s in specs[len(specs) - stacked :] if stacked else ():
+        right = type(s) is Spec and s.shape and s.shape[0] == length
+        _need(right, "scan", f"it has {length} steps, but an operand to walk along is {s}")
+
+
+def check_while(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
+    """Refuse a while that could not run."""
+    body = _body_of(params, _WHILE, "while")
+    condition, limit, length = params["condition"], params["limit"], params["length"]
+    _check_carry(body, params["carried"], 0, "while")
+    _need(isinstance(condition, Body), "while", "its condition is no body")
+    _need(
+        len(condition.inputs) == len(body.inputs) == len(specs),
+        "while",
+        _operands(specs, body, 0),
+    )
+    _need(len(condition.outputs) == 1, "while", "its condition is not one truth value")
+    _check_number(condition.outputs[0].spec, "while", "its condition", "b")
+    _need(limit is None or _is_count(limit), "while", f"limit={limit!r} is no number of steps")
+    if length is None:
+        rows = len(body.outputs) > params["carried"]
+        _need(not rows, "while", "it has rows, and no length")
+    else:
+        _need(is_open(length), "while", f"length={length!r} is not one known when it has ended")
+
+
+def check_choice(name: str, specs: Sequence[Any], params: Mapping[str, Any]) -> None:
+    """Refuse a choice that could not run."""
+    branches = params.get("branches")
+    right = type(branches) is tuple and branches and all(isinstance(b, Body) for b in branches)
+    _need(right and len(params) == 1, name, "its branches are no bodies")
+    assert branches is not None
+    _need(name != "cond" or len(branches) == 2, name, f"it has {len(branches)} branches, not two")
+    for b in branches:
+        _need(len(specs) == 1 + len(b.inputs), name, _operands(specs, b, 1))
+        outs = [[bare(n.spec) for n in x.outputs] for x in (b, branches[0])]
+        _need(outs[0] == outs[1], name, "its branches give different things")
+    _check_number(specs[0], name, "what it chooses by", "b" if name == "cond" else "iu")
+
+
+def check_checkpointed(params: Mapping[str, Any]) -> None:
+    """Refuse a number of snapshots that is none; the rest is the loop's."""
+    name, loop = "checkpointed", params.get("loop")
+    _need(loop in ("scan", "while"), name, f"loop={loop!r} is neither scan nor while")
+    _check_room(params, name)
+
+
+def _check_room(params: Mapping[str, Any], name: str) -> None:
+    for key in ("slots", "block"):
+        n = params.get(key, 0)
+        _need(_is_count(n) and 0 < n <= MOST, name, f"{key}={n!r} is no number of states")
+
+
+def check_replay(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
+    """Refuse a loop backwards that could not run."""
+    name = "replay"
+    _need(params.keys() == _REPLAY, name, f"its parameters are {', '.join(sorted(params))}")
+    step, keep, back = params["step"], params["keep"], params["back"]
+    length = params["length"]
+    _need(all(isinstance(b, Body) for b in (step, keep, back)), name, "its bodies are none")
+    for key in ("carried", "stacked", "more", "pulled"):
+        _need(_is_count(params[key]), name, f"{key}={params[key]!r} is no number")
+    _check_room(params, name)
+    for key in ("counted", "reverse", "spread"):
+        _need(type(params[key]) is bool, name, "a flag is none")
+    carried, pulled, more = params["carried"], params["pulled"], params["more"]
+    _check_carry(step, carried, params["stacked"], name)
+    _need(len(step.outputs) == carried, name, "its step gives more than the carry")
+    _check_carry(keep, carried, params["stacked"], name)
+    same = [[bare(n.spec) for n in b.inputs] for b in (step, keep)]
+    _need(same[0] == same[1], name, "what keeps does not take what its step takes")
+    read = params["read"]
+    right = type(read) is tuple and all(_is_count(k) and k < params["stacked"] for k in read)
+    _need(right, name, f"read={read!r} are no places")
+    given = pulled + len(keep.outputs) - carried + len(read)
+    rows = len(specs) - params["counted"] - len(step.inputs) - 1 - more - pulled
+    fixed = len(step.inputs) - carried - params["stacked"]
+    _need(
+        rows >= 0 and len(back.inputs) == fixed + more + given + rows,
+        name,
+        f"it has {len(specs)} operands, which are not what its bodies take",
+    )
+    snapshots = specs[params["counted"] + len(step.inputs)]
+    size = size_of_state([n.spec for n in step.outputs])
+    right = type(snapshots) is Spec and snapshots.dtype == np.dtype(np.uint8)
+    right = right and snapshots.shape == (params["slots"], size)
+    _need(right, name, f"its snapshots are {snapshots}")
+    _need(len(back.outputs) >= pulled, name, "its way back gives less than it carries")
+    _need(length is None or _is_count(length) or type(length) is Dim, name, "its length is none")
+    _need(length is not None or len(back.outputs) == pulled, name, "it has rows, and no length")
+
+
+def _body_of(params: Mapping[str, Any], names: frozenset[str], name: str) -> Body:
+    _need(params.keys() - _MORE == names, name, f"its parameters are {', '.join(sorted(params))}")
+    slots = params.get("slots")
+    _need(slots is None or _is_count(slots), name, f"slots={slots!r} is no number of states")
+    _need(type(params.get("bytes", True)) is bool, name, "a flag is none")
+    body = params["body"]
+    _need(isinstance(body, Body), name, "its body is none")
+    assert isinstance(body, Body)
+    return body
+
+
+def _check_carry(body: Body, carried: Any, stacked: int, name: str) -> None:
+    _need(_is_count(carried), name, f"carried={carried!r} is no number of operands")
+    fixed = len(body.inputs) - carried - stacked
+    right = fixed >= 0 and carried <= len(body.outputs)
+    _need(right, name, f"its body does not carry {carried} values, and walk along {stacked}")
+    pairs = zip(body.inputs[fixed : fixed + carried], body.outputs[:carried], strict=True)
+    for before, after in pairs:
+        same = bare(before.spec) == bare(after.spec)
+        _need(same, name, f"a step makes {shown(after.spec)} of {shown(before.spec)}")
+
+
+def _check_number(spec: Any, name: str, what: str, kinds: str) -> None:
+    right = type(spec) is Spec and spec.shape == () and spec.dtype.kind in kinds
+    _need(right, name, f"{what} is {spec}")
+
+
+def _operands(specs: Sequence[Any], body: Body, more: int) -> str:
+    return f"it has {len(specs)} operands, for a body of {len(body.inputs)} inputs and {more} more"
+
+
+def _is_count(x: Any) -> bool:
+    return type(x) is int and x >= 0
+
+
+def _need(right: Any, name: str, what: str) -> None:
+    if not right:
+        raise OperandError(
+            f"{name}: {what}. Such lines are written by wengert.control; trace a function that "
+            f"calls it{at(user_line())}."
+        )

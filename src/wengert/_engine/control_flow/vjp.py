@@ -1,0 +1,317 @@
+"""Reverse: the pullback of a loop is a loop backwards.
+
+The body's own pullback is written down once: from the cotangents of the next carry and of the ys to
+those of the carry, of the x and of what the body takes from outside.  It is cut in two: what can
+be known on the way forward, and what needs the cotangents.  The forward loop keeps what the second
+half needs of the first (residuals.py); the backward loop takes that along with the xs, carries the
+cotangents, and adds up those of the consts.
+
+    pulled         the two bodies of a derivative
+    pull_scan, pull_while, pull_choice     rules of the operations
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from wengert._engine.autodiff.cotangent_space import uniform, zeros
+from wengert._engine.autodiff.reverse import gathered, pullback
+from wengert._engine.core.handle import Handle, wrap
+from wengert._engine.core.node import Node, constant
+from wengert._engine.core.op import lookup
+from wengert._engine.core.recording import enable_grad, tracing
+from wengert._engine.core.replay import written_again
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.dim import open_length
+from wengert._engine.core.tracing import deriving_level, placeholder
+
+from .checkpoint_budget import MOST, bytes_of
+from .checkpoint_schedule import blocks_of
+from .closure_conversion import hoisted
+from .dependence import Dependence
+from .residuals import ancestors, split
+from .sparse_cotangents import added_in_place
+
+
+class Asked(NamedTuple):
+    """What is asked of a loop's derivative.
+
+    carried, stacked : how many of the body's inputs are carried, and are rows of the xs.
+    given : the outputs of the loop that have cotangents.
+    wanted : the body's inputs whose operands' cotangents are wanted.
+    guarded : whether a cotangent that is exactly zero gives zero, whatever it is multiplied with.
+    """
+
+    carried: int
+    stacked: int
+    given: frozenset[int]
+    wanted: frozenset[int]
+    guarded: bool
+
+
+class Pulled(NamedTuple):
+    """The bodies of a loop's derivative; its inputs and outputs by number.
+
+    forward : the body, with what is kept as more ys.
+    kept : how many these are.
+    before : what of the second half depends on consts only; None if nothing.
+    back : takes the consts, what `before` gives, the cotangents that are carried, sums; rows of the
+        xs, of what was kept, of the cotangents of the ys.
+    live : the carried inputs that have cotangents.
+    consts : the inputs whose cotangents are summed.
+    stacks : the rows whose cotangents are wanted.
+    read : the rows that are read again.
+    ys : the ys that have cotangents.
+    masked : the inputs whose cotangents may be zero because something was not chosen.
+    """
+
+    forward: Body
+    kept: int
+    before: Body | None
+    back: Body
+    live: tuple[int, ...]
+    consts: tuple[int, ...]
+    stacks: tuple[int, ...]
+    read: tuple[int, ...]
+    ys: tuple[int, ...]
+    masked: frozenset[int]
+
+
+@functools.lru_cache(maxsize=512)
+def pulled(body: Body, asked: Asked) -> Pulled:
+    """The bodies of a derivative."""
+    fixed = len(body.inputs) - asked.carried - asked.stacked
+    carried = range(fixed, fixed + asked.carried)
+    depends = Dependence(body)
+    moving = depends.moving(asked.wanted, carried)
+    ys = tuple([k for k in sorted(asked.given) if k >= asked.carried and depends.on(k) & moving])
+    live = depends.live([k for k in asked.given if k < asked.carried or k in ys], moving, carried)
+    ends = [k - fixed for k in live]
+    reached = frozenset[int]().union(*[depends.on(k) for k in (*ends, *ys)])
+    consts = tuple([k for k in sorted(asked.wanted & reached) if k < fixed])
+    stacks = tuple([k for k in sorted(asked.wanted & reached) if k >= carried.stop])
+    with tracing() as opened, enable_grad():
+        opened.isolated = opened.general = True
+        inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
+        outs = written_again(body, [wrap(n) for n in inputs])
+        seeds = [placeholder(body.outputs[k].spec) for k in (*ends, *ys)]
+        targets = [inputs[k] for k in (*live, *consts, *stacks)]
+        lines = [x.node if isinstance(x, Handle) else constant(x) for x in outs]
+        pairs = zip([lines[k] for k in (*ends, *ys)], map(wrap, seeds), strict=True)
+        told: set[Node] = set()
+        bars = pullback(gathered(pairs), targets, masked=asked.guarded, told=told)
+        masked = frozenset([k for k in (*live, *consts, *stacks) if inputs[k] in told])
+        if not asked.guarded and not masked.isdisjoint(live):
+            # What one step did not choose, the step before it is asked for with zeros.
+            return pulled(body, asked._replace(guarded=True))
+        bars = [uniform(n.spec, 0) if b is None else b for b, n in zip(bars, targets, strict=True)]
+        sums = [placeholder(n.spec) for n in targets[len(live) : len(live) + len(consts)]]
+        for k, total in enumerate(sums, len(live)):
+            bars[k] = wrap(total) + bars[k]
+        results = [b.node for b in bars]
+        results = added_in_place(results, ancestors(results))
+    late = {*seeds, *sums}
+    made = split(results, late, inputs[fixed : carried.stop])
+    read = tuple([k for k in range(carried.stop, len(inputs)) if inputs[k] in made.read])
+    rows = [*[inputs[k] for k in read], *made.places, *seeds[len(live) :]]
+    back, before = hoisted(
+        Body(
+            *made.results,
+            inputs=[*inputs[:fixed], *seeds[: len(live)], *sums, *rows],
+            name=f"{body.name}, backwards",
+        ),
+        fixed,
+    )
+    forward = Body(*lines, *made.kept, inputs=inputs, name=body.name)
+    kept = len(made.kept)
+    return Pulled(forward, kept, before, back, tuple(live), consts, stacks, read, ys, masked)
+
+
+def pull_scan(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], sweep: Any) -> list[Any]:
+    """The cotangents of a scan's operands."""
+    params = node.params
+    count = list(inputs[: params["counted"]])
+    loop = _Loop(node, node.args[len(count) :], inputs[len(count) :], t, sweep)
+    made = loop.made
+    length = params["length"]
+    kept: Sequence[Any] = ()
+    if loop.slots is not None and made.kept:
+        more = {k: params[k] for k in ("length", "reverse", "counted")}
+        snapshots = lookup("checkpointed")(*inputs, **loop.leaving(node))[-1]
+        return [*[None] * len(count), *loop.replayed(count, snapshots, more)]
+    if made.kept:
+        if length is None:
+            length = open_length()
+        outs = lookup("scan")(*inputs, **{**params, "body": made.forward, "length": length})
+        kept = outs[len(outs) - made.kept :]
+    more = {"length": length, "reverse": not params["reverse"], "counted": params["counted"]}
+    return [*[None] * len(count), *loop.backwards(count, kept, more)]
+
+
+def pull_while(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], sweep: Any) -> list[Any]:
+    """The cotangents of a while loop's operands: by a scan of as many steps as it took."""
+    params = node.params
+    carried = params["carried"]
+    # Behind the carry stands the number of steps, which the body does not give.
+    given = {k - (k > carried): x for k, x in t.items() if k != carried}
+    loop = _Loop(node, node.args, inputs, given, sweep)
+    made = loop.made
+    length = params["length"]
+    if loop.slots is not None and made.kept:
+        outs = lookup("checkpointed")(*inputs, **loop.leaving(node))
+        more = {"length": length, "reverse": False, "counted": True, "spread": True}
+        return loop.replayed([outs[carried]], outs[-1], more)
+    if made.kept and length is None:
+        length = open_length()
+    outs = lookup("while")(*inputs, **{**params, "body": made.forward, "length": length})
+    kept = outs[len(outs) - made.kept :]
+    more = {"length": length, "reverse": True, "counted": True}
+    return loop.backwards([outs[carried]], kept, more)
+
+
+class _Loop:
+    """One loop whose cotangents are asked for."""
+
+    def __init__(
+        self,
+        node: Node,
+        args: Sequence[Any],
+        inputs: Sequence[Any],
+        t: Mapping[int, Any],
+        sweep: Any,
+    ) -> None:
+        self.params = params = node.params
+        self.body: Body = params["body"]
+        self.args, self.inputs, self.t = args, inputs, t
+        self.carried, self.stacked = params["carried"], params.get("stacked", 0)
+        self.fixed = len(args) - self.carried - self.stacked
+        wanted = frozenset(k for k, a in enumerate(args) if sweep.wants(a))
+        asked = Asked(self.carried, self.stacked, frozenset(t), wanted, sweep.guarded)
+        self.made = pulled(self.body, asked)
+        sweep.mask([args[k] for k in self.made.masked])
+        self.slots = _slots(params, self.made)
+
+    def backwards(self, count: list[Any], kept: Sequence[Any], more: dict[str, Any]) -> list[Any]:
+        """For each operand its cotangent, or None."""
+        made = self.made
+        if not made.live and not made.ys:
+            return [None] * len(self.args)
+        consts, starts = [*self.inputs[: self.fixed], *self.hoisted()], self.starts()
+        rows = [*[self.inputs[k] for k in made.read], *kept, *[self.t[k] for k in made.ys]]
+        found = lookup("scan")(
+            *[*count, *consts, *starts, *rows],
+            body=made.back,
+            carried=len(starts),
+            stacked=len(rows),
+            **more,
+        )
+        return self.placed(found)
+
+    def leaving(self, node: Node) -> dict[str, Any]:
+        """The parameters of the same loop, leaving snapshots."""
+        params = {k: x for k, x in node.params.items() if k not in ("slots", "bytes")}
+        return {**params, "loop": node.op.name, **self._room()}
+
+    def _room(self) -> dict[str, Any]:
+        assert self.slots is not None
+        slots, length = min(self.slots, MOST), self.params["length"]
+        most = blocks_of(length, slots) if isinstance(length, int) else slots
+        return {"slots": min(slots, most), "block": slots}
+
+    def replayed(self, count: list[Any], snapshots: Any, more: dict[str, Any]) -> list[Any]:
+        """The same, with room for a few states only."""
+        made = self.made
+        if not made.live and not made.ys:
+            return [None] * len(self.args)
+        hoisted, starts = self.hoisted(), self.starts()
+        found = lookup("replay")(
+            *[*count, *self.inputs, snapshots, *hoisted, *starts, *[self.t[k] for k in made.ys]],
+            step=_only(self.body, range(self.carried)),
+            keep=_only(made.forward, [*range(self.carried), *range(-made.kept, 0)]),
+            back=made.back,
+            carried=self.carried,
+            stacked=self.stacked,
+            more=len(hoisted),
+            pulled=len(starts),
+            read=tuple([k - self.fixed - self.carried for k in made.read]),
+            **{**self._room(), "spread": False, **more},
+        )
+        return self.placed(found)
+
+    def hoisted(self) -> list[Any]:
+        """What the way back takes beside the consts, computed from them."""
+        before = self.made.before
+        if before is None:
+            return []
+        # Inside, the level counts what the body was derived from; here it is one sweep's.
+        return written_again(before, self.inputs[: self.fixed], highest=deriving_level())
+
+    def starts(self) -> list[Any]:
+        """The cotangents that are carried, and sums, before the first step backwards."""
+        found = []
+        for k in self.made.live:
+            t = self.t.get(k - self.fixed)
+            found.append(zeros(self.body.inputs[k].spec) if t is None else t)
+        return [*found, *[zeros(self.body.inputs[k].spec) for k in self.made.consts]]
+
+    def placed(self, found: Sequence[Any]) -> list[Any]:
+        """What the way back gave, operand by operand."""
+        made = self.made
+        bars: list[Any] = [None] * len(self.args)
+        for k, bar in zip((*made.live, *made.consts, *made.stacks), found, strict=True):
+            bars[k] = bar
+        return bars
+
+
+def _only(body: Body, outputs: Iterable[int]) -> Body:
+    """A body with some of its outputs."""
+    return Body(*[body.outputs[k] for k in outputs], inputs=body.inputs, name=body.name)
+
+
+def _slots(params: Mapping[str, Any], made: Pulled) -> int | None:
+    """For how many steps there is room; None if for all."""
+    slots: int | None = params.get("slots")
+    if slots is not None and params.get("bytes"):
+        # Of a step its state is kept, or what the way back needs of it.
+        carry = made.forward.outputs[: params["carried"]]
+        state, kept = bytes_of(carry), bytes_of(made.forward.outputs[-made.kept or None :])
+        slots = max(slots * state // max(state + kept, 1), 1)
+    length = params["length"]
+    return None if slots is None or (isinstance(length, int) and length <= slots) else slots
+
+
+def pull_choice(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], sweep: Any) -> list[Any]:
+    """The cotangents of a choice's operands: the choice of the branches' cotangents."""
+    which, *operands = inputs
+    wanted = tuple([k for k, a in enumerate(node.args[1:]) if sweep.wants(a)])
+    given = tuple(sorted(t))
+    branches = tuple(
+        [_pulled_branch(b, given, wanted, sweep.guarded) for b in node.params["branches"]]
+    )
+    found = lookup(node.op.name)(which, *operands, *[t[k] for k in given], branches=branches)
+    bars: list[Any] = [None] * len(operands)
+    for k, bar in zip(wanted, found, strict=True):
+        bars[k] = bar
+    # A branch that does not use an operand gives it zero.
+    sweep.mask([node.args[k + 1] for k in wanted])
+    return [None, *bars]
+
+
+@functools.lru_cache(maxsize=512)
+def _pulled_branch(
+    body: Body, given: tuple[int, ...], wanted: tuple[int, ...], guarded: bool
+) -> Body:
+    """From operands and cotangents of results to cotangents of operands."""
+    with tracing() as opened, enable_grad():
+        opened.isolated = opened.general = True
+        inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
+        outs = written_again(body, [wrap(n) for n in inputs])
+        seeds = [placeholder(body.outputs[k].spec) for k in given]
+        lines = [getattr(outs[k], "node", None) for k in given]
+        targets = [inputs[k] for k in wanted]
+        pairs = gathered(zip(lines, map(wrap, seeds), strict=True))
+        bars = pullback(pairs, targets, masked=guarded) if pairs else [None] * len(targets)
+        bars = [uniform(n.spec, 0) if b is None else b for b, n in zip(bars, targets, strict=True)]
+    return Body(*bars, inputs=[*inputs, *seeds], name=f"{body.name}, backwards")

@@ -1,0 +1,92 @@
+"""Leaving: whether a value may become a plain number or array, where derivatives end.
+
+While a function that is being differentiated runs, a number taken out of a tensor that depends on
+its variables would come back as a constant, and its share of the derivative would be a silent
+zero.  So the variables of a running function are in a set, and whatever hands out plain values
+(`float`, `item`, `tolist`, `numpy`, ...) asks `is_differentiated`.  While no such function runs
+the set is empty and nothing is searched: a tensor that merely requires a gradient gives its
+number, as in PyTorch, to be printed, stored or compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wengert.errors import ConversionError, at, user_line
+
+from . import recording
+from .node import Node
+from .replaced_errors import Refusals, hidden
+
+_VARIABLES: set[Node] = set()  # of all threads: no tensor depends on those of another one
+
+
+def with_variables(variables: Sequence[Node], fun: Callable[[], Any]) -> Any:
+    """Run a function while no value may leave that depends on these lines."""
+    try:
+        _VARIABLES.update(variables)
+        return fun()
+    except Exception as error:
+        ours = hidden(error)
+        if ours is None:
+            raise
+        raise ours from None
+    finally:
+        _VARIABLES.difference_update(variables)
+        Refusals.forget()
+
+
+def is_differentiating() -> bool:
+    """Whether a function runs, in any thread, that is being differentiated."""
+    return bool(_VARIABLES)
+
+
+def is_differentiated(node: Node) -> bool:
+    """Whether a line depends on a variable of a function that is being differentiated."""
+    if not _VARIABLES or type(node) is not Node or not recording.is_recording():
+        return False
+    targets = _VARIABLES.copy()
+    oldest = min(n.serial for n in targets)
+    seen, stack = {node}, [node]
+    while stack:
+        line = stack.pop()
+        if line in targets:
+            return True
+        for a in line.args:
+            if type(a) is Node and a.serial >= oldest and a not in seen:
+                seen.add(a)
+                stack.append(a)
+    return False
+
+
+def refuse_differentiated(node: Node, what: str, remedy: Callable[[], str] | None = None) -> None:
+    """Raise if handing out the plain value of a line would lose a derivative silently.
+
+    Parameters
+    ----------
+    node : Node
+    what : str
+        How the value was asked for.
+    remedy : callable, optional
+        Gives what to do instead, or an empty text for what is always said.
+
+    Raises
+    ------
+    ConversionError
+        The line depends on a variable of a function that is being differentiated.
+    """
+    if _VARIABLES and is_differentiated(node):
+        instead = "" if remedy is None else remedy()
+        raise ConversionError(
+            f"{what} of a tensor that is being differentiated: what it gives would be a constant, "
+            "and its share of the derivative silently zero. "
+            + (
+                instead
+                or "Use functions of numpy instead of math (np.exp, not math.exp); if it was to go "
+                "into a plain array, make that a tensor first, np.zeros(n, like=x)"
+            )
+            + "; what is only shown or stored detach, x.detach().item() or "
+            "wengert.stop_gradient(x), or return it beside the result (has_aux=True)"
+            f"{at(user_line())}."
+        )

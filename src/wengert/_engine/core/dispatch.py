@@ -1,0 +1,252 @@
+"""The one door: every operation meets its operands in `apply`.
+
+Recording, checking and counting live here and nowhere else.  An operation runs on the plain
+values of its operands; if one of them is recorded, the result is a handle on a new node, and the
+nodes reachable from it *are* the tape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.errors import (
+    DtypeError,
+    OperandError,
+    ShapeError,
+    TracedBranchError,
+    WengertError,
+    user_line,
+)
+
+from .handle import Handle, _Class, is_general, wrap
+from .node import CONSTANT, NO_PARAMS, Constant, Discrete, Node, constant, keep, next_serial
+from .op import Op
+from .recording import _enabled, _session, noting, switches
+from .spec import spec_of, unweakened, weakened
+from .static_params import sizes_of
+from .tracing import _Part, noted, record
+
+_new = object.__new__
+_Array = np.ndarray
+Example = tuple[tuple[Any, ...], dict[str, Any]]  # operands and parameters
+
+
+def apply(
+    op: Op,
+    args: Sequence[Any],
+    params: dict[str, Any] = NO_PARAMS,
+    run: Callable[..., Any] | None = None,
+) -> Any:
+    """Run an operation on operands of which at least one is a handle.
+
+    Parameters
+    ----------
+    op, args, params
+        The operation, its operands (handles, arrays, numbers) and its static parameters.
+    run : callable, optional
+        What runs in place of ``op.run``: Python's own operator, which does what NumPy does and
+        is faster on single numbers.
+
+    Returns
+    -------
+    Handle, or tuple of Handle for an operation with several outputs
+    """
+    if len(args) == 2:  # unrolled, as below: a loop would cost a quarter of the whole call
+        a, b = args
+        if isinstance(a, Handle):
+            a = a.node
+            x = a.value
+            if type(x) is not _Array:
+                x = unweakened(x)
+        else:
+            x = a
+        if isinstance(b, Handle):
+            b = b.node
+            y = b.value
+            if type(y) is not _Array:
+                y = unweakened(y)
+        else:
+            y = b
+        traced = x is None or y is None
+        inputs: Any = (a, b)
+        values: Any = (x, y)
+        recorded = type(a) is Node or type(b) is Node
+        derived = recorded or type(a) is Discrete or type(b) is Discrete
+        arrays = type(a) is _Array or type(b) is _Array
+    elif len(args) == 1:
+        a = args[0].node  # the only operand is a handle
+        inputs = (a,)
+        values = (unweakened(a.value),)
+        traced = values[0] is None
+        recorded, derived, arrays = type(a) is Node, not isinstance(a, Constant), False
+    else:
+        inputs, values, recorded, derived, arrays = _gather(args)
+        traced = any([v is None for v in values])
+    if traced or (switches.count and derived and _are_general(inputs)):
+        return record(op, args, params, run is not None)
+    run = op.run if run is None else run
+    try:
+        value = run(*values, **params) if params else run(*values)
+    except (TypeError, ValueError, IndexError) as error:
+        return _refused(op, args, params, values, error)
+    if derived and (switches.count == 0 or _enabled.get()):
+        if arrays:
+            inputs = tuple([keep(a) if type(a) is _Array else a for a in inputs])
+        node = _new(Node if recorded and not op.discrete else Discrete)
+        node.op, node.args = op, inputs
+    else:
+        node = _unrecorded(op, inputs, derived)
+    node.params, node.value, node.serial = params, value, next_serial()
+    node.extra = _notes(op, node, inputs, values) if switches.count or op.notes_where else None
+    if type(value) is not _Array:
+        if type(value) is tuple:
+            return tuple([wrap(part(node, i)) for i in range(len(value))])
+        node.value = weakened(value)
+    handle = _new(_Class.handle)
+    handle.node = node
+    return handle
+
+
+def _are_general(inputs: Sequence[Any]) -> bool:
+    """Whether an operand is a variable of a graph that is being built."""
+    return any([isinstance(a, Node) and is_general(a) for a in inputs])
+
+
+def _unrecorded(op: Op, inputs: tuple[Any, ...], derived: bool) -> Node:
+    """A line without history; but what depends on a variable is no constant of a graph."""
+    if derived and noting() is not None:
+        node: Node = _new(Discrete)
+        node.op, node.args = op, inputs
+    else:
+        node = _new(Constant)
+        node.op, node.args = CONSTANT, ()
+    return node
+
+
+def _gather(args: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any], bool, bool, bool]:
+    inputs = tuple([a.node if isinstance(a, Handle) else a for a in args])
+    values = [unweakened(a.value) if isinstance(a, Node) else a for a in inputs]
+    types = [type(a) for a in inputs]
+    recorded = Node in types
+    return inputs, values, recorded, recorded or Discrete in types, _Array in types
+
+
+def _notes(op: Op, node: Node, inputs: Any, values: Any) -> dict[str, Any] | None:
+    """The user's line, for operations that want it and while something is traced or watched."""
+    opened = _session.get()
+    if opened is not None and opened.checks is not None:
+        opened.checks.look(op, node.params, values, node.value)
+    return noted(inputs) if op.notes_where or opened is not None else None
+
+
+def _refused(op: Op, args: Any, params: dict[str, Any], values: Any, error: Exception) -> Any:
+    """What becomes of an operation that did not run: a line, where a size is not known yet."""
+    if isinstance(error, TracedBranchError) and sizes_of(params):
+        return record(op, args, params)
+    raise refusal(op, values, error) from error
+
+
+def refusal(op: Op, values: Sequence[Any], error: Exception) -> Exception:
+    """NumPy's complaint about the operands as an error of our tree, naming operation and line."""
+    if isinstance(error, WengertError | IndexError):
+        return error
+    where = user_line()
+    operands = ", ".join(str(spec_of(v) or type(v).__name__) for v in values)
+    cls = ShapeError if isinstance(error, ValueError) else DtypeError
+    if any(isinstance(v, np.ndarray) and v.dtype.kind in "OSUV" for v in values):
+        cls = DtypeError
+    elif not isinstance(error, ValueError | TypeError):
+        cls = OperandError  # type: ignore[assignment]
+    return cls(f"{op.name} of {operands}: {error}." + (f" (at {where})" if where else ""))
+
+
+class Part(Op):
+    """One of the outputs of an operation that has several."""
+
+    kind = "view"
+    view = True
+
+    def __init__(self) -> None:
+        super().__init__("part", "One of the outputs of an operation with several outputs.")
+
+    def __reduce__(self) -> Any:
+        return "PART"
+
+    def run(self, value: Any, *, index: int) -> Any:
+        """The output of that index."""
+        return value[index]
+
+    def __call__(self, value: Any, *, index: int) -> Any:
+        """The output of that index, of a tuple that may be of handles."""
+        return value[index]
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The spec of that output."""
+        return specs[0][params["index"]]
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, sweep: Any) -> Any:
+        """The cotangent of the tuple: zero but for this output."""
+        return [Parts({node.params["index"]: t})]
+
+    def jvp(self, node: Node, dots: Any, out: Any, inputs: Any, sweep: Any) -> Any:
+        """The tangent of this output."""
+        return dots[0][node.params["index"]]
+
+
+class Parts(dict[int, Any]):
+    """The cotangent of a tuple: what has arrived for each output so far."""
+
+    def __add__(self, other: Parts) -> Parts:
+        total = Parts(self)
+        for i, t in other.items():
+            total[i] = total[i] + t if i in total else t
+        return total
+
+
+PART = Part()
+_OF_THE_WHOLE = ("spec", "requires", "name", "linear")
+
+
+def part(node: Node, index: int) -> Node:
+    """The node of one output of `node`."""
+    if node.value is None:
+        spec = node.spec[index]
+        whole = node.extra or {}
+        extra = {k: v for k, v in whole.items() if k not in _OF_THE_WHOLE}
+        cls = type(node) if spec.dtype.kind in "fc" else Discrete
+        return cls(PART, (node,), {"index": index}, None, {**extra, "spec": spec})
+    value = node.value[index]
+    if type(node) is Constant:
+        return constant(value)
+    inexact = getattr(value, "dtype", np.dtype(float)).kind in "fc"
+    cls = type(node) if inexact else Discrete
+    seen = None if node.where is None else noted((node,), node.where)
+    return cls(PART, (node,), {"index": index}, value, seen)
+
+
+_Part.make = staticmethod(part)
+
+
+class Operation(Op):
+    """An operation as users call it: plain values in, plain value out; handles in, handle out."""
+
+    make_examples: Callable[[np.random.Generator], Iterator[Example]] | None = None
+
+    def examples(self, make: Callable[[np.random.Generator], Iterator[Example]]) -> Any:
+        """State arguments to check the operation with (a decorator).
+
+        The generator below it is given a random generator and yields pairs `(args, params)`.
+        Elementwise operations need none: their domain says enough.
+        """
+        self.make_examples = make
+        return make
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """Run on plain values, or go through the one door when a handle is among them."""
+        for a in args:
+            if isinstance(a, Handle):
+                return apply(self, args, params)
+        return self.run(*args, **params)

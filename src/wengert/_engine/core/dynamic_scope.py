@@ -1,0 +1,165 @@
+"""Blocks: what holds in a block of the program, and stops to hold in whatever order blocks end.
+
+A block in a generator or coroutine may end late, after blocks that were opened later, or in another
+context or thread than it began in.  So ending one does not put a former value back
+(`Token.reset`, which fails or revives what has ended): it marks the block as ended, and whoever
+looks sees the innermost one that has not.
+
+    Block      one of them: its value, the block around it, whether it has ended
+    Blocks     all of one sort, as a context variable: threads and tasks see their own
+    Openings   how many of some sorts are open in any thread, for whoever has no time to look
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, Generic, TypeVar
+
+from .fork_safe_locks import lock
+
+T = TypeVar("T")
+
+
+class Block(Generic[T]):
+    """A block that holds a value until it is ended.
+
+    ``block.end(True)`` ends it: a method of C, so it happens or it does not when somebody presses
+    Ctrl-C, and it can be the callback of a weak reference. `Blocks.forget` then lets go of its
+    value.
+    """
+
+    __slots__ = ("_owner", "end", "ends", "outer", "value")
+
+    def __init__(self, value: T) -> None:
+        self.value = value
+        self.outer: Block[T] | None = None
+        self.ends: list[Any] = []
+        self.end: Callable[[Any], None] = self.ends.append
+        self._owner: weakref.ref[Any] | None = None
+
+    def end_with(self, owner: object) -> None:
+        """End with what is about to open it, if Ctrl-C comes before anybody can."""
+        # Kept here, not with the owner: in a ring of garbage both would go, and nobody be called.
+        self._owner = weakref.ref(owner, self.end)
+
+
+class Blocks(Generic[T]):
+    """Nested blocks of one sort.
+
+    Parameters
+    ----------
+    name : str
+        Of the context variable.
+    default : object
+        What holds outside of all blocks.
+
+    Examples
+    --------
+    >>> from wengert._engine.core.dynamic_scope import Block, Blocks
+    >>> colours = Blocks("colours", "none")
+    >>> red, blue = Block("red"), Block("blue")
+    >>> colours.open(red)
+    >>> colours.open(blue)
+    >>> red.end(True)
+    >>> colours.get()
+    'blue'
+    >>> blue.end(True)
+    >>> colours.get()
+    'none'
+    """
+
+    __slots__ = ("_default", "_innermost", "_look")
+
+    def __init__(self, name: str, default: T) -> None:
+        self._innermost: ContextVar[Block[T] | None] = ContextVar(name, default=None)
+        self._look = self._innermost.get
+        self._default = default
+
+    def get(self) -> T:
+        """What holds here."""
+        block = self._look()
+        if block is None:
+            return self._default
+        if not block.ends:
+            return block.value
+        found = self.innermost()
+        return self._default if found is None else found.value
+
+    def innermost(self) -> Block[T] | None:
+        """The innermost open block, if any."""
+        block = self._look()
+        while block is not None and block.ends:
+            block = block.outer
+        return block
+
+    def open(self, block: Block[T]) -> None:
+        """Let a block begin here."""
+        block.outer = self.innermost()
+        self._innermost.set(block)
+
+    def forget(self) -> None:
+        """Let go of blocks that have ended."""
+        self._innermost.set(self.innermost())
+
+
+class Opening:
+    """That a block is open, for as long as its owner keeps this; see `Openings`."""
+
+    __slots__ = ("__weakref__", "reference")
+
+    reference: weakref.ref[Opening]
+
+
+class Openings:
+    """How many blocks are open in any thread.
+
+    Ctrl-C may come before the end of a block is counted.  What is counted is therefore what is left
+    of `Opening`, which goes with the frame of the block if nobody ends it; `count` is too large
+    until the next `recount`, and never too small.
+
+    Parameters
+    ----------
+    cell : numpy.ndarray, optional
+        One int64 that shows the number too, to native code.
+
+    Examples
+    --------
+    >>> from wengert._engine.core.dynamic_scope import Openings
+    >>> blocks = Openings()
+    >>> opening = blocks.begin()
+    >>> blocks.count
+    1
+    >>> blocks.end(opening)
+    >>> blocks.count
+    0
+    """
+
+    __slots__ = ("_left", "_lock", "cell", "count")
+
+    def __init__(self, cell: Any = None) -> None:
+        self.count = 0
+        self.cell = cell
+        self._left: set[weakref.ref[Opening]] = set()
+        self._lock = lock()
+
+    def begin(self) -> Opening:
+        """Count a block that begins."""
+        opening = Opening()
+        opening.reference = weakref.ref(opening, self._left.discard)
+        self._left.add(opening.reference)
+        self.recount()
+        return opening
+
+    def end(self, opening: Opening) -> None:
+        """Count it no longer."""
+        self._left.discard(opening.reference)
+        self.recount()
+
+    def recount(self) -> None:
+        """See which are left."""
+        with self._lock:
+            self.count = len(self._left)
+            if self.cell is not None:
+                self.cell[0] = self.count

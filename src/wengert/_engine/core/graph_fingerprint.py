@@ -1,0 +1,176 @@
+"""Equality: whether two lines, or two graphs, say the same.
+
+Lines are the same if operation, parameters and operands are; operands of a commutative operation in
+either order.  What has no operands is the same
+
+    an input       by its position, between graphs; by identity, between lines of one graph
+    a variable     if it is the same tensor's
+    a constant     if dtype, shape and bytes are the same (so NaN is itself, and 0.0 is not -0.0)
+
+Each line gets a number, equal lines the same one, in one walk over the list: linear, no recursion.
+Nothing is known here of algebra: x + y is y + x, but x + x is not 2 * x (rewrite/ knows that).
+
+    equals          of two lines or two graphs
+    key_of_value    what constants are compared by
+    is_stopped      whether no derivative passes a line that could pass one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from wengert.errors import ArgumentError, at, user_line
+
+from .alpha_equivalence import OpenNames
+from .graph import Graph
+from .handle import Handle
+from .node import CONSTANT, Leaf, Node, is_variable, owner_of
+from .spec import WEAK
+from .static_params import frozen
+
+
+def equals(a: Any, b: Any) -> bool:
+    """Whether two lines, or two graphs, say the same.
+
+    Parameters
+    ----------
+    a, b : Graph, Node or Tensor
+        Two graphs, whose inputs are matched by position; or two lines, which are the same only if
+        they come from the same inputs.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    ArgumentError
+        One is a graph and the other is not, or one is neither.
+
+    Notes
+    -----
+    Names, the user's lines, scopes and levels do not count, nor do the containers in which a graph
+    takes and returns its values. Operations with an effect are equal to themselves only.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert._engine.core.graph_fingerprint import equals
+    >>> f = wg.trace(lambda x, y: np.sum(x * y, axis=0))(np.ones((2, 3)), np.ones(3))
+    >>> g = wg.trace(lambda x, y: np.sum(y * x, axis=0))(np.ones((2, 3)), np.ones(3))
+    >>> h = wg.trace(lambda x, y: np.sum(y * x, axis=1))(np.ones((2, 3)), np.ones(3))
+    >>> equals(f, g), equals(f, h)
+    (True, False)
+    """
+    numbers = _Numbers()
+    if isinstance(a, Graph) and isinstance(b, Graph):
+        return _interface(numbers, a) == _interface(numbers, b)
+    first, second = _line(a), _line(b)
+    of = numbers.of(_ancestors((first, second)), {}, OpenNames())
+    return of[first] == of[second]
+
+
+def _line(x: Any) -> Node:
+    if isinstance(x, Handle):
+        x = x.node
+    if not isinstance(x, Node):
+        raise ArgumentError(
+            f"equals compares two graphs or two lines, but was given a {type(x).__name__}. "
+            f"Give the graph of a function (wengert.trace), or a tensor{at(user_line())}."
+        )
+    return x
+
+
+def _interface(numbers: _Numbers, graph: Graph) -> tuple[Any, ...]:
+    """All that is seen of a graph from outside, in numbers."""
+    names = OpenNames()
+    place = {n: ("input", i, names.spec(n.spec)) for i, n in enumerate(graph.inputs)}
+    of = numbers.of(graph.nodes, place, names)
+    return (
+        len(graph.inputs),
+        [of[n] for n in graph.inputs],
+        [of[n] for n in graph.outputs],
+        {of[k]: of[v] for k, v in graph.updates.items()},
+        [of[n] for n in graph.effects],
+    )
+
+
+def _ancestors(roots: Iterable[Node]) -> list[Node]:
+    """The lines that some lines are computed from, and these, operands first."""
+    order: list[Node] = []
+    done: set[Node] = set()
+    stack = [(n, False) for n in roots]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order.append(node)
+        elif node not in done:
+            done.add(node)
+            stack.append((node, True))
+            stack += [(a, False) for a in node.inputs if a not in done]
+    return order
+
+
+class _Numbers:
+    """Numbers of lines; equal lines have the same one."""
+
+    def __init__(self) -> None:
+        self._table: dict[Hashable, int] = {}
+        self._held: list[Any] = []  # what is known by its id must live as long as this
+
+    def of(
+        self, nodes: Iterable[Node], inputs: Mapping[Node, Hashable], names: OpenNames
+    ) -> dict[Node, int]:
+        """The numbers of lines, given in an order in which they can be computed."""
+        found: dict[Node, int] = {}
+        table = self._table
+        for node in nodes:
+            op = node.op
+            if node in inputs:
+                key: Hashable = inputs[node]
+            elif isinstance(op, Leaf):
+                key = self._leaf(node)
+            elif op.effect:
+                key = node
+            else:
+                operands = [found[a] for a in node.inputs]
+                if op.commutative:
+                    operands.sort()
+                params = frozen(names.params(node.params)) if node.params else None
+                key = (op, params, names.spec(node.spec), is_stopped(node), *operands)
+            found[node] = table.setdefault(key, len(table))
+        return found
+
+    def _leaf(self, node: Node) -> Hashable:
+        if node.op is CONSTANT:
+            known = key_of_value(node.value)
+            return node if known is None else known
+        if is_variable(node):
+            owner = owner_of(node)
+            self._held.append(owner)
+            return node if owner is None else ("variable", id(owner))
+        if node.extra is not None and "source" in node.extra:
+            return ("captured", node.extra["source"])
+        return (node.op, frozen(node.params)) if node.params else node
+
+
+def key_of_value(value: Any) -> Hashable:
+    """What two constants have in common exactly if they are the same; None if not comparable."""
+    kind = type(value)
+    if kind is float or kind is int or kind is bool or kind is complex:
+        return kind, repr(value)  # repr tells -0.0 from 0.0, and nan is nan
+    if kind in WEAK:
+        return WEAK[kind], repr(value.item())
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufc":
+        return value.dtype.str, value.shape, value.tobytes()
+    return None
+
+
+def is_stopped(node: Node) -> bool:
+    """Whether a derivative would pass this line, had it not been recorded under ``no_grad``."""
+    if type(node) is Node or isinstance(node.op, Leaf) or node.op.discrete:
+        return False
+    return any(type(a) is Node for a in node.args)

@@ -1,0 +1,160 @@
+"""Late: what is imported when it is used, and not before.
+
+Pictures, files, diagnoses and other backends are a third of what `wengert.jit` would import for a
+first call, which uses none of them.
+
+    Late          a module in whose place it stands, until something of it is asked for
+    public_dir    a module's `__dir__`: its public names
+    late_names    a package's `__getattr__`, for names that stand in modules of its own
+    PublicModule  a public name for a module that stands elsewhere; CallableModule: that is called
+    STARTED       when wengert was imported: sources that are changed later are not what runs
+    FAMILIES      modules that register operations and that `import wengert` leaves out
+    load_families  imports them: whoever looks for an operation that is not there tries this first
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+STARTED = time.time_ns()
+FAMILIES: list[str] = []  # full names, entered by the package that has them (wengert/__init__.py)
+
+
+# What `dir` shows of every module beside its public names.
+DUNDERS = ("__all__", "__doc__", "__file__", "__name__", "__package__", "__path__", "__spec__")
+
+
+def public_dir(module: str, *more: str) -> Callable[[], list[str]]:
+    """A module's `__dir__`: what it says is public in `__all__`, and submodules named here.
+
+    Parameters
+    ----------
+    module : str
+        Its `__name__`.
+    *more : str
+    """
+    return lambda: sorted({*sys.modules[module].__all__, *more, *DUNDERS})
+
+
+class Late:
+    """A module that is imported when something of it is asked for.
+
+    Parameters
+    ----------
+    name : str
+        Its full name.
+
+    Examples
+    --------
+    >>> Late("wengert._engine.core.pytree").flatten((1, 2))[0]
+    [1, 2]
+    """
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(import_module(self._name), attribute)
+
+    def __repr__(self) -> str:
+        return f"<late {self._name}>"
+
+
+def late_names(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
+    """A package's `__getattr__`, which imports the module that a name stands in.
+
+    Parameters
+    ----------
+    package : str
+        Its `__name__`.
+    where : mapping from str to str
+        For each name the module, relative to the package: ``".save_load"``. A name must not be that
+        of a module in the package, which would take its place.
+
+    Returns
+    -------
+    callable
+    """
+
+    def __getattr__(name: str) -> Any:
+        if name in where:
+            return getattr(import_module(where[name], package), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return __getattr__
+
+
+class PublicModule(ModuleType):
+    """A public name for a module that stands elsewhere, which is imported at first use.
+
+    It has no ``__path__``, so that nothing below it can be imported a second time, by another name.
+
+    Parameters
+    ----------
+    name : str
+        The public full name.
+    place : str
+        The full name of the module itself.
+    also : mapping from str to str
+        Names that stand in other modules, with these.
+    """
+
+    def __init__(self, name: str, place: str, also: Mapping[str, str]) -> None:
+        super().__init__(name)
+        self.__dict__.update(_place=place, _also=dict(also))
+
+    def _itself(self) -> ModuleType:
+        module = import_module(self.__dict__["_place"])
+        self.__dict__["__doc__"] = module.__doc__
+        return module
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute in ("__path__", "__file__", "__wrapped__"):
+            raise AttributeError(attribute)
+        if attribute == "__all__":
+            return sorted({*self._itself().__all__, *self.__dict__["_also"]})
+        if attribute in self.__dict__["_also"]:
+            return getattr(import_module(self.__dict__["_also"][attribute]), attribute)
+        try:
+            return getattr(self._itself(), attribute)
+        except AttributeError:
+            if (found := sys.modules.get(f"{self.__name__}.{attribute}")) is not None:
+                return found
+            message = f"module {self.__name__!r} has no attribute {attribute!r}"
+            raise AttributeError(message, name=attribute, obj=self) from None
+
+    def __setattr__(self, attribute: str, value: Any) -> None:
+        setattr(self._itself(), attribute, value)
+
+    def __delattr__(self, attribute: str) -> None:
+        delattr(self._itself(), attribute)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(self._itself()), *self.__dict__["_also"]})
+
+    def __reduce__(self) -> Any:
+        return import_module, (self.__name__,)
+
+
+class CallableModule(PublicModule):
+    """A module that is called, as ``wengert.debug(nan=True)``."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the module itself."""
+        called: Any = self._itself()
+        return called(*args, **kwargs)
+
+
+def load_families() -> bool:
+    """Import the modules in FAMILIES; False if there is none that was not imported already."""
+    waiting = [name for name in FAMILIES if name not in sys.modules]
+    for name in waiting:
+        import_module(name)
+    return bool(waiting)

@@ -1,0 +1,109 @@
+"""Printed: a list as text that can be read aloud.
+
+    %0 = input x             float64[3]
+    %1 = scan %0             (float64[3], float64[10,3])     [body=<step>, carried=1, length=10]
+
+One row for each line; what loops and choices do comes below, indented, each body once, under the
+name that stands in the lines that have it.
+
+    printed   the text
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .node import CONSTANT, Constant, Node
+from .source_location import short
+from .spec import shown
+from .static_params import listed
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+INDENT = "    "
+
+
+class Named:
+    """Stands for a list among the parameters of a line: its name in angles."""
+
+    __slots__ = ("__name__",)
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = f"<{name}>"
+
+
+class _Names:
+    """Names of the lists inside a list, in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self.of: dict[Any, Named] = {}
+        self._taken: dict[str, int] = {}
+
+    def params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Parameters with names in the place of lists."""
+        return {k: self._put(x) for k, x in params.items()}
+
+    def _put(self, x: Any) -> Any:
+        if type(x) is tuple:
+            return tuple(map(self._put, x))
+        if not hasattr(x, "nodes"):
+            return x
+        if x not in self.of:
+            count = self._taken[x.name] = self._taken.get(x.name, 0) + 1
+            self.of[x] = Named(x.name if count == 1 else f"{x.name} #{count}")
+        return self.of[x]
+
+
+def printed(graph: Graph) -> str:
+    """The list as text."""
+    names = _Names()
+    text = [_section(graph, names)]
+    done = 0
+    while done < len(names.of):
+        body, name = list(names.of.items())[done]
+        done += 1
+        inside = _section(body, names).replace("\n", f"\n{INDENT}")
+        given = " ".join(f"%{body.index(n)}" for n in body.inputs)
+        takes = f" takes {given}" if given else ""
+        text.append(f"{name.__name__}{takes}\n{INDENT}{inside}")
+    return "\n".join(text)
+
+
+def _section(graph: Graph, names: _Names) -> str:
+    rows = [_row(graph, i, names) for i in range(len(graph))]
+    widths = [max((len(row[k]) for row in rows), default=0) for k in range(3)]
+    lines = ["   ".join(map(str.ljust, row, (*widths, 0))).rstrip() for row in rows]
+    for variable, new in graph.updates.items():
+        lines.append(f"update %{graph.index(variable)} to %{graph.index(new)}")
+    for node in graph.effects:
+        lines.append(f"run %{graph.index(node)}")
+    results = " ".join(f"%{graph.index(n)}" for n in graph.outputs)
+    return "\n".join([*lines, f"return {results}".rstrip()])
+
+
+def _row(graph: Graph, i: int, names: _Names) -> tuple[str, str, str, str]:
+    node = graph.nodes[i]
+    words = [f"%{i} = {node.op.name}"]
+    if node.name:
+        words.append(node.name)
+    elif node.op is CONSTANT and isinstance(node, Constant):
+        words.append(_brief(node.value))
+    words += [f"%{k}" for k in graph.operands(i)]
+    options = listed(names.params(node.params)) if node.params else ""
+    if options:
+        words.append(f" [{options}]")
+    level = f"d{node.level}" if node.level else ""
+    return " ".join(words), shown(node.spec), level, _place(node)
+
+
+def _place(node: Node) -> str:
+    return f"# {short(node.where)}" if node.where else ""
+
+
+def _brief(value: Any) -> str:
+    if np.size(value) > 4 or not isinstance(value, np.ndarray | np.generic | int | float):
+        return type(value).__name__ if np.size(value) <= 4 else "..."
+    return np.array2string(np.asarray(value), separator=",").replace("\n", "")

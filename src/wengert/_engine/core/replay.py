@@ -1,0 +1,181 @@
+"""Again: the lines of a list written down again, on other tensors.
+
+Calling a graph with tensors does this, so that graphs go into functions and other graphs, and
+derivatives pass through them: each line meets its operation anew, at the one door.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.errors import ShapeError, at, user_line
+
+from .copy_graph import rebuilt
+from .dispatch import apply
+from .graph import AnyGraph, Graph
+from .graph_fingerprint import is_stopped
+from .handle import Handle, describe, is_traced, rebind, shape_of, wrap
+from .node import CONSTANT, INPUT, Constant, Leaf, Node, constant, owner_of
+from .recording import no_grad, session
+from .spec import Spec
+from .static_params import substituted
+from .symbolic.constraints import solve
+from .symbolic.dim import Dim, is_open, open_length
+from .tracing import derivation, placeholder, record, scope_here, size_value
+
+Instead = Callable[[Node, Sequence[Any], dict[str, Any]], Any]
+
+
+def written_again(
+    graph: Graph,
+    values: Sequence[Any],
+    instead: Instead | None = None,
+    highest: int | None = None,
+) -> list[Any]:
+    """The lines written down again with tensors in the place of the inputs.
+
+    Parameters
+    ----------
+    graph : Graph
+    values : sequence
+        For each input a tensor, an array or a number.
+    instead : callable, optional
+        ``instead(node, args, params)`` gives what a line is to give, or None.
+    highest : int, optional
+        The level of no line is above it; by default all keep theirs.
+
+    Returns
+    -------
+    list
+        One tensor, or plain value, for each output. Variables are updated as by a run.
+
+    Raises
+    ------
+    ShapeError
+        The shapes are not those the graph was built for.
+    """
+    sizes = _sizes(graph, values)
+    known = session() is None and not any(map(is_traced, values))
+    place: dict[Node, Any] = dict(zip(graph.inputs, values, strict=True))
+    outer = scope_here()
+    with derivation(0) as stem:
+        for node in graph.nodes:
+            if node in place:
+                continue
+            if isinstance(node.op, Leaf):
+                place[node] = _leaf(node, sizes)
+                continue
+            stem.enter(node)
+            stem.put_inside(*outer)
+            stem.level = node.level if highest is None else min(node.level, highest)
+            if not known and is_open(node.params.get("length")):
+                for name in node.params["length"].names:  # another loop ends when it likes
+                    sizes.setdefault(name, open_length())
+            params = substituted(node.params, sizes) if sizes else node.params
+            args = [place[a] if isinstance(a, Node) else a for a in node.args]
+            stem.stays_linear(node, args)
+            made = None if instead is None else instead(node, args, params)
+            place[node] = again(node, args, params, known) if made is None else made
+    for variable, new in graph.updates.items():
+        owner = owner_of(variable)
+        with no_grad():
+            rebind(owner, _node(place[new]))
+    return [place[n] for n in graph.outputs]
+
+
+def again(node: Node, args: Sequence[Any], params: dict[str, Any], known: bool) -> Any:
+    """One line on other operands.
+
+    Parameters
+    ----------
+    known : bool
+        Whether values are known, so that an operation without operands can run.
+    """
+    op: Any = node.op
+    if not args:
+        return op.run(**params) if known else record(op, args, params)
+    if is_stopped(node):
+        with no_grad():
+            return _met(node, op, args, params)
+    return _met(node, op, args, params)
+
+
+def _met(node: Node, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    spec = node.spec
+    weak = type(spec) is Spec and spec.weak and all(map(_is_weak, args))
+    if op.effect or not weak:
+        return op(*args, **params)
+    number = _number(op.run)  # of Python numbers it made one
+    return apply(op, args, params, number) if _has_handle(args) else number(*args, **params)
+
+
+def _number(run: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*xs: Any, **params: Any) -> Any:
+        out = run(*xs, **params)
+        return out.item() if isinstance(out, np.generic | np.ndarray) and out.ndim == 0 else out
+
+    return call
+
+
+def _is_weak(x: Any) -> bool:
+    spec = describe(x)
+    return type(spec) is Spec and spec.weak
+
+
+def _has_handle(args: Sequence[Any]) -> bool:
+    return any(isinstance(a, Handle) for a in args)
+
+
+def _leaf(node: Node, sizes: Mapping[str, Any]) -> Any:
+    if "size" in node.params:
+        size = substituted(node.params["size"], sizes)
+        return size_value(size) if isinstance(size, Dim) else size
+    if node.op is CONSTANT and isinstance(node, Constant):
+        return node.value  # plain, as the rules of operations knew it
+    owner = owner_of(node)
+    if owner is not None:  # a variable: as it is now
+        return wrap(owner.node)
+    return wrap((node.extra or {}).get("source", node))
+
+
+def _node(x: Any) -> Node:
+    return x.node if isinstance(x, Handle) else constant(np.array(x))
+
+
+def _sizes(graph: Graph, values: Sequence[Any]) -> dict[str, Any]:
+    """The named sizes, from the shapes of what is given."""
+    pairs: list[tuple[Any, Any, str]] = []
+    for node, value in zip(graph.inputs, values, strict=True):
+        wanted, given = node.spec.shape, shape_of(value)
+        what = node.name or "an input"
+        if len(wanted) != len(given):
+            raise ShapeError(
+                f"{what} has {len(given)} axes, but the graph was built for {node.spec}"
+                f"{at(user_line())}."
+            )
+        both = enumerate(zip(wanted, given, strict=True))
+        pairs += [(n, m, f"axis {k} of {what}") for k, (n, m) in both]
+    if not any(isinstance(n, Dim) for n, _, _ in pairs):
+        _check(pairs)
+        return {}
+    return solve(pairs)
+
+
+def _check(pairs: Sequence[tuple[Any, Any, str]]) -> None:
+    for wanted, given, where in pairs:
+        if wanted != given:
+            raise ShapeError(
+                f"{where} has length {given}, but the graph was built for {wanted}. Trace again "
+                f"for this shape, or name the lengths that vary{at(user_line())}."
+            )
+
+
+def fed_anywhere(graph: AnyGraph) -> AnyGraph:
+    """The graph with placeholders for those inputs that are computed, or have a value."""
+    place = {
+        n: placeholder(n.spec, n.name) for n in graph.inputs if not (n.op is INPUT and n.is_traced)
+    }
+    return graph.with_lines(rebuilt(graph.nodes, place)) if place else graph

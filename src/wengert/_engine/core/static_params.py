@@ -1,0 +1,137 @@
+"""Params: the static parameters of a line, as data.
+
+Parameters (axis, shape, index, ...) are part of what an operation *is*.  They are numbers, strings,
+dtypes, slices, sizes, tuples of these, small arrays, and for some operations a function.
+
+    frozen       a hashable stand-in that tells 1 from True and 1.0: for equality and caches
+    normalised   the same parameters without NumPy's numbers
+    substituted  the same parameters with sizes put in
+    sizes_of     the named sizes that occur in them
+    spelled      as text, to be read aloud
+    stated       those of a line that say something
+    listed       the same as text: ``axis=0, keepdims=True``
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .symbolic.dim import Dim, replaced
+
+_PLAIN = (str, type(None), np.dtype, Dim, bytes)
+
+
+def frozen(x: Any) -> Any:
+    """A hashable stand-in for a parameter, equal exactly where the parameters mean the same."""
+    kind = type(x)
+    if kind in _PLAIN:
+        return x
+    if kind is int or kind is float or kind is bool or kind is complex:
+        # repr tells nan from nothing, and 0.0 from -0.0
+        return (kind, x) if kind is int or kind is bool else (kind, repr(x))
+    if kind is tuple or kind is list:
+        return (kind, *map(frozen, x))
+    if kind is dict:
+        return (
+            dict,
+            *((k, frozen(v)) for k, v in sorted(x.items(), key=lambda item: str(item[0]))),
+        )
+    if kind is slice:
+        return (slice, frozen(x.start), frozen(x.stop), frozen(x.step))
+    if isinstance(x, np.ndarray | np.generic):
+        if x.dtype.kind == "O":
+            return Same(x)
+        return (kind, x.shape, x.dtype.str, x.tobytes())
+    try:
+        hash(x)
+    except TypeError:
+        return Same(x)
+    return (kind, x)
+
+
+class Same:
+    """Stands for a thing that cannot be compared: equal to itself only, and kept alive."""
+
+    __slots__ = ("thing",)
+
+    def __init__(self, thing: Any) -> None:
+        self.thing = thing
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.thing is self.thing
+
+    def __hash__(self) -> int:
+        return id(self.thing)
+
+
+def normalised(x: Any) -> Any:
+    """A parameter with Python's whole numbers and truth values in the place of NumPy's."""
+    kind = type(x)
+    if kind is tuple or kind is list:
+        return kind(map(normalised, x))
+    if kind is dict:
+        return {k: normalised(v) for k, v in x.items()}
+    if kind is slice:
+        return slice(*map(normalised, (x.start, x.stop, x.step)))
+    return x.item() if isinstance(x, np.integer | np.bool_) else x
+
+
+def substituted(x: Any, sizes: Mapping[str, Any]) -> Any:
+    """A parameter with sizes put in; itself where there are none in it."""
+    kind = type(x)
+    if kind is Dim:
+        return replaced(x, sizes)
+    if kind is tuple or kind is list:
+        return kind(substituted(part, sizes) for part in x)
+    if kind is dict:
+        return {k: substituted(v, sizes) for k, v in x.items()}
+    if kind is slice:
+        return slice(*(substituted(part, sizes) for part in (x.start, x.stop, x.step)))
+    at_sizes = getattr(x, "at_sizes", None)  # a body (subgraph.py), which knows how
+    return x if at_sizes is None else at_sizes(sizes)
+
+
+def sizes_of(x: Any) -> frozenset[str]:
+    """The named sizes in a parameter."""
+    kind = type(x)
+    if kind is Dim:
+        return x.names  # type: ignore[no-any-return]
+    if kind is tuple or kind is list:
+        return frozenset().union(*map(sizes_of, x))
+    if kind is dict:
+        return frozenset().union(*map(sizes_of, x.values()))
+    if kind is slice:
+        return sizes_of((x.start, x.stop, x.step))
+    found: frozenset[str] = getattr(x, "size_names", frozenset())
+    return found
+
+
+def spelled(x: Any) -> str:
+    """A parameter as people write it: ``(n, 3)``, ``1:-1``, ``float64``."""
+    kind = type(x)
+    if kind is tuple:
+        parts = [spelled(part) for part in x]
+        return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+    if kind is slice:
+        bounds = ["" if b is None else spelled(b) for b in (x.start, x.stop, x.step)]
+        return ":".join(bounds if x.step is not None else bounds[:2])
+    if kind is Dim or isinstance(x, np.dtype):
+        return str(x)
+    if x is Ellipsis:
+        return "..."
+    if isinstance(x, np.ndarray | np.generic):
+        return np.array2string(np.asarray(x), separator=", ", threshold=8).replace("\n", "")
+    return getattr(x, "__name__", None) or repr(x)
+
+
+def stated(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that say something: None and False are what nobody chose."""
+    return {k: v for k, v in params.items() if v is not None and v is not False}
+
+
+def listed(params: Mapping[str, Any]) -> str:
+    """What was chosen, in one line: ``axis=0, keepdims=True``."""
+    return ", ".join(f"{k}={spelled(v)}" for k, v in stated(params).items())

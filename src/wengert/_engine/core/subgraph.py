@@ -1,0 +1,253 @@
+"""Body: a closed list as a parameter of an operation: what a loop does in each step.
+
+It takes everything as an input, has no variables, and is equal to another exactly where both say
+the same, so that lines with equal bodies are equal lines, and what is derived from a body is
+derived once.
+
+    Body       the list
+    bodies_of  those of a line
+    evaluated  its outputs for plain values, line by line
+    located    the error of a loop that took too long, with the line it was written in
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.errors import GuardError, TraceError, at, user_line
+
+from .alpha_equivalence import OpenNames, inner
+from .copy_graph import rebuilt
+from .dispatch import PART
+from .graph import Graph
+from .graph_fingerprint import is_stopped, key_of_value
+from .node import CONSTANT, INPUT, Constant, Leaf, Node, constant
+from .spec import Spec, at_sizes
+from .static_params import frozen, sizes_of, substituted
+from .symbolic.constraints import solve
+from .symbolic.dim import OPEN
+from .tracing import SIZE
+
+Values = Sequence[Any]
+
+
+class Body(Graph):
+    """A closed list: inputs, constants, and what is computed from them.
+
+    Equal to another if inputs, lines and outputs are the same, operands of commutative operations
+    in either order; names, also those of lengths that its loops end with, the user's lines, scopes
+    and levels do not count.
+    """
+
+    def __init__(self, *outputs: Any, **options: Any) -> None:
+        super().__init__(*outputs, **options)
+        fed = set(self.inputs)
+        for node in self.nodes:
+            if node.op is INPUT and node not in fed and node.is_traced:
+                raise TraceError(
+                    f"{self.name}: a value that is traced outside of it ({node.spec}) is used "
+                    "inside without being handed in. A rule (wengert.custom_vjp, custom_jvp, "
+                    "extend.primitive) that a loop or choice needs cannot close over such a value: "
+                    "pass it as an argument of the function, with None as its cotangent"
+                    f"{at(user_line())}."
+                )
+
+    @functools.cached_property
+    def key(self) -> Hashable:
+        """What equal bodies have in common."""
+        place = {n: k for k, n in enumerate(self.inputs)}
+        names = OpenNames(inner, self.open_names)
+        rows: list[Hashable] = [tuple([(names.spec(n.spec), type(n) is Node) for n in self.inputs])]
+        for node in self.nodes:
+            if node in place:
+                continue
+            place[node] = len(place)
+            if isinstance(node.op, Leaf):
+                value = key_of_value(node.value) if node.op is CONSTANT else None
+                if node.op is SIZE:
+                    rows.append((SIZE, frozen(node.params)))
+                else:
+                    rows.append((node.op, node if value is None else value))
+                continue
+            operands = [place[a] for a in node.inputs]
+            if node.op.commutative:
+                operands.sort()
+            stopped = is_stopped(node)
+            params, spec = frozen(names.params(node.params)), names.spec(node.spec)
+            rows.append((node.op, params, spec, stopped, *operands))
+        return (*rows, tuple([place[n] for n in self.outputs]))
+
+    @functools.cached_property
+    def _hash(self) -> int:
+        return hash(self.key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Body) and self._hash == other._hash and self.key == other.key
+
+    def __reduce__(self) -> Any:
+        # Line by line: lists are longer than recursion is deep.
+        rows = [
+            (type(n), _LEAVES.get(n.op, n.op), self.operands(i), n.params, _own(n), n.extra)
+            for i, n in enumerate(self.nodes)
+        ]
+        places = [[self.index(n) for n in nodes] for nodes in (self.inputs, self.outputs)]
+        return _restored, (rows, *places, self.name)
+
+    @functools.cached_property
+    def size_names(self) -> frozenset[str]:
+        """The named sizes that occur in it, but for lengths that its own loops end with."""
+        found: set[str] = set()
+        for node in self.nodes:
+            found |= sizes_of(node.params)
+            specs = node.spec if type(node.spec) is tuple else (node.spec,)
+            found |= sizes_of(tuple([s.shape for s in specs]))
+        return frozenset(n for n in found if not n.startswith(OPEN))
+
+    @functools.cached_property
+    def open_names(self) -> frozenset[str]:
+        """The names of lengths that loops outside of it end with, of what it is given."""
+        found = frozenset[str]().union(*[sizes_of(n.spec.shape) for n in self.inputs])
+        return frozenset(n for n in found if n.startswith(OPEN))
+
+    def at_sizes(self, sizes: Mapping[str, Any]) -> Body:
+        """The same list with numbers, or other lengths, in the place of named sizes."""
+        if self.size_names.isdisjoint(sizes) and self.open_names.isdisjoint(sizes):
+            return self
+
+        def change(node: Node, args: tuple[Node, ...]) -> Node:
+            extra = {**(node.extra or {}), "spec": at_sizes(node.spec, sizes)}
+            value = node.value if isinstance(node.op, Leaf) else None
+            if node.op is CONSTANT and isinstance(node, Constant):
+                return node
+            params = substituted(node.params, sizes)
+            if node.op is SIZE and type(params["size"]) is int:
+                return constant(params["size"])
+            return type(node)(node.op, args, params, value, extra)
+
+        lines = rebuilt(self.nodes, None, change)
+        return self.with_lines({old: new for old, new in lines.items() if old is not new})
+
+
+_LEAVES: dict[Any, str] = {INPUT: "input", CONSTANT: "constant", SIZE: "size"}
+
+
+def _own(node: Node) -> Any:
+    return node.value if node.is_leaf else None
+
+
+def _restored(rows: Sequence[Any], inputs: Any, outputs: Any, name: str) -> Body:
+    """A body that was pickled."""
+    nodes: list[Node] = []
+    leaves = {word: op for op, word in _LEAVES.items()}
+    for cls, op, operands, params, value, extra in rows:
+        op = leaves[op] if type(op) is str else op
+        nodes.append(cls(op, tuple([nodes[k] for k in operands]), params, value, extra))
+    return Body(*[nodes[k] for k in outputs], inputs=[nodes[k] for k in inputs], name=name)
+
+
+def bodies_of(node: Node) -> list[Body]:
+    """The bodies among the parameters of a line."""
+    found: list[Body] = []
+    for x in node.params.values():
+        if isinstance(x, Body):
+            found.append(x)
+        elif type(x) is tuple:
+            found += [b for b in x if isinstance(b, Body)]
+    return found
+
+
+Run = Callable[[Values], list[Any]]
+_runs: weakref.WeakKeyDictionary[Body, Run] = weakref.WeakKeyDictionary()
+
+
+def evaluated(body: Body) -> Run:
+    """A function of the values of the inputs that gives those of the outputs."""
+    if body.size_names:
+        return lambda values: evaluated(body.at_sizes(_sizes(body, values)))(values)
+    found = _runs.get(body)
+    if found is None:
+        found = _runs[body] = _stepwise(body)
+    return found
+
+
+def _sizes(body: Body, values: Values) -> dict[str, int]:
+    return solve(
+        (length, number, f"axis {k} of input {i}")
+        for i, (node, value) in enumerate(zip(body.inputs, values, strict=True))
+        for k, (length, number) in enumerate(zip(node.spec.shape, np.shape(value), strict=True))
+    )
+
+
+def _stepwise(body: Body) -> Run:
+    slot: dict[Node, int] = {n: k for k, n in enumerate(body.inputs)}
+    start: list[Any] = [None] * len(slot)
+    steps: list[tuple[Callable[..., Any], tuple[int, ...]]] = []
+    for node in body.nodes:
+        if node in slot:
+            continue
+        slot[node] = len(slot)
+        if isinstance(node.op, Leaf):
+            start.append(node.value)
+            continue
+        run = _run_of(node)
+        steps.append((run, tuple([slot[a] for a in node.inputs])))
+        start.append((run, slot[node]))
+    order = [s for s in start if type(s) is tuple]
+    first = [None if type(s) is tuple else s for s in start]
+    places = [k for _, k in order]
+    outputs = [slot[n] for n in body.outputs]
+
+    def run_all(values: Values) -> list[Any]:
+        held = first.copy()
+        held[: len(values)] = values
+        with np.errstate(all="ignore"):
+            for (run, args), k in zip(steps, places, strict=True):
+                held[k] = run(*[held[a] for a in args])
+        return [held[k] for k in outputs]
+
+    return run_all
+
+
+def located(error: Exception, node: Node) -> Exception:
+    """The error of a loop that took too long with the user's line, if it does not name one."""
+    text = str(error)
+    if not isinstance(error, GuardError) or not node.where or " (at " in text:
+        return error
+    return GuardError(f"{text.removesuffix('.')}{at(node.where)}.")
+
+
+def _with_line(run: Callable[..., Any], node: Node) -> Callable[..., Any]:
+    def run_and_tell(*values: Any) -> Any:
+        try:
+            return run(*values)
+        except GuardError as error:
+            raise located(error, node) from None
+
+    return run_and_tell
+
+
+def _run_of(node: Node) -> Callable[..., Any]:
+    op: Any = node.op
+    if op is PART:
+        index = node.params["index"]
+        return lambda value: value[index]
+    run: Callable[..., Any] = functools.partial(op.run, **node.params) if node.params else op.run
+    if op.kind == "control":
+        return _with_line(run, node)
+    if type(node.spec) is Spec and node.spec.weak:
+        return lambda *xs: _as_number(run(*xs))
+    return run
+
+
+def _as_number(out: Any) -> Any:
+    return out.item() if isinstance(out, np.generic | np.ndarray) else out

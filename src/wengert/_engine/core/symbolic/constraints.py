@@ -1,0 +1,216 @@
+"""Sizes: what holds of many lengths together when some are not known yet.
+
+    broadcast                          the shape that shapes broadcast to
+    repeated_axes                      the axes along which broadcasting repeats an array
+    require_at_least, require_equal    what a shape rule demands of sizes; checked when known
+    solve                              the sizes, from the shapes of what a graph is called with
+
+A demand that can be decided for all sizes is decided at once; the others are collected by whoever
+builds the graph (`requirements`), which is right only where they hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from wengert.errors import ShapeError, at, user_line
+
+from ..dynamic_scope import Block, Blocks
+from .dim import Dim, Quotient, bounds, names_in, spelled, valued
+
+
+def broadcast(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The shape that shapes broadcast to, symbolic lengths among them.
+
+    Raises
+    ------
+    ValueError
+        Two lengths are neither the same nor one of them 1.
+    """
+    ndim = max((len(s) for s in shapes), default=0)
+    out: list[Any] = [1] * ndim
+    for shape in shapes:
+        for i, n in enumerate(shape, ndim - len(shape)):
+            have = out[i]
+            if n == have or (type(n) is int and n == 1):
+                continue
+            if type(have) is int and have == 1:
+                out[i] = n
+                continue
+            hint = ""
+            if isinstance(n, Dim) or isinstance(have, Dim):
+                hint = (
+                    f"; {have} and {n} are not known to be equal. Give equal sizes one name when "
+                    "the inputs are declared"
+                )
+            raise ValueError(
+                f"shapes {' and '.join(map(spelled, shapes))} do not broadcast together{hint}"
+            )
+    return tuple(out)
+
+
+def repeated_axes(shape: tuple[Any, ...], small: tuple[Any, ...]) -> tuple[int, ...]:
+    """The axes of `shape` along which an array of shape `small` is repeated to fill it."""
+    missing = len(shape) - len(small)
+    stretched = [i for i, n in enumerate(small, missing) if n == 1 and shape[i] != 1]
+    return (*range(missing), *stretched)
+
+
+# ---- what a graph needs of its sizes -----------------------------------------------------------
+
+
+class Requirement(NamedTuple):
+    """A graph is right only where `length` is at least `least`, or where it equals zero."""
+
+    length: Dim
+    equal: bool
+    reason: str
+
+    def holds(self, sizes: Mapping[str, int]) -> bool:
+        """Whether these sizes satisfy it."""
+        value = self.length(sizes)
+        return value == 0 if self.equal else value >= 0
+
+
+class Demands:
+    """What shape rules have said beside the shape.
+
+    Attributes
+    ----------
+    needs : list of Requirement
+    probed : bool
+        The shape was found by probing, so it is to be checked when the operation has run.
+    """
+
+    __slots__ = ("needs", "probed")
+
+    def __init__(self) -> None:
+        self.needs: list[Requirement] = []
+        self.probed = False
+
+
+_sink: Blocks[Demands | None] = Blocks("wengert_demands", None)
+
+
+@contextmanager
+def demands() -> Iterator[Demands]:
+    """Collect what shape rules inside demand of sizes."""
+    found = Demands()
+    block: Block[Demands | None] = Block(found)
+    try:
+        _sink.open(block)
+        yield found
+    finally:
+        block.end(True)
+        _sink.forget()
+
+
+def require_at_least(length: Any, least: Any, reason: str) -> None:
+    """Demand `length >= least`, now if that can be decided, else when the sizes are known.
+
+    Raises
+    ------
+    ValueError
+        It never holds.
+    """
+    low, high = bounds(length - least)
+    if low is not None and low >= 0:
+        return
+    if high is not None and high < 0:
+        raise ValueError(f"{reason}: {length} is less than {least}")
+    _demand(Requirement(length - least, False, reason))
+
+
+def require_equal(a: Any, b: Any, reason: str) -> None:
+    """Demand `a == b`, now if that can be decided, else when the sizes are known.
+
+    Raises
+    ------
+    ValueError
+        It never holds.
+    """
+    if a == b:
+        return
+    low, high = bounds(a - b)
+    if (low is not None and low > 0) or (high is not None and high < 0):
+        raise ValueError(f"{reason}: {a} is not {b}")
+    _demand(Requirement(a - b, True, reason))
+
+
+def _demand(requirement: Requirement) -> None:
+    sink = _sink.get()
+    if sink is not None:
+        sink.needs.append(requirement)
+
+
+def note_probed() -> None:
+    """Say that a shape was found by probing."""
+    sink = _sink.get()
+    if sink is not None:
+        sink.probed = True
+
+
+def solve(pairs: Iterable[tuple[Any, int, str]]) -> dict[str, int]:
+    """The sizes for which every length is the number beside it.
+
+    Parameters
+    ----------
+    pairs : iterable of (length, number, where)
+        `where` says in a message which axis it is.
+
+    Returns
+    -------
+    dict
+        Every name that occurs, with its size.
+
+    Raises
+    ------
+    ShapeError
+        There are none, or they cannot be found; the message says why.
+    """
+    waiting = list(pairs)
+    sizes: dict[str, int] = {}
+    progress = True
+    while progress:
+        progress = False
+        for length, number, where in waiting:
+            unknown = sorted(names_in([length]) - sizes.keys())
+            if len(unknown) == 1:
+                found = _solved_for(length, unknown[0], number, sizes)
+                if found is None:
+                    continue
+                if found < 1:
+                    raise ShapeError(
+                        f"{where} has length {number}, but {length} with a size {unknown[0]} of "
+                        f"at least 1 cannot be that{at(user_line())}."
+                    )
+                sizes[unknown[0]] = found
+                progress = True
+    for length, number, where in waiting:
+        unknown = sorted(names_in([length]) - sizes.keys())
+        if unknown:
+            raise ShapeError(
+                f"the size {unknown[0]} cannot be found from {where}, which is {length} = "
+                f"{number}. Let it be the length of an axis of its own{at(user_line())}."
+            )
+        if valued(length, sizes) != number:
+            known = ", ".join(f"{k} = {v}" for k, v in sizes.items() if k in names_in([length]))
+            expected = f"{length} = {valued(length, sizes)}" if known else str(length)
+            raise ShapeError(
+                f"{where} has length {number}, but {expected} was expected"
+                f"{f' (from the other inputs {known})' if known else ''}{at(user_line())}."
+            )
+    return sizes
+
+
+def _solved_for(length: Dim, name: str, number: int, sizes: Mapping[str, int]) -> int | None:
+    """The size of that name, if the length is linear in it; 0 if no whole number fits."""
+    at_0, at_1, at_2 = (length({**sizes, name: k}) for k in (0, 1, 2))
+    slope = at_1 - at_0
+    has_quotient = any(isinstance(a, Quotient) for p in length._terms for a, _ in p)
+    if slope == 0 or at_2 - at_1 != slope or has_quotient:
+        return None
+    whole, rest = divmod(number - at_0, slope)
+    return 0 if rest else whole

@@ -1,0 +1,118 @@
+"""Backward: the sweep from some outputs to some targets, kept line by line.
+
+An *edge* is what one line passes on to one of its operands.  The questions that the other files
+ask are about edges: where is what arrives not zero, and what is passed on is; where is what arrives
+finite, and what is passed on is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.autodiff.reverse import has_nan, pullback
+from wengert._engine.autodiff.tape import Tape, tape_between
+from wengert._engine.autodiff.traced_sweep import Step, watched
+from wengert._engine.core.dispatch import Parts
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import Sweep
+
+
+class Edge(NamedTuple):
+    """What one line passes on to one operand.
+
+    line : Node
+    position : int
+        Which operand.
+    operand : Node
+    given, passed : float
+        Largest magnitude before and after broadcasting is undone: 0 if all are exactly zero, NaN if
+        one is NaN, inf if one is infinite.
+    """
+
+    line: Node
+    position: int
+    operand: Node
+    given: float
+    passed: float
+
+
+class Backward:
+    """One sweep.
+
+    Attributes
+    ----------
+    seeds : dict
+        The cotangent of each output: ones.
+    cotangents : dict
+        The complete cotangent of each line that was reached, in the order in which they were.
+    arrived : dict
+        The same before hooks, where a line has some.
+    into : dict
+        For a line the edges that lead into it.
+    sweep : Sweep
+        How the rules were called.
+    """
+
+    def __init__(self, outputs: Sequence[Node], targets: Sequence[Node], guarded: bool) -> None:
+        self.tape: Tape = tape_between(outputs, set(targets))
+        self.sweep = Sweep(self.tape.wanted, False, guarded)
+        self.seeds = {n: np.ones(n.spec.shape, n.spec.dtype)[()] for n in outputs}
+        self.cotangents: dict[Node, Any] = {}
+        self.arrived: dict[Node, Any] = {}
+        self.into: dict[Node, list[Edge]] = {}
+        with np.errstate(all="ignore"):
+            for step in watched(self.tape, self.seeds, guarded):
+                self._keep(step)
+
+    def _keep(self, step: Step) -> None:
+        node = step.node
+        self.cotangents[node] = step.cotangent
+        if step.arrived is not step.cotangent:
+            self.arrived[node] = step.arrived
+        for i, (a, given, passed) in enumerate(
+            zip(node.args, step.given, step.passed, strict=True)
+        ):
+            if passed is not None:
+                edge = Edge(node, i, a, magnitude(given), magnitude(passed))
+                self.into.setdefault(a, []).append(edge)
+
+
+def swept(outputs: Sequence[Node], targets: Sequence[Node]) -> Backward:
+    """The sweep as the engine does it: guarded, if it gives a NaN otherwise; then with limits.
+
+    Raises
+    ------
+    DerivativeError
+        There is none where values are equal.
+    """
+    found = Backward(outputs, targets, guarded=False)
+    if not _is_nan(found, targets):
+        return found
+    found = Backward(outputs, targets, guarded=True)
+    if _is_nan(found, targets) and any(n.op.limits for n in found.tape.lines):
+        bars = pullback(found.seeds, targets)
+        found.cotangents |= {n: t for n, t in zip(targets, bars, strict=True) if t is not None}
+    return found
+
+
+def _is_nan(found: Backward, targets: Sequence[Node]) -> bool:
+    with np.errstate(all="ignore"):
+        return any(has_nan(found.cotangents.get(n)) for n in targets)
+
+
+def magnitude(t: Any) -> float:
+    """The largest magnitude; NaN where one is NaN, 0 of nothing."""
+    if isinstance(t, np.float64):
+        return abs(float(t))
+    if isinstance(t, Parts):
+        t = tuple(t.values())
+    if isinstance(t, tuple):
+        found = [magnitude(part) for part in t if part is not None]
+        return float(np.max(found)) if found else 0.0
+    if t is None or np.size(t) == 0:
+        return 0.0
+    with np.errstate(all="ignore"):
+        return float(np.max(np.abs(t)))

@@ -1,0 +1,252 @@
+"""Connection: y has no derivative by x, and where on the way from x to y it was lost.
+
+The list also knows lines that no derivative passes (comparisons, casts to whole numbers), and,
+while lines are noted, what `no_grad`, `detach` and conversions to plain numbers cut off.  So the
+search goes from x forward by the ways a derivative passes, and reports the first lines on the way
+to y at which it stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.node import RELEASED, Constant, Node, is_variable
+from wengert._engine.core.spec import shown
+
+from .dependency_trace import ancestors, dependent, plain
+from .describe import called, named
+from .findings import Finding
+
+Reads = Sequence[tuple[Node, str, str]]
+
+STOPS = {
+    "stop_gradient": (
+        "detached",
+        "stop_gradient or detach() stands on the way: its value goes on, its derivative is zero by "
+        "decree. Leave it out if that is not meant",
+    ),
+    "discretise": (
+        "discrete",
+        "a cast to whole numbers or truth values: derivatives stop there. Stay in floating point, "
+        "or use a smooth approximation",
+    ),
+}
+_STEPS = frozenset("floor ceil trunc rint round sign floor_divide spacing".split())
+_POSITIONS = frozenset("argmax argmin argsort argpartition lexsort searchsorted nonzero".split())
+_NO_GRAD = (
+    "it was computed under no_grad, so it is a constant. Move it out of the block, or put "
+    "enable_grad around it"
+)
+
+
+def disconnected(
+    outputs: Sequence[Node], target: Node, reads: Reads, visited: Container[Node]
+) -> list[Finding]:
+    """Why no derivative leads from some outputs back to a target.
+
+    Parameters
+    ----------
+    outputs, target
+    reads : sequence
+        What became plain numbers while lines were noted.
+    visited : container of Node
+        The lines that a sweep has reached.
+    """
+    lines = ancestors(outputs)
+    released = [n for n in lines if n.op is RELEASED]
+    if released:
+        return [_released(n) for n in released]
+    reached = dependent(lines, [target]) & set(lines)
+    if target in lines:
+        smooth = dependent(lines, [target], smooth=True)
+        found = [_stop(n) for n in _last_stops(outputs, reached, smooth)]
+        # Behind the last line that a derivative does pass, an operand may take none.
+        return found or [
+            _unpassed(n, smooth)
+            for n in lines
+            if n in visited and any(a in smooth and a not in visited for a in n.args_as_nodes())
+        ]
+    found = _through_numbers(target, lines, reads) or _rewritten(target, lines)
+    return found or [*_copies(target, lines), _unused(outputs, target, lines)]
+
+
+def _last_stops(outputs: Sequence[Node], reached: set[Node], smooth: set[Node]) -> list[Node]:
+    """Lines behind which no derivative goes on, met from y: a condition on the way is none."""
+    found = []
+    stack = [n for n in dict.fromkeys(outputs) if n in reached and n not in smooth]
+    seen = set(stack)
+    while stack:
+        node = stack.pop()
+        before = [a for a in node.args if isinstance(a, Node) and a in reached]
+        if any(a in smooth for a in before):
+            found.append(node)
+        for a in before:
+            if a not in smooth and a not in seen:
+                seen.add(a)
+                stack.append(a)
+    return sorted(found, key=lambda n: -n.serial)
+
+
+def _released(node: Node) -> Finding:
+    return Finding(
+        "released",
+        f"the history of {shown(node.spec)} was given back by backward(retain_graph=False). Leave "
+        "retain_graph at its default to differentiate more than once",
+        node,
+        node.where,
+        "disconnected",
+    )
+
+
+def _stop(node: Node) -> Finding:
+    """A line that depends on x, and that no derivative passes."""
+    kind, reason = reason_of_stop(node)
+    return Finding(kind, reason, node, node.where, "disconnected")
+
+
+def reason_of_stop(node: Node) -> tuple[str, str]:
+    """Why no derivative passes a line: the kind of finding, and a sentence."""
+    name = node.op.name
+    if not node.op.discrete:
+        return "no_grad", f"{named(node)}: {_NO_GRAD}"
+    if name in STOPS:
+        return STOPS[name]
+    if name in _STEPS:
+        return "discrete", f"{name} is a step function: its derivative is zero wherever it exists"
+    if name in _POSITIONS:
+        return "discrete", (
+            f"{name} gives positions, which do not move with the values. Use the values at them, "
+            "x[position], or a soft maximum"
+        )
+    return "discrete", (
+        f"{name} gives {shown(node.spec)}, which jumps or stands still: its derivative is zero. "
+        "Choose values with np.where(condition, x, y) instead of computing with the condition, or "
+        "use a smooth function such as a sigmoid"
+    )
+
+
+def _unpassed(node: Node, smooth: set[Node]) -> Finding:
+    positions = [i for i, a in enumerate(node.args) if isinstance(a, Node) and a in smooth]
+    what = "the condition" if node.op.name == "where" and positions == [0] else "an operand"
+    return Finding(
+        "condition",
+        f"it comes into {named(node)} only as {what} that has no derivative",
+        node,
+        node.where,
+        "disconnected",
+    )
+
+
+def _through_numbers(target: Node, lines: Sequence[Node], reads: Reads) -> list[Finding]:
+    """Values of x, or of what depends on it, that left the list as plain numbers."""
+    nodes = [node for node, _, _ in reads]
+    from_target = dependent(ancestors([*nodes, target]), [target])
+    found = []
+    for node, what, where in reads:
+        if node not in from_target:
+            continue
+        kind = "branch" if what == "a branch" else "converted"
+        if kind == "branch":
+            message = (
+                f"the program branched on {named(node)}, which depends on it. The branch that was "
+                "taken is differentiated; the choice itself has no derivative"
+            )
+        else:
+            message = (
+                f"{what} of {named(node)} made a plain number of it: its value goes on, and the "
+                "list does not know where it came from. Compute with the tensor itself"
+            )
+        found.append(Finding(kind, message, node, where or None, "disconnected"))
+    found.sort(key=lambda f: f.kind == "branch")
+    return found
+
+
+def _rewritten(target: Node, lines: Sequence[Node]) -> list[Finding]:
+    """Whether x is something newer than what y was computed from."""
+    known = set(lines)
+    node = target
+    while node.op.name == "setitem" and isinstance(node.args[0], Node):
+        last, node = node, node.args[0]
+        if node in known:
+            message = (
+                "x was written to in place after y had been computed from it, so what is called x "
+                "now is a later line of the list. Take the derivative first, or write to a copy"
+            )
+            return [Finding("rewritten", message, last, last.where, "disconnected")]
+    shared = [n for n in ancestors([target]) if n in known and type(n) is Node and n is not target]
+    if not shared:
+        return []
+    message = (
+        f"{named(target)} and y were both computed from {named(shared[-1])}, but y not from it. "
+        "If its name was given to a new tensor (x = x * 2), keep the old one, and ask by that"
+    )
+    return [Finding("rewritten", message, target, target.where, "disconnected")]
+
+
+def _copies(target: Node, lines: Sequence[Node]) -> list[Finding]:
+    """Operands on the way to y that hold the values of x, and are not x."""
+    value = target.value
+    if target.is_outdated or value is None or isinstance(value, tuple) or np.size(value) == 0:
+        return []
+    found = []
+    for node in lines:
+        for a in () if node.op.alias else node.args:
+            if isinstance(a, Node) and (a.is_outdated or (a.args and type(a) is not Constant)):
+                continue
+            other = plain(a)
+            if not _equal(other, value):
+                continue
+            shared = np.may_share_memory(other, value) and isinstance(other, np.ndarray)
+            how = "the values of it themselves" if shared else "an equal copy of it"
+            what = "another leaf" if type(a) is Node else "a constant"
+            found.append(
+                Finding(
+                    "detached" if shared else "copy",
+                    f"{named(node)} uses {how} as {what}, not the tensor: detach(), numpy(), "
+                    ".data or a copy came between. Compute with the tensor itself",
+                    node,
+                    node.where,
+                    "disconnected",
+                )
+            )
+    return sorted(found, key=lambda f: f.kind == "copy")[:1]
+
+
+def _equal(other: Any, value: Any) -> bool:
+    if not isinstance(other, np.ndarray | np.generic | float | complex):
+        return False
+    if np.shape(other) != np.shape(value) or np.asarray(other).dtype.kind not in "fc":
+        return False
+    # Zeros and ones stand in every program: equal numbers of that sort say nothing.
+    telling = np.asarray(value)
+    if telling.size < 2 and other is not value:
+        return False
+    return bool(np.array_equal(other, telling)) and bool(np.any(telling != telling.flat[0]))
+
+
+def _unused(outputs: Sequence[Node], target: Node, lines: Sequence[Node]) -> Finding:
+    leaves = [n for n in lines if n.op.alias or (not n.args and not isinstance(n, Constant))]
+    if leaves:
+        names = ", ".join(_leaf(n) for n in leaves[:6])
+        more = f" and {len(leaves) - 6} more" if len(leaves) > 6 else ""
+        known = f"What it depends on: {names}{more}."
+    else:
+        known = (
+            "It depends on no variable at all: it was computed from plain numbers, under no_grad, "
+            "or from what was made into plain numbers."
+        )
+    return Finding(
+        "unused",
+        f"{shown(target.spec)} does not appear in the list that leads to y. {known}",
+        target,
+        next((n.where for n in outputs if n.where), None),
+        "disconnected",
+    )
+
+
+def _leaf(node: Node) -> str:
+    kind = "parameter" if is_variable(node) else "variable"
+    return called(kind, node)

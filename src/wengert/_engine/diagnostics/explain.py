@@ -1,0 +1,198 @@
+"""Explain: what a function does, line by line of its program, and what is worth knowing about it.
+
+The function is traced; where it cannot be (it branches on a value), what it did in one run is
+explained instead.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine import rewrite
+from wengert._engine.autodiff.arguments import name_of
+from wengert._engine.autodiff.tape import fresh
+from wengert._engine.backends.base import Backend
+from wengert._engine.backends.base import backend as backend_of
+from wengert._engine.core import graph as lists
+from wengert._engine.core import pytree
+from wengert._engine.core.handle import Handle, describe, wrap
+from wengert._engine.core.recording import enable_grad, note_lines
+from wengert._engine.core.spec import Spec, is_inexact
+from wengert._engine.graphs.captures import captured_by
+from wengert._engine.graphs.graph import Graph
+from wengert._engine.graphs.trace import trace
+from wengert.errors import BackendError, TraceError, at, user_line
+
+from .explanation_report import Explanation
+from .findings import Finding, unique
+from .graph_notes import notes_on
+from .slow_gradients import slow
+
+
+def explain(
+    fun: Any,
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    simplify: bool = False,
+    backend: str | Backend | None = None,
+) -> Callable[..., Explanation]:
+    """Return a function that explains what `fun` does with given arguments: what, where and why.
+
+    Parameters
+    ----------
+    fun : callable or Graph
+        A function of arrays; of a derivative, such as ``wg.grad(f)``, its lines are told apart by
+        level. A graph is explained as it is, whatever it is called with.
+    static_argnums, static_argnames
+        Arguments to pass on as they are, as in `trace`.
+    simplify : bool, default False
+        Also note which lines `Graph.simplify` would change, and by which rules.
+    backend : str or Backend, optional
+        Also say how it runs the simplified graph, if it compiles ("llvm"): which lines share a
+        loop, what is called, what is kept in memory, bytes and operations (``program``).
+
+    Returns
+    -------
+    callable
+        ``explain(fun)(*args)`` takes arrays, of which only shape and dtype count, or specs
+        (`wengert.spec`), and returns an `Explanation`: print it, show it in a notebook, or read
+        ``graph``, ``lines``, ``notes``, ``kinds``, ``flops``, ``bytes``.
+
+    Raises
+    ------
+    TraceError
+        `fun` cannot be traced, and there are only specs to run it with.
+
+    Notes
+    -----
+    Operations and bytes are estimates (`wengert._engine.ops.costs`). The cost of explaining is
+    that of a trace.
+
+    See Also
+    --------
+    why : why a gradient is None, zero, NaN or slow.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> def f(x, w):
+    ...     return np.sum(np.log(x) * w)
+    >>> told = wg.explain(f)(np.ones(3, np.float32), np.ones(3))
+    >>> [(note.kind, note.line) for note in told.notes]
+    [('widened', 2)]
+    >>> told.lines[-1].text
+    'return np.sum(np.log(x) * w)'
+    >>> wg.explain(f)(wg.spec("n"), 2.0).flops
+    Dim('3*n')
+    """
+
+    def explained(*args: Any, **kwargs: Any) -> Explanation:
+        """What the function does with these arguments."""
+        if isinstance(fun, lists.Graph):
+            return _explanation(fun, simplify=simplify, backend=backend)
+        more = _unnoticed(fun)
+        try:
+            build = trace(fun, static_argnums=static_argnums, static_argnames=static_argnames)
+            graph = build(*args, **kwargs)
+            return _explanation(graph, simplify=simplify, backend=backend, more=more)
+        except TraceError as error:
+            if any(isinstance(x, Spec) or _is_traced(x) for x in pytree.flatten((args, kwargs))[0]):
+                raise
+            return _explanation(_run(fun, args, kwargs), str(error), more=more)
+
+    return explained
+
+
+def _unnoticed(fun: Any) -> list[Finding]:
+    """What the function captures and `jit` can neither feed nor compare."""
+    captured = captured_by(fun, (), lambda array: False)
+    return [
+        Finding(
+            "captured",
+            f"{name} is captured, and can be neither fed nor compared at a call of the compiled "
+            f"function: {why}. What changes in it is not noticed; pass what is needed of it as an "
+            "argument",
+        )
+        for name, why in captured.unguarded.items()
+    ]
+
+
+def _is_traced(x: Any) -> bool:
+    return isinstance(x, Handle) and x.node.is_traced
+
+
+def _explanation(
+    graph: lists.Graph,
+    reason: str = "",
+    simplify: bool = False,
+    backend: Any = None,
+    more: Sequence[Finding] = (),
+) -> Explanation:
+    notes = [*more, *notes_on(graph), *slow(graph.outputs, wasted=1)]
+    if simplify:
+        notes += _rewrites(graph)
+    program = None if backend is None else _program(graph, backend_of(backend))
+    return Explanation(graph, unique(notes, limit=1000), reason, program)
+
+
+def _program(graph: lists.Graph, backend: Backend) -> Any:
+    """What a backend makes of the simplified graph."""
+    make = getattr(backend, "program", None)
+    if make is None:
+        raise BackendError(
+            f"the backend {backend.name!r} makes no program that could be explained. Ask for "
+            f"'llvm'{at(user_line())}."
+        )
+    executed = rewrite.without_calls(graph)
+    simplified = rewrite.simplify(executed)  # a program lives no longer than its graph
+    return make(simplified).summary
+
+
+def _rewrites(graph: lists.Graph) -> list[Finding]:
+    """For each line of the program the rules that simplifying would apply there."""
+    history: Any = rewrite.simplify(graph, history=True).history  # type: ignore[attr-defined]
+    rules: dict[str | None, Counter[str]] = defaultdict(Counter)
+    for step in history:
+        for applied in step.applied:
+            rules[applied.line.where][applied.rule] += 1
+    return [
+        Finding("simplify", ", ".join(f"{n} x {rule}" for rule, n in counts.items()), None, where)
+        for where, counts in rules.items()
+    ]
+
+
+def _run(fun: Any, args: Any, kwargs: Any) -> Graph:
+    """The list that one run of a function leaves behind."""
+    bound = _signature(fun).bind(*args, **kwargs)
+    leaves, structure = pytree.flatten(dict(bound.arguments))
+    paths = pytree.paths(dict(bound.arguments))
+    items = [_variable(x, path) for x, path in zip(leaves, paths, strict=True)]
+    bound.arguments.update(pytree.unflatten(structure, items))
+    with note_lines(), enable_grad(), np.errstate(all="ignore"):
+        out = fun(*bound.args, **bound.kwargs)
+    outputs = [x for x in pytree.flatten(out)[0] if describe(x) is not None]
+    inputs = [x.node for x in items if isinstance(x, Handle) and x.node.op.alias]
+    return Graph(*outputs, inputs=inputs, name=name_of(fun))
+
+
+def _signature(fun: Any) -> inspect.Signature:
+    try:
+        return inspect.signature(fun)
+    except ValueError:  # a type or function of C that does not say
+        return inspect.signature(lambda *args, **kwargs: None)
+
+
+def _variable(x: Any, path: str) -> Any:
+    spec = describe(x)
+    if not isinstance(spec, Spec) or isinstance(x, Handle) or not is_inexact(spec.dtype):
+        return x
+    node = fresh(x)
+    node.note("name", re.sub(r"^\['(\w+)'\]", r"\1", path))
+    return wrap(node)

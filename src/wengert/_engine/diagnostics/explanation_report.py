@@ -1,0 +1,280 @@
+"""Explanation: what `wengert.explain` found out about a function, as text, HTML and attributes.
+
+One entry for each line of the user's program (`UserLine`): what was recorded for it, of which
+shapes, what its derivatives added, and what that costs; then notes (graph_notes.py).
+"""
+
+from __future__ import annotations
+
+import html
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.node import Constant, Leaf, Node
+from wengert._engine.core.source_location import place_of
+from wengert._engine.core.spec import shown
+from wengert._engine.core.subgraph import bodies_of
+from wengert._engine.core.symbolic.dim import is_open
+from wengert._engine.ops.costs import bytes_of, flops_of, shares_memory, steps_of
+
+from .findings import Finding
+
+USUAL = 100  # what a size with a name counts as, where lines are compared
+
+
+class UserLine:
+    """What was recorded for one line of the user's program.
+
+    Attributes
+    ----------
+    where : str or None
+        ``file.py:12, in f``; None for what belongs to no line.
+    nodes : tuple of Node
+        The lines of the graph that stem from it, derivatives included, and those of bodies of
+        loops.
+    times : dict
+        How often lines of loops run, where that is known.
+    """
+
+    def __init__(
+        self, where: str | None, nodes: Sequence[Node], times: Mapping[Node, Any] | None = None
+    ) -> None:
+        self.where = where
+        self.nodes = tuple(nodes)
+        self.times = times or {}
+
+    @property
+    def text(self) -> str:
+        """What stands there; empty where it cannot be read."""
+        place = place_of(self.where)
+        return "" if place is None else place.text
+
+    @property
+    def place(self) -> str:
+        """File and line without folders."""
+        place = place_of(self.where)
+        return "(no line)" if place is None else place.short
+
+    def at_level(self, level: int) -> list[Node]:
+        """Its lines of a level: 0 the value, k a k-th derivative."""
+        return [n for n in self.nodes if n.level == level]
+
+    @property
+    def levels(self) -> list[int]:
+        """The levels that occur, from 0."""
+        return sorted({n.level for n in self.nodes})
+
+    @property
+    def flops(self) -> Any:
+        """Floating-point operations, as far as known: a number, or an expression in sizes."""
+        return sum(_flops(n) * self.times.get(n, 1) for n in self.nodes)
+
+    @property
+    def bytes(self) -> Any:
+        """Bytes of all values that are made here."""
+        return sum(_bytes(n) * self.times.get(n, 1) for n in self.nodes if not shares_memory(n))
+
+    def words(self, level: int) -> str:
+        """The operations of a level with the specs of their results, equal ones counted."""
+        counted = Counter(f"{n.op.name} {shown(n.spec)}" for n in self.at_level(level))
+        return ", ".join(word + (f" x {k}" if k > 1 else "") for word, k in counted.items())
+
+
+class Explanation:
+    """What a function does, line by line, and what is worth knowing about it.
+
+    Attributes
+    ----------
+    graph : Graph
+        The list.
+    traced : bool
+        Whether it was traced, and so holds for all values; otherwise it is what one run did.
+    reason : str
+        Why it could not be traced.
+    lines : tuple of UserLine
+        In the order in which they come into the list.
+    notes : tuple of Finding
+        What loops cost; what is opaque, broadcast, cast, widened, stopped, guarded, unused, held,
+        slow; what is captured and may change unnoticed.
+    kinds : dict from int to Counter
+        For each level how many lines of which kind of operation.
+    scopes : Counter
+        How many lines each scope has.
+    flops, bytes
+        Of all lines: numbers, or expressions in sizes.
+    constants : int
+        Bytes of the constants that are held.
+    program : optional
+        How a backend runs it: nests, calls, islands and buffers; None if that was not asked for.
+    """
+
+    def __init__(
+        self, graph: Graph, notes: Sequence[Finding], reason: str = "", program: Any = None
+    ) -> None:
+        self.graph = graph
+        self.program = program
+        self.notes = tuple(notes)
+        self.reason = reason
+        self.traced = not reason
+        groups: dict[str | None, list[Node]] = defaultdict(list)
+        times: dict[Node, Any] = {}
+        for node, many in _with_bodies(graph.nodes, 1):
+            groups[node.where].append(node)
+            times[node] = many
+        lines = [UserLine(where, nodes, times) for where, nodes in groups.items()]
+        self.lines = tuple(sorted(lines, key=_age))
+        self.kinds: dict[int, Counter[str]] = defaultdict(Counter)
+        for node in self.operations:
+            self.kinds[node.level][node.op.kind] += 1
+        self.scopes = Counter(n.scope for n in self.operations if n.scope)
+
+    @property
+    def operations(self) -> list[Node]:
+        """The lines that an operation makes, those of loops and choices among them."""
+        return [node for node, _ in _with_bodies(self.graph.nodes, 1)]
+
+    @property
+    def inputs(self) -> list[Node]:
+        """What is fed."""
+        return list(self.graph.inputs)
+
+    @property
+    def flops(self) -> Any:
+        """Floating-point operations of all lines, as far as known."""
+        return sum(line.flops for line in self.lines)
+
+    @property
+    def bytes(self) -> Any:
+        """Bytes of all values that the operations make."""
+        return sum(line.bytes for line in self.lines)
+
+    @property
+    def constants(self) -> int:
+        """Bytes of the constants that are held."""
+        held = [n for n in self.graph.nodes if isinstance(n, Constant) and isinstance(n.op, Leaf)]
+        read = {a for n in self.operations for a in n.inputs}
+        return sum(bytes_of(n.spec) for n in held if n in read and n.value is not None)
+
+    def largest(self, count: int = 3) -> list[Node]:
+        """The lines whose values take most memory; sizes with names count as 100."""
+        own = [n for n in self.operations if not shares_memory(n)]
+        return sorted(own, key=lambda n: -_number(_bytes(n)))[:count]
+
+    def note(self, kind: str) -> list[Finding]:
+        """The notes of a kind."""
+        return [f for f in self.notes if f.kind == kind]
+
+    # ---- text ----------------------------------------------------------------------------------
+
+    def summary(self) -> list[str]:
+        """A few sentences on the whole."""
+        inputs = ", ".join(f"{n.name or ''} {shown(n.spec)}".strip() for n in self.inputs)
+        outputs = ", ".join(shown(n.spec) for n in self.graph.outputs)
+        words = [f"{self.graph.name}({inputs}) -> {outputs}"]
+        if not self.traced:
+            words.append(f"What one run did; it cannot be traced: {self.reason}")
+        for level in sorted(self.kinds):
+            counted = ", ".join(f"{k} {kind}" for kind, k in self.kinds[level].most_common())
+            what = "value" if level == 0 else f"derivative of order {level}"
+            words.append(f"{what}: {sum(self.kinds[level].values())} operations ({counted})")
+        words.append(
+            f"about {_amount(self.flops)} floating-point operations, {_amount(self.bytes)} bytes "
+            f"of values, {_amount(self.constants)} bytes of constants"
+        )
+        big = [f"{n.op.name} {shown(n.spec)}" for n in self.largest()]
+        if big:
+            words.append(f"largest values: {', '.join(big)}")
+        if self.scopes:
+            words.append(f"scopes: {', '.join(f'{s} {k}' for s, k in self.scopes.items())}")
+        if self.graph.updates:
+            words.append(f"{len(self.graph.updates)} variables are updated by each run")
+        return words
+
+    def __str__(self) -> str:
+        parts = list(self.summary())
+        for line in self.lines:
+            parts += ["", f"{line.place}  {line.text}".rstrip()]
+            for level in line.levels:
+                parts.append(f"    {'value' if level == 0 else f'd{level}':<6} {line.words(level)}")
+            parts.append(
+                f"    {'cost':<6} {_amount(line.flops)} operations, {_amount(line.bytes)} bytes"
+            )
+        if self.notes:
+            parts += ["", "Notes"]
+            parts += [f"  {f.kind}: {f.message}{_at(f)}" for f in self.notes]
+        if self.program is not None:
+            parts += ["", "Program", str(self.program)]
+        return "\n".join(parts)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<p>{html.escape(s)}</p>" for s in self.summary())
+        names = ("line", "program", "value", "derivatives", "operations", "bytes")
+        rows = ["<tr>" + "".join(f"<th>{name}</th>" for name in names) + "</tr>"]
+        for line in self.lines:
+            deeper = "; ".join(f"d{k}: {line.words(k)}" for k in line.levels if k)
+            cells = [
+                html.escape(line.place),
+                f"<code>{html.escape(line.text)}</code>",
+                html.escape(line.words(0)),
+                html.escape(deeper),
+                html.escape(_amount(line.flops)),
+                html.escape(_amount(line.bytes)),
+            ]
+            rows.append("<tr>" + "".join(f"<td>{c}</td>" for c in cells) + "</tr>")
+        notes = "".join(
+            f"<li><b>{f.kind}</b>: {html.escape(f.message + _at(f))}</li>" for f in self.notes
+        )
+        program = "" if self.program is None else f"<pre>{html.escape(str(self.program))}</pre>"
+        return f"<div>{head}<table>{''.join(rows)}</table><ul>{notes}</ul>{program}</div>"
+
+
+def _with_bodies(nodes: Sequence[Node], times: Any) -> Iterator[tuple[Node, Any]]:
+    """Lines and those of the bodies in them, and how often each runs; once if nobody knows."""
+    for node in nodes:
+        if isinstance(node.op, Leaf) or node.op.alias:
+            continue
+        yield node, times
+        if node.params:
+            steps = 1 if "branches" in node.params else steps_of(node) or 1
+            for body in bodies_of(node):
+                yield from _with_bodies(body.nodes, times * steps)
+
+
+def _age(line: UserLine) -> tuple[bool, int]:
+    """As the program runs; what belongs to derivatives only comes last."""
+    own = line.at_level(0)
+    return not own, min(n.serial for n in own or line.nodes)
+
+
+def _at(f: Finding) -> str:
+    place = place_of(f.where)
+    return "" if place is None else f" ({place.short})"
+
+
+def _flops(node: Node) -> Any:
+    """A whole number, which can be added to an expression in sizes; 0 if it is not known."""
+    if node.params and bodies_of(node):
+        return 0  # that of its bodies' lines
+    found = flops_of(node, [a.spec for a in node.inputs], node.spec)
+    return round(found) if isinstance(found, float) else found or 0
+
+
+def _bytes(node: Node) -> Any:
+    """Of a value, but for outputs whose length is known when a loop has ended."""
+    parts = node.spec if isinstance(node.spec, tuple) else (node.spec,)
+    return sum(bytes_of(s) for s in parts if not any(map(is_open, s.shape)))
+
+
+def _amount(n: Any) -> str:
+    return f"{n:,}" if isinstance(n, int) else str(n)
+
+
+def _number(n: Any) -> int:
+    if isinstance(n, int):
+        return n
+    return int(n(dict.fromkeys(n.names, USUAL)))

@@ -1,0 +1,96 @@
+"""Growth: a gradient that is finite and very large or very small, and where it became so.
+
+The way with the largest contributions is followed from x to y; what the cotangent was multiplied
+with along it is summed up for each line of the user's program.
+"""
+
+from __future__ import annotations
+
+from math import exp, log, log10
+
+from wengert._engine.core.node import Node
+
+from .backward_trace import Backward, Edge, magnitude
+from .describe import named
+from .findings import Finding
+
+HUGE = 1e8  # largest element of the gradient, in units of the seed (1): above it is reported
+TINY = 1e-12  # ... and below it
+CANCELLED = 1e-9  # of two contributions this much is left over: they cancel
+
+
+def out_of_scale(back: Backward, target: Node) -> list[Finding]:
+    """Where a gradient beyond `HUGE` or `TINY` grew or shrank; nothing for one between them."""
+    size = magnitude(back.cotangents[target])
+    if size == 0 or TINY <= size <= HUGE:
+        return []
+    way = _way(back, target)
+    left_over = None if size > HUGE else _left_over(back, way, target)
+    if left_over is not None:
+        return [left_over]
+    symptom, kind = ("huge", "growth") if size > HUGE else ("tiny", "decay")
+    lines: dict[str, list[tuple[Edge, float]]] = {}
+    for edge, factor in _factors(back, way):
+        lines.setdefault(edge.line.where or edge.line.op.name, []).append((edge, factor))
+    sign = 1 if size > HUGE else -1
+    total = {place: sign * sum(f for _, f in found) for place, found in lines.items()}
+    if not total:
+        return []
+    place = max(total, key=lambda p: total[p])
+    edges = [e for e, _ in lines[place]]
+    worst = max(lines[place], key=lambda pair: sign * pair[1])
+    node = worst[0].line
+    verb = "grows" if sign > 0 else "shrinks"
+    message = (
+        f"the gradient is {size:.3g} for a seed of 1. On its way back it {verb} by a factor of "
+        f"{_power(total[place])} at this line"
+    )
+    if len(edges) > 1:
+        message += f" in {len(edges)} operations, {_power(abs(worst[1]))} at most in one"
+    message += f": {named(node)}. "
+    message += (
+        "Rescale, clip or normalise there, or shorten the chain"
+        if sign > 0
+        else "Rescale there, keep out of the flat part of the function, or compute with logarithms"
+    )
+    return [Finding(kind, message, node, node.where, symptom)]
+
+
+def _way(back: Backward, target: Node) -> list[Edge]:
+    """From a target to an output by the largest contribution each time."""
+    way: list[Edge] = []
+    here = target
+    while back.into.get(here):
+        edge = max(back.into[here], key=lambda e: e.passed)
+        way.append(edge)
+        here = edge.line
+    return way
+
+
+def _factors(back: Backward, way: list[Edge]) -> list[tuple[Edge, float]]:
+    """By how much (its logarithm) the cotangent is multiplied at each edge."""
+    found = []
+    for edge in way:
+        arrived = magnitude(back.cotangents[edge.line])
+        if arrived > 0 and edge.passed > 0:
+            found.append((edge, log(edge.passed) - log(arrived)))
+    return found
+
+
+def _left_over(back: Backward, way: list[Edge], target: Node) -> Finding | None:
+    """A tiny sum of contributions that are not."""
+    for node in dict.fromkeys([target, *(e.operand for e in way)]):
+        edges = back.into.get(node, [])
+        largest = max((max(e.given, e.passed) for e in edges), default=0.0)
+        if largest and magnitude(back.cotangents[node]) < CANCELLED * largest:
+            line = max((e.line for e in edges), key=lambda n: n.serial)
+            message = (
+                f"contributions of up to {largest:.3g} to {named(node)} cancel, and what is left "
+                "is rounding error: the exact derivative is probably zero"
+            )
+            return Finding("cancelled", message, line, line.where, "tiny")
+    return None
+
+
+def _power(x: float) -> str:
+    return f"{exp(x):.3g}" if abs(x) < 600 else f"1e{x * log10(exp(1)):.0f}"

@@ -1,0 +1,242 @@
+"""Notes: what is worth knowing about the lines of a graph, each with its line.
+
+loop       how many steps, what each costs, what is carried and what is kept
+opaque     a call that is not looked into: LAPACK, a user's operation
+broadcast  operands of different shapes
+widened    a result of more digits than one of its operands, and which operand is the reason
+cast       operands of different sorts of numbers
+stopped    a derivative does not pass: a comparison, a cast to whole numbers, stop_gradient
+guarded    a strong zero stands where a slope may be infinite
+unused     an input that the outputs do not depend on, or not differentiably
+held       a large constant that the graph keeps
+shape      a shape that is found out by running, or a condition on sizes
+
+`wengert.explain` adds what is slow (slow_gradients.py), and what simplifying would do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from wengert._engine.control_flow.checkpoint_schedule import again, left
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.node import Constant, Node
+from wengert._engine.core.spec import Spec, shown
+from wengert._engine.ops.costs import bytes_of, flops_of_body, steps_of
+
+from .dependency_trace import ancestors
+from .describe import called, named
+from .disconnected import reason_of_stop
+from .findings import Finding
+
+HELD = 1 << 20  # bytes of a constant that is worth a note
+
+
+def notes_on(graph: Graph) -> list[Finding]:
+    """All notes on a graph, in the order of its lines."""
+    found: list[Finding] = []
+    for node in graph.nodes:
+        for look in LOOKS:
+            found += look(node, graph)
+    return [*found, *_inputs(graph), *_sizes(graph)]
+
+
+def _note(kind: str, message: str, node: Node) -> Finding:
+    return Finding(kind, message, node, node.where)
+
+
+def _opaque(node: Node, graph: Graph) -> Iterator[Finding]:
+    op: Any = node.op
+    if op.kind != "opaque":
+        return
+    whose = "a library" if getattr(op, "trusted", False) else "the user"
+    yield _note(
+        "opaque",
+        f"{named(node)} is one call into code of {whose}: it is not looked into, fused or "
+        "simplified; its derivative is its own rule",
+        node,
+    )
+
+
+def _loop(node: Node, graph: Graph) -> Iterator[Finding]:
+    params = node.params
+    if node.op.name not in ("scan", "while", "checkpointed"):
+        return
+    body = params["body"]
+    steps, carried = steps_of(node), params["carried"]
+    fixed = len(body.inputs) - carried - params.get("stacked", 0)
+    carry = sum(bytes_of(n.spec) for n in body.inputs[fixed : fixed + carried])
+    rows = sum(bytes_of(n.spec) for n in body.outputs[carried:])
+    whole = "" if steps is None else f" ({steps * rows} in all)"
+    stacked = f", and stacks {rows} bytes{whole}" if rows else ""
+    many = "as many steps as values decide" if steps is None else f"{steps} steps"
+    count = sum(not n.is_leaf for n in body.nodes)
+    yield _note(
+        "loop",
+        f"{node.op.name} ({body.name}): {many}; each computes {count} operations, "
+        f"{flops_of_body(body)} of floating point, carries {carry} bytes{stacked}",
+        node,
+    )
+
+
+def _replay(node: Node, graph: Graph) -> Iterator[Finding]:
+    if node.op.name != "replay":
+        return
+    params = node.params
+    slots, block = params["slots"], params["block"]
+    taken = f"each of up to {slots * block} steps once more"
+    if isinstance(length := params["length"], int):
+        total = again(length, slots, block, left(length, slots, block))
+        taken = f"{total} steps again, {total / max(length, 1):.3g} for each of {length}"
+    yield _note(
+        "checkpoints",
+        f"replay ({params['step'].name}): the way back of a loop that keeps {slots} states at a "
+        f"time, and what {block} steps need; it takes {taken}",
+        node,
+    )
+
+
+def _operands(node: Node) -> list[tuple[Node, Spec]]:
+    """The operands that are computed with: not the condition of a choice."""
+    inputs = node.inputs[1:] if node.op.name == "where" else node.inputs
+    return [(a, a.spec) for a in inputs if isinstance(a.spec, Spec)]
+
+
+def _combines(node: Node) -> bool:
+    return node.op.kind in ("elementwise", "contraction") and node.level == 0
+
+
+def _broadcast(node: Node, graph: Graph) -> Iterator[Finding]:
+    if not _combines(node) or node.op.kind != "elementwise":
+        return
+    shapes = {spec.shape for _, spec in _operands(node) if spec.shape != ()}
+    if len(shapes) > 1:
+        operands = " and ".join(shown(spec) for _, spec in _operands(node))
+        message = f"{node.op.name}: operands {operands} are broadcast to {shown(node.spec)}"
+        yield _note("broadcast", message, node)
+
+
+def _cast(node: Node, graph: Graph) -> Iterator[Finding]:
+    if not _combines(node) or not isinstance(node.spec, Spec) or node.spec.dtype.kind not in "fc":
+        return
+    out = node.spec.dtype
+    given = [(a, s) for a, s in _operands(node) if not s.weak]
+    narrow = [a for a, s in given if s.dtype.kind in "fc" and s.dtype.itemsize < out.itemsize]
+    wide = [a for a, s in given if s.dtype == out]
+    if narrow and narrow[0].spec.dtype.kind == out.kind:
+        because = f"operand {_named(wide[0], graph)}" if wide else "the operation itself"
+        message = (
+            f"{node.op.name}: {narrow[0].spec.dtype} became {out} because of {because}. Cast that, "
+            f"or give it as {narrow[0].spec.dtype}, to keep the precision"
+        )
+        yield _note("widened", message, node)
+    elif len({s.dtype for _, s in given} | {out}) > 1:
+        operands = " and ".join(shown(s) for _, s in given)
+        yield _note("cast", f"{node.op.name}: operands {operands} are cast to {out}", node)
+
+
+def _named(node: Node, graph: Graph) -> str:
+    kind = "constant " if isinstance(node, Constant) else ""
+    return f"%{graph.index(node)}, {kind}{node.name or node.op.name} {shown(node.spec)}"
+
+
+def _stopped(node: Node, graph: Graph) -> Iterator[Finding]:
+    if type(node) is Node or node.level or isinstance(node, Constant):
+        return
+    if any(type(a) is Node for a in node.args) and not _only_chooses(node, graph):
+        _, reason = reason_of_stop(node)
+        yield _note("stopped", reason, node)
+
+
+def _only_chooses(node: Node, graph: Graph) -> bool:
+    """Whether a line is used as a condition or an index only, where no derivative is expected."""
+    users = [graph[k] for k in graph.consumers(graph.index(node))]
+    choosing = {"where": 0, "getitem": 1, "setitem": 2, "scatter": 1}
+    for user in users:
+        first = choosing.get(user.op.name)
+        if first is None:
+            if not _is_logic(user) or not _only_chooses(user, graph):
+                return False
+        elif any(a is node and (k < first if first else k > 0) for k, a in enumerate(user.inputs)):
+            return False
+    return bool(users)
+
+
+def _is_logic(node: Node) -> bool:
+    return type(node) is not Node and node.op.name.startswith(("logical_", "bitwise_", "invert"))
+
+
+def _guarded(node: Node, graph: Graph) -> Iterator[Finding]:
+    if node.op.name not in ("strong_zero", "strong_einsum"):
+        return
+    slopes = [n for n in graph.nodes if n.level < node.level and n.where == node.where]
+    names = dict.fromkeys(n.op.name for n in slopes if _is_singular(n))
+    whose = f"the slope of {' and '.join(names)}" if names else "a slope here"
+    yield _note(
+        "guarded",
+        f"{whose} can be infinite where the cotangent is exactly 0 because something was not "
+        "chosen: their product counts as 0, and not as NaN (docs/conventions.md, 4)",
+        node,
+    )
+
+
+def _is_singular(node: Node) -> bool:
+    singular = node.op.singular
+    return bool(singular(node)) if callable(singular) else bool(singular)
+
+
+def _held(node: Node, graph: Graph) -> Iterator[Finding]:
+    if isinstance(node, Constant) and not node.args and node.value is not None:
+        size = bytes_of(node.spec)
+        if isinstance(size, int) and size >= HELD:
+            users = [graph[k] for k in graph.consumers(graph.index(node))]
+            where = next((n.where for n in users if n.where), None)
+            message = (
+                f"a constant {shown(node.spec)} of {size >> 20} MiB is part of the graph. Make it "
+                "an argument, or a variable, to keep it apart"
+            )
+            yield Finding("held", message, node, where)
+
+
+def _probed(node: Node, graph: Graph) -> Iterator[Finding]:
+    if node.extra is not None and node.extra.get("probed"):
+        message = (
+            f"the shape of {named(node)} was found by trying some sizes, and is checked at each run"
+        )
+        yield _note("shape", message, node)
+
+
+LOOKS: Sequence[Callable[[Node, Graph], Iterator[Finding]]] = (
+    _loop,
+    _replay,
+    _opaque,
+    _broadcast,
+    _cast,
+    _stopped,
+    _guarded,
+    _held,
+    _probed,
+)
+
+
+def _inputs(graph: Graph) -> Iterator[Finding]:
+    """Inputs that the outputs do not depend on, or not by a way that a derivative passes."""
+    reached = set(ancestors([*graph.outputs, *graph.updates.values(), *graph.effects]))
+    smooth = set(ancestors(graph.outputs, smooth=True))
+    for node in graph.inputs:
+        if type(node) is not Node:
+            continue
+        name = called("input", node)
+        if node not in reached:
+            yield Finding("unused", f"no output depends on {name}", node, None)
+        elif node not in smooth:
+            message = f"outputs depend on {name}, but no derivative leads back to it"
+            yield Finding("unused", message, node, None)
+
+
+def _sizes(graph: Graph) -> Iterator[Finding]:
+    for needs in graph.requirements:
+        sign = "=" if needs.equal else ">="
+        message = f"a call is refused unless {needs.length} {sign} 0: {needs.reason}"
+        yield Finding("shape", message, None, None)

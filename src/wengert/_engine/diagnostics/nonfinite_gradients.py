@@ -1,0 +1,107 @@
+"""Slopes: y is finite and its gradient is not, and which line made it so on the way back.
+
+From a bad element of the gradient the way goes towards y along edges that passed something bad;
+the culprits are the edges at which something finite arrived.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.autodiff.traced_sweep import given_by
+from wengert._engine.core.dispatch import Parts
+from wengert._engine.core.node import Node
+
+from .backward_trace import Backward, Edge, magnitude
+from .dependency_trace import plain
+from .describe import named
+from .findings import Finding
+from .nonfinite_values import Index, bad_index, operands_at, origin, spoken
+from .remedies import OVERFLOW, SINGULAR, remedy
+
+
+def culprits(back: Backward, target: Node, symptom: str) -> list[Finding]:
+    """The lines that turned a finite cotangent into one that is not, nearest to y first."""
+    found: dict[Edge, None] = {}
+    mixed: Edge | None = None
+    seen = {target}
+    stack = [target]
+    while stack:
+        for edge in back.into.get(stack.pop(), ()):
+            if np.isfinite(edge.passed):
+                continue
+            arrived = magnitude(back.cotangents[edge.line])
+            if np.isfinite(arrived):
+                found[edge] = None
+                continue
+            if np.isnan(edge.given) and not np.isnan(arrived):
+                mixed = edge
+            if edge.line not in seen:
+                seen.add(edge.line)
+                stack.append(edge.line)
+    edges = sorted(found, key=lambda e: -e.line.serial)
+    return [_spoken(e, back, mixed, symptom) for e in edges]
+
+
+def _spoken(edge: Edge, back: Backward, mixed: Edge | None, symptom: str) -> Finding:
+    line = edge.line
+    t = back.cotangents[line]
+    with np.errstate(all="ignore"):
+        given = given_by(line, t, back.sweep)[edge.position]
+    index = None if isinstance(given, Parts) else bad_index(given)
+    forward = _bad_operand(line, index, symptom)
+    if forward is not None:
+        return forward
+    at_element = f" (element {index})" if index else ""
+    bad = "not finite" if index is None else str(np.asarray(given)[index])
+    operands = operands_at(line, index)
+    if _is_singular(edge, t, back):
+        kind = "singular"
+        what = f"the slope of {line.op.name} at {operands} is {bad}{at_element}"
+        advice = remedy(SINGULAR, line.op.name)
+    else:
+        kind = "overflow"
+        what = (
+            f"the slope of {line.op.name} at {operands}, times what comes back "
+            f"({magnitude(t):.3g}), is too large for {line.spec.dtype}{at_element}"
+        )
+        advice = remedy(OVERFLOW, line.op.name)
+    message = f"{what}. {advice}"
+    if mixed is not None and mixed.line is not line:
+        message += f". It met a slope of 0 in {named(mixed.line)} (0 * inf is NaN)"
+        message += f" at {mixed.line.where}" if mixed.line.where else ""
+    return Finding(kind, message, line, line.where, symptom)
+
+
+def _bad_operand(line: Node, index: Index | None, symptom: str) -> Finding | None:
+    """An operand that is not finite itself at the element: the run forward is to blame."""
+    for a in line.args:
+        value = plain(a)
+        if isinstance(value, tuple) or not isinstance(a, Node) or not a.args:
+            continue
+        own = bad_index(value)
+        if own is not None and (index is None or _meets(line, value, index)):
+            return spoken(*origin(a), symptom)
+    return None
+
+
+def _meets(line: Node, value: Any, index: Index) -> bool:
+    if line.op.kind != "elementwise":
+        return True
+    array = np.asarray(value)
+    tail = index[len(index) - array.ndim :]
+    own = tuple(0 if n == 1 else i for i, n in zip(tail, array.shape, strict=True))
+    return not np.isfinite(array[own])
+
+
+def _is_singular(edge: Edge, t: Any, back: Backward) -> bool:
+    """Whether even a very small cotangent gives something that is not finite."""
+    if isinstance(t, tuple | dict):
+        return True
+    size = magnitude(t)
+    tiny = np.finfo(np.asarray(t).dtype).tiny ** 0.5
+    small = t if size == 0 else np.asarray(t / size * tiny).astype(np.asarray(t).dtype)[()]
+    with np.errstate(all="ignore"):
+        return not np.isfinite(magnitude(given_by(edge.line, small, back.sweep)[edge.position]))

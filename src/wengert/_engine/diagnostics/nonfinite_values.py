@@ -1,0 +1,202 @@
+"""Values: where a NaN or an infinity appeared first in the run forward.
+
+From a bad element of the result the way goes back: through an elementwise operation by the
+operands' elements at the same index, so that what `np.where` did not choose is not blamed; through
+others by any bad operand.  It ends at a line whose operands are all finite there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.core.node import Constant, Node
+
+from .dependency_trace import plain
+from .describe import called, named
+from .findings import Finding
+from .remedies import OUTSIDE, OVERFLOW, remedy
+
+Index = tuple[int, ...]
+
+
+class Bad(NamedTuple):
+    """A bad element: of the value of a line, or of a plain operand of it.
+
+    line : the line.
+    operand : which plain operand of it, or None for its own value.
+    at : the index of the element; None where it is not known.
+    """
+
+    line: Node
+    operand: int | None
+    at: Index | None
+
+
+def bad_index(value: Any) -> Index | None:
+    """The index of the first NaN, else of the first infinity; None if all is finite."""
+    if value is None or isinstance(value, tuple):
+        return None
+    array = np.asarray(value)
+    if array.dtype.kind not in "fc" or array.size == 0:
+        return None
+    for test in (np.isnan, np.isinf):
+        mask = test(array)
+        if mask.any():
+            return tuple(int(i) for i in np.unravel_index(int(np.argmax(mask)), array.shape))
+    return None
+
+
+def origin(line: Node, index: Index | None = None) -> tuple[Bad, Bad | None]:
+    """Where the bad element of a line came from, and where an infinity turned into NaN."""
+    here = Bad(line, None, index if index is not None else bad_index(line.value))
+    turned = None
+    while True:
+        before = _before(here)
+        if before is None:
+            return here, turned
+        if turned is None and is_nan(_element(here)) and not is_nan(_element(before)):
+            turned = here
+        here = before
+        if here.operand is not None:
+            return here, turned
+
+
+def _before(here: Bad) -> Bad | None:
+    """A bad operand that the bad element was computed from, NaN before infinity."""
+    line = here.line
+    if line.op.alias:
+        return None
+    found = []
+    for i, a in enumerate(line.args):
+        if line.op.name == "where" and not _was_chosen(line, i, here.at):
+            continue
+        value = plain(a)
+        index = _index_in(line, value, here.at)
+        if index is None:
+            continue
+        is_leaf = not isinstance(a, Node) or (isinstance(a, Constant) and not a.args)
+        found.append(Bad(line, i, index) if is_leaf else Bad(a, None, index))
+    found.sort(key=lambda b: not is_nan(_element(b)))
+    return found[0] if found else None
+
+
+def _was_chosen(line: Node, position: int, index: Index | None) -> bool:
+    if position == 0 or index is None:
+        return position != 0
+    condition = plain(line.args[0])
+    return bool(np.broadcast_to(condition, line.spec.shape)[index]) == (position == 1)
+
+
+def _index_in(line: Node, value: Any, index: Index | None) -> Index | None:
+    """Where an operand is bad; for an elementwise operation only at the same element."""
+    if isinstance(value, tuple):
+        return next((k for k in map(bad_index, value) if k is not None), None)
+    if line.op.kind != "elementwise" or index is None:
+        return bad_index(value)
+    own = at_index(value, index)
+    return own if own is not None and not np.isfinite(np.asarray(value)[own]) else None
+
+
+def at_index(value: Any, index: Index) -> Index | None:
+    """The index into an operand that belongs to an element of the result of a broadcast."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "fc" or array.ndim > len(index):
+        return None
+    tail = index[len(index) - array.ndim :]
+    own = tuple(0 if n == 1 else i for i, n in zip(tail, array.shape, strict=True))
+    return own if all(i < n for i, n in zip(own, array.shape, strict=True)) else None
+
+
+def _element(bad: Bad) -> Any:
+    value = bad.line.value
+    if bad.operand is not None:
+        a = bad.line.args[bad.operand]
+        value = plain(a)
+    if bad.at is None or isinstance(value, tuple):
+        return None
+    return np.asarray(value)[bad.at]
+
+
+def is_nan(x: Any) -> bool:
+    """Whether a number is not a number."""
+    return x is not None and bool(np.isnan(x))
+
+
+# ---- in words ----------------------------------------------------------------------------------
+
+
+def spoken(bad: Bad, turned: Bad | None, symptom: str) -> Finding:
+    """What happened at the origin of a bad element."""
+    line, element = bad.line, _element(bad)
+    at_element = f" (element {bad.at})" if bad.at else ""
+    if bad.operand is not None or not line.args or line.op.alias:
+        return _given(bad, turned, symptom)
+    operands = operands_at(line, bad.at)
+    over = overflows(line, element)
+    kind = "overflow" if over else "operation"
+    advice = remedy(OVERFLOW if over else OUTSIDE, line.op.name)
+    why = f"too large for {line.spec.dtype}" if over else "not a finite number"
+    message = f"{line.op.name} of {operands} is {element}{at_element}, {why}. {advice}"
+    if over and line.spec.dtype.itemsize < 8:
+        message += "; float64 reaches further"
+    if turned is not None:
+        message += f". It became NaN in {named(turned.line)}{_place(turned.line)}"
+    return Finding(kind, message, line, line.where, symptom)
+
+
+def _given(bad: Bad, turned: Bad | None, symptom: str) -> Finding:
+    """A bad number that was there from the beginning: in an input, or in a constant."""
+    line, element = bad.line, _element(bad)
+    is_input = bad.operand is None and type(line) is Node
+    at_element = f" (element {bad.at})" if bad.at else ""
+    if turned is not None and not is_input:  # an infinite constant is a good one, until it is not
+        where = f" (element {turned.at})" if turned.at else ""
+        message = (
+            f"{turned.line.op.name} of {operands_at(turned.line, turned.at)} is nan{where}. The "
+            f"infinity is a constant that comes into {named(line)}{_place(line)}"
+        )
+        return Finding("operation", message, turned.line, turned.line.where, symptom)
+    if is_input:
+        what = called("the input", line)
+    else:
+        what = f"a constant that comes into {named(line)}"
+    message = f"{what} is {element} itself{at_element}. Look where it comes from"
+    return Finding("input" if is_input else "constant", message, line, line.where, symptom)
+
+
+def _place(line: Node) -> str:
+    return f" at {line.where}" if line.where else ""
+
+
+def operands_at(line: Node, index: Index | None) -> str:
+    """The operands of a line at an element, as far as they are single numbers there."""
+    words = []
+    for a in line.args:
+        value = plain(a)
+        own = None
+        if index is not None and line.op.kind == "elementwise":
+            own = at_index(value, index)
+        if own is not None:
+            words.append(f"{np.asarray(value)[own]:.6g}")
+        elif isinstance(value, np.ndarray | np.generic):
+            words.append(f"{value.dtype}[{','.join(map(str, value.shape))}]")
+        else:
+            words.append(str(value)[:20])
+    return " and ".join(words)
+
+
+def overflows(line: Node, element: Any) -> bool:
+    """Whether an infinite value is a finite one that has no room."""
+    if element is None or not np.isinf(element):
+        return False
+    if line.op.name in ("exp", "exp2", "expm1", "cosh", "sinh", "square", "sum", "prod"):
+        return True
+    if line.op.name in ("multiply", "cumprod", "add", "subtract", "cumsum", "matmul", "einsum"):
+        return True
+    if line.op.name in ("power", "divide", "hypot", "dot"):
+        last = line.args[-1 if line.op.name == "divide" else 0]
+        value = plain(last)
+        return bool(np.all(np.asarray(value) != 0))
+    return False

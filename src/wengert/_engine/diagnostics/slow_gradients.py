@@ -1,0 +1,219 @@
+"""Slowness: what makes a program slow to differentiate.
+
+    slow     read off its list: loops, repetitions, large arrays, copies
+    timed    measured: every line is run again, forward and backward
+
+Thresholds are such that a program which takes a millisecond gets no finding.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.autodiff.traced_sweep import given_by
+from wengert._engine.core.node import Node, Watched
+from wengert._engine.core.op import Op, Sweep
+from wengert._engine.core.static_params import frozen
+
+from .dependency_trace import ancestors, plain
+from .describe import named
+from .findings import Finding
+
+LOOP = 300  # operations on small arrays at one line of the program
+SMALL = 64  # elements
+REPEATED = 1 << 20  # bytes computed again
+SPREAD = 1 << 24  # bytes of one array made by broadcasting
+SPREAD_BY = 64  # ... which has this many times the elements of its largest operand
+COPIES = 16  # assignments that had to copy a large array, at one line
+READ = 1 << 26  # bytes of constants that are checked for changes, over all uses
+SHARE = 0.3  # of the measured time, that a line is worth mentioning
+
+
+def slow(outputs: Sequence[Node], wasted: int = REPEATED) -> list[Finding]:
+    """What is slow in the list of some outputs, known by looking at it.
+
+    Parameters
+    ----------
+    outputs : sequence of Node
+    wasted : int
+        From how many bytes on a repeated computation is worth mentioning.
+    """
+    lines = [n for n in ancestors(outputs) if isinstance(n.op, Op) and n.args]
+    found = [*_loops(lines), *_repeated(lines, wasted), *_spread(lines), *_copied(lines)]
+    return [*found, *_watched(lines), *_wide(lines)]
+
+
+def _finding(kind: str, message: str, node: Node) -> Finding:
+    return Finding(kind, message, node, node.where, "slow")
+
+
+def _by_place(lines: Sequence[Node]) -> dict[str, list[Node]]:
+    places: dict[str, list[Node]] = defaultdict(list)
+    for node in lines:
+        places[node.where or ""].append(node)
+    return places
+
+
+def _loops(lines: Sequence[Node]) -> list[Finding]:
+    found = []
+    for nodes in _by_place([n for n in lines if _size(n) <= SMALL]).values():
+        if len(nodes) >= LOOP:
+            message = (
+                f"{len(nodes)} operations on at most {SMALL} numbers each: a Python loop, in which "
+                "each costs microseconds and arithmetic nanoseconds. Compute on whole arrays, or "
+                "compile the function (wengert.jit), its loop written as wengert.scan or fori_loop"
+            )
+            found.append(_finding("loop", message, nodes[0]))
+    return found
+
+
+def _repeated(lines: Sequence[Node], least: int) -> list[Finding]:
+    """The same operation on the same operands, more than once."""
+    groups: dict[Any, list[Node]] = defaultdict(list)
+    for node in lines:
+        if node.op.view or node.level:  # what a derivative repeats is not the user's to change
+            continue
+        operands = tuple(id(a) if isinstance(a, Node | np.ndarray) else repr(a) for a in node.args)
+        groups[(node.op, operands, frozen(node.params) if node.params else None)].append(node)
+    found = []
+    for nodes in groups.values():
+        wasted = _bytes(nodes[0]) * (len(nodes) - 1)
+        if len(nodes) > 1 and wasted >= least:
+            places = Counter(n.where for n in nodes[1:] if n.where)
+            again = f"; again at {', '.join(places)}" if places else ""
+            message = (
+                f"{named(nodes[0])} is computed {len(nodes)} times from the same operands"
+                f"{again}. Keep the result in a variable"
+            )
+            found.append(_finding("repeated", message, nodes[0]))
+    return found
+
+
+def _spread(lines: Sequence[Node]) -> list[Finding]:
+    found = []
+    for node in lines:
+        if node.op.kind != "elementwise" or _bytes(node) < SPREAD:
+            continue
+        largest = max((_operand_size(a) for a in node.args), default=0)
+        if _size(node) >= SPREAD_BY * max(largest, 1):
+            message = (
+                f"{named(node)} takes {_bytes(node) >> 20} MiB, made by broadcasting operands of "
+                f"at most {largest} elements. If it is summed afterwards, a product (np.einsum, @) "
+                "needs no such array"
+            )
+            found.append(_finding("broadcast", message, node))
+    return found
+
+
+def _copied(lines: Sequence[Node]) -> list[Finding]:
+    found = []
+    written = [n for n in lines if n.op.name == "setitem" and _bytes(n) >= 4096]
+    copies = [n for n in written if isinstance(n.args[0], Node) and not n.args[0].is_outdated]
+    for nodes in _by_place(copies).values():
+        if len(nodes) >= COPIES:
+            message = (
+                f"{len(nodes)} assignments to elements of {named(nodes[0])}, each of which copied "
+                "the whole array, because something else still holds its memory (another variable, "
+                "a view, numpy()). Collect the parts and np.stack them, or let the others go"
+            )
+            found.append(_finding("copies", message, nodes[0]))
+    return found
+
+
+def _watched(lines: Sequence[Node]) -> list[Finding]:
+    uses: dict[int, list[Node]] = defaultdict(list)
+    size: Counter[int] = Counter()
+    for node in lines:
+        for a in node.args:
+            if isinstance(a, Watched):
+                array = a._array
+                uses[id(array)].append(node)
+                size[id(array)] += array.nbytes
+    found = []
+    for key, nodes in uses.items():
+        if size[key] >= READ and len(nodes) > 1:
+            message = (
+                f"a plain array is used {len(nodes)} times, and each time read to see whether it "
+                f"has changed since ({size[key] >> 20} MiB). Make it a tensor once, "
+                "wengert.tensor(array), or read-only, array.flags.writeable = False"
+            )
+            found.append(_finding("watched", message, nodes[0]))
+    return found
+
+
+def _wide(lines: Sequence[Node]) -> list[Finding]:
+    for node in lines:
+        spec = node.spec
+        if not isinstance(spec, tuple) and spec.dtype in (np.longdouble, np.clongdouble):
+            message = (
+                f"{named(node)}: numbers of {spec.dtype} have no fast instructions. Use float64"
+            )
+            if spec.dtype not in (np.float64, np.complex128):
+                return [_finding("wide", message, node)]
+    return []
+
+
+def _size(node: Node) -> int:
+    spec = node.spec
+    if isinstance(spec, tuple):
+        return max((_count(s) for s in spec if s is not None), default=0)
+    return _count(spec)
+
+
+def _count(spec: Any) -> int:
+    size = spec.size
+    return size if isinstance(size, int) else 1 << 62  # of a size with a name: it may be large
+
+
+def _operand_size(a: Any) -> int:
+    return _size(a) if isinstance(a, Node) else int(np.size(a))
+
+
+def _bytes(node: Node) -> int:
+    spec = node.spec
+    if isinstance(spec, tuple):
+        return 0
+    if not isinstance(spec.size, int):
+        return 1  # of a size with a name: not nothing
+    return int(spec.size * spec.dtype.itemsize)
+
+
+# ---- measured ----------------------------------------------------------------------------------
+
+
+def timed(outputs: Sequence[Node], cotangents: dict[Node, Any]) -> list[Finding]:
+    """Where the time goes: each line is run again, forward and backward, and measured."""
+    spent: dict[str, float] = defaultdict(float)
+    first: dict[str, Node] = {}
+    for node in ancestors(outputs):
+        if not isinstance(node.op, Op) or not node.args or node.op.alias:
+            continue
+        key = node.where or node.op.name
+        first.setdefault(key, node)
+        spent[key] += _seconds(node, cotangents.get(node))
+    total = sum(spent.values())
+    found = []
+    for key, seconds in sorted(spent.items(), key=lambda item: -item[1]):
+        if seconds >= SHARE * total:
+            message = (
+                f"{seconds / total:.0%} of the time of all operations and their derivatives "
+                f"({seconds * 1e3:.3g} of {total * 1e3:.3g} ms) is spent here"
+            )
+            found.append(_finding("time", message, first[key]))
+    return found
+
+
+def _seconds(node: Node, t: Any) -> float:
+    values = [plain(a) for a in node.args]
+    op: Any = node.op
+    with np.errstate(all="ignore"):
+        start = time.perf_counter()
+        op.run(*values, **node.params)
+        if t is not None:
+            given_by(node, t, Sweep())
+        return time.perf_counter() - start

@@ -1,0 +1,97 @@
+"""Unrolled: the loops of a graph run step by step, every step recorded, to be looked at.
+
+A loop's line knows its operands and results and nothing between: where a NaN began inside of it is
+seen when its steps are lines of their own, each of which says to which step it belongs.
+
+    step_by_step   what a loop or choice gives, for `written_again`
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import Handle
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import lookup
+from wengert._engine.core.replay import written_again
+from wengert._engine.core.tracing import stepping
+from wengert.errors import GuardError, at
+
+
+def step_by_step(node: Node, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """The results of a loop or choice, its lines written down as they run; None for other lines.
+
+    Parameters
+    ----------
+    node : Node
+    args : sequence
+        Tensors with values, arrays and numbers.
+    params : dict
+    """
+    name = node.op.name
+    if name == "scan":
+        return _scan(args, params)
+    if name == "while":
+        return _while(node, args, params)
+    if name in ("cond", "switch"):
+        branches = params["branches"]
+        which = min(max(int(_plain(args[0])), 0), len(branches) - 1)
+        return tuple(written_again(branches[which], args[1:], step_by_step))
+    return None
+
+
+def _scan(args: Sequence[Any], params: dict[str, Any]) -> tuple[Any, ...]:
+    body, carried, stacked = params["body"], params["carried"], params["stacked"]
+    count = params["length"]
+    if params["counted"]:
+        count, args = max(int(_plain(args[0])), 0), args[1:]
+    fixed = len(args) - carried - stacked
+    consts, carry, rows = args[:fixed], args[fixed : fixed + carried], args[fixed + carried :]
+    columns: list[list[Any]] = [[] for _ in body.outputs[carried:]]
+    numbers = range(count)
+    for k in stepping(body.name, reversed(numbers) if params["reverse"] else numbers):
+        outs = written_again(body, [*consts, *carry, *[x[k] for x in rows]], step_by_step)
+        carry = outs[:carried]
+        for column, y in zip(columns, outs[carried:], strict=True):
+            column.append(y)
+    if params["reverse"]:
+        columns = [c[::-1] for c in columns]
+    return (*carry, *_stacked(columns, body.outputs[carried:]))
+
+
+def _while(node: Node, args: Sequence[Any], params: dict[str, Any]) -> tuple[Any, ...]:
+    body, condition, carried = params["body"], params["condition"], params["carried"]
+    consts, carry = list(args[: len(args) - carried]), list(args[len(args) - carried :])
+    columns: list[list[Any]] = [[] for _ in body.outputs[carried:]]
+    count = 0
+    for count in stepping(body.name, itertools.count()):
+        if not _plain(written_again(condition, [*consts, *carry], step_by_step)[0]):
+            break
+        limit = params["limit"]
+        if limit is not None and count >= limit:
+            raise GuardError(
+                f"a while_loop did not end within max_steps={limit} steps{at(node.where)}."
+            )
+        outs = written_again(body, [*consts, *carry], step_by_step)
+        carry = outs[:carried]
+        for column, y in zip(columns, outs[carried:], strict=True):
+            column.append(y)
+    return (*carry, np.int64(count), *_stacked(columns, body.outputs[carried:]))
+
+
+def _stacked(columns: Sequence[list[Any]], outputs: Sequence[Node]) -> list[Any]:
+    made: list[Any] = []
+    for column, out in zip(columns, outputs, strict=True):
+        if any(isinstance(y, Handle) for y in column):
+            made.append(lookup("stack")(*column, axis=0))
+        else:
+            made.append(np.array(column, out.spec.dtype).reshape(len(column), *out.spec.shape))
+    return made
+
+
+def _plain(x: Any) -> Any:
+    return x.node.value if isinstance(x, Handle) else x

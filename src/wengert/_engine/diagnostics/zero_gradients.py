@@ -1,0 +1,334 @@
+"""Zeros: the gradient is exactly zero, and where the cotangent died on its way from y to x.
+
+A cotangent dies on an edge: something that is not zero arrives at a line, and all that the line
+passes on to an operand is exactly zero.  What kills it is read off the operation and the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.autodiff.traced_sweep import given_by
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import Sweep
+
+from .backward_trace import Backward, Edge, magnitude
+from .dependency_trace import plain
+from .describe import named
+from .findings import Finding
+from .nonfinite_values import origin, spoken
+
+Cause = tuple[str, str]  # kind and message
+
+SATURATING = frozenset(
+    "tanh sigmoid erf erfc softplus log_sigmoid arctan logaddexp logaddexp2 logsumexp elu "
+    "arcsinh".split()
+)
+EXPONENTIAL = frozenset("exp exp2 expm1 expm".split())
+AT_ORIGIN = frozenset("norm2 norm_p hypot std arctan2 absolute fabs sign".split())
+JOINING = frozenset("concatenate stack getitem scatter part shift slide diagonal".split())
+
+
+def died(back: Backward, target: Node) -> list[Finding]:
+    """Where, from y backwards, what was not zero became zero on the way to a target.
+
+    The way is followed from the target, through lines that received nothing but zeros, up to the
+    edges at which something died.  A branch not taken is passed over: what it shares with the one
+    that was taken is alive.
+    """
+    findings: list[Finding] = []
+    seen = {target}
+    stack = [target]
+    while stack:
+        node = stack.pop()
+        edges = back.into.get(node, [])
+        alive = [e for e in edges if magnitude(back.cotangents[e.line]) > 0]
+        findings += [_death(e, back) for e in alive if e.passed == 0]
+        passing = [e for e in alive if e.passed > 0]
+        if node in back.arrived and magnitude(back.arrived[node]) > 0:
+            message = f"a hook on {named(node)} made a gradient of zeros"
+            findings.append(Finding("hook", message, node, node.where, "zero"))
+        elif len(passing) > 1:
+            findings.append(_cancelled(node, passing))
+        for e in edges:
+            if e.line not in seen and magnitude(back.cotangents[e.line]) == 0:
+                seen.add(e.line)
+                stack.append(e.line)
+    return sorted(findings, key=lambda f: -(f.node.serial if f.node else 0))
+
+
+def _cancelled(node: Node, edges: list[Edge]) -> Finding:
+    places = ", ".join(dict.fromkeys(e.line.op.name for e in edges))
+    message = (
+        f"{len(edges)} contributions to {named(node)} (from {places}), none of them zero, add up "
+        "to exactly zero: y does not change with it to first order"
+    )
+    last = max((e.line for e in edges), key=lambda n: n.serial)
+    return Finding("cancelled", message, node, last.where or node.where, "zero")
+
+
+def _death(edge: Edge, back: Backward) -> Finding:
+    line = edge.line
+    if edge.given > 0:
+        kind, message = (
+            "cancelled",
+            f"{named(line)} repeats its operand {edge.position} along an axis, and what comes "
+            "back for the copies adds up to exactly zero",
+        )
+    else:
+        t = back.cotangents[line]
+        overflowed = _overflowed(edge, t)
+        if overflowed is not None:
+            return overflowed
+        kind, message = cause(edge, t, back.sweep)
+    return Finding(kind, message, line, line.where, "zero")
+
+
+def _overflowed(edge: Edge, t: Any) -> Finding | None:
+    """An operand that became infinite before, so that the operation is flat here."""
+    line = edge.line
+    if line.op.kind != "elementwise" or isinstance(t, tuple):
+        return None
+    for a in line.args_as_nodes():
+        values = _where_alive(a.value, t)
+        if not np.size(values) or not np.all(np.isinf(values)):
+            continue
+        first = spoken(*origin(a), "zero")
+        if first.kind == "overflow":
+            at = f" at {line.where}" if line.where else ""
+            message = f"{first.message}. So {named(line)} is flat{at}"
+            return Finding("overflow", message, first.node, first.where, "zero")
+    return None
+
+
+def cause(edge: Edge, t: Any, sweep: Sweep) -> Cause:
+    """Why nothing passes an edge at which `t` arrives."""
+    name = edge.line.op.name
+    spec = edge.operand.spec
+    if not isinstance(spec, tuple) and spec.size == 0:
+        return "unchosen", f"{name}: its operand has no elements: nothing was chosen before"
+    known = _CAUSES.get(name)
+    if known is not None:
+        found = known(edge, t)
+        if found is not None:
+            return found
+    if edge.line.op.masks:
+        return "unchosen", f"{name} chose its other operand{_count(edge, t)}"
+    if name in JOINING:
+        return (
+            "unchosen",
+            f"of the result of {named(edge.line)} only elements are used afterwards that do not "
+            f"come from its operand {edge.position}",
+        )
+    if _vanishes(edge, t, sweep):
+        return (
+            "vanished",
+            f"what arrives at {named(edge.line)} is at most {magnitude(t):.3g}, and times the "
+            "slope there it is smaller than any number of this precision: the derivatives along "
+            f"the way multiply to nothing. Compute with logarithms, or normalise{_wider(edge)}",
+        )
+    return _slope(edge, t)
+
+
+def _slope(edge: Edge, t: Any) -> Cause:
+    """The slope of the operation is exactly zero at this point."""
+    line, name = edge.line, edge.line.op.name
+    values = operand_where(edge, t)
+    span = _span(values)
+    if name in EXPONENTIAL or (name in SATURATING and _is_far(values)):
+        kind = "underflow" if name in EXPONENTIAL else "saturated"
+        return (
+            kind,
+            f"{name} at {span} is flat in floating point: its slope there is smaller than the "
+            f"smallest number{_wider(edge)}. Rescale its operand, or work with logarithms "
+            "(logaddexp, logsumexp, log1p)",
+        )
+    kinks = getattr(line.op, "kinks", ())
+    at_kink = bool(kinks) and values is not None and bool(np.isin(values, kinks).all())
+    at_zero = values is not None and not np.any(values)
+    if at_kink or (name in AT_ORIGIN and (at_zero or name == "std")):
+        point = "equal numbers" if name == "std" else span
+        return (
+            "kink",
+            f"{name} has a kink at {point}, and its derivative there is 0 by convention "
+            "(docs/conventions.md, 1)",
+        )
+    factors = [a for i, a in enumerate(line.args) if i != edge.position]
+    zeros = [a for a in factors if not np.any(plain(a))]
+    if zeros or line.op.kind == "contraction" or name == "prod":
+        which = "one of the other operands" if len(factors) > 1 else "the other operand"
+        if name == "prod":
+            which = "another factor of each product"
+        since = _since(zeros[0]) if zeros else ""
+        return "multiplied", f"{named(line)}: {which} is exactly zero where it counts{since}"
+    return (
+        "flat",
+        f"the slope of {name} at {span} is exactly 0: a stationary point of it, not a fault of "
+        "the derivative. Start from another point if that is not meant",
+    )
+
+
+# ---- causes of single operations ---------------------------------------------------------------
+
+
+def _where(edge: Edge, t: Any) -> Cause | None:
+    side = "false" if edge.position == 1 else "true"
+    return (
+        "masked",
+        f"the condition of where is {side}{_count(edge, t)}, so operand {edge.position} was not "
+        "chosen there",
+    )
+
+
+def _relu(edge: Edge, t: Any) -> Cause | None:
+    return (
+        "saturated",
+        f"relu: its operand is not positive{_count(edge, t)} ({_span(operand_where(edge, t))}), so "
+        "it passes nothing back. Change the initial values, or use leaky_relu, elu or softplus",
+    )
+
+
+def _clip(edge: Edge, t: Any) -> Cause | None:
+    if edge.position:
+        return "unchosen", f"clip did not meet this bound{_count(edge, t)}"
+    return (
+        "saturated",
+        f"clip: its operand is outside the bounds{_count(edge, t)} "
+        f"({_span(operand_where(edge, t))}), where the result stands still",
+    )
+
+
+def _multiply(edge: Edge, t: Any) -> Cause | None:
+    if len(edge.line.args) != 2:
+        return None
+    other = edge.line.args[1 - edge.position]
+    if np.any(_where_alive(plain(other), t)):
+        return None
+    return (
+        "multiplied",
+        f"{edge.line.op.name}: the other operand is exactly zero{_count(edge, t)}, and so is the "
+        f"product of it with what comes back{_since(other)}",
+    )
+
+
+def _since(zero: Any) -> str:
+    """Where a value of zeros became so, if an operation made it of others."""
+    made = None
+    while isinstance(zero, Node) and zero.args and not zero.op.alias:
+        if np.any(plain(zero)):
+            break
+        made = zero
+        before = [a for a in zero.args if isinstance(a, Node) and not isinstance(a.value, tuple)]
+        zero = next((a for a in before if not np.any(plain(a))), None)
+    if made is None:
+        return ""
+    return f". It became zero in {named(made)}{f' at {made.where}' if made.where else ''}"
+
+
+def _divide(edge: Edge, t: Any) -> Cause | None:
+    above = _where_alive(plain(edge.line.args[0]), t)
+    if edge.position == 1 and not np.any(above):
+        return "multiplied", f"divide: the numerator is exactly zero{_count(edge, t)}"
+    below = _where_alive(plain(edge.line.args[1]), t)
+    if not np.all(np.isinf(below)):
+        return None
+    return "multiplied", f"divide: the denominator is infinite{_count(edge, t)}"
+
+
+def _setitem(edge: Edge, t: Any) -> Cause | None:
+    if edge.position == 0:
+        return (
+            "overwritten",
+            "an assignment x[index] = value replaced every element that is used afterwards: what "
+            "stood there before does not count any more",
+        )
+    return (
+        "overwritten",
+        "the elements that this assignment wrote are not used afterwards, or were overwritten",
+    )
+
+
+def _power(edge: Edge, t: Any) -> Cause | None:
+    if edge.position == 0:
+        exponent = _where_alive(plain(edge.line.args[1]), t)
+        if not np.any(exponent):
+            return "flat", "power: the exponent is 0, and x**0 is 1 for every x"
+    return None
+
+
+_CAUSES: dict[str, Callable[[Edge, Any], Cause | None]] = {
+    "where": _where,
+    "relu": _relu,
+    "clip": _clip,
+    "multiply": _multiply,
+    "divide": _divide,
+    "setitem": _setitem,
+    "power": _power,
+    "float_power": _power,
+}
+
+# ---- values ------------------------------------------------------------------------------------
+
+
+def _where_alive(value: Any, t: Any) -> Any:
+    """The elements of an operand that meet a cotangent that is not zero."""
+    if isinstance(t, tuple) or np.size(t) == 0:
+        return np.asarray(value)
+    alive = np.asarray(t) != 0
+    try:
+        return np.broadcast_to(value, alive.shape)[alive]
+    except ValueError:
+        return np.asarray(value)
+
+
+def operand_where(edge: Edge, t: Any) -> Any:
+    """The values of the operand where what arrives is not zero; all of them if that is not known.
+
+    None for an operand with several values.
+    """
+    value = edge.operand.value
+    if isinstance(value, tuple):
+        return None
+    if edge.line.op.kind != "elementwise":
+        return np.asarray(value)
+    return _where_alive(value, t)
+
+
+def _span(values: Any) -> str:
+    if values is None or np.size(values) == 0:
+        return "this point"
+    if np.asarray(values).dtype.kind == "c":
+        return f"numbers of magnitude up to {np.max(np.abs(values)):.4g}"
+    low, high = np.min(values), np.max(values)
+    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+
+
+def _count(edge: Edge, t: Any) -> str:
+    total = int(np.size(t))
+    if total == 1 or isinstance(t, tuple):
+        return ""
+    alive = int(np.count_nonzero(t))
+    return f" for all {total} elements" if alive == total else f" for all {alive} that count"
+
+
+def _is_far(values: Any) -> bool:
+    return values is not None and bool(np.size(values)) and bool(np.all(np.abs(values) > 2))
+
+
+def _vanishes(edge: Edge, t: Any, sweep: Sweep) -> bool:
+    """Whether a larger cotangent would get through."""
+    size = magnitude(t)
+    if isinstance(t, tuple) or not 0 < size < 1e-3:
+        return False
+    with np.errstate(all="ignore"):
+        larger = np.asarray(t / np.asarray(t).dtype.type(size))[()]
+        return magnitude(given_by(edge.line, larger, sweep)[edge.position]) > 0
+
+
+def _wider(edge: Edge) -> str:
+    spec = edge.operand.spec
+    narrow = not isinstance(spec, tuple) and spec.dtype in (np.float32, np.float16, np.complex64)
+    return f" ({spec.dtype} ends early: float64 reaches further)" if narrow else ""

@@ -1,0 +1,54 @@
+"""Pickling: graphs and computations for process pools, as the bytes that `wengert.save` writes.
+
+What a file cannot hold a pickle cannot either, with the same refusal.  Variables are pickled beside
+the bytes as the tensors that they are, so a graph and a tensor that it reads, pickled together,
+belong together afterwards, too.
+
+    reduced    a graph, for ``__reduce__``
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+from wengert._engine import serialization as keep
+from wengert._engine.core.copy_graph import rebuilt
+from wengert._engine.core.handle import leaf, owners_of
+from wengert._engine.core.node import Node, is_variable
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+
+def reduced(graph: Graph) -> tuple[Any, ...]:
+    """How a graph is pickled: a function, and its arguments."""
+    file = io.BytesIO()
+    keep.save(graph, file, where="full")
+    return _restored, (type(graph), file.getvalue(), owners_of(graph.variables))
+
+
+def _restored(cls: Any, kept: bytes, owners: list[Any]) -> Any:
+    graph: Any = keep.load(io.BytesIO(kept))
+    place = {v: _line(v, o) for v, o in zip(graph.variables, owners, strict=True)}
+    graph = graph.with_lines(rebuilt(graph.nodes, place)) if place else graph
+    if type(graph) is cls:
+        return graph
+    return cls(
+        *graph.outputs,
+        inputs=graph.inputs,
+        updates=graph.updates,
+        effects=graph.effects,
+        structure=graph.structure,
+        name=graph.name,
+    )
+
+
+def _line(variable: Node, owner: Any) -> Node:
+    """The line of a tensor as a variable, which a frozen parameter by itself is not."""
+    if is_variable(owner.node):
+        return owner.node  # type: ignore[no-any-return]
+    line = leaf(owner.node.value, owner, type(variable) is Node)
+    if variable.name is not None:
+        line.note("name", variable.name)
+    return line

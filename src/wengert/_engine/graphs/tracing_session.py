@@ -1,0 +1,219 @@
+"""Building: one run of a Python function with tensors that have no value, and what it wrote down.
+
+    built   the graph of a function for given arguments; `trace` and every transformation call it
+
+Specs, arrays and numbers among the arguments are replaced by placeholders.  What the function
+writes to is put back when it returns, and becomes updates of the graph.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from wengert._engine.autodiff.arguments import name_of
+from wengert._engine.core import leaked_tracers, pytree
+from wengert._engine.core.copy_graph import settled
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.handle import Handle, describe, refuse_ambiguous, wrap
+from wengert._engine.core.node import Node, next_serial
+from wengert._engine.core.policy import chosen
+from wengert._engine.core.recording import Session, enable_grad, tracing
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.tracing import placeholder
+from wengert.errors import DtypeError, StructureError, TraceError, at, user_line
+
+from .pytree_signature import Results, Signature, Static
+
+AnyGraph = TypeVar("AnyGraph", bound=Graph)
+
+
+def built(
+    cls: type[AnyGraph],
+    fun: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    positions: Any = frozenset(),
+    static: Any = frozenset(),
+    names: Sequence[str] | None = None,
+    name: str | None = None,
+    guards: list[Any] | None = None,
+    grads: list[Any] | None = None,
+    written: list[int] | None = None,
+) -> AnyGraph:
+    """The graph of a function for given arguments.
+
+    Parameters
+    ----------
+    cls : type
+        Of the graph to make.
+    fun, args, kwargs
+        What to run; specs, arrays and numbers among the arguments are replaced by inputs.
+    positions, static : collections
+        Of the arguments to pass on as they are, by number and by name.
+    names : sequence of str, optional
+        What to call the positional arguments; by default as `fun` does.
+    name : str, optional
+        Of the graph; by default that of `fun`.
+    guards : list, optional
+        Where to put what else it was built for (`Session.guards`).
+    grads : list, optional
+        Where to put the tensors whose ``.grad`` it writes to, whether it leaves something there,
+        and whether in the place of what was there before. What is left are more outputs, behind
+        the others.
+    written : list, optional
+        Where to put the numbers of the inputs it writes to in place; what they become are outputs
+        behind all others.
+    """
+    what = name or name_of(fun)
+    since = next_serial()
+    words = list(names) if names is not None else parameter_names(fun, len(args))
+    inputs = _Inputs()
+    full = [inputs.take(a, words[i], i in positions) for i, a in enumerate(args)]
+    # In the order of names, in which containers give their leaves; the function sees its own.
+    taken = {k: inputs.take(v, k, k in static) for k, v in sorted(kwargs.items())}
+    more = {k: taken[k] for k in kwargs}
+    signature = inputs.signature(words, full, more)
+    with inputs.belonging_to(what), tracing() as session, enable_grad():
+        session.general = True
+        out = fun(*full, **more)
+        updates = _updates(session)
+        left = _gradients(session, what, grads)
+        if written is not None:
+            written += inputs.written()
+            left += [inputs.handles[k] for k in written]
+    if guards is not None:
+        guards += session.guards
+    leaves, structure = pytree.flatten(out)
+    live = tuple(_is_output(x, what) for x in leaves)
+    graph = cls(
+        *[x for x, is_live in zip(leaves, live, strict=True) if is_live],
+        *left,
+        inputs=inputs.nodes,
+        updates=updates,
+        effects=session.effects,
+        structure=(signature, Results(structure, live)),
+        name=what,
+    )
+    leaked_tracers.refuse(graph.nodes, graph.inputs, what)
+    return settled(graph, since)
+
+
+class _Inputs:
+    """The inputs made so far, and for each leaf of the arguments whether it became one, or what."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.handles: list[Any] = []
+        self.fed: list[bool] = []
+        self.passed: list[str] = []
+
+    def take(self, argument: Any, name: str, static: bool) -> Any:
+        """An argument with tensors to be fed in the place of specs, arrays and numbers."""
+        leaves, structure = pytree.flatten(argument)
+        paths = [""] if len(leaves) == 1 and leaves[0] is argument else pytree.paths(argument)
+        rules = chosen()
+        made = []
+        for x, path in zip(leaves, paths, strict=True):
+            spec = x if isinstance(x, Spec) else describe(x)
+            is_fed = isinstance(spec, Spec) and not static and not _is_foreign(x)
+            if is_fed and spec.dtype.kind not in "biufc":
+                raise DtypeError(
+                    f"{name + path} is {spec}, whose elements are no numbers. Pass on what is no "
+                    f"number as it is, static_argnames={name!r}{at(user_line())}."
+                )
+            self.fed.append(is_fed)
+            self.passed.append("" if is_fed or isinstance(x, Handle) else str(Static.of(x)))
+            if is_fed:
+                self.nodes.append(placeholder(spec, name + path))
+                x = wrap(self.nodes[-1])
+                self.handles.append(x)
+                x = x if rules is None else rules.capped(x)
+            made.append(x)
+        return pytree.unflatten(structure, made)
+
+    def written(self) -> list[int]:
+        """The numbers of those that have been written to."""
+        pairs = enumerate(zip(self.handles, self.nodes, strict=True))
+        found = [k for k, (handle, node) in pairs if handle.node is not node]
+        for k in found:
+            refuse_ambiguous(self.handles[k].node)
+        return found
+
+    @contextmanager
+    def belonging_to(self, what: str) -> Iterator[None]:
+        """A block after which the inputs are known to be those of a trace that has ended."""
+        try:
+            yield
+        finally:
+            leaked_tracers.ended(self.nodes, what)
+
+    def signature(self, words: Sequence[str], args: Any, kwargs: Any) -> Signature:
+        """How the graph will be called."""
+        structure = pytree.flatten((tuple(args), kwargs))[1]
+        words = words[: len(args)]
+        return Signature(tuple(words), structure, tuple(self.fed), tuple(self.passed))
+
+
+def _is_foreign(x: Any) -> bool:
+    """Whether it belongs to a graph that is being built outside of this one."""
+    return isinstance(x, Handle) and x.node.is_traced
+
+
+def _is_output(x: Any, what: str) -> bool:
+    if x is None:
+        return False
+    if describe(x) is None:
+        raise StructureError(
+            f"{what} returned a {type(x).__name__}, which cannot be the output of a graph. Return "
+            f"arrays, numbers, None and containers of them{at(user_line())}."
+        )
+    if isinstance(x, Handle):
+        refuse_ambiguous(x.node)
+    return True
+
+
+def _updates(session: Session) -> dict[Node, Node]:
+    """For each variable written to while tracing its line and that of its new value."""
+    return {old: handle.node for handle, old in session.written.items()}
+
+
+def _gradients(session: Session, what: str, grads: list[Any] | None) -> list[Any]:
+    """The gradients that the function leaves in tensors from outside, as outputs."""
+    left = session.grads_left()
+    found = [g for _, g, _ in left if g is not None]
+    if found and grads is None:
+        raise TraceError(
+            f"{what} leaves gradients in .grad of tensors from outside, which a graph does not do. "
+            "Return them and call zero_grad(), or compile the function with wengert.jit"
+            f"{at(user_line())}."
+        )
+    if any(type(g.node) is Node and g.node.args for g in found):
+        raise TraceError(
+            f"{what} leaves gradients with a history (create_graph=True) in .grad, where a "
+            "compiled function can leave values only. Call zero_grad() at its end"
+            f"{at(user_line())}."
+        )
+    if grads is not None:
+        grads += [(x, g is not None, was_set) for x, g, was_set in left]
+    return found
+
+
+def parameter_names(fun: Any, count: int) -> list[str]:
+    """What the function calls its positional arguments."""
+    names: list[str] = []
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):  # some of NumPy's have no signature
+        parameters = []
+    for p in parameters:
+        if p.kind is p.VAR_POSITIONAL:
+            names += [f"{p.name}{i}" for i in range(count - len(names))]
+        elif p.kind is not p.KEYWORD_ONLY:
+            names.append(p.name)
+    if not names and count == 1:
+        return ["x"]
+    return names + [f"x{i}" for i in range(len(names), count)]

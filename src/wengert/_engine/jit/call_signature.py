@@ -1,0 +1,361 @@
+"""Arguments: what a call is, as a key, and what of it is fed to a program.
+
+Containers are flattened.  An array is fed, and counts by its dtype and shape; a Python number is
+fed, and counts by its class; all else is a part of the program, and counts by its value (or, if it
+cannot be hashed, by being that very thing).
+
+    Call          one call, taken apart
+    Layout        of a function: which of its arguments are static
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from array import array
+from collections.abc import Collection, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core import pytree
+from wengert._engine.core.handle import Handle
+from wengert._engine.core.policy import chosen
+from wengert._engine.core.recording import switches
+from wengert._engine.core.spec import WEAK, Spec
+from wengert._engine.graphs.captures.library import is_immutable
+from wengert.errors import ArgumentError, ConversionError, at, user_line
+
+
+class _Number:
+    """Stands in a key for a Python number; a dtype would call itself equal to `float`."""
+
+    def __init__(self, kind: type) -> None:
+        self.spec = Spec((), np.dtype(kind), weak=True)
+
+    def __repr__(self) -> str:
+        return f"<a Python {self.spec.dtype.name}>"
+
+
+_NUMBERS: dict[type, _Number] = {kind: _Number(kind) for kind in (float, int, bool, complex)}
+_SIMPLE = frozenset((np.ndarray, *_NUMBERS))
+
+
+class Call:
+    """One call, taken apart.
+
+    Attributes
+    ----------
+    structure : object
+        Of ``(args, kwargs)``, as containers.
+    kinds : tuple
+        For each leaf the dtype of an array, `_Number`, or what stands for its value.
+    shapes : tuple
+        For each leaf the shape of an array, else None.
+    leaves, fed : list
+        All leaves as they came, and those that are fed.
+    handles, traced : bool
+        Whether some leaf is a tensor, and whether some is one without a value.
+    policy : Policy or None
+        The rules that graphs are built under.
+    key : hashable
+        Equal for calls that one program serves in the same way.
+    given : Call
+        The call without captured arrays, which are not given by the caller.
+    """
+
+    __slots__ = (
+        "fed",
+        "given",
+        "handles",
+        "key",
+        "kinds",
+        "leaves",
+        "policy",
+        "shapes",
+        "structure",
+        "traced",
+    )
+
+    def __init__(self, structure: Any, leaves: list[Any], is_spec: bool) -> None:
+        self.structure, self.leaves, self.given = structure, leaves, self
+        self.handles = self.traced = False
+        kinds: list[Any] = []
+        shapes: list[Any] = []
+        fed: list[Any] = []
+        for x in leaves:
+            cls = type(x)
+            if cls is np.ndarray:
+                kinds.append(x.dtype)
+                shapes.append(x.shape)
+                fed.append(x)
+                continue
+            kind: Any = _NUMBERS.get(cls)
+            shape: Any = None
+            if kind is None and isinstance(x, Handle):
+                kind, shape = self._of_tensor(x)
+            elif kind is None:
+                if hasattr(cls, "__array__") and not issubclass(cls, np.ndarray | np.generic):
+                    x = leaves[len(kinds)] = _as_array(x)
+                kind, shape = _of(x, is_spec)
+            if isinstance(kind, np.dtype | _Number):
+                fed.append(x)
+            kinds.append(kind)
+            shapes.append(shape)
+        self.kinds, self.shapes, self.fed = tuple(kinds), tuple(shapes), fed
+        self.policy = chosen() if switches.count else None
+        self.key = structure, self.kinds, self.shapes, self.policy
+
+    def _of_tensor(self, x: Handle) -> tuple[Any, Any]:
+        self.handles = True
+        value = x.node.value
+        if value is None:
+            self.traced = True
+            return None, None
+        weak = WEAK.get(type(value))
+        return _of(value, False) if weak is None else (_NUMBERS[weak], None)
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether all arguments are fed, and none is a container."""
+        return len(self.fed) == len(self.leaves) and all(
+            x.is_leaf() for part in self.structure.children() for x in part.children()
+        )
+
+    @property
+    def positional(self) -> int:
+        """How many leaves that are fed are given by position; the others follow."""
+        count = self.structure.children()[0].num_leaves
+        return sum(isinstance(kind, np.dtype | _Number) for kind in self.kinds[:count])
+
+    @property
+    def pinned(self) -> tuple[set[int], set[str]]:
+        """Which arguments are static, by position and by name."""
+        marks = [isinstance(x, Pinned) for x in self.leaves]
+        if not any(marks):
+            return set(), set()
+        args, kwargs = self.unflattened(marks)
+        return {i for i, m in enumerate(args) if m is True}, {
+            k for k, m in kwargs.items() if m is True
+        }
+
+    @property
+    def unfed(self) -> list[tuple[int, Any]]:
+        """The leaves that are parts of the program, each with its place."""
+        pairs = enumerate(zip(self.leaves, self.kinds, strict=True))
+        return [(i, x) for i, (x, kind) in pairs if not isinstance(kind, np.dtype | _Number)]
+
+    @property
+    def objects(self) -> list[tuple[int, Any]]:
+        """The leaves whose attributes may change, each with its place."""
+        pairs = [(k, x.value if type(x) is Pinned else x) for k, x in self.unfed]
+        return [(k, x) for k, x in pairs if is_object(x)]
+
+    @property
+    def objects_key(self) -> Hashable:
+        """Equal for calls with the same objects."""
+        if len(self.fed) == len(self.leaves):
+            return ()
+        return tuple([(k, Identity(x)) for k, x in self.objects])
+
+    @property
+    def family(self) -> Hashable:
+        """Equal for calls that differ in lengths only."""
+        ranks = tuple([None if s is None else len(s) for s in self.shapes])
+        return self.structure, self.kinds, ranks, self.policy
+
+    def specs(self, shapes: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with specs in the place of what is fed, of these shapes."""
+        made: list[Any] = []
+        for x, kind, shape in zip(self.leaves, self.kinds, shapes, strict=True):
+            if isinstance(kind, _Number):
+                made.append(kind.spec)
+            elif isinstance(kind, np.dtype):
+                made.append(Spec(shape, kind))
+            else:
+                made.append(x.value if type(x) is Pinned else x)
+        return self.unflattened(made)
+
+    def unflattened(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with other leaves."""
+        args, kwargs = pytree.unflatten(self.structure, leaves)
+        return args, kwargs
+
+
+class Pinned:
+    """A static argument: a leaf, whatever it is."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Layout:
+    """Which arguments of a function are static.
+
+    Parameters
+    ----------
+    positions : collection of int
+        May be negative.
+    names : collection of str
+    parameters : sequence of str
+        The names of the function's positional parameters.
+    """
+
+    def __init__(
+        self, positions: Collection[int], names: Collection[str], parameters: Sequence[str]
+    ) -> None:
+        by_name = {parameters[n] for n in positions if -len(parameters) <= n < len(parameters)}
+        self.negative = [n for n in positions if n < 0]
+        self.positions = {n for n in positions if n >= 0}
+        self.positions |= {i for i, name in enumerate(parameters) if name in set(names)}
+        self.names = {*names, *by_name}
+        self.is_plain = not self.positions and not self.names and not self.negative
+
+    def call(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        specs: bool = False,
+        captured: bool = False,
+    ) -> Call:
+        """A call, taken apart.
+
+        Parameters
+        ----------
+        specs : bool
+            Whether specs may stand for arrays.
+        captured : bool
+            Whether the last of `args` is no argument, but holds captured arrays.
+        """
+        if not self.is_plain:
+            count = len(args) - captured
+            pinned = {*self.positions, *(n + count for n in self.negative)}
+            args = tuple([Pinned(a) if i in pinned else a for i, a in enumerate(args)])
+            kwargs = {k: Pinned(v) if k in self.names else v for k, v in kwargs.items()}
+        elif not kwargs and _SIMPLE.issuperset(map(type, args)):
+            return Call(_flat(len(args)), list(args), specs)
+        leaves, structure = pytree.flatten((args, kwargs))
+        return Call(structure, leaves, specs)
+
+
+@functools.cache
+def _flat(count: int) -> Any:
+    """The structure of that many arguments by position, none of them a container."""
+    return pytree.flatten(((0,) * count, {}))[1]
+
+
+def _of(x: Any, specs: bool) -> tuple[Any, Any]:
+    """What a leaf counts by: dtype and shape, or its value."""
+    if isinstance(x, np.ndarray | np.generic):
+        if isinstance(x, np.ndarray) and type(x).__mul__ is not np.ndarray.__mul__:
+            raise ConversionError(
+                f"a compiled function was given a {type(x).__name__}, whose operators are not "
+                f"those of arrays. Convert it, np.asarray(x){at(user_line())}."
+            )
+        return x.dtype, x.shape
+    if isinstance(x, Spec):
+        if not specs:
+            raise ArgumentError(
+                f"a compiled function was called with {x}, which has no values. Call it with "
+                f"arrays; lower() and compile() take specs{at(user_line())}."
+            )
+        return (x.dtype, x.shape) if not x.weak else (_NUMBERS[_python(x)], None)
+    return stands_for(x.value if type(x) is Pinned else x), None
+
+
+def _as_array(x: Any) -> np.ndarray[Any, Any]:
+    """The numbers of a series, a table, an array of another library."""
+    found = np.asarray(x)
+    if found.dtype.kind not in "biufc":
+        raise ArgumentError(
+            f"a compiled function was given a {type(x).__name__} that is {found.dtype} as an array,"
+            " and not numbers. Select the numbers and convert them, x.to_numpy(), or list the "
+            f"argument in static_argnames{at(user_line())}."
+        )
+    return found
+
+
+def _python(spec: Spec) -> type:
+    return next(kind for kind, n in _NUMBERS.items() if n.spec.dtype == spec.dtype)
+
+
+def is_object(x: Any) -> bool:
+    """Whether a leaf that is not fed may change and still be the very same object."""
+    return not isinstance(x, Handle | Spec) and not is_immutable(x)
+
+
+class Identity:
+    """Stands in a key for an object: equal to itself only, and not kept alive if that can be."""
+
+    __slots__ = ("_hash", "_of")
+
+    def __init__(self, x: Any) -> None:
+        try:
+            self._of: Any = weakref.ref(x)
+        except TypeError:
+            self._of = lambda: x
+        self._hash = id(x)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Identity):
+            return False
+        own = self._of()
+        return own is not None and own is other._of()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+class Same:
+    """Stands in a key for what cannot be hashed: equal to itself only, and kept alive."""
+
+    __slots__ = ("thing",)
+
+    def __init__(self, thing: Any) -> None:
+        self.thing = thing
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.thing is other.thing
+
+    def __hash__(self) -> int:
+        return id(self.thing)
+
+
+def stands_for(x: Any) -> Hashable:
+    """A static value in a key.
+
+    Containers count by what is in them, numbers also by class and sign of zero, other things by
+    their own equality; those that have none by identity, and without being kept alive.
+    """
+    cls = type(x)
+    if cls in (float, complex):
+        return cls, repr(x)
+    if isinstance(x, list | tuple):
+        return (cls, *map(stands_for, x))
+    if isinstance(x, dict):
+        return (cls, *((stands_for(k), stands_for(v)) for k, v in x.items()))
+    if isinstance(x, set):
+        return cls, frozenset(map(stands_for, x))
+    if isinstance(x, np.ndarray | Handle | array | bytearray | memoryview):
+        raise ArgumentError(
+            f"a static argument is a {cls.__name__}: its values would be a part of the program, "
+            "and every other array need another program. Pass it as an ordinary argument, an array"
+            f"{at(user_line())}."
+        )
+    plain = isinstance(x, str | bytes | bool | int | np.generic | type | np.dtype) or x is None
+    try:
+        hash(x)
+        return (cls, x) if plain else (cls, weakref.ref(x))
+    except TypeError:
+        return _hashable(cls, x)
+
+
+def _hashable(cls: type, x: Any) -> Hashable:
+    """For what has no weak references, or no hash."""
+    try:
+        hash(x)
+        return cls, x
+    except TypeError:
+        return Same(x)

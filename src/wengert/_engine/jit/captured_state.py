@@ -1,0 +1,187 @@
+"""States: what a compiled function captured, and the programs for it.
+
+A function that reads ``k`` has other programs for ``k = 2`` than for ``k = 3``.  So programs belong
+to a state: what was captured when they were traced (captures).  Arrays that are captured are not a
+part of it: they are arguments, fed at each call.
+
+    State     what was captured, and its programs
+    States    of a function: the one that holds now, or a new one
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.graphs.captures import Captured, captured_by
+from wengert._engine.graphs.captures.substitution import Substitution
+from wengert.errors import ArgumentError, TraceError, at, user_line
+
+from .call_signature import Call, Layout, Pinned
+from .compiled_program import Compiled
+from .settings import FAMILIES, MODES, OBJECTS
+from .shape_polymorphism import Family
+
+# Which arrays are fed: all; if the function cannot be traced so, those of inexact numbers; none.
+_FED: tuple[Callable[[Any], bool], ...] = (
+    lambda x: True,
+    lambda x: x.dtype.kind in "fc",
+    lambda x: False,
+)
+
+
+class State:
+    """What a function captured, and the programs for it.
+
+    Attributes
+    ----------
+    captured : Captured
+    level : int
+        How many kinds of arrays are not fed (`_FED`).
+    calls : dict
+        Programs by the keys of calls.
+    """
+
+    def __init__(self, captured: Captured, level: int) -> None:
+        self.captured, self.level = captured, level
+        self.calls: dict[Any, Compiled] = {}
+        self.families: OrderedDict[Any, list[Family]] = OrderedDict()
+
+    def family(self, call: Call) -> Family:
+        """The family of a call, for the modes of models and the options as they are now."""
+        known = self.families.setdefault(call.family, [])
+        self.families.move_to_end(call.family)
+        family = next((f for f in known if f.is_valid()), None)
+        if family is None:
+            family = Family()
+            known[:] = [*known[1 - MODES :], family]
+        while len(self.families) > FAMILIES:
+            _, dropped = self.families.popitem(last=False)
+            gone = {p for f in dropped for p in f.programs}
+            self.calls = {k: p for k, p in self.calls.items() if p not in gone}
+        return family
+
+
+class States:
+    """The states of a function, most recent first, for each set of objects among its arguments."""
+
+    def __init__(self, fun: Callable[..., Any], layout: Layout) -> None:
+        self._fun, self._layout = fun, layout
+        self.known: OrderedDict[Hashable, list[State]] = OrderedDict()
+
+    def find(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[State, Call]:
+        """The state that holds now, and the call with the arrays that it feeds."""
+        key = call.objects_key
+        known = self.known.get(key)
+        for state in known or ():
+            arrays = state.captured.quickly()
+            if arrays is not None:
+                return state, self._extended(state, call, arrays, args, kwargs)
+        for state in known or ():
+            arrays = state.captured.arrays()
+            if arrays is not None:
+                return state, self._extended(state, call, arrays, args, kwargs)
+        # What could not be fed before will not be fed now, whatever else has changed.
+        level = max((s.level for s in known or ()), default=0)
+        return self._new(call, level, args, kwargs)
+
+    def less_fed(
+        self, state: State, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[State, Call]:
+        """A state like this one, with fewer arrays that are fed."""
+        call = self._layout.call(args, kwargs, specs=True)
+        known = self.known.get(call.objects_key, [])
+        if state in known:
+            known.remove(state)
+        before = set(state.captured.feeds)
+        level = state.level
+        while True:
+            level += 1
+            found, call_then = self._new(call, level, args, kwargs)
+            if set(found.captured.feeds) < before or not found.captured.feeds:
+                return found, call_then
+            self.known[call.objects_key].remove(found)
+
+    def discovered(self, call: Call, level: int) -> Captured:
+        """What the function captures as it is now."""
+        objects = {f"argument {k}": x for k, x in call.objects}
+        found = captured_by(self._fun, objects.items(), _FED[min(level, len(_FED) - 1)])
+        static = {f"argument {k}" for k, x in enumerate(call.leaves) if type(x) is Pinned}
+        for name in objects.keys() - static:
+            if name in found.unguarded:
+                what = type(objects[name]).__name__
+                raise ArgumentError(
+                    f"a compiled function was given a {what}, which can be neither fed nor compared"
+                    " with what it was at the call before. Pass arrays, or, if it never changes, "
+                    f"list the argument in static_argnames{at(user_line())}."
+                )
+        return found
+
+    def substituted(self, state: State, call: Call) -> Callable[..., Any]:
+        """The function, taking the captured arrays in a dict behind its other arguments."""
+        captured = state.captured
+        if not captured.feeds:
+            return self._fun
+        if not captured.found:
+            captured = self.discovered(call, state.level)
+            if list(captured.feeds) != list(state.captured.feeds):
+                raise TraceError(
+                    f"what {getattr(self._fun, '__name__', self._fun)} captures changed while it "
+                    "was compiled, by another thread. Compile it before threads change what it "
+                    f"reads{at(user_line())}."
+                )
+
+        @functools.wraps(self._fun, updated=())
+        def run(*args: Any, **kwargs: Any) -> Any:
+            *given, arrays = args
+            places = Substitution(captured, arrays)
+            fun = places.of(self._fun)
+            words = {k: places.of(x) for k, x in kwargs.items()}
+            try:
+                return fun(*map(places.of, given), **words)
+            finally:
+                places.write_back()
+
+        return run
+
+    def _new(
+        self, call: Call, level: int, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[State, Call]:
+        for _ in range(3):
+            state = State(self.discovered(call, level), level)
+            arrays = state.captured.arrays()
+            if arrays is not None:
+                break
+        else:
+            name = state.captured.changed()
+            raise TraceError(
+                f"{getattr(self._fun, '__name__', self._fun)} captures {name}, which is never the "
+                f"same when it is read twice. Pass it as an argument{at(user_line())}."
+            )
+        known = self.known.setdefault(call.objects_key, [])
+        known.insert(0, state)
+        del known[MODES:]
+        self.known.move_to_end(call.objects_key)
+        while len(self.known) > OBJECTS:
+            self.known.popitem(last=False)
+        return state, self._extended(state, call, arrays, args, kwargs)
+
+    def _extended(
+        self,
+        state: State,
+        call: Call,
+        arrays: Sequence[np.ndarray[Any, Any]],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Call:
+        """The call with the arrays that are fed as one more argument."""
+        if not arrays:
+            return call
+        more = dict(zip(state.captured.feeds, arrays, strict=True))
+        made = self._layout.call((*args, more), kwargs, specs=True, captured=True)
+        made.given = call
+        return made

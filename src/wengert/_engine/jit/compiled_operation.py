@@ -1,0 +1,202 @@
+"""Operation: a compiled graph as one line of a tape, with compiled derivatives.
+
+When a compiled function meets a recorded tensor, the tape gets a single line.  Its rules are
+graphs, too, derived from the first and compiled when they are needed: the pullback of a line is the
+line of another compiled graph, so derivatives of any order are.
+
+    GraphOperation   the operation
+    closed           a graph whose variables are inputs, so that they are operands of the line
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.autodiff import jvp_vjp
+from wengert._engine.backends import Backend, Executable
+from wengert._engine.core.copy_graph import CAPTURED, rebuilt
+from wengert._engine.core.dispatch import Operation, apply
+from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.handle import Handle, is_traced
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import Sweep
+from wengert._engine.core.recording import session
+from wengert._engine.core.replay import written_again
+from wengert._engine.core.spec import Spec, at_sizes
+from wengert._engine.core.symbolic.constraints import solve
+from wengert._engine.core.tracing import placeholder
+from wengert._engine.graphs import Graph
+from wengert._engine.graphs.tracing_session import built
+from wengert._engine.rewrite import without_calls
+
+from .native_call import Run, run_of
+
+
+def extras_of(graph: Graph) -> tuple[Node, ...]:
+    """The leaves from outside: variables, and recorded lines that it was built upon."""
+    return (*graph.variables, *(n for n in graph.nodes if n.op is CAPTURED))
+
+
+def closed(graph: Graph, count: int) -> Graph:
+    """The first outputs alone, as a graph of the inputs and then of all leaves from outside."""
+    place = {n: placeholder(n.spec, n.name) for n in extras_of(graph)}
+    lines = rebuilt(graph.nodes, place)
+    return Graph(
+        *[lines[n] for n in graph.outputs[:count]],
+        inputs=[*[lines[n] for n in graph.inputs], *place.values()],
+        name=graph.name,
+    )
+
+
+def written_out(graph: Graph, simplify: bool) -> Graph:
+    """A graph to be run, in which functions with rules of their own are written out."""
+    made = without_calls(graph)
+    return made.simplify() if simplify and made is not graph else made
+
+
+class GraphOperation(Operation):
+    """A closed graph as an operation.
+
+    Parameters
+    ----------
+    graph : Graph
+        Without variables, updates or effects; at least one output.
+    backend : Backend
+    simplify : bool
+        Whether the graphs of its derivatives are simplified.
+    """
+
+    kind = "opaque"
+    kept = False
+    singular = True
+
+    def __init__(self, graph: Graph, backend: Backend, simplify: bool) -> None:
+        super().__init__(f"jit_{graph.name}", f"The compiled function {graph.name}.")
+        self.graph, self.backend, self.simplify = graph, backend, simplify
+        self.several = len(graph.outputs) > 1
+        self._derived: dict[Any, GraphOperation] = {}
+        self._lock = lock()
+
+    @functools.cached_property
+    def _run(self) -> Run:
+        graph = written_out(self.graph, self.simplify)
+        return run_of(Executable(graph, self.backend), single=False)
+
+    def run(self, *values: Any) -> Any:
+        """The value, or a tuple of them."""
+        found = self._run(values)
+        return tuple(found) if self.several else found[0]
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """Run on plain values, recorded as one line on tensors, written out in a graph."""
+        handles = [a for a in args if isinstance(a, Handle)]
+        if not handles:
+            return self.run(*args)
+        if session() is not None or any(map(is_traced, handles)):
+            found = written_again(self.graph, args)
+            return tuple(found) if self.several else found[0]
+        return apply(self, args)
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The specs of the outputs."""
+        pairs = [
+            (length, number, f"axis {k} of {n.name or 'an input'}")
+            for n, s in zip(self.graph.inputs, specs, strict=True)
+            for k, (length, number) in enumerate(zip(n.spec.shape, s.shape, strict=True))
+        ]
+        sizes = solve(pairs)
+        found = tuple([at_sizes(n.spec, sizes) for n in self.graph.outputs])
+        return found if self.several else found[0]
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+        """Cotangents of the operands, by a compiled graph."""
+        wanted = tuple([sweep.wants(a) for a in node.args])
+        seeds = list(t) if self.several else [t]
+        seeds = [s for s, n in zip(seeds, self.graph.outputs, strict=True) if _is_inexact(n)]
+        pull = self._rule("vjp", wanted, sweep.guarded)
+        bars = iter(pull.as_list(pull(*inputs, *seeds)))
+        return [next(bars) if is_wanted else None for is_wanted in wanted]
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+        """The tangent of the value, by a compiled graph."""
+        moving = tuple([d is not None for d in dots])
+        push = self._rule("jvp", moving, sweep.guarded)
+        found = iter(push.as_list(push(*inputs, *[d for d in dots if d is not None])))
+        tangents = [next(found) if _is_inexact(n) else None for n in self.graph.outputs]
+        return tangents if self.several else tangents[0]
+
+    def as_list(self, found: Any) -> list[Any]:
+        """The outputs, one or several, as a list."""
+        return list(found) if self.several else [found]
+
+    def _rule(self, mode: str, chosen: tuple[bool, ...], guarded: bool) -> GraphOperation:
+        """The operation of a derivative by some operands."""
+        key = mode, chosen, guarded
+        with self._lock:
+            made = self._derived.get(key)
+            if made is None:
+                graph = _pulled(self.graph, chosen, guarded) if mode == "vjp" else None
+                graph = _pushed(self.graph, chosen) if graph is None else graph
+                graph = graph.simplify() if self.simplify else graph
+                made = GraphOperation(graph, self.backend, self.simplify)
+                self._derived[key] = made
+        return made
+
+    def __reduce__(self) -> Any:
+        return GraphOperation, (self.graph, self.backend, self.simplify)
+
+
+def _is_inexact(node: Node) -> bool:
+    return node.spec.dtype.kind in "fc"
+
+
+def _of_chosen(graph: Graph, xs: Sequence[Any], chosen: Sequence[bool]) -> Any:
+    """The floating outputs as a function of the chosen inputs."""
+
+    def outputs(*moving: Any) -> list[Any]:
+        rest = iter(moving)
+        full = [next(rest) if c else x for x, c in zip(xs, chosen, strict=True)]
+        found = written_again(graph, full)
+        return [x for x, n in zip(found, graph.outputs, strict=True) if _is_inexact(n)]
+
+    return outputs, [x for x, c in zip(xs, chosen, strict=True) if c]
+
+
+def _pulled(graph: Graph, chosen: tuple[bool, ...], guarded: bool) -> Graph:
+    """Inputs and cotangents to the cotangents of the chosen inputs.
+
+    *Guarded*: a cotangent that is exactly zero gives zero whatever it meets.  The sweep knows where
+    this may happen behind a choice, so one is put in front of it.
+    """
+
+    def pulled(xs: Any, ts: Any) -> Any:
+        of, at = _of_chosen(graph, xs, chosen)
+
+        def masked(*moving: Any) -> list[Any]:
+            return [np.where(t != 0, x, 0) for x, t in zip(of(*moving), ts, strict=True)]
+
+        return jvp_vjp.vjp(masked if guarded else of, *at)[1](ts)
+
+    outs = [Spec(n.spec.shape, n.spec.dtype) for n in graph.outputs if _is_inexact(n)]
+    return _made(pulled, graph, outs, "vjp")
+
+
+def _pushed(graph: Graph, chosen: tuple[bool, ...]) -> Graph:
+    """Inputs and tangents of the chosen ones to the tangents of the outputs."""
+
+    def pushed(xs: Any, dots: Any) -> Any:
+        of, at = _of_chosen(graph, xs, chosen)
+        return jvp_vjp.jvp(of, at, dots)[1]
+
+    pairs = zip(graph.inputs, chosen, strict=True)
+    return _made(pushed, graph, [Spec(n.spec.shape, n.spec.dtype) for n, c in pairs if c], "jvp")
+
+
+def _made(fun: Any, graph: Graph, more: list[Spec], what: str) -> Graph:
+    specs = [n.spec for n in graph.inputs]
+    made = built(Graph, fun, (specs, more), {}, name=f"{what}_{graph.name}")
+    return Graph(*made.outputs, inputs=made.inputs, name=made.name)

@@ -1,0 +1,256 @@
+"""Program: one compiled graph, and what stands around its run.
+
+Plain arrays in, plain arrays out, by the backend.  If a tensor takes part (an argument, a variable
+or parameter that the function reads), results are tensors as they would be without compiling, and
+what is recorded is one line (compiled_operation.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert._engine.backends import Backend, Executable
+from wengert._engine.core import pytree
+from wengert._engine.core.copy_graph import CAPTURED, rebuilt
+from wengert._engine.core.dispatch import part
+from wengert._engine.core.handle import Handle, owners_of, wrap
+from wengert._engine.core.node import INPUT, NO_PARAMS, Constant, Discrete, Node, constant, keep
+from wengert._engine.core.recording import Changes, is_recording
+from wengert._engine.core.spec import unweakened
+from wengert._engine.graphs import Graph
+from wengert._engine.graphs.pytree_signature import restored
+from wengert.errors import TraceError, at, user_line
+
+from .compiled_operation import GraphOperation, closed, extras_of, written_out
+from .native_call import entry_of, run_of
+
+if TYPE_CHECKING:
+    from wengert._engine.backends.timing import Timing
+
+_node = attrgetter("node")
+Grads = Sequence[tuple[Any, bool, bool]]  # tensor, whether something is left, and in place of all
+Guards = Sequence[tuple[Callable[[], Any], Any]]
+
+
+class Compiled:
+    """A graph that is ready to run.
+
+    Attributes
+    ----------
+    graph : Graph
+        As it was traced; derivatives are taken of it.
+    executed : Graph
+        The same without functions that have rules of their own (`rewrite.without_calls`).
+    is_plain : bool
+        Whether nothing from outside takes part.
+    is_asked : bool
+        Whether sizes are to be compared with others before it may run (shape_polymorphism.py).
+    is_inline : bool
+        Whether it is a part of a graph that somebody builds by hand: it cannot run.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        backend: Backend,
+        simplify: bool,
+        guards: Guards = (),
+        grads: Grads = (),
+        written: Sequence[int] = (),
+    ) -> None:
+        self.graph, self.backend = graph, backend
+        self._simplify, self._guards, self._grads = simplify, guards, grads
+        self._written = tuple(written)
+        self._seen = -1, False  # at which count of changes, and whether it was valid
+        self.is_asked = False
+        fed = set(graph.inputs)
+        self.is_inline = any(
+            n.is_traced and (n.op is CAPTURED or (n.op is INPUT and n not in fed))
+            for n in graph.nodes
+        )
+        self._extras = extras_of(graph)
+        self._acts = bool(graph.updates or graph.effects or grads or written)
+        self.is_plain = not self._extras
+        self.executed = graph
+        if self.is_inline:
+            return
+        self.executed = written_out(graph, simplify)
+        known = {n: constant(n.value) for n in self.executed.nodes if n.op is CAPTURED}
+        lines = rebuilt(self.executed.nodes, known) if known else {}
+        executed = self.executed.with_lines(lines) if known else self.executed
+        self._executable = Executable(executed, backend)
+        self._owners = owners_of(graph.variables)
+        self._operation: GraphOperation | None = None
+        results = graph.structure[1]
+        self.is_single = results.structure.is_leaf() and results.live[0]
+        self._returns_one = self.is_single and len(graph.outputs) == 1 and not graph.updates
+        count = len(results.live)
+        self._is_tuple = 0 < count == sum(results.live) and results.structure == _flat(count)
+        self._count = sum(results.live)  # behind them are gradients
+        self._sources = [_source(n) for n in self._extras if n.op is CAPTURED]
+        self._taking_part: dict[Any, list[set[type]]] = {}  # classes of leaves, for each output
+        # Whether what variables were before a run is needed afterwards, for derivatives.
+        self._keeps = not graph.updates or Node in map(type, graph.outputs[: self._count])
+        self._native = run_of(self._executable, self._returns_one, not self._keeps)
+
+    def entry(
+        self, otherwise: Callable[..., Any], flat: bool = False, fed: Sequence[Any] = ()
+    ) -> Callable[..., Any] | None:
+        """A native entry for the leaves by position, if the backend has one for this graph.
+
+        Parameters
+        ----------
+        otherwise : callable
+            What it calls, with the same arguments, where it does not serve them: tensors, other
+            dtypes and shapes, keywords.
+        flat : bool
+            Whether it returns the outputs in a tuple, however they are nested.
+        fed : sequence
+            What it will be given, of which the order in memory counts.
+        """
+        if self.is_inline or self.is_asked or self._guards or not self.is_plain or self._acts:
+            return None
+        nested = not (flat or self.is_single or self._is_tuple)
+        return entry_of(self._executable, self._returns_one, otherwise, nested, fed=fed)
+
+    def is_valid(self) -> bool:
+        """Whether all that the function was told beside its arguments is what it was then."""
+        if self._seen[0] != Changes.count:
+            count = Changes.count
+            self._seen = count, all(ask() == answer for ask, answer in self._guards)
+        return self._seen[1]
+
+    def run(self, fed: Sequence[Any], handles: bool) -> Any:
+        """The result for the leaves that are fed; `handles` says that there are tensors."""
+        if handles or self._extras:
+            return self._with_history(fed)
+        found = self._native(fed)
+        if self._grads or self._written:
+            found = self._left(found, fed)
+        if self.is_single:
+            return found[0]
+        return tuple(found) if self._is_tuple else restored(self.graph.structure[1], found)
+
+    def timed(self, fed: Sequence[Any], repeats: int | None, call: Callable[[], object]) -> Timing:
+        """Where the time of a run for the leaves that are fed goes; it leaves nothing behind.
+
+        `call` is what the user calls; it is timed too where it leaves nothing behind either.
+        """
+        values = [_plain(x.node) if isinstance(x, Handle) else x for x in fed]
+        beside = None if self._acts else call
+        return self._executable.timed(values, repeats, beside, not self._keeps)
+
+    def _with_history(self, fed: Sequence[Any]) -> Any:
+        """The result as tensors, recorded if anything that takes part is."""
+        if self._grads and any(isinstance(x, Handle) and type(x.node) is Node for x in fed):
+            raise TraceError(
+                f"{self.graph.name} calls backward(), and was given a tensor that requires a "
+                "gradient, which would get none. Give it x.detach(), or let the function find the "
+                f"tensor outside, as it does parameters{at(user_line())}."
+            )
+        inputs: list[Any] = [x.node if isinstance(x, Handle) else x for x in fed]
+        values = list(map(_plain, inputs))
+        inputs += map(_node, self._owners)  # what they are now, before the run
+        inputs += self._sources
+        kinds = tuple(map(type, inputs))
+        if not self._keeps:
+            inputs = []  # for what nobody else holds is updated in place
+        found = self._left(self._native(values), values)
+        if self._count:
+            found = self._recorded(inputs, kinds, found)
+        return found[0] if self.is_single else restored(self.graph.structure[1], found)
+
+    def _recorded(self, inputs: Sequence[Any], kinds: tuple[Any, ...], found: list[Any]) -> Any:
+        """The results on one line of the tape, each as it would be without compiling."""
+        line: Any = None
+        if inputs and Node in kinds and is_recording():
+            if self._operation is None:
+                graph = closed(self.graph, self._count)
+                self._operation = GraphOperation(graph, self.backend, self._simplify)
+            args = tuple([keep(x) if type(x) is np.ndarray else x for x in inputs])
+            value = tuple(found) if self._operation.several else found[0]
+            line = Node(self._operation, args, NO_PARAMS, value)
+        those_of = self._taking_part.get(kinds)
+        if those_of is None:
+            leaves = (*self.graph.inputs, *self._extras)
+            those_of = self._taking_part[kinds] = _taking_part(self.graph, leaves, kinds)
+        made: list[Any] = []
+        for i, (x, those) in enumerate(zip(found, those_of, strict=False)):
+            if those and (line is None or those == {Constant}):
+                x = wrap(constant(x))
+            elif those:
+                node = part(line, i) if type(line.value) is tuple else line
+                if Node not in those or type(self.graph.outputs[i]) is not Node:
+                    node = Discrete(node.op, node.args, node.params, node.value)
+                x = wrap(node)
+            made.append(x)
+        return made
+
+    def _left(self, found: list[Any], fed: Sequence[Any]) -> list[Any]:
+        """The results of a run; what is behind them goes where it belongs.
+
+        Gradients that a backward sweep has left, then arguments that were written to in place.
+        """
+        if not self._grads and not self._written:
+            return found
+        values = iter(found[self._count :])
+        for tensor, leaves, was_set in self._grads:
+            new = wrap(constant(next(values))) if leaves else None
+            old = None if was_set else tensor.grad
+            if new is not None or was_set:
+                tensor.grad = new if old is None else old + new
+        for k in self._written:
+            value = next(values)
+            if type(fed[k]) is np.ndarray:  # a number of Python or NumPy does not change
+                fed[k][...] = value
+        return found[: self._count]
+
+    def writes_apart(self, fed: Sequence[Any], handles: bool) -> bool:
+        """Whether arguments that are written to in place share memory with no others.
+
+        Else, and where they are tensors, only the function itself does what it does.
+        """
+        arrays = [(k, x) for k, x in enumerate(fed) if type(x) is np.ndarray]
+        return not handles and not any(
+            np.may_share_memory(fed[k], x)
+            for k in self._written
+            for i, x in arrays
+            if i != k and type(fed[k]) is np.ndarray
+        )
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes to its arguments in place."""
+        return bool(self._written)
+
+
+def _flat(count: int) -> Any:
+    return pytree.flatten((0,) * count)[1]
+
+
+def _plain(x: Any) -> Any:
+    return unweakened(x.value) if isinstance(x, Node) else x
+
+
+def _source(node: Node) -> Any:
+    """The line outside that a captured one stands for."""
+    return (node.extra or {})["source"]
+
+
+def _taking_part(graph: Graph, leaves: Sequence[Node], kinds: Sequence[type]) -> list[set[type]]:
+    """For each output the classes of the tensors among the leaves that it is computed from."""
+    classes = list({kind for kind in kinds if issubclass(kind, Node)})
+    found: dict[Node, int] = {}  # sets, as bits
+    for leaf, kind in zip(leaves, kinds, strict=True):
+        found[leaf] = 1 << classes.index(kind) if kind in classes else 0
+    for node in graph.nodes:
+        if node not in found:
+            bits = 0
+            for a in node.inputs:
+                bits |= found.get(a, 0)
+            found[node] = bits
+    return [{c for k, c in enumerate(classes) if found[n] >> k & 1} for n in graph.outputs]

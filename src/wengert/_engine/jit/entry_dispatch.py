@@ -1,0 +1,127 @@
+"""Routes: the native entries of a compiled function, one for each way in which it is called.
+
+Ways differ in types, dtypes, axes and layouts of the arguments, and in which are given by name.  If
+there is more than one, a dispatching entry chooses (backends/llvm/entry/dispatching.py), so that a
+second way of calling does not make the first one slower.
+
+    look_of    how a call looks
+    Routes     the entries of a function
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.core.lazy_import import Late
+
+from .compiled_program import Compiled
+from .settings import ENTRIES, ROUTES
+
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.entry import dispatching
+else:  # most functions are called in one way
+    dispatching = Late("wengert._engine.backends.llvm.entry.dispatching")
+
+_NUMBERS = frozenset((float, int, bool, complex))
+_LAYOUT = 0x103  # C-contiguous, Fortran-contiguous, aligned
+_SEEN = 2  # calls with arrays in another order before that is worth a program
+
+
+class Look(NamedTuple):
+    """How a call looks.
+
+    positional : how many arguments are given by position.
+    names : of the others, as they are given.
+    kinds : for each its type, and of an array the number of its dtype, its axes, its layout.
+    """
+
+    positional: int
+    names: tuple[str, ...]
+    kinds: tuple[tuple[type, int, int, int], ...]
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The arguments in the order of a graph's inputs: by position, then by name."""
+        count = self.positional
+        named = sorted(range(len(self.names)), key=self.names.__getitem__)
+        return (*range(count), *(count + k for k in named))
+
+
+def look_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Look | None:
+    """How a call looks whose arguments are arrays and numbers; None for any other."""
+    kinds: list[tuple[type, int, int, int]] = []
+    for x in (*args, *kwargs.values()) if kwargs else args:
+        cls = type(x)
+        if cls is np.ndarray:
+            kinds.append((cls, x.dtype.num, x.ndim, x.flags.num & _LAYOUT))
+        elif cls in _NUMBERS or isinstance(x, np.generic):
+            kinds.append((cls, -1, 0, 0))
+        else:
+            return None
+    return Look(len(args), tuple(kwargs), tuple(kinds))
+
+
+class Routes:
+    """The entries of a function.
+
+    Attributes
+    ----------
+    entry : callable or None
+        What stands in the place of the function's own ``__call__``.
+    """
+
+    def __init__(self) -> None:
+        self.entry: Callable[..., Any] | None = None
+        self._known: dict[Look, tuple[list[Compiled], Callable[..., Any]]] = {}
+        self._seen: dict[Look, int] = {}
+
+    def wants(self, look: Look, compiled: Compiled) -> bool:
+        """Whether an entry for calls of this look is to be made, which come to this program."""
+        if look in self._known and compiled in self._known[look][0]:
+            return False
+        seen = self._seen.get(look, 0)
+        if len(self._seen) < 16 * ROUTES or seen:
+            self._seen[look] = seen + 1
+        return seen >= 0 and (seen + 1 >= _SEEN or _is_usual(look))
+
+    def refuse(self, look: Look) -> None:
+        """There is no entry for calls of this look."""
+        self._seen[look] = -(1 << 30)
+
+    def last(self, look: Look, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        """What an entry for calls of this look hands on to."""
+        known = self._known.get(look)
+        if known is None or len(known[0]) >= ENTRIES:
+            return otherwise
+        return known[1]
+
+    def add(
+        self,
+        look: Look,
+        compiled: Compiled,
+        entry: Callable[..., Any],
+        otherwise: Callable[..., Any],
+    ) -> None:
+        """Put an entry before the others for calls of this look."""
+        programs = self._known[look][0] if look in self._known else []
+        if len(programs) >= ENTRIES:
+            programs = []
+        if look not in self._known and len(self._known) >= ROUTES:
+            del self._known[next(iter(self._known))]
+        self._known[look] = [*programs, compiled], entry
+        if len(self._known) == 1 and not look.names:
+            self.entry = entry
+            return
+        routes = [
+            dispatching.Route(look.positional, look.names, look.kinds, look.order, entry)
+            for look, (_, entry) in self._known.items()
+        ]
+        self.entry = dispatching.dispatching(routes, otherwise)
+
+
+def _is_usual(look: Look) -> bool:
+    """Whether all arrays lie in C order."""
+    return all(cls is not np.ndarray or layout & 1 for cls, _, _, layout in look.kinds)

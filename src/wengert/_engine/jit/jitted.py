@@ -1,0 +1,373 @@
+"""Function: what `jit` makes of a function.
+
+    Jitted    the callable: finds the program for a call, or has it made
+    Info      how many programs there are
+
+A call goes the shortest way that serves it: straight into a native entry, if all arguments are
+plain and given by position (`_enter`), or by a shortcut (pytree_fast_path.py) if some are
+containers or named; by its key to a program that is known; to its family (shape_polymorphism.py),
+which traces and compiles.  While a graph is built outside, the function itself is called: its lines
+become lines of that graph.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import time
+from collections.abc import Callable
+from types import MethodType
+from typing import Any, NamedTuple
+
+from wengert._engine.autodiff.arguments import name_of
+from wengert._engine.autodiff.wrapper import standing
+from wengert._engine.backends import Backend
+from wengert._engine.backends import backend as backend_of
+from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.handle import Handle
+from wengert._engine.core.policy import gate
+from wengert._engine.core.recording import noting, switches
+from wengert._engine.core.validation import function as check_function
+from wengert._engine.graphs import Graph
+from wengert._engine.graphs.tracing_session import built, parameter_names
+from wengert.errors import BackendError, TraceError, at, user_line
+
+from .call_signature import Call, Layout
+from .captured_state import State, States
+from .compiled_program import Compiled
+from .entry_dispatch import Routes, look_of
+from .lowered import Lowered
+from .pytree_fast_path import MISSED, LongWay, Shortcut, Without, shortened
+from .rng_guard import undrawn
+from .settings import CALLS, preferred_backend
+from .shape_polymorphism import Shapes
+from .unsupported import check_islands, refuse_generators
+
+
+class Info(NamedTuple):
+    """What `Jitted.cache_info` gives.
+
+    programs : how many are kept, and of these
+    general : how many serve many shapes;
+    traces : how often the function was traced, those that came to nothing included;
+    seconds : how long that took, compiling included.
+    """
+
+    __module__ = "wengert.compiling"
+
+    programs: int
+    general: int
+    traces: int
+    seconds: float
+
+
+class Jitted:
+    """A compiled function; made by `jit`, which says what it does."""
+
+    __module__ = "wengert.compiling"
+
+    __name__: str
+    _shortcuts: tuple[Shortcut, ...]
+
+    def __init__(self, fun: Callable[..., Any], options: dict[str, Any]) -> None:
+        check_function(fun, "jit")
+        refuse_generators(fun)
+        self._fun, self._options = fun, options
+        functools.update_wrapper(self, fun, updated=())
+        self.__name__ = name_of(fun)
+        self._lock = lock()
+        parameters = parameter_names(fun, 0)
+        numbers, names = options["static_argnums"], options["static_argnames"]
+        self._layout = Layout(numbers, names, parameters)
+        self._states = States(fun, self._layout)
+        self.clear_cache()
+
+    # ---- calling -------------------------------------------------------------------------------
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """What the function returns, by a compiled program."""
+        if switches.count and noting() is not None:  # lines of a graph, or for somebody to see
+            return self._written(args, kwargs)
+        for shortcut in self._shortcuts:
+            found = shortcut(args, kwargs)
+            if found is not MISSED:
+                return found
+        if gate.count:  # or Ctrl-C came before the end of a block
+            gate.recount()
+        call = self._layout.call(args, kwargs)
+        if call.traced:
+            return self._written(args, kwargs)
+        state, call = self._states.find(call, args, kwargs)
+        compiled = state.calls.get(call.key)
+        if compiled is None or not compiled.is_valid():
+            compiled, call = self._compiled(state, call, args, kwargs)
+        elif not call.handles and not compiled.is_inline:
+            self._came_again(state, call, compiled, args, kwargs)
+        if compiled.is_inline:
+            return self._fun(*args, **kwargs)
+        if compiled.writes and not compiled.writes_apart(call.fed, call.handles):
+            return self._fun(*args, **kwargs)
+        return compiled.run(call.fed, call.handles)
+
+    def _written(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The function itself, called while a graph is built."""
+        try:
+            return self._fun(*args, **kwargs)
+        except RecursionError as error:
+            raise self._endless() from error
+
+    def _endless(self) -> TraceError:
+        return TraceError(
+            f"{self.__name__} calls itself without end while it is traced: which way it goes may "
+            "not depend on values, only on static arguments and shapes. Make what ends it a "
+            f"static argument (static_argnames=), or write a loop{at(user_line())}."
+        )
+
+    def _compiled(
+        self, state: State, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Compiled, Call]:
+        """The program for a call, found in its family or made now; by one thread at a time.
+
+        Where the function needs the values of captured arrays while it is traced, these are parts
+        of the program, and compared at each call.
+        """
+        with self._lock:
+            while True:
+                try:
+                    compile = functools.partial(self._compile, state)
+                    compiled = state.family(call).find(call, compile)
+                    state.captured.rebase()
+                    break
+                except Exception:
+                    if not state.captured.feeds:
+                        raise
+                    state, call = self._states.less_fed(state, args, kwargs)
+            if len(state.calls) >= CALLS:
+                state.calls = {}
+            state.calls[call.key] = compiled
+            state.captured.found = {}
+            self._enter(state, call, compiled, args, kwargs)
+        return compiled, call
+
+    def _came_again(
+        self,
+        state: State,
+        call: Call,
+        compiled: Compiled,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        """Have an entry for a call that looks otherwise than those that have one."""
+        look = look_of(args, kwargs) if self._layout.is_plain else None
+        if look is not None and self._routes.wants(look, compiled):
+            with self._lock:
+                self._enter(state, call, compiled, args, kwargs)
+
+    def _enter(
+        self,
+        state: State,
+        call: Call,
+        compiled: Compiled,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        """Put the native entry of a program in front, if calls like this one can go to it.
+
+        An entry is not called by `__call__` but stands in its place, in a class for this function
+        alone; what it does not serve it hands on. So the shortest way has no Python in it.
+        """
+        captured, given = state.captured, call.given
+        if not self._layout.is_plain or given.policy:
+            return
+        look = look_of(args, kwargs)
+        if look is None and given.is_simple:  # of specs, or tensors: not what is called often
+            return
+        if look is None:
+            self._shortcuts = shortened(self._shortcuts, given, compiled, captured)
+            return
+        if not self._routes.wants(look, compiled):
+            return
+        otherwise = LongWay(self, Jitted.__call__)
+        last = self._routes.last(look, otherwise)
+        count, place, feeds = len(look.kinds), look.positional, len(captured.feeds)
+        entry = compiled.entry(Without(last, place, feeds) if feeds else last, fed=call.fed)
+        if entry is not None:
+            entry = captured.guarded(entry, last, count, place)
+        if entry is None:
+            self._routes.refuse(look)
+            return
+        self._routes.add(look, compiled, entry, otherwise)
+        before, entry = type(self), self._routes.entry
+        assert entry is not None
+        self.__class__ = type(
+            "Jitted", (Jitted,), {"entry": entry, "__call__": staticmethod(entry)}
+        )
+        _empty(before)
+
+    def _leave(self) -> None:
+        """Take all native entries away."""
+        left = type(self)
+        self.__class__ = Jitted
+        _empty(left)
+        self._routes = Routes()
+        self._shortcuts = ()
+
+    def _compile(self, state: State, call: Call, shapes: Shapes) -> Compiled:
+        """A program for a call with these shapes in the place of its own."""
+        began = time.perf_counter()
+        options = self._options
+        args, kwargs = call.specs(shapes)
+        positions, static = call.pinned
+        guards: list[Any] = []
+        grads: list[Any] = []
+        written: list[int] = []
+        self._traces += 1
+        try:
+            with undrawn(self._fun, [x for x in call.leaves if not isinstance(x, Handle)]):
+                graph = built(
+                    Graph,
+                    self._states.substituted(state, call),
+                    args,
+                    kwargs,
+                    positions=positions,
+                    static=static,
+                    names=self._names(state, args),
+                    name=self.__name__,
+                    guards=guards,
+                    grads=grads,
+                    written=written,
+                )
+            if options["simplify"]:
+                graph = graph.simplify()
+            backend = self._backend()
+            compiled = Compiled(graph, backend, options["simplify"], guards, grads, written)
+            check_islands(backend, compiled.executed, options["islands"])
+            return compiled
+        except RecursionError as error:
+            raise self._endless() from error
+        finally:
+            self._seconds += time.perf_counter() - began
+
+    def _names(self, state: State, args: tuple[Any, ...]) -> list[str] | None:
+        """What the positional arguments are called, the captured arrays behind them."""
+        if not state.captured.feeds:
+            return None
+        count = len(args) - 1
+        return [*parameter_names(self._fun, count)[:count], "captured"]
+
+    def _backend(self) -> Backend:
+        """What compiles, with the options that it knows of."""
+        options = self._options
+        backend = backend_of(options["backend"] or preferred_backend())
+        configured = getattr(backend, "configured", None)
+        if configured is not None:
+            backend = configured(threads=options["threads"])
+        return backend
+
+    # ---- ahead of time, and looking --------------------------------------------------------------
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """The graph and the program for given arguments, to be looked at.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Arrays and numbers, or specs (`wengert.spec`) in their place. A named length asks for a
+            program for all sizes.
+
+        Returns
+        -------
+        Lowered
+            ``.graph``, ``.loops``, ``.llvm_ir``, ``.assembly``.
+        """
+        return Lowered(self._ahead(args, kwargs))
+
+    def compile(self, *args: Any, **kwargs: Any) -> Jitted:
+        """Compile ahead of time, for arguments as in `lower`; returns the function itself."""
+        self._ahead(args, kwargs)
+        return self
+
+    def address(self, *args: Any, **options: Any) -> Any:
+        """The address of a C function, for arguments as in `lower`.
+
+        Raises
+        ------
+        BackendError
+            The backend makes no machine code.
+        """
+        compiled = self._ahead(args, {})
+        make = getattr(compiled.backend, "address", None)
+        if make is None:
+            raise BackendError(
+                f"the backend {compiled.backend.name!r} makes no machine code, so {self.__name__} "
+                f"has no address. Compile it with backend='llvm'{at(user_line())}."
+            )
+        return make(compiled.executed, **options)
+
+    def program(self, /, *args: Any, **kwargs: Any) -> tuple[Compiled, Call]:
+        """The program that serves a call, compiled if there is none, and the call taken apart."""
+        call = self._layout.call(args, kwargs)
+        if call.traced or noting() is not None:
+            raise TraceError(
+                f"{self.__name__} is asked for its program while a graph is built, where nothing "
+                f"runs. Ask outside, with arrays{at(user_line())}."
+            )
+        return self._able(call, args, kwargs)
+
+    def _ahead(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Compiled:
+        return self._able(self._layout.call(args, kwargs, specs=True), args, kwargs)[0]
+
+    def _able(
+        self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Compiled, Call]:
+        state, call = self._states.find(call, args, kwargs)
+        compiled, call = self._compiled(state, call, args, kwargs)
+        if compiled.is_inline:
+            raise TraceError(
+                f"{self.__name__} uses an input of a graph that is built by hand, and cannot be "
+                f"compiled without it. Pass it as an argument{at(user_line())}."
+            )
+        return compiled, call
+
+    def cache_info(self) -> Info:
+        """How many programs there are, and what they have cost."""
+        states = [s for known in list(self._states.known.values()) for s in known]
+        families = [f for s in states for known in list(s.families.values()) for f in known]
+        general = sum(f.general is not None for f in families)
+        programs = general + sum(len(f.exact) for f in families)
+        return Info(programs, general, self._traces, self._seconds)
+
+    def clear_cache(self) -> None:
+        """Forget all programs; the next call compiles."""
+        with self._lock:
+            self._states = States(self._fun, self._layout)
+            self._leave()
+            self._traces, self._seconds = 0, 0.0
+
+    def __del__(self) -> None:
+        # A class is let go by the cycle collector only; what it holds need not wait for that.
+        _empty(type(self))
+
+    # ---- being a function ------------------------------------------------------------------------
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __copy__(self) -> Jitted:
+        return Jitted(self._fun, self._options)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Jitted:
+        return Jitted(copy.deepcopy(self._fun, memo), self._options)
+
+    def __reduce__(self) -> Any:
+        return standing(self) or (Jitted, (self._fun, self._options))
+
+    def __repr__(self) -> str:
+        name = getattr(self, "__qualname__", None) or self.__name__
+        return f"<jit of {name}, {self.cache_info().programs} programs>"
+
+
+def _empty(cls: type) -> None:
+    """Take the native entry out of the class that was made for one function."""
+    if cls is not Jitted and "entry" in vars(cls):
+        del cls.__call__, cls.entry  # type: ignore[attr-defined]

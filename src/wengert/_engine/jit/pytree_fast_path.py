@@ -1,0 +1,230 @@
+"""Shortcut: calls with containers, straight into a native entry.
+
+Taking a call apart costs ten times what a small program does, and nearly every call is like the one
+before.  A matcher is written for the containers of a call, as lines of Python: it looks whether
+those of another are nested in the same way, and takes the leaves out.  Their dtypes and shapes the
+entry itself looks at.  What is not served goes the long way.
+
+    Shortcut     of one structure of arguments: matcher, entry, how results are put together
+    shortened    the shortcuts of a function, with one more
+    LongWay      the way through Python, for native entries
+    Without      a callable that is called with captured arrays, which it does not take
+    MISSED       what a shortcut gives for a call that it does not serve
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wengert._engine.core import pytree
+from wengert._engine.graphs.captures import Captured
+from wengert._engine.graphs.captures.library import is_immutable
+
+from .call_signature import Call, Identity
+from .compiled_program import Compiled
+from .settings import ENTRIES, STRUCTURES
+
+MISSED: Any = object()
+_MOST = 1000  # leaves
+Match = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any] | None]
+
+
+class Shortcut:
+    """The way of calls whose arguments are nested alike.
+
+    Attributes
+    ----------
+    programs : tuple of Compiled
+        Those it leads to.
+    """
+
+    __slots__ = ("_entry", "_match", "_results", "_structure", "_unfed", "programs")
+
+    def __init__(
+        self, call: Call, programs: tuple[Compiled, ...], entry: Any, match: Match
+    ) -> None:
+        self.programs = programs
+        self._structure = call.structure
+        self._unfed = [(k, Identity(x)) for k, x in call.unfed]
+        self._match, self._entry = match, entry
+        self._results = None if programs[-1].is_single else programs[-1].graph.structure[1]
+
+    @classmethod
+    def after(
+        cls, before: Shortcut | None, call: Call, compiled: Compiled, captured: Captured
+    ) -> Shortcut | None:
+        """The shortcut that serves this call too, or None if it has to go the long way."""
+        if before is not None and not before._leads_on(compiled):
+            before = None
+        programs = before.programs if before else ()
+        if compiled in programs:
+            return before
+        match = None if call.policy else _matcher(call)
+        if match is None:
+            return None
+        last = before._entry if before else _missed
+        count, place = len(call.fed), call.positional
+        feeds = len(captured.feeds)
+        entry = compiled.entry(Without(last, place, feeds) if feeds else last, flat=True)
+        if entry is not None:
+            entry = captured.guarded(entry, last, count, place)
+        if entry is None:
+            return None
+        return cls(call, (*programs, compiled), entry, match)
+
+    def is_for(self, call: Call) -> bool:
+        """Whether a call is nested in this way, and what is not fed is the same."""
+        given = [(k, Identity(x)) for k, x in call.unfed]
+        return self._structure == call.structure and self._unfed == given
+
+    def _leads_on(self, compiled: Compiled) -> bool:
+        """Whether another program may be tried before those that it has."""
+        last = self.programs[-1].graph.structure[1]
+        return len(self.programs) < ENTRIES and last == compiled.graph.structure[1]
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the function returns, or `MISSED`."""
+        leaves = self._match(args, kwargs)
+        if leaves is None:
+            return MISSED
+        found = self._entry(*leaves)
+        if found is MISSED or self._results is None:
+            return found
+        structure, live = self._results
+        if len(found) < len(live):
+            rest = iter(found)
+            found = [next(rest) if is_live else None for is_live in live]
+        return pytree.unflatten(structure, found)
+
+
+def shortened(
+    known: tuple[Shortcut, ...], call: Call, compiled: Compiled, captured: Captured
+) -> tuple[Shortcut, ...]:
+    """The shortcuts of a function, with one for calls like this one if they can have one."""
+    before = next((s for s in known if s.is_for(call)), None)
+    made = Shortcut.after(before, call, compiled, captured)
+    if made is None:
+        return known
+    return (made, *[s for s in known if s is not before][: STRUCTURES - 1])
+
+
+def _missed(*_: Any) -> Any:
+    return MISSED
+
+
+class LongWay:
+    """The way through Python, for native entries, which would be kept alive in a ring for ever."""
+
+    __slots__ = ("_call", "_of")
+
+    def __init__(self, of: Any, call: Callable[..., Any]) -> None:
+        self._of, self._call = weakref.ref(of), call
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function returns."""
+        of = self._of()
+        assert of is not None
+        return self._call(of, *args, **kwargs)
+
+
+class Without:
+    """A callable of arguments, called with captured arrays among them.
+
+    Parameters
+    ----------
+    fun : callable
+    place, count : int
+        Where the arrays stand, and how many there are.
+    """
+
+    __slots__ = ("_fun", "_place", "_rest")
+
+    def __init__(self, fun: Callable[..., Any], place: int, count: int) -> None:
+        self._fun, self._place, self._rest = fun, place, place + count
+
+    def __call__(self, *args: Any) -> Any:
+        """What it returns for the arguments."""
+        return self._fun(*args[: self._place], *args[self._rest :])
+
+
+def _matcher(call: Call) -> Match | None:
+    """A function of a call that gives its leaves, or None where it is nested otherwise.
+
+    None if it cannot be written: for containers that are none of Python's own.  An object that may
+    change is looked at by the guards of what was captured; here it only has to be the very same.
+    """
+    if len(call.leaves) > _MOST:
+        return None
+    writer = _Matching()
+    try:
+        writer.container("args", call.unflattened(range(len(call.leaves)))[0])
+        writer.container("kwargs", call.unflattened(range(len(call.leaves)))[1])
+    except TypeError:
+        return None
+    if writer.leaves != len(call.leaves):
+        return None
+    for k, x in call.unfed:
+        writer.require(f"leaf{k} is {writer.reference(x)}")
+    unfed = {k for k, _ in call.unfed}
+    return writer.function([f"leaf{k}" for k in range(len(call.leaves)) if k not in unfed])
+
+
+class _Matching:
+    """The source of a matcher."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._constants: dict[str, Any] = {}
+        self._containers = 0
+        self.leaves = 0
+
+    def constant(self, x: Any) -> str:
+        """The name of a thing that is known now."""
+        name = f"constant{len(self._constants)}"
+        self._constants[name] = x
+        return name
+
+    def reference(self, x: Any) -> str:
+        """An expression for an object that is not kept alive, if that can be."""
+        if is_immutable(x):
+            return self.constant(x)
+        try:
+            return f"{self.constant(weakref.ref(x))}()"
+        except TypeError:
+            return self.constant(x)
+
+    def require(self, condition: str) -> None:
+        self._lines.append(f"if not ({condition}): return None")
+
+    def container(self, name: str, x: Any) -> None:
+        """What is in a container; leaves are their numbers.
+
+        Raises
+        ------
+        TypeError
+            It is none of Python's own.
+        """
+        cls = type(x)
+        if cls not in (dict, list, tuple) and not hasattr(cls, "_fields"):
+            raise TypeError  # also of their subclasses: a user says what is in these
+        self.require(f"type({name}) is {self.constant(cls)} and len({name}) == {len(x)}")
+        for key, inner in x.items() if cls is dict else enumerate(x):
+            if type(inner) is int:
+                self.leaves += 1
+                within = f"leaf{inner}"
+            else:
+                self._containers += 1
+                within = f"inner{self._containers}"
+            self._lines.append(f"{within} = {name}[{self.constant(key)}]")
+            if type(inner) is not int:
+                self.container(within, inner)
+
+    def function(self, leaves: list[str]) -> Match:
+        """The matcher, which gives these leaves."""
+        body = [*self._lines, f"return ({''.join(f'{leaf}, ' for leaf in leaves)})"]
+        source = ["def match(args, kwargs):", " try:", *(f"  {line}" for line in body)]
+        source += [" except KeyError:", "  return None"]
+        exec("\n".join(source), self._constants)
+        return self._constants.pop("match")  # type: ignore[no-any-return]

@@ -1,0 +1,166 @@
+"""Family: all calls that differ in the lengths of their arrays only.
+
+The first call gets a program for its lengths.  A call with others generalises the lengths that
+differ: the function is traced again with a named size in their place, equal pairs (old, new)
+sharing a name, so that batches of any size use one program.
+
+A function that cannot be traced for all sizes (it loops over rows, or asks whether there are three)
+gets one program for each shape, and so does a shape the general program does not serve: with a
+length of zero, with lengths that are equal no more, or that the function asked about.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from wengert._engine.core.symbolic.dim import Comparisons, Dim, names_in, valued
+from wengert._engine.core.symbolic.parsing import dim
+
+from .call_signature import Call
+from .compiled_program import Compiled
+from .gc_threshold import seldom
+from .settings import EXACT
+
+Shapes = tuple[Any, ...]
+Compile = Callable[[Call, Shapes], Compiled]
+_REFUSED = 64  # patterns that are known to fail, the oldest forgotten first
+
+
+class General(NamedTuple):
+    """A program for many shapes.
+
+    pattern : for each leaf the lengths, some of them named.
+    differences : expressions of sizes that must not be zero.
+    """
+
+    pattern: Shapes
+    compiled: Compiled
+    differences: tuple[Any, ...]
+
+    def serves(self, shapes: Shapes) -> bool:
+        """Whether it is right for these shapes."""
+        sizes: dict[str, int] = {}
+        for wanted, given in zip(self.pattern, shapes, strict=True):
+            for n, m in zip(wanted or (), given or (), strict=True):
+                if not isinstance(n, Dim):
+                    if n != m:
+                        return False
+                elif isinstance(m, Dim) or m < 1 or sizes.setdefault(str(n), m) != m:
+                    return False
+        if any(valued(d, sizes) == 0 for d in self.differences):
+            return False
+        return all(r.holds(sizes) for r in self.compiled.graph.requirements)
+
+
+class Family:
+    """The programs of one family."""
+
+    def __init__(self) -> None:
+        self.exact: OrderedDict[Shapes, Compiled] = OrderedDict()
+        self.general: General | None = None
+        self._refused: OrderedDict[Shapes, None] = OrderedDict()
+
+    @property
+    def programs(self) -> list[Compiled]:
+        """Those for one shape each, and the one for many."""
+        general = [] if self.general is None else [self.general.compiled]
+        return [*self.exact.values(), *general]
+
+    def is_valid(self) -> bool:
+        """Whether what its programs were told beside the arguments is still so."""
+        return all(p.is_valid() for p in self.programs)
+
+    def find(self, call: Call, compile: Compile) -> Compiled:
+        """The program for a call, compiled now if there is none.
+
+        Parameters
+        ----------
+        call : Call
+        compile : callable
+            Makes a program for a call with given shapes in the place of its own.
+        """
+        found = self.exact.get(call.shapes)
+        if found is not None:
+            self.exact.move_to_end(call.shapes)
+            return found
+        if any(isinstance(n, Dim) for s in call.shapes if s for n in s):  # asked for by name
+            self.general = self._traced(call, call.shapes, compile)
+            return self.general.compiled
+        if self.general is not None and self.general.serves(call.shapes):
+            return self.general.compiled
+        for base in self._bases(call.shapes):
+            made = self._generalised(call, base, compile)
+            if made is not None:
+                self.general = made
+                return made.compiled
+        found = self.exact[call.shapes] = self._compiled(call, call.shapes, compile)
+        while len(self.exact) > EXACT:
+            self.exact.popitem(last=False)
+        return found
+
+    def _compiled(self, call: Call, shapes: Shapes, compile: Compile) -> Compiled:
+        with seldom():
+            return compile(call, shapes)
+
+    def _bases(self, shapes: Shapes) -> list[Shapes]:
+        """Shapes that a wider pattern may be found from."""
+        if any(n == 0 for s in shapes if s for n in s):
+            return []
+        bases = [] if self.general is None else [self.general.pattern]
+        recent = [s for s in self.exact if not any(n == 0 for one in s if one for n in one)]
+        return [*bases, *recent[-2:]]
+
+    def _generalised(self, call: Call, base: Shapes, compile: Compile) -> General | None:
+        """A program for the pattern of two shapes, if there can be one."""
+        pattern = _pattern(base, call.shapes)
+        if pattern in self._refused or pattern == base:
+            return None
+        try:
+            made = self._traced(call, pattern, compile)
+        except Exception:  # whatever it is: for numbers it may be right, or is raised again
+            made = None
+        if made is not None and made.serves(call.shapes) and not _is_probed(made.compiled):
+            return made
+        self._refused[pattern] = None
+        while len(self._refused) > _REFUSED:
+            self._refused.popitem(last=False)
+        return None
+
+    def _traced(self, call: Call, pattern: Shapes, compile: Compile) -> General:
+        with Comparisons.watched() as differences:
+            compiled = self._compiled(call, pattern, compile)
+        known = [d for d in dict.fromkeys(differences) if isinstance(d, Dim)]
+        sizes = names_in([n for s in pattern if s for n in s])
+        asked = tuple([d for d in known if names_in([d]) <= sizes])
+        compiled.is_asked = bool(asked)
+        return General(pattern, compiled, asked)
+
+
+def _pattern(base: Shapes, shapes: Shapes) -> Shapes:
+    """The lengths that are the same, and names for those that differ."""
+    names: dict[tuple[Any, int], Any] = {}
+
+    def length(old: Any, new: int) -> Any:
+        if not isinstance(old, Dim) and old == new:
+            return new
+        if (old, new) not in names:
+            names[old, new] = dim(_name(len(names)))
+        return names[old, new]
+
+    pairs = zip(base, shapes, strict=True)
+    return tuple([None if s is None else _row(length, b, s) for b, s in pairs])
+
+
+def _row(length: Callable[[Any, int], Any], old: Sequence[Any], new: Sequence[int]) -> Any:
+    return tuple([length(a, b) for a, b in zip(old, new, strict=True)])
+
+
+def _name(count: int) -> str:
+    return "nmklpqrs"[count] if count < 8 else f"n{count}"
+
+
+def _is_probed(compiled: Compiled) -> bool:
+    """Whether a shape was found by trying, and may follow another rule at some size."""
+    return any(n.extra is not None and "probed" in n.extra for n in compiled.graph.nodes)

@@ -1,0 +1,119 @@
+"""Linear: operations that are linear maps of their first operand.
+
+An entry states run and *transpose*; the jvp is the operation itself, the vjp the transpose.  Views
+(reshape, transpose, slices), joins, casts, cumulative sums are of this kind.  A transpose is given
+the cotangent, a stand-in for the operand (its shape and dtype) and the other arguments.
+
+A view may share memory with its operand, as NumPy's does; it then also states `put`, what the base
+becomes when the view is written to (core/handle.py).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.dispatch import Operation, apply
+from wengert._engine.core.handle import Handle, link
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import Sweep, register
+
+
+class Linear(Operation):
+    """A linear map of the first operand; made by the decorator `linear`."""
+
+    kind = "view"
+
+    def __init__(
+        self,
+        run: Callable[..., Any],
+        *,
+        name: str | None = None,
+        view: bool = False,
+        may_copy: bool = False,
+        oracle: Any = None,
+    ) -> None:
+        super().__init__(name or run.__name__, inspect.getdoc(run))
+        self.run = run
+        self.view, self.may_copy = view, may_copy
+        self.oracle = oracle
+        self.differentiable = False
+        self._transpose: Callable[..., Any] | None = None
+        self._put: Callable[..., Any] | None = None
+
+    def transpose(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """State the transpose: `rule(t, x, *others, **params) -> cotangent of x` (a decorator).
+
+        Of `x` only shape, dtype and ndim may be used.
+        """
+        self._transpose = rule
+        self.differentiable = True
+        return rule
+
+    def put(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """State what the base becomes: `rule(base, view, *others, **params)` (a decorator)."""
+        self._put = rule
+        return rule
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """Run; a view of a handle is linked with it, so that writes show on both sides."""
+        for a in args:
+            if isinstance(a, Handle):
+                out = apply(self, args, params)
+                if self.view and isinstance(args[0], Handle):
+                    self._link(out, args, params)
+                return out
+        return self.run(*args, **params)
+
+    def _link(self, out: Handle, args: Sequence[Any], params: dict[str, Any]) -> None:
+        rest = args[1:]
+        put = self._put
+        link(
+            out,
+            args[0],
+            lambda base: apply(self, (base, *rest), params),
+            None if put is None else lambda base, view: put(base, view, *rest, **params),
+        )
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+        """The transpose of the cotangent."""
+        if self._transpose is None:
+            raise self.no_rule(node)
+        x = inputs[0] if hasattr(inputs[0], "shape") else np.asarray(inputs[0])
+        bar = self._transpose(t, x, *inputs[1:], **node.params)
+        return [bar, *([None] * (len(inputs) - 1))]
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+        """The operation itself."""
+        if self._transpose is None:
+            raise self.no_rule(node)
+        if dots[0] is None:
+            return None
+        args = (dots[0], *inputs[1:])
+        if any(isinstance(a, Handle) for a in args):
+            return apply(self, args, node.params)
+        return self.run(*args, **node.params)
+
+
+def linear(run: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Register the function below it as a linear map of its first operand (a decorator).
+
+    Parameters
+    ----------
+    run : callable
+        ``run(x, *others, **params)`` on plain values.
+    name : str, optional
+        By default that of the function.
+    view : bool
+        Whether NumPy's result may share memory with `x`.
+    may_copy : bool
+        Whether such a result is a copy where the memory of `x` does not lie in order.
+    oracle : callable, optional
+        An independent way to the same value, for the tests.
+    """
+    if run is None:
+        return lambda f: linear(f, **options)
+    return register(Linear(run, **options))

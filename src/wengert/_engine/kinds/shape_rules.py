@@ -1,0 +1,70 @@
+"""Specs: rules for the spec of a result that several operations share.
+
+An operation states its rule with `@op.spec`; one that states none is run on an example, or probed
+where sizes have names (core/op.py, core/shape_inference_by_example.py).  NumPy is asked for dtypes,
+here too.
+
+    of_elements      as many elements as the operands have together
+    of_matrices      lengths of the last axes by a rule, earlier axes broadcast
+    small_run        the spec of the result for operands with one element
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.spec import Spec, example_of, spec_of
+from wengert._engine.core.static_params import sizes_of, substituted
+from wengert._engine.core.symbolic.constraints import broadcast
+
+
+def small_run(op: Any, specs: Sequence[Spec], params: dict[str, Any]) -> Any:
+    """The spec of the result where every axis has the length one."""
+    small = [s if s.weak else Spec((1,) * len(s.shape), s.dtype) for s in specs]
+    names = sizes_of(params)
+    if names:
+        params = substituted(params, dict.fromkeys(names, 1))
+    with np.errstate(all="ignore"):
+        return spec_of(op.run(*map(example_of, small), **params))
+
+
+def of_elements(*ops: Any) -> None:
+    """The result has the shape that the operands broadcast to."""
+    for op in ops:
+        _state(op, lambda specs, params: broadcast(*[s.shape for s in specs]))
+
+
+def _state(op: Any, shape_of: Callable[[Any, Any], Any]) -> None:
+    def rule(*specs: Spec, **params: Any) -> Any:
+        one = small_run(op, specs, params)
+        shape = shape_of(specs, params)
+        if isinstance(one, tuple):
+            return tuple(Spec(shape, s.dtype) for s in one)
+        return Spec(shape, one.dtype)
+
+    op.spec(rule)
+
+
+Lengths = tuple[Any, ...]
+
+
+def of_matrices(op: Any, rule: Callable[..., Any]) -> None:
+    """State the last axes of each result: `rule(*shapes, **params)` of the operands' whole shapes.
+
+    It returns one shape, or a list of them for an operation with several results; `...` in front
+    stands for the earlier axes of the first operand.
+    """
+
+    def spec(*specs: Spec, **params: Any) -> Any:
+        small = small_run(op, specs, params)
+        shapes = rule(*[s.shape for s in specs], **params)
+        if isinstance(small, tuple):
+            return tuple(
+                Spec(tuple(shape), s.dtype) for shape, s in zip(shapes, small, strict=True)
+            )
+        return Spec(tuple(shapes), small.dtype)
+
+    op.spec(spec)

@@ -1,0 +1,304 @@
+"""Named: an array or a tensor with a name for each axis.
+
+Operators and NumPy's elementwise functions match axes by name, reductions are told names, and what
+is left without axes is a plain number or tensor again.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import optree
+
+from wengert._engine.core import pytree
+from wengert._engine.core.handle import Handle, dtype_of, shape_of
+from wengert._engine.tensor.operators import BINARY, COMPARISONS, UNARY
+from wengert.errors import OperandError, ShapeError, at, user_line
+
+from .axis_names import Names, aligned, check_distinct, names_of, position, union
+
+REDUCTIONS = "sum mean prod min max var std any all argmin argmax".split()
+
+
+class Named:
+    """An array or a tensor with a name for each axis; see `named`.
+
+    Attributes
+    ----------
+    values : ndarray or Tensor
+    axes : tuple of str
+        The name of each axis of `values`.
+    """
+
+    __module__ = "wengert.axes"
+
+    __slots__ = ("axes", "values")
+    values: Any
+    axes: Names
+    __array_priority__ = 2000.0
+
+    def __init__(self, values: Any, axes: str | Iterable[str]) -> None:
+        if isinstance(values, Named):
+            values = values.values
+        try:
+            self.values = values if isinstance(values, Handle) else np.asarray(values)
+        except ValueError as error:
+            raise ShapeError(f"named: {str(error).rstrip('.')}{at(user_line())}.") from error
+        self.axes = names_of(axes)
+        if len(shape_of(self.values)) != len(self.axes):
+            raise ShapeError(
+                f"{len(self.axes)} names ({', '.join(self.axes)}) for an array of shape "
+                f"{shape_of(self.values)}. Name every axis{at(user_line())}."
+            )
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """The length of each axis, by name."""
+        return dict(zip(self.axes, shape_of(self.values), strict=True))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the elements."""
+        return dtype_of(self.values)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{k}={v}" for k, v in self.sizes.items())
+        return f"Named({sizes}: {self.values!r})"
+
+    # ---- axes ----------------------------------------------------------------------------------
+
+    def array(self, order: str | Iterable[str]) -> Any:
+        """The values with their axes in a given order.
+
+        Raises
+        ------
+        ShapeError
+            The order does not name every axis once.
+        """
+        names = names_of(order)
+        if set(names) != set(self.axes):
+            raise ShapeError(
+                f"the order ({', '.join(names)}) does not name every axis of "
+                f"({', '.join(self.axes)}) once{at(user_line())}."
+            )
+        return aligned(self.values, self.axes, names)
+
+    def ordered(self, order: str | Iterable[str]) -> Named:
+        """The same with its axes in a given order."""
+        return Named(self.array(order), order)
+
+    def rename(self, **new: str) -> Named:
+        """Other names for some axes: ``x.rename(feature="hidden")``."""
+        for name in new:
+            position(self.axes, name)
+        return Named(self.values, [new.get(n, n) for n in self.axes])
+
+    def take(self, **chosen: Any) -> Any:
+        """Elements along axes: a position drops the axis, a slice or an array of them keeps it.
+
+        Examples
+        --------
+        >>> import numpy as np, wengert as wg
+        >>> x = wg.named(np.arange(6).reshape(2, 3), "row column")
+        >>> x.take(column=0)
+        Named(row=2: array([0, 3]))
+        """
+        values, axes = self.values, list(self.axes)
+        for name, index in chosen.items():
+            k = position(tuple(axes), name)
+            values = values[(slice(None),) * k + (index,)]
+            if not isinstance(index, slice) and shape_of(index) == ():
+                axes.pop(k)
+        return _named_or_plain(values, tuple(axes))
+
+    def flatten(self, axes: str | Iterable[str], into: str) -> Named:
+        """Several axes as one, in the order given; it stands where the first of them stood."""
+        gone = names_of(axes)
+        at_front = position(self.axes, gone[0])
+        rest = [n for n in self.axes if n not in gone]
+        before = [n for n in self.axes[:at_front] if n not in gone]
+        order = [*before, *gone, *rest[len(before) :]]
+        values, sizes = self.array(order), self.sizes
+        n = functools.reduce(lambda a, b: a * b, [sizes[g] for g in gone])
+        names = [*before, into, *rest[len(before) :]]
+        check_distinct(names)
+        return Named(values.reshape(tuple(n if k == into else sizes[k] for k in names)), names)
+
+    def unflatten(self, axis: str, **sizes: Any) -> Named:
+        """One axis as several with the given lengths, the last moving fastest."""
+        k = position(self.axes, axis)
+        names = [*self.axes[:k], *sizes, *self.axes[k + 1 :]]
+        check_distinct(names)
+        shape = shape_of(self.values)
+        values = self.values.reshape((*shape[:k], *sizes.values(), *shape[k + 1 :]))
+        return Named(values, names)
+
+    def spread(self, **sizes: Any) -> Named:
+        """The same for every position along new axes, which come first."""
+        values = np.broadcast_to(self.values, (*sizes.values(), *shape_of(self.values)))
+        return Named(values, (*sizes, *self.axes))
+
+    # ---- computing -----------------------------------------------------------------------------
+
+    def reduce(
+        self, function: Callable[..., Any], over: Iterable[str], keep: str | Iterable[str] | None
+    ) -> Any:
+        """A reduction of NumPy's over named axes; see `sum`."""
+        if keep is not None:
+            stay = names_of(keep)
+            for name in stay:
+                position(self.axes, name)
+            over = [n for n in self.axes if n not in stay]
+        gone = names_of([n for text in over for n in names_of(text)])
+        if keep is None:
+            gone = gone or self.axes
+        elif not gone:
+            return self
+        where = tuple(position(self.axes, n) for n in gone)
+        rest = tuple(n for n in self.axes if n not in gone)
+        axis: Any = None if not rest else where[0] if len(where) == 1 else where
+        return _named_or_plain(function(self.values, axis=axis), rest)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+        if method != "__call__" or kwargs:
+            raise OperandError(
+                f"numpy.{ufunc.__name__}.{method} of named axes has no meaning by name. Take the "
+                f"values out, x.array(order){at(user_line())}."
+            )
+        return together(ufunc, *args)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        name = getattr(func, "__name__", "")
+        if name in {*REDUCTIONS, "amax", "amin"} and len(args) <= 2:
+            over = args[1] if len(args) > 1 else kwargs.pop("axis", ())
+            if not kwargs:
+                return args[0].reduce(func, (over,) if isinstance(over, str) else over or (), None)
+        raise OperandError(
+            f"numpy.{name} is not defined for named axes. Use the functions of wengert.axes, or "
+            f"take the values out, x.array(order){at(user_line())}."
+        )
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __bool__(self) -> bool:
+        return bool(self.values)
+
+
+def together(function: Callable[..., Any], *operands: Any) -> Named:
+    """A function of elements, of operands whose axes are matched by name."""
+    held = [x for x in operands if isinstance(x, Named)]
+    order = tuple(union([(x.axes, x.values) for x in held]))
+    values = []
+    for x in operands:
+        if isinstance(x, Named):
+            values.append(aligned(x.values, x.axes, order))
+        elif shape_of(x) == ():
+            values.append(x)
+        else:
+            raise ShapeError(
+                f"an array of shape {shape_of(x)} beside named axes ({', '.join(order)}): nobody "
+                "knows which axis is which. Name them, wengert.named(array, names)"
+                f"{at(user_line())}."
+            )
+    return Named(function(*values), order)
+
+
+def _named_or_plain(values: Any, axes: Names) -> Any:
+    return Named(values, axes) if axes else values
+
+
+def named(values: Any, axes: str | Iterable[str]) -> Named:
+    """An array or a tensor with a name for each axis.
+
+    Parameters
+    ----------
+    values : array_like or Tensor
+    axes : str or sequence of str
+        One name for each axis: ``"batch feature"``.
+
+    Returns
+    -------
+    Named
+        Operators and NumPy's elementwise functions match axes by name, in whatever order they
+        stand; reductions take names; what has no axis left is a plain number or tensor.
+
+    Raises
+    ------
+    ShapeError
+        The names do not fit the array; or later: one name stands for two lengths, an array without
+        names stands beside one with names.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> x = wg.named(np.ones((2, 3)), "batch feature")
+    >>> scale = wg.named(np.array([1.0, 10.0, 100.0]), "feature")
+    >>> (scale * x).sum("feature")
+    Named(batch=2: array([111., 111.]))
+    >>> wg.grad(lambda s: (s * x).sum())(scale)
+    Named(feature=3: array([2., 2., 2.]))
+    """
+    return Named(values, axes)
+
+
+# ---- operators and reductions ------------------------------------------------------------------
+
+
+def _install() -> None:
+    for dunder, name in {**BINARY, **COMPARISONS}.items():
+        if dunder == "matmul":
+            continue
+        ufunc = getattr(np, name)
+        setattr(Named, f"__{dunder}__", _forward(ufunc))
+        if dunder in BINARY:
+            setattr(Named, f"__r{dunder}__", _reflected(ufunc))
+    for dunder, name in UNARY.items():
+        setattr(Named, f"__{dunder}__", _single(getattr(np, name)))
+    for name in REDUCTIONS:
+        setattr(Named, name, _reduction(name))
+
+
+def _forward(ufunc: np.ufunc) -> Callable[..., Any]:
+    return lambda self, other: together(ufunc, self, other)
+
+
+def _reflected(ufunc: np.ufunc) -> Callable[..., Any]:
+    return lambda self, other: together(ufunc, other, self)
+
+
+def _single(ufunc: np.ufunc) -> Callable[..., Any]:
+    return lambda self: together(ufunc, self)
+
+
+def _reduction(name: str) -> Callable[..., Any]:
+    function = getattr(np, name)
+
+    def call(self: Named, *over: str, keep: str | Iterable[str] | None = None) -> Any:
+        return self.reduce(function, over, keep)
+
+    call.__name__ = name
+    call.__qualname__ = f"Named.{name}"
+    call.__doc__ = (
+        f"``numpy.{name}`` over the named axes, over all but those in `keep`, or over all."
+    )
+    return call
+
+
+def _unflattened(axes: Names, children: Iterable[Any]) -> Named:
+    made = object.__new__(Named)
+    (made.values,) = children  # not __init__: it may be a gradient, a spec or None
+    made.axes = axes
+    return made
+
+
+def _flattened(x: Named) -> tuple[tuple[Any], Names, tuple[str]]:
+    return (x.values,), x.axes, ("values",)
+
+
+_install()
+_register: Any = optree.register_pytree_node  # typed for collections only
+_register(Named, _flattened, _unflattened, namespace=pytree.NAMESPACE)

@@ -1,0 +1,393 @@
+"""Reading: the values that encode.py has written, from JSON and named arrays.
+
+Nothing is made but what the tags name, and nothing runs: no import, no `__init__`, no operation.
+What does not fit is `Damage`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.control_flow.custom import Rule
+from wengert._engine.control_flow.custom_rules import BodyRule
+from wengert._engine.control_flow.primitive_calls import PrimitiveCall, is_primitive
+from wengert._engine.core import pytree
+from wengert._engine.core.handle import Handle, leaf
+from wengert._engine.core.node import constant, is_variable
+from wengert._engine.core.op import REGISTRY, lookup
+from wengert._engine.core.spec import WEAK, Spec
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.dim import Dim
+from wengert._engine.ops.indexing import Hole
+from wengert.errors import ArgumentError, DtypeError, RegistryError, ShapeError, at, user_line
+
+from . import class_registry, dim_json
+from .encode import DEPTH, KINDS, TYPES, Mark
+from .errors import Damage, brief, index, need
+from .safetensors_file import DTYPES
+
+_AXES = 64
+_WEAK = {python: ours for ours, python in WEAK.items()}
+_KEYS = (str, float, bool, type(None))
+
+
+class Reader:
+    """Makes what one file holds.
+
+    Parameters
+    ----------
+    arrays : mapping
+        By the names under which they are stored.
+    bound : mapping
+        Tensors to stand in the place of variables of the file, by name.
+
+    Attributes
+    ----------
+    tensors, graphs : list
+        What has been made so far.
+    """
+
+    def __init__(self, arrays: Mapping[str, np.ndarray[Any, Any]], bound: Mapping[str, Any]):
+        self.arrays = arrays
+        self.tensors: list[Handle] = []
+        self.graphs: list[Any] = []
+        self.rules: dict[int, BodyRule] = {}
+        self.given: set[int] = set()  # ids of the tensors that were taken from `bound`
+        self._bound = dict(bound)
+        self._names: list[str] = []
+        self.is_structure = False  # only there a leaf may stand
+
+    def value(self, x: Any, depth: int = 0) -> Any:
+        """The value of some JSON."""
+        kind = type(x)
+        if x is None or kind is bool or kind is int or kind is str:
+            return x
+        need(depth <= 2 * DEPTH, "containers are nested too deeply")
+        if kind is list:
+            return [self.value(v, depth + 1) for v in x]
+        if kind is not dict or len(x) != 1:
+            raise Damage(f"{brief(x)} is no value")
+        ((tag, body),) = x.items()
+        get = _GETS.get(tag)
+        if get is None:
+            raise Damage(f"values of the kind {brief(tag)} are unknown")
+        return get(self, body, depth + 1)
+
+    def array(self, name: Any) -> np.ndarray[Any, Any]:
+        """The array stored under a name."""
+        need(type(name) is str and name in self.arrays, f"it has no array {brief(name)}")
+        return self.arrays[name]
+
+    # ---- tensors -------------------------------------------------------------------------------
+
+    def add_tensor(self, x: Any) -> None:
+        """Make the next tensor, or take the one that was given for it."""
+        need(
+            type(x) is dict
+            and {"class", "kind", "value"} <= x.keys()
+            and x.keys() <= {"class", "kind", "value", "name"}
+            and x["kind"] in KINDS.values()
+            and type(x.get("name", "")) is str,
+            f"{brief(x)} is no tensor",
+        )
+        value = self.value(x["value"])
+        need(
+            isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufc",
+            f"{brief(x['value'])} is no value of a tensor",
+        )
+        need(
+            value.dtype.kind in "fc" or x["kind"] != "differentiable",
+            f"a tensor of {value.dtype} cannot be differentiable",
+        )
+        name = name_in_file(x)
+        if x["kind"] != "constant":
+            self._names.append(name)
+        if x["kind"] != "constant" and name in self._bound:
+            made = self._bound.pop(name)
+            _check_bound(name, made, value, x["kind"])
+            self.given.add(id(made))
+        else:
+            made = _new_tensor(x["class"])
+            value = value.copy() if isinstance(value, np.ndarray) else value
+            if x["kind"] == "constant":
+                made.node = constant(value, x.get("name"))
+            else:
+                made.node = leaf(value, made, x["kind"] == "differentiable")
+                if "name" in x:
+                    made.node.note("name", x["name"])
+        self.tensors.append(made)
+
+    def tensor(self, x: Any, depth: int = 0) -> Handle:
+        """The tensor of that number."""
+        return self.tensors[index(x, len(self.tensors), "the number of a tensor")]
+
+    def check_bound(self) -> None:
+        """Complain of given tensors that the file has no variable for."""
+        if self._bound:
+            raise ArgumentError(
+                f"load: variables={{{', '.join(map(repr, self._bound))}: ...}}, but the file has "
+                f"the variables {', '.join(map(repr, self._names)) or 'none'}{at(user_line())}."
+            )
+
+    # ---- the kinds of values -------------------------------------------------------------------
+
+    def _graph(self, x: Any, depth: int) -> Any:
+        return self.graphs[index(x, len(self.graphs), "the number of a graph")]
+
+    def _whole_graph(self, x: Any, depth: int) -> Any:
+        made = self._graph(x, depth)
+        need(not isinstance(made, Body), f"the graph {brief(x)} is a body")
+        return made
+
+    def _body(self, x: Any, depth: int) -> Any:
+        made = self._graph(x, depth)
+        need(isinstance(made, Body), f"the graph {brief(x)} is no body")
+        return made
+
+    def _rule(self, x: Any, depth: int) -> Rule:
+        """A rule, which lists that were read before it may have inside."""
+        if type(x) is list and len(x) == 3:
+            return self._primitive(x, depth)
+        need(type(x) is list and len(x) in (1, 5), f"{brief(x)} is no rule")
+        k = _whole(x[0])
+        rule = self.rules.setdefault(k, BodyRule(f"rule {k}"))
+        if len(x) == 1:
+            return rule
+        name, given = x[1], x[4]
+        need(type(name) is str and type(given) is list, f"{brief(x)} is no rule")
+        need(all(type(g) is bool for g in given), f"{brief(given)} are no flags")
+        need(not rule.has_vjp and not rule.has_jvp, f"the rule {k} comes twice")
+        bodies = [None if b is None else self._body(b, depth) for b in x[2:4]]
+        rule.name = name
+        rule.fill(bodies[0], bodies[1], tuple(given))
+        return rule
+
+    def _primitive(self, x: list[Any], depth: int) -> Rule:
+        """The rule of a primitive that the running program has registered."""
+        name, module, given = x
+        need(type(name) is str and type(module) is str, f"{brief(x)} is no rule")
+        op = registered(name, module)
+        need(is_primitive(op), f"the operation {brief(name)} is no primitive")
+        given = self.value(given, depth)
+        need(type(given) is list and len(given) == 4, f"{brief(x)} is no rule")
+        slots, static, params, count = given
+        need(type(slots) is list and type(static) is list, f"{brief(x)} is no rule")
+        right = sorted(set(slots)) == slots and all(
+            type(k) is int and 0 <= k < len(static) and static[k] is None for k in slots
+        )
+        need(right and type(params) is dict, f"{brief(x)} is no rule")
+        need(all(type(k) is str for k in params), f"{brief(x)} is no rule")
+        need(
+            count is None or (type(count) is int and 0 < count < 1 << 20), f"{brief(x)} is no rule"
+        )
+        return PrimitiveCall.of(op, params, slots, static, count)
+
+    def _leaf(self, x: Any, depth: int) -> Mark:
+        need(self.is_structure, "a leaf stands outside of a structure")
+        return Mark(_whole(x))
+
+    def _structure(self, x: Any, depth: int) -> Any:
+        need(not self.is_structure, "a structure stands inside a structure")
+        self.is_structure = True
+        try:
+            leaves, structure = pytree.flatten(self.value(x, depth))
+        finally:
+            self.is_structure = False
+        right = all(type(m) is Mark and m.k == k for k, m in enumerate(leaves))
+        need(right, f"{brief(x)} is no structure of containers")
+        return structure
+
+    def _list(self, x: Any, depth: int) -> list[Any]:
+        need(type(x) is list, f"{brief(x)} is no list")
+        return [self.value(v, depth) for v in x]
+
+    def _dict(self, x: Any, depth: int) -> dict[Any, Any]:
+        need(type(x) is list, f"{brief(x)} is no dict")
+        made: dict[Any, Any] = {}
+        for item in x:
+            need(type(item) is list and len(item) == 2, f"{brief(item)} is no item of a dict")
+            key = self.value(item[0], depth)
+            parts = key if type(key) is tuple else (key,)
+            # Whole numbers of any length could be chosen to have the same hash.
+            small = all(abs(p) < 2**64 if type(p) is int else isinstance(p, _KEYS) for p in parts)
+            need(small, f"{brief(key)} is the key of a dict")
+            made[key] = self.value(item[1], depth)
+        need(len(made) == len(x), "a key of a dict comes twice")
+        return made
+
+    def _slice(self, x: Any, depth: int) -> slice:
+        parts = self._list(x, depth)
+        need(
+            len(parts) == 3 and all(p is None or type(p) in (int, Dim) for p in parts),
+            f"{brief(x)} is no slice",
+        )
+        return slice(*parts)
+
+    def _scalar(self, x: Any, depth: int) -> Any:
+        need(
+            type(x) is list
+            and len(x) == 2
+            and type(x[0]) is str
+            and x[0] in DTYPES
+            and type(x[1]) is str
+            and len(x[1]) == 2 * DTYPES[x[0]].itemsize,
+            f"{brief(x)} is no number",
+        )
+        dtype = DTYPES[x[0]]
+        raw = _hex(x[1])
+        need(dtype.kind != "b" or raw in (b"\0", b"\1"), f"{brief(x)} is no truth value")
+        return np.frombuffer(raw, dtype.newbyteorder("<"))[0].astype(dtype)[()]
+
+    def _named(self, x: Any, depth: int) -> Any:
+        need(
+            type(x) is list
+            and len(x) == 3
+            and type(x[1]) is list
+            and type(x[2]) is list
+            and len(x[1]) == len(x[2])
+            and all(type(f) is str for f in x[1]),
+            f"{brief(x)} is no container",
+        )
+        return class_registry.container(x[0], x[1], [self.value(v, depth) for v in x[2]])
+
+
+def _new_tensor(name: Any) -> Any:
+    cls = class_registry.found(name)
+    need(issubclass(cls, Handle), f"{brief(name)} is no class of tensors")
+    return object.__new__(cls)
+
+
+def name_in_file(x: Any) -> str:
+    """The name that a tensor can be bound by: that of its array."""
+    stored = x["value"].get("array") if type(x["value"]) is dict else None
+    return str(stored or x.get("name") or "tensor")
+
+
+def _check_bound(name: str, given: Any, value: Any, kind: str) -> None:
+    if not isinstance(given, Handle) or not is_variable(given.node):
+        raise ArgumentError(
+            f"load: variables[{name!r}] is a {type(given).__name__}, which has no value that "
+            "persists. Give a wengert.variable, or a tensor with requires_grad=True"
+            f"{at(user_line())}."
+        )
+    spec = given.node.spec
+    if tuple(spec.shape) != value.shape:
+        raise ShapeError(
+            f"load: variables[{name!r}] has shape {tuple(spec.shape)}, but the file's has "
+            f"{value.shape}. Give one of the same shape{at(user_line())}."
+        )
+    mine = KINDS[type(given.node)]
+    if spec.dtype != value.dtype or mine != kind:
+        raise DtypeError(
+            f"load: variables[{name!r}] is {spec.dtype}, {mine}, but the file's is {value.dtype}, "
+            f"{kind}. Give one of the same dtype and the same requires_grad{at(user_line())}."
+        )
+
+
+def read_spec(x: Any) -> Spec:
+    """Shape and dtype of a value."""
+    need(
+        type(x) is list
+        and (len(x) == 2 or (len(x) == 3 and x[2] is True))
+        and type(x[0]) is str
+        and x[0] in DTYPES
+        and type(x[1]) is list
+        and len(x[1]) <= _AXES,
+        f"{brief(x)} is no shape and dtype",
+    )
+    shape = tuple([dim_json.read(n) for n in x[1]])
+    need(dim_json.fits(shape), f"the shape {brief(x[1])} has sizes larger than any program's")
+    return Spec(shape, DTYPES[x[0]], len(x) == 3)
+
+
+def _hex(x: Any) -> bytes:
+    try:
+        return bytes.fromhex(x)
+    except (TypeError, ValueError) as error:
+        raise Damage(f"{brief(x)} is no bytes") from error
+
+
+def _float(x: Any) -> float:
+    try:
+        value = float.fromhex(x)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Damage(f"{brief(x)} is no number") from error
+    if value.hex() != x:  # only as `save` writes it
+        raise Damage(f"{brief(x)} is no number")
+    return value
+
+
+def _complex(x: Any) -> complex:
+    need(type(x) is list and len(x) == 2, f"{brief(x)} is no complex number")
+    return complex(_float(x[0]), _float(x[1]))
+
+
+def _weak(x: Any) -> Any:
+    return _WEAK[complex](_complex(x)) if type(x) is list else _WEAK[float](_float(x))
+
+
+def _whole(x: Any) -> int:
+    return index(x, 1 << 31, "a place")
+
+
+def _chosen(table: Mapping[str, Any], what: str) -> Callable[[Any], Any]:
+    def choose(x: Any) -> Any:
+        need(type(x) is str and x in table, f"{brief(x)} is no {what}")
+        return table[x]
+
+    return choose
+
+
+def _ellipsis(x: Any) -> Any:
+    need(x == [], f"{brief(x)} is no ellipsis")
+    return ...
+
+
+def _alone(get: Callable[[Any], Any]) -> Callable[[Reader, Any, int], Any]:
+    return lambda reader, body, depth: get(body)
+
+
+_GETS: dict[str, Callable[[Reader, Any, int], Any]] = {
+    "float": _alone(_float),
+    "complex": _alone(_complex),
+    "bytes": _alone(_hex),
+    "dtype": _alone(_chosen(DTYPES, "dtype")),
+    "type": _alone(_chosen(TYPES, "type of numbers")),
+    "ellipsis": _alone(_ellipsis),
+    "size": _alone(lambda x: dim_json.read(x, signed=True)),
+    "spec": _alone(read_spec),
+    "hole": _alone(lambda x: Hole(_whole(x))),
+    "leaf": Reader._leaf,
+    "weak": _alone(_weak),
+    "tuple": lambda r, x, d: tuple(r._list(x, d)),
+    "dict": Reader._dict,
+    "slice": Reader._slice,
+    "named": Reader._named,
+    "scalar": Reader._scalar,
+    "array": lambda r, x, d: r.array(x),
+    "tensor": Reader.tensor,
+    "graph": Reader._whole_graph,
+    "body": Reader._body,
+    "rule": Reader._rule,
+    "structure": Reader._structure,
+}
+
+
+def registered(name: str, module: str) -> Any:
+    """The operation of that name in the running program.
+
+    Raises
+    ------
+    RegistryError
+        There is none; the message says what to import.
+    """
+    if name not in REGISTRY:
+        hint = f"It was defined in {brief(module)}: import that (if you trust it), and load again"
+        try:
+            lookup(name)
+        except RegistryError as error:
+            raise RegistryError(f"{error} {hint}{at(user_line())}.") from None
+    return REGISTRY[name]

@@ -1,0 +1,111 @@
+"""Lengths: sizes with names as text, read within limits.
+
+A size is kept as it is spelled, "2*n + 1" (core/symbolic/dim.py).  Expanding a polynomial can take
+more time and memory than its text suggests: "(a + b)**16" has 17 terms, a product of four such
+83521. So a text that is read may have only what a spelled size has (powers of names, no powers of
+sums), and neither it nor the lengths of one shape together may expand to more than LIMIT terms.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from wengert._engine.core.symbolic.dim import Dim, Quotient
+from wengert._engine.core.symbolic.parsing import dim
+from wengert.errors import ShapeError
+
+from .errors import Damage, brief, need
+
+LIMIT = 2000  # terms
+_TEXT = 1000  # characters
+_POWER = 16
+_OPEN = re.compile(r"\bsteps\.(f\d{1,9})\b", re.ASCII)  # lengths that loops end with
+
+
+def spelled(length: Any) -> Any:
+    """A length as it is kept: a number, or a text."""
+    return str(length) if isinstance(length, Dim) else int(length)
+
+
+def read(x: Any, signed: bool = False) -> Any:
+    """The length that was kept.
+
+    Parameters
+    ----------
+    x : int or str
+    signed : bool
+        Whether it may be negative (a parameter, not the length of an axis).
+    """
+    if type(x) is int:
+        need(-(2**62) < x < 2**62 and (signed or x >= 0), f"a length of {brief(x)}")
+        return x
+    need(type(x) is str and len(x) <= _TEXT, f"the length {brief(x)}")
+    try:
+        text = _OPEN.sub(r"steps__\1", x)
+        _check(ast.parse(text, mode="eval").body)
+        made = dim(text)
+    except (ShapeError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise Damage(f"{brief(x)} is not a size") from error
+    need(isinstance(made, Dim), f"{brief(x)} is not a size with a name")
+    if text != x:
+        need("steps__" not in x, f"{brief(x)} is not a size")
+        names = [n for n in made.names if n.startswith("steps__")]
+        made = made.replace({n: Dim({((n.replace("__", "."), 1),): 1}) for n in names})
+    need(weight(made) <= LIMIT, f"the size {brief(x)} is larger than any program's")
+    return made
+
+
+def _check(tree: ast.expr) -> None:
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+        return _check(tree.operand)
+    if isinstance(tree, ast.BinOp):
+        if isinstance(tree.op, ast.Pow):
+            power = tree.right.value if isinstance(tree.right, ast.Constant) else None
+            need(type(power) is int and 0 < power <= _POWER, "a power of a size")
+            need(not isinstance(tree.left, ast.Constant), "a power of a number")
+            atom = isinstance(tree.left, ast.Name) or _is_quotient(tree.left)
+            need(atom, "a power of a sum or product")
+            return _check(tree.left)
+        if isinstance(tree.op, ast.Mult):
+            for side in (tree.left, tree.right):
+                sum_ = isinstance(side, ast.BinOp) and isinstance(side.op, ast.Add | ast.Sub)
+                need(not sum_, "a product of sums")
+        _check(tree.left)
+        return _check(tree.right)
+    need(isinstance(tree, ast.Name | ast.Constant), "something else than a size")
+    if isinstance(tree, ast.Constant):
+        need(type(tree.value) is int, "something else than a whole number")
+    return None
+
+
+def _is_quotient(tree: ast.expr) -> bool:
+    return isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.FloorDiv)
+
+
+def weight(length: Any) -> int:
+    """A bound of the number of terms that a size has with every name replaced by a sum of two."""
+    if not isinstance(length, Dim):
+        return 1
+    total = 0
+    for product in length._terms:
+        terms = 1
+        for atom, power in product:
+            if isinstance(atom, Quotient):
+                terms *= (1 + weight(atom.above) * weight(atom.below)) ** power
+            else:
+                terms *= power + 1
+        total += terms
+    return total
+
+
+def fits(lengths: Iterable[Any]) -> bool:
+    """Whether the number of elements of a shape is an expression within the limit."""
+    total = 1
+    for length in lengths:
+        total *= weight(length)
+        if total > LIMIT:
+            return False
+    return True

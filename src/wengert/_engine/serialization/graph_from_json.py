@@ -1,0 +1,309 @@
+"""Rebuilding: a graph from the JSON that graph_json.py has written.
+
+Every line is checked before it is made: its operation is registered and of the same kind, its
+operands come earlier, its spec is what the operation gives.  Nothing runs that the file brings.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import optree
+
+from wengert._engine.core import pytree
+from wengert._engine.core.dispatch import PART
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.node import CONSTANT, INPUT, NO_PARAMS, Leaf, Node, is_variable
+from wengert._engine.core.spec import Spec, bare, is_inexact, shown, spec_of
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.constraints import Requirement
+from wengert._engine.core.symbolic.dim import Dim
+from wengert._engine.core.tracing import SIZE
+from wengert.errors import TraceError
+
+from . import dim_json
+from .class_registry import graph_class
+from .decode import Reader, read_spec, registered
+from .errors import Damage, brief, index, need
+from .graph_json import ANEW, LETTERS, OWN
+from .verify_specs import Budget
+
+_KEYS = {
+    "name", "ops", "specs", "texts", "lines", "inputs", "outputs", "updates", "effects", "structure"
+}  # fmt: skip
+_CLASS_OF: dict[str, type[Node]] = {letter: cls for cls, letter in LETTERS.items()}
+_NOTES = {
+    "name": str, "where": int, "scope": str, "level": int, "requires": list, "probed": bool,
+    "params": object, "value": object, "tensor": int, "more": object,
+}  # fmt: skip
+
+
+def graph_of(reader: Reader, x: Any) -> Graph:
+    """The graph of some JSON; arrays and tensors come from the reader."""
+    is_body = type(x) is dict and "body" in x
+    keys = _KEYS ^ {"body", "structure"} if is_body else _KEYS
+    need(type(x) is dict and x.keys() == keys, "a graph has other parts than it should")
+    need(not is_body or x["body"] is True, "a body is none")
+    need(type(x["name"]) is str, "a graph's name is no text")
+    for key in _KEYS - {"name", "structure"}:
+        need(type(x[key]) is list, f"the {key} of a graph are no list")
+    need(all(type(t) is str for t in x["texts"]), "a graph's texts are no texts")
+    lines = _Lines(reader, x)
+    nodes = lines.made()
+
+    def chosen(key: str) -> list[Node]:
+        return [nodes[index(i, len(nodes), f"one of its {key}")] for i in x[key]]
+
+    updates: dict[Node, Node] = {}
+    for pair in x["updates"]:
+        need(type(pair) is list and len(pair) == 2, f"{brief(pair)} is no update")
+        old, new = (nodes[index(i, len(nodes), "the line of an update")] for i in pair)
+        need(is_variable(old) and old not in updates, "an update is not of a variable, or twice")
+        need(
+            bare(old.spec) == bare(new.spec),
+            "an update has another shape or dtype than its variable",
+        )
+        updates[old] = new
+    inputs, outputs = chosen("inputs"), chosen("outputs")
+    need(len(set(inputs)) == len(inputs), "an input comes twice")
+    effects = chosen("effects")
+    graph: Graph
+    if is_body:
+        try:
+            graph = Body(*outputs, inputs=inputs, name=x["name"])
+        except TraceError as error:
+            raise Damage("a body is not closed") from error
+        _check_closed(graph, updates, effects)
+    else:
+        structure = reader.value(x["structure"])
+        _check_structure(structure, len(inputs), len(outputs))
+        graph = graph_class()(
+            *outputs,
+            inputs=inputs,
+            updates=updates,
+            effects=effects,
+            structure=structure,
+            name=x["name"],
+        )
+    need(len(graph) == len(set(nodes)), "a graph has lines that nothing needs")
+    return graph
+
+
+def _check_closed(body: Graph, updates: Any, effects: Any) -> None:
+    """A body takes everything as an input, and does nothing but compute."""
+    need(not updates and not effects, "a body acts on what is outside of it")
+    fed = set(body.inputs)
+    for node in body.nodes:
+        if isinstance(node.op, Leaf):
+            known = node in fed or node.op is CONSTANT or node.op is SIZE
+            need(known and not is_variable(node), "a body has a value of its own")
+        else:
+            need(node not in fed and not node.op.effect, "a body is not closed")
+    for node in (*body.inputs, *body.outputs):
+        need(type(node.spec) is Spec, "a body takes or gives several values as one")
+    need(all(n.op is INPUT for n in body.inputs), "the input of a body is none")
+
+
+class _Lines:
+    """The lines of one graph."""
+
+    def __init__(self, reader: Reader, x: Any) -> None:
+        self.reader, self.x = reader, x
+        self.specs = [_spec_of(s) for s in x["specs"]]
+        self.ops = [_op_of(entry) for entry in x["ops"]]
+        self.nodes: list[Node] = []
+        self.budget = Budget()
+
+    def made(self) -> list[Node]:
+        """All lines, in order."""
+        for i, line in enumerate(self.x["lines"]):
+            try:
+                self.nodes.append(self._line(line))
+            except Damage as damage:
+                raise Damage(f"line %{i}: {damage}") from damage
+        return self.nodes
+
+    def _line(self, line: Any) -> Node:
+        # Messages are made only when they are needed: a graph may have a hundred thousand lines.
+        if type(line) is not list or len(line) not in (4, 5):
+            raise Damage(f"{brief(line)} is no line")
+        what, letter, operands, spec, notes = line if len(line) == 5 else (*line, {})
+        if type(letter) is not str or letter not in _CLASS_OF:
+            raise Damage(f"{brief(letter)} is no type of line")
+        if type(operands) is not list or type(notes) is not dict:
+            raise Damage(f"{brief(line)} is no line")
+        for key, item in notes.items():
+            kind = _NOTES.get(key)
+            if kind is None or (kind is not object and type(item) is not kind):
+                raise Damage(f"{brief(key)}: {brief(item)} is no note")
+        args = tuple([self.nodes[index(k, len(self.nodes), "an operand")] for k in operands])
+        params = self.reader.value(notes["params"]) if "params" in notes else NO_PARAMS
+        if type(params) is not dict or not all(type(k) is str for k in params):
+            raise Damage("its parameters have no names")
+        extra = self._extra(notes)
+        if spec is not None:
+            extra["spec"] = self.specs[index(spec, len(self.specs), "the spec")]
+        if type(what) is str:
+            need(not args, "a line without an operation has operands")
+            return self._leaf(what, letter, params, notes, extra)
+        misplaced = "value" in notes or "tensor" in notes or spec is None
+        need(not misplaced, "a misplaced note")
+        op = self.ops[index(what, len(self.ops), "the operation")]
+        self._check(op, args, params, extra)
+        return _CLASS_OF[letter](op, args, params, None, extra)
+
+    def _extra(self, notes: dict[str, Any]) -> dict[str, Any]:
+        extra: dict[str, Any] = {k: notes[k] for k in ("name", "scope", "level") if k in notes}
+        need(0 <= extra.get("level", 0) < 2**31, "the level of a derivative is out of range")
+        if "where" in notes:
+            extra["where"] = self.x["texts"][index(notes["where"], len(self.x["texts"]), "a text")]
+        if "requires" in notes:
+            extra["requires"] = [_requirement(r) for r in notes["requires"]]
+        if notes.get("probed"):
+            extra["probed"] = True
+        if "more" in notes:
+            more = self.reader.value(notes["more"])
+            right = type(more) is dict and not more.keys() & {*OWN, *ANEW}
+            need(right and all(type(k) is str for k in more), "its notes are no notes")
+            extra.update(more)
+        return extra
+
+    def _leaf(self, what: str, letter: str, params: Any, notes: Any, extra: dict[str, Any]) -> Node:
+        cls = _CLASS_OF[letter]
+        need(("tensor" in notes) == (what == "variable"), "a misplaced tensor")
+        need(("value" in notes) == (what in ("constant", "value")), "a misplaced value")
+        need(bool(params) == (what == "size"), "misplaced parameters")
+        need(("spec" in extra) == (what not in ("constant", "value")), "a misplaced spec")
+        if what == "variable":
+            return self._variable(letter, notes["tensor"], extra)
+        if what in ("constant", "value"):
+            value = _owned(self.reader.value(notes["value"]))
+            need((what == "constant") == (letter == "C"), "a constant of another type")
+            if letter == "N":
+                known = spec_of(value)
+                need(
+                    hasattr(known, "dtype") and is_inexact(known.dtype),
+                    "no number to differentiate",
+                )
+            op = CONSTANT if what == "constant" else INPUT
+            return cls(op, (), NO_PARAMS, value, extra or None)
+        need(what in ("input", "size"), f"lines of the kind {brief(what)} are unknown")
+        need(hasattr(extra["spec"], "dtype"), f"the spec of an {what} is none")
+        if what == "size":
+            need(params.keys() == {"size"} and letter == "D", f"{brief(params)} is no size")
+            need(bare(extra["spec"]) == ((), spec_of(1).dtype), "the spec of a size is none")
+            need(isinstance(params["size"], Dim), "a size without a name")
+            return cls(SIZE, (), params, None, extra)
+        inexact = is_inexact(extra["spec"].dtype)
+        need(letter == "D" or (letter == "N" and inexact), "an input of another type")
+        return cls(INPUT, (), NO_PARAMS, None, extra)
+
+    def _variable(self, letter: str, number: int, extra: dict[str, Any]) -> Node:
+        handle = self.reader.tensor(number)
+        node = handle.node
+        need(
+            bare(extra["spec"]) == bare(node.spec), "a variable's value has another shape or dtype"
+        )
+        cls = _CLASS_OF[letter]
+        if type(node) is not cls or not is_variable(node):
+            need(letter != "C" and is_inexact(node.spec.dtype), "a variable of another type")
+            node = cls(INPUT, (), NO_PARAMS, node.value, {**extra, "owner": weakref.ref(handle)})
+        if id(handle) not in self.reader.given:  # what the program brought keeps its own notes
+            for key, item in extra.items():
+                if key != "spec" and key not in (node.extra or {}):
+                    node.note(key, item)
+        # A list knows its tensors weakly: somebody has to hold one that only the file knew.
+        node.note("holder", handle)
+        return node
+
+    def _check(self, op: Any, args: tuple[Node, ...], params: Any, extra: dict[str, Any]) -> None:
+        try:
+            found = self.budget.spec_of_line(op, [a.spec for a in args], params)
+        except ValueError as error:
+            raise Damage(f"{op.name} refuses its operands or parameters: {error}") from error
+        if found is None:
+            if "probed" not in extra:  # that is not in the file, and not to be when saved again
+                extra["probed"] = extra["unchecked"] = True
+            return
+        spec, needs = found
+        if bare(spec) != bare(extra["spec"]):
+            raise Damage(
+                f"{op.name} of its operands gives {shown(spec)}, and the file says "
+                f"{shown(extra['spec'])}"
+            )
+        if not needs.needs and not needs.probed:
+            return
+        missing = [r for r in needs.needs if r not in extra.get("requires", ())]
+        if missing:
+            extra["requires"] = [*extra.get("requires", ()), *missing]
+        if needs.probed:
+            extra["probed"] = True
+
+
+def _owned(value: Any) -> Any:
+    return value.copy() if hasattr(value, "copy") and hasattr(value, "dtype") else value
+
+
+def _spec_of(x: Any) -> Any:
+    if type(x) is dict:
+        need(x.keys() == {"parts"} and type(x["parts"]) is list, f"{brief(x)} is no spec")
+        return tuple(read_spec(s) for s in x["parts"])
+    return read_spec(x)
+
+
+def _requirement(x: Any) -> Requirement:
+    need(
+        type(x) is list and len(x) == 3 and type(x[1]) is bool and type(x[2]) is str,
+        f"{brief(x)} is no requirement",
+    )
+    length = dim_json.read(x[0], signed=True)
+    need(type(length) is not int, f"{brief(x)} is no requirement")
+    return Requirement(length, x[1], x[2])
+
+
+def _op_of(entry: Any) -> Any:
+    need(
+        type(entry) is list and len(entry) == 3 and all(type(t) is str for t in entry),
+        f"{brief(entry)} is no operation",
+    )
+    name, kind, module = entry
+    if name == PART.name:
+        return PART
+    op = registered(name, module)
+    need(op.kept, f"the operation {brief(name)} reaches outside, which no file may ask for")
+    need(
+        op.kind == kind,
+        f"the operation {brief(name)} was of the kind {brief(kind)}, and the one of that name here "
+        f"is of the kind {op.kind}",
+    )
+    return op
+
+
+def _check_structure(x: Any, inputs: int, outputs: int) -> None:
+    """The structure of arguments and results fits the inputs and outputs."""
+    need(type(x) is tuple and len(x) == 2, "a graph's structure is no pair")
+    given, returned = x
+    if given is not None:
+        names = getattr(given, "names", None)
+        right = type(names) is tuple and all(type(n) is str for n in names)
+        need(right and _count(given, "fed") == inputs, "its arguments do not fit its inputs")
+        example = pytree.unflatten(given.structure, [0] * given.structure.num_leaves)
+        right = type(example) is tuple and [type(part) for part in example] == [tuple, dict]
+        need(right and all(type(k) is str for k in example[1]), "its arguments are no arguments")
+    if isinstance(returned, optree.PyTreeSpec):
+        need(returned.num_leaves == outputs, "its results do not fit its outputs")
+        example = pytree.unflatten(returned, [0] * outputs)
+        need(isinstance(example, tuple), "its results are no tuple")
+    else:
+        need(_count(returned, "live") == outputs, "its results do not fit its outputs")
+
+
+def _count(x: Any, key: str) -> int | None:
+    """How many leaves of a structure are an input or output."""
+    flags, structure = getattr(x, key, None), getattr(x, "structure", None)
+    if type(flags) is not tuple or not isinstance(structure, optree.PyTreeSpec):
+        return None
+    if structure.num_leaves != len(flags) or any(type(f) is not bool for f in flags):
+        return None
+    return sum(flags)

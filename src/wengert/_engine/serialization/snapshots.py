@@ -1,0 +1,140 @@
+"""Snapshots: a folder of dated files, of which the newest that is sound is restored.
+
+    snapshot-000007-2026-11-21T10-20-30Z.wengert
+
+The number decides which is newest, since clocks may be set back; the date is for people.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import warnings
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from wengert.errors import ArgumentError, FileError, RegistryError, at, user_level, user_line
+
+from .save_load import load, write_file
+
+_NAME = re.compile(r"^snapshot-(\d{6,18})-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.wengert$")
+_lock = threading.Lock()
+
+
+class DamagedWarning(UserWarning):
+    """A snapshot could not be read, and an older one is used."""
+
+    __module__ = "wengert.keep"
+
+
+def snapshot(
+    folder: str | PathLike[str], what: Any, *, keep: int | None = 5, where: str | None = "name"
+) -> Path:
+    """Save into a folder under a new number and the date; remove old ones.
+
+    Parameters
+    ----------
+    folder : path
+        Made if it is not there.
+    what, where
+        As for `wengert.save`.
+    keep : int or None, default 5
+        How many to keep, this one included; None for all.
+
+    Returns
+    -------
+    Path
+        Of the new file.
+
+    Raises
+    ------
+    ArgumentError
+        `keep` is less than one.
+    Errors of `wengert.save`
+        Nothing has been removed then.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, wengert as wg
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for epoch in range(7):
+    ...         _ = wg.keep.snapshot(folder, {"epoch": epoch}, keep=3)
+    ...     len(wg.keep.snapshots(folder)), wg.keep.latest(folder)
+    (3, {'epoch': 6})
+    """
+    if keep is not None and (type(keep) is not int or keep < 1):
+        raise ArgumentError(
+            f"snapshot: keep={keep!r} files. At least one, or None{at(user_line())}."
+        )
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    with _lock:
+        while True:
+            known = snapshots(place)
+            number = _number(known[-1]) + 1 if known else 1
+            date = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
+            path = place / f"snapshot-{number:06d}-{date}.wengert"
+            try:
+                write_file(what, path, where, exclusive=True)
+                break
+            except FileExistsError:  # another process was faster
+                continue
+        if keep is not None:
+            for old in snapshots(place)[:-keep]:
+                old.unlink(missing_ok=True)
+    return path
+
+
+def snapshots(folder: str | PathLike[str]) -> list[Path]:
+    """The snapshots in a folder, the newest last."""
+    return sorted((p for p in Path(folder).iterdir() if _NAME.match(p.name)), key=_number)
+
+
+def latest(folder: str | PathLike[str], **options: Any) -> Any:
+    """What the newest snapshot holds that is sound.
+
+    Parameters
+    ----------
+    folder : path
+    **options
+        As for `wengert.load`.
+
+    Returns
+    -------
+    object
+        As it was saved. A warning names snapshots that are damaged.
+
+    Raises
+    ------
+    FileError
+        There is none, or all are damaged.
+    RegistryError
+        An operation is not registered here.
+
+    Warns
+    -----
+    DamagedWarning
+        A newer one is damaged.
+    """
+    found = snapshots(folder)
+    for path in reversed(found):
+        try:
+            return load(path, **options)
+        except RegistryError:
+            raise
+        except FileError as error:
+            warnings.warn(
+                f"a snapshot cannot be read, an older one is tried: {error}",
+                DamagedWarning,
+                stacklevel=user_level(),
+            )
+    raise FileError(
+        f"{Path(folder)} holds no snapshot that can be read, of {len(found)}{at(user_line())}."
+    )
+
+
+def _number(path: Path) -> int:
+    found = _NAME.match(path.name)
+    return int(found[1]) if found else 0

@@ -1,0 +1,186 @@
+"""Checks: whether the spec of a line is what its operation gives, without running the file.
+
+Most operations state a rule for the spec, which is asked.  The others are run on an example (the
+library's own only, and only if the example is small: a hostile file may claim any size); what
+cannot be asked so is noted at the line, and checked by the backend when the line has run.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.dispatch import PART
+from wengert._engine.core.op import Op
+from wengert._engine.core.shape_inference_by_example import has_sizes
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.static_params import frozen
+from wengert._engine.core.symbolic.constraints import Demands
+from wengert._engine.core.symbolic.dim import Dim
+from wengert._engine.core.tracing import infer
+from wengert.errors import ShapeError, WengertError
+
+from .dim_json import weight
+
+_PLACE = re.compile(r"\.?( \(at .*\))?\.?$", re.DOTALL)  # the end of a message
+_RULED = ("elementwise", "reduction", "contraction")
+_MOVING = ("view", "indexing")
+_SMALL, _LARGE = 1 << 16, 1 << 22  # elements, of operations of any cost and of those that copy
+_PROBE = 39  # no size is larger in a probe (core/shape_inference_by_example.py)
+_TERMS, _ALL_TERMS = 100_000, 1_000_000  # that sizes may expand to: of one line, of one list
+
+
+class Budget:
+    """What the check of one list may still cost; the same line twice costs nothing.
+
+    Attributes
+    ----------
+    small, large : int
+        Elements of examples, of operations of any cost and of those that only copy.
+    terms : int
+        Of sizes with names, multiplied out.
+    """
+
+    def __init__(self) -> None:
+        self.small, self.large, self.terms = 1 << 21, 1 << 26, _ALL_TERMS
+        self._known: set[Any] = set()
+
+    def spec_of_line(
+        self, op: Op, specs: Sequence[Any], params: dict[str, Any]
+    ) -> tuple[Any, Demands] | None:
+        """The spec that an operation gives, and what it demands; None if it cannot be asked.
+
+        Raises
+        ------
+        ValueError
+            It refuses these operands or parameters; the message says why.
+        """
+        of_one: Any = getattr(op, "of_one", None)
+        if of_one is not None:  # it applies another, which may ask for more than its operands have
+            try:
+                inner = of_one(specs, params)
+            except Exception as error:
+                raise ValueError(repr(error)) from error
+            if not inner[0].kept or inner[0].effect:
+                raise ValueError(f"{inner[0].name} reaches outside, which no file may ask for")
+            if self.spec_of_line(*inner) is None:
+                return None
+        ruled = is_ruled(op)
+        if not ruled and not is_library(op):
+            return None
+        try:
+            symbolic = has_sizes(specs, params)
+            if symbolic or not ruled:
+                key = (op, tuple(specs), frozen(params))
+                if key not in self._known:
+                    if symbolic:
+                        self._charge_terms(op, specs, params)
+                    if not ruled and not self._afford(op, specs, params):
+                        return None
+                    self._known.add(key)
+            return infer(op, tuple(specs), params)
+        except Exception as error:  # operations meet here what no program would give them
+            text = _PLACE.sub("", str(error)) if isinstance(error, WengertError) else repr(error)
+            raise ValueError(text) from error
+
+    def _charge_terms(self, op: Op, specs: Sequence[Any], params: dict[str, Any]) -> None:
+        weights = [_weight(s) for s in specs]
+        # Lengths of two or three operands may be multiplied; those of many are joined.
+        joined = op.kind in ("elementwise", "control", "call") or len(weights) > 3
+        terms = sum(weights) if joined else math.prod(weights)
+        terms += _weight(params)
+        self.terms -= terms
+        if terms > _TERMS or self.terms < 0:
+            raise ShapeError("its sizes have more terms than a file may have")
+
+    def _afford(self, op: Op, specs: Sequence[Any], params: dict[str, Any]) -> bool:
+        moving = op.kind in _MOVING
+        limit = min(_LARGE, self.large) if moving else min(_SMALL, self.small)
+        # The parameters of other operations may ask for more than their operands have.
+        cost = sum(map(_elements, specs)) + _extent(params, limit)
+        if cost > limit:
+            return False
+        if moving:
+            self.large -= cost
+        else:
+            self.small -= cost
+        return True
+
+
+def is_ruled(op: Op) -> bool:
+    """Whether an operation states the spec of its result."""
+    return (
+        op is PART
+        or op.kind in _RULED
+        or op.spec_rule is not None
+        or type(op).infer is not Op.infer
+    )
+
+
+def is_library(op: Op) -> bool:
+    """Whether an operation is the library's own, and not a user's."""
+    run = getattr(op.run, "__module__", None) or type(op.run).__module__
+    return _is_ours(type(op).__module__) and _is_ours(run)
+
+
+def _is_ours(module: str) -> bool:
+    root = module.partition(".")[0]
+    return root in ("numpy", "scipy") or (
+        root == "wengert" and not module.startswith("wengert.extend")
+    )
+
+
+def _weight(x: Any) -> int:
+    """A bound of the terms of all lengths in specs or parameters, multiplied out."""
+    if isinstance(x, Dim):
+        return weight(x)
+    if isinstance(x, tuple) and x and all(isinstance(part, Spec) for part in x):
+        return sum(map(_weight, x))  # several outputs
+    total = 1
+    for part in x.shape if isinstance(x, Spec) else _parts(x):
+        total *= _weight(part)
+        if total > _ALL_TERMS:
+            break
+    return total
+
+
+def _parts(x: Any) -> Iterable[Any]:
+    """What a parameter is made of; nothing for what has no parts."""
+    if isinstance(x, dict):
+        return x.values()
+    if isinstance(x, slice):
+        return x.start, x.stop, x.step
+    return x if isinstance(x, tuple | list) else ()
+
+
+def _elements(spec: Any) -> int:
+    if isinstance(spec, tuple):
+        return sum(map(_elements, spec))
+    if not isinstance(spec, Spec):
+        return 1
+    count = 1
+    for n in spec.shape:
+        count *= n({name: _PROBE for name in n.names}) if isinstance(n, Dim) else n
+        if abs(count) > 1 << 62:
+            break
+    return abs(count)
+
+
+def _extent(x: Any, limit: int) -> int:
+    """A bound of the size that parameters may ask for: the product of all whole numbers in them."""
+    if type(x) is int:
+        return max(1, abs(x))
+    if isinstance(x, Dim):
+        return max(1, abs(x({name: _PROBE for name in x.names})))
+    if isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "iu":
+        return max(1, int(np.sum(np.abs(np.asarray(x, float)))))
+    total = 1
+    for part in _parts(x):
+        total *= _extent(part, limit)
+        if total > limit:
+            break
+    return total

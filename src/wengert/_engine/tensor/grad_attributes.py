@@ -1,0 +1,348 @@
+"""The define-by-run face of Tensor: leaves, `.grad`, `.backward()`, hooks.  PyTorch's names.
+
+The gradient belongs to the handle: `backward` sweeps from one value to all leaves that require a
+gradient, and adds to the `.grad` of the handles that own them.  A second `backward` adds again;
+`zero_grad` starts over.  A leaf written to in place keeps collecting the gradient by the value it
+had as a leaf.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.autodiff.cotangent_space import cast
+from wengert._engine.autodiff.reverse import pullback, vjp_from_jvp
+from wengert._engine.autodiff.tape import tape_between, tape_to_owners
+from wengert._engine.core import pytree, recording
+from wengert._engine.core.dispatch import PART
+from wengert._engine.core.handle import Handle, held, leaf, shape_of, value_of, wrap
+from wengert._engine.core.node import NO_PARAMS, RELEASED, Discrete, Node, constant, owner_of
+from wengert._engine.core.op import Sweep, lookup
+from wengert.errors import (
+    NotDifferentiableError,
+    NotScalarError,
+    RuleError,
+    ShapeError,
+    TraceError,
+    at,
+    user_line,
+)
+
+from .traced_grad_attributes import check_backward, check_owners, check_read, deposit, note_set
+
+_hook_number = itertools.count(1).__next__
+
+
+class GradFn:
+    """How a tensor came about, as its gradient function: callable with a cotangent."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+    def name(self) -> str:
+        """``MultiplyBackward`` and the like."""
+        op = self.node.op  # an operation written by a user may have a name of its own
+        words = "".join(w.capitalize() for w in op.name.split("_"))
+        return getattr(op, "backward_name", None) or words + "Backward"
+
+    @property
+    def next_functions(self) -> tuple[tuple[GradFn | None, int], ...]:
+        """The gradient functions of the operands, PyTorch's pairs."""
+        return tuple((GradFn(a) if a.args else None, 0) for a in self.node.args_as_nodes())
+
+    def __call__(self, gradient: Any) -> tuple[Any, ...]:
+        """Cotangents of the operands (None for one without derivative).
+
+        An operation with several outputs takes a tuple, one cotangent for each.
+        """
+        node, value = self.node, self.node.value
+        if node.is_traced:
+            raise TraceError(
+                f"{self!r} of a line of a graph, whose operands have no values yet. Take "
+                f"derivatives of functions, wengert.vjp{at(user_line())}."
+            )
+        inputs = [a.value if isinstance(a, Node) else a for a in node.args]
+        if type(value) is tuple:
+            t: Any = tuple(map(_like, gradient, value))
+        else:
+            t = _like(gradient, value)
+        op: Any = node.op
+        rule = op.vjp if op.has_vjp else vjp_from_jvp
+        bars = rule(node, t, value, inputs, Sweep())
+        if node.op is PART:  # of the tuple that this is one of
+            bars = [tuple(bars[0].get(i) for i in range(len(inputs[0])))]
+        return pytree.tree_map(
+            lambda b: None if b is None else wrap(constant(value_of(b))), tuple(bars)
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self.name()}>"
+
+
+def _like(gradient: Any, value: Any) -> Any:
+    if gradient is None:
+        return np.zeros_like(value)
+    return cast(np.asarray(value_of(gradient)), np.asarray(value).dtype)
+
+
+def _checked(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The hook, refusing a gradient of another shape: it would be summed or fail far from here."""
+
+    def call(gradient: Any) -> Any:
+        changed = hook(gradient)
+        shape = () if changed is None else np.shape(value_of(changed))
+        if shape not in ((), gradient.shape):
+            name = getattr(hook, "__name__", type(hook).__name__)
+            raise RuleError(
+                f"the hook {name} returned shape {shape} for a gradient of shape {gradient.shape}. "
+                f"Return one of the same shape, or None to leave it{at(user_line())}."
+            )
+        return changed
+
+    return call
+
+
+class RemovableHook:
+    """What `register_hook` returns; `remove()` takes the hook away."""
+
+    def __init__(self, hooks: dict[int, Any]) -> None:
+        self._hooks, self._number = hooks, _hook_number()
+
+    def remove(self) -> None:
+        """Take the hook away; harmless a second time."""
+        self._hooks.pop(self._number, None)
+
+
+class Gradients:
+    """Mixin: PyTorch's autograd names."""
+
+    __slots__ = ()
+    node: Node
+    _grad: Any
+
+    @property
+    def grad(self) -> Any:
+        """The gradient that `backward` has accumulated here, or None."""
+        if recording.switches.count:
+            check_read(self)
+        return getattr(self, "_grad", None)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None:
+            value = value if isinstance(value, Handle) else wrap(constant(np.array(value)))
+            if value.shape != self.shape:  # type: ignore[attr-defined]
+                raise ShapeError(
+                    f"grad has shape {value.shape}, the tensor {self.shape}. "  # type: ignore[attr-defined]
+                    f"A gradient has the shape of its tensor{at(user_line())}."
+                )
+        if recording.switches.count:
+            note_set(self)
+        self._grad = value
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on it are recorded for a derivative."""
+        return type(self.node) is Node
+
+    @requires_grad.setter
+    def requires_grad(self, flag: bool) -> None:
+        self.requires_grad_(flag)
+
+    def requires_grad_(self, flag: bool = True) -> Any:
+        """Make a leaf require a gradient, or not; return it."""
+        if flag == self.requires_grad:
+            return self
+        if not self.is_leaf and not (flag and _is_cut_off(self.node)):
+            raise NotDifferentiableError(
+                "requires_grad of the result of an operation follows from its operands. Use "
+                f"detach() for a constant{at(user_line())}."
+            )
+        if self.node.is_traced:
+            raise TraceError(
+                f"requires_grad of {self.node.spec} in a graph: an input of floating numbers has "
+                "derivatives, and others have none. Take derivatives of functions, wengert.grad, "
+                f"or of the graph; detach() gives a constant{at(user_line())}."
+            )
+        value = self.node.value
+        if flag and np.asarray(value).dtype.kind not in "fc":
+            raise NotDifferentiableError(
+                f"a tensor of {np.asarray(value).dtype} cannot require a gradient: only floating "
+                f"and complex numbers have derivatives. Cast it, x.astype(float){at(user_line())}."
+            )
+        handle: Any = self
+        handle.node = leaf(value, handle) if flag else constant(value)
+        recording.Changes.note()
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded operation made it."""
+        return not self.node.args
+
+    @property
+    def grad_fn(self) -> GradFn | None:
+        """The gradient function of the operation that made it; None for a leaf."""
+        return GradFn(self.node) if type(self.node) is Node and self.node.args else None
+
+    @property
+    def grad_fn_name(self) -> str | None:
+        """The name of `grad_fn`."""
+        return None if self.grad_fn is None else self.grad_fn.name()
+
+    @property
+    def parents(self) -> tuple[Any, ...]:
+        """The operands with a derivative, each once, in order."""
+        return tuple(_handle(a) for a in dict.fromkeys(self.node.args_as_nodes()))
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """The operands without derivative: constants, conditions, indices."""
+        return tuple(_handle(a) for a in self.node.inputs if type(a) is not Node)
+
+    def detach(self) -> Any:
+        """The same value as a constant that derivatives do not pass."""
+        node = self.node
+        if node.value is None:
+            return held(node)
+        if recording.noting() is not None and type(node) is Node:  # somebody wants to see it
+            stopped = Discrete(lookup("stop_gradient"), (node,), NO_PARAMS, node.value)
+            stopped.note("where", user_line())
+            return wrap(stopped)
+        return wrap(constant(node.value))
+
+    def zero_grad(self) -> None:
+        """Forget the accumulated gradient."""
+        self.grad = None
+
+    def retain_grad(self) -> None:
+        """Also fill `.grad` of this result of an operation, in later `backward` calls."""
+        if type(self.node) is Node:
+            self.node.note("owner", weakref.ref(self))
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHook:
+        """Call `hook(gradient)` when the gradient by this value is complete.
+
+        What the hook returns, if not None, takes the place of the gradient.
+        """
+        if type(self.node) is not Node:
+            raise NotDifferentiableError(
+                f"a hook on a tensor that requires no gradient would never run{at(user_line())}."
+            )
+        hooks = (self.node.extra or {}).get("hooks")
+        if hooks is None:
+            hooks = {}
+            self.node.note("hooks", hooks)
+        removable = RemovableHook(hooks)
+        hooks[removable._number] = _checked(hook)
+        return removable
+
+    def backward(
+        self,
+        gradient: Any = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Sequence[Any] | None = None,
+    ) -> None:
+        """Add the gradient of this value to `.grad` of the leaves it depends on.
+
+        Parameters
+        ----------
+        gradient : array of this shape, optional
+            The cotangent to start from; 1 for a single real number.
+        retain_graph : bool, optional
+            False gives the history of this value back, and a later `backward` raises
+            ReleasedError. By default it lives as long as somebody holds the tensor.
+        create_graph : bool, default False
+            Record the sweep, so that the gradients can be differentiated again.
+        inputs : sequence of Tensor, optional
+            Only these receive a gradient; all leaves by default.
+
+        Raises
+        ------
+        NotDifferentiableError
+            The tensor does not require a gradient.
+        NotScalarError
+            It is not one real number and no `gradient` is given.
+
+        Examples
+        --------
+        >>> import wengert as wg
+        >>> x = wg.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        Tensor([2., 4.], dtype=float64)
+        """
+        node = self.node
+        check_backward(self)
+        if type(node) is not Node:
+            raise NotDifferentiableError(
+                "backward() of a tensor that does not require a gradient: nothing it was computed "
+                "from has requires_grad=True, or a comparison, an integer cast, detach() or "
+                f"no_grad() came between{at(user_line())}."
+            )
+        seed = _seed(node, gradient)
+        if inputs is None:
+            tape, owners = tape_to_owners(node)
+            check_owners(node, owners)
+        else:
+            owners = [t.node for t in inputs]
+            if any(type(n) is not Node for n in owners):
+                raise NotDifferentiableError(
+                    "backward(inputs=...): one of them does not require a gradient. Leave it out, "
+                    f"or make it with requires_grad=True{at(user_line())}."
+                )
+            tape = tape_between([node], set(owners))
+        with recording.enable_grad() if create_graph else contextlib.nullcontext():
+            bars = pullback({node: seed}, owners, create_graph, tape)
+        for n, bar in zip(owners, bars, strict=True):
+            owner = _handle(n) if inputs is None else inputs[owners.index(n)]
+            if bar is not None and node.is_traced:
+                deposit(owner, bar, create_graph)
+            elif bar is not None:
+                _deposit(owner, bar)
+        if retain_graph is False and not node.is_traced:
+            handle: Any = self
+            handle.node = Node(RELEASED, (), NO_PARAMS, node.value)
+
+
+def _seed(node: Node, gradient: Any) -> Any:
+    spec = node.spec
+    if gradient is None:
+        if spec.size != 1 or spec.dtype.kind == "c":
+            raise NotScalarError(
+                f"backward() of {node.spec}: only one real number has a gradient without being "
+                "told in which direction. Sum it, or pass gradient= an array of its shape"
+                f"{at(user_line())}."
+            )
+        return np.ones(spec.shape, spec.dtype)[()]
+    t = gradient if isinstance(gradient, Handle) else np.asarray(gradient)
+    shape = shape_of(t)
+    if shape != spec.shape:
+        raise ShapeError(
+            f"backward(gradient=...): it has shape {shape}, the tensor {spec.shape}. Give "
+            f"them the same shape{at(user_line())}."
+        )
+    return cast(t, spec.dtype)
+
+
+def _deposit(owner: Any, bar: Any) -> None:
+    new = bar if isinstance(bar, Handle) else wrap(constant(bar))
+    owner._grad = new if owner.grad is None else owner._grad + new
+
+
+def _is_cut_off(node: Node) -> bool:
+    """Whether a line is kept to be looked at only (`note_lines`), and is a constant otherwise."""
+    op: Any = node.op
+    return type(node) is Discrete and (not op.discrete or op.name == "stop_gradient")
+
+
+def _handle(node: Node) -> Any:
+    owner = owner_of(node)
+    return wrap(node) if owner is None else owner

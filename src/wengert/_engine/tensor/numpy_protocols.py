@@ -1,0 +1,213 @@
+"""NumPy's protocols: a function written with plain `import numpy as np` meets tensors here.
+
+`__array_ufunc__` finds the operation of a ufunc in the registry; `__array_function__` finds the
+function that `wengert.numpy` has registered with `@implements`.  `out=` makes the handle given
+point at the result; `where=` selects.  What has no counterpart is an error that says so: falling
+back to plain numbers would lose the derivative silently.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+
+from wengert._engine.core.dispatch import apply
+from wengert._engine.core.handle import Handle, dtype_of, shape_of, value_of
+from wengert._engine.core.lazy_import import load_families
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import REGISTRY
+from wengert._engine.kinds.elementwise import Elementwise
+from wengert._engine.ops import casts, choice
+from wengert.errors import (
+    ConversionError,
+    DtypeError,
+    NotDifferentiableError,
+    ShapeError,
+    at,
+    user_line,
+)
+
+from .operand_conversion import NUMERIC, operands, without_lists
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
+SINGLE: dict[np.ufunc, Elementwise] = {}  # of one operand: found here first, as they are many
+METHODS: dict[str, Callable[..., Any]] = {}
+NAMESPACE: list[Any] = []
+
+
+def implements(*functions: Any) -> Callable[[Any], Any]:
+    """Register the function below as what tensors do for some of NumPy's (a decorator)."""
+
+    def enter(ours: Any) -> Any:
+        for function in functions:
+            if isinstance(function, np.ufunc):
+                UFUNCS[function] = ours
+                SINGLE.pop(function, None)
+            else:
+                FUNCTIONS[function] = ours
+        return ours
+
+    return enter
+
+
+def implements_method(method: str) -> Callable[[Any], Any]:
+    """Register the function below as `ufunc.reduce`, `.accumulate`, `.outer`, ... of tensors."""
+
+    def enter(ours: Any) -> Any:
+        METHODS[method] = ours
+        return ours
+
+    return enter
+
+
+def operation_of(ufunc: np.ufunc) -> Callable[..., Any]:
+    """What tensors do for a ufunc.
+
+    Raises
+    ------
+    NotDifferentiableError
+        Nothing is known.
+    """
+    ours = UFUNCS.get(ufunc) or _registered(ufunc)
+    theirs = getattr(np, ufunc.__name__, None) is ufunc
+    if ours is None and not theirs and load_families():  # SciPy's, whose operations come late
+        ours = UFUNCS.get(ufunc) or _registered(ufunc)
+    if ours is None:
+        module = "numpy" if theirs else "scipy.special"
+        raise NotDifferentiableError(
+            f"{module}.{ufunc.__name__} was called with a tensor, and wengert has no operation for "
+            "it. Convert with .detach().numpy() if no derivative is wanted, or register one "
+            f"(wengert.extend){at(user_line())}."
+        )
+    return ours
+
+
+def _registered(ufunc: np.ufunc) -> Callable[..., Any] | None:
+    """The operation whose entry names that ufunc."""
+    for op in cast(Any, REGISTRY).values():
+        known: Any = getattr(op, "ufunc", None)
+        if known is not None:
+            UFUNCS.setdefault(known, op)
+            if UFUNCS[known] is op and isinstance(op, Elementwise) and len(op.rules) == 1:
+                SINGLE[known] = op
+    return UFUNCS.get(ufunc)
+
+
+class Protocols:
+    """Mixin: NumPy calls these."""
+
+    __slots__ = ()
+    __array_priority__ = 1000.0
+    __pandas_priority__ = 5000  # above those of pandas: Series * tensor is a tensor
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and method == "__call__":
+            op = SINGLE.get(ufunc)
+            if op is not None:
+                return apply(op, args)
+        if method == "__call__":
+            mine = type(self)
+            for a in args:
+                if type(a) is not mine and type(a) not in NUMERIC:
+                    args = operands(args)
+                    break
+            if kwargs:
+                return _call_with(ufunc, args, kwargs)
+            ours = UFUNCS.get(ufunc)
+            return operation_of(ufunc)(*args) if ours is None else ours(*args)
+        if method == "outer":  # those of the other methods are indices, or converted there
+            args = operands(args)
+        out = kwargs.pop("out", None)
+        result = METHODS[method](ufunc, *args, **kwargs)
+        return result if out is None else deliver(result, out)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        ours = FUNCTIONS.get(func)
+        if ours is not None:
+            for a in args:
+                if type(a) is list or type(a) is tuple:
+                    args, kwargs = without_lists(func, args, kwargs)
+                    break
+            return ours(*args, **kwargs)
+        module = getattr(func, "__module__", "numpy")
+        raise NotDifferentiableError(
+            f"{module}.{func.__name__} was called with a tensor, and wengert has no counterpart "
+            "for it. Convert with .detach().numpy() if no derivative is wanted, or write it with "
+            f"other functions{at(user_line())}."
+        )
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The module whose functions take tensors: wengert.numpy."""
+        return NAMESPACE[0]
+
+
+def _call_with(ufunc: np.ufunc, args: Any, kwargs: dict[str, Any]) -> Any:
+    out = kwargs.pop("out", None)
+    mask = kwargs.pop("where", True)
+    dtype = kwargs.pop("dtype", None)
+    kwargs.pop("casting", None)
+    kwargs.pop("order", None)
+    chosen = {"axis": kwargs.pop("axis")} if "axis" in kwargs and ufunc.signature else {}
+    if kwargs.pop("subok", True) is not True or kwargs:
+        raise NotDifferentiableError(
+            f"numpy.{ufunc.__name__} with {', '.join(kwargs) or 'subok=False'} has no counterpart "
+            f"for tensors. Leave it out{at(user_line())}."
+        )
+    if dtype is not None:
+        args = [casts.astype(a, dtype) for a in args]
+    # What the mask leaves out is computed all the same, and its warnings are not the user's.
+    with np.errstate(all="ignore") if mask is not True else contextlib.nullcontext():
+        result = operation_of(ufunc)(*args, **chosen)
+    if mask is not True:
+        results = result if isinstance(result, tuple) else (result,)
+        held = zip(results, out or [None] * len(results), strict=True)
+        kept = [choice.where(mask, r, r.dtype.type(0) if o is None else o) for r, o in held]
+        result = tuple(kept) if isinstance(result, tuple) else kept[0]
+    return result if out is None else deliver(result, out)
+
+
+def deliver(result: Any, out: Any) -> Any:
+    """Put results where `out=` says, with NumPy's casting rule; return what was written to."""
+    outs = out if isinstance(out, tuple) else (out,)
+    results = result if isinstance(result, tuple) else (result,)
+    delivered = []
+    for r, o in zip(results, outs, strict=True):
+        delivered.append(r if o is None else _deliver_one(r, o))
+    return tuple(delivered) if isinstance(result, tuple) else delivered[0]
+
+
+def _deliver_one(result: Any, out: Any) -> Any:
+    if isinstance(out, Handle):
+        out._assign(fitted(result, out, "out="))  # type: ignore[attr-defined]
+        return out
+    if isinstance(result, Handle) and type(result.node) is Node:
+        raise ConversionError(
+            "out= (or an in-place operator) names a plain array, but the result is recorded for a "
+            "derivative, which a plain array cannot hold. Make the array a tensor "
+            f"(wengert.tensor(array), or np.zeros(n, like=x)){at(user_line())}."
+        )
+    np.copyto(out, value_of(result), casting="same_kind")
+    return out
+
+
+def fitted(result: Any, target: Any, what: str) -> Any:
+    """`result` with the shape and dtype of `target`, as NumPy's in-place operations demand it."""
+    shape = shape_of(result)
+    if shape != target.shape:
+        raise ShapeError(
+            f"{what}: the result has shape {shape}, which does not fit into shape {target.shape}. "
+            f"Write it as a new array{at(user_line())}."
+        )
+    dtype = dtype_of(result)
+    if dtype == target.dtype:
+        return result
+    if not np.can_cast(dtype, target.dtype, "same_kind"):
+        raise DtypeError(
+            f"{what}: a result of {dtype} cannot be put into {target.dtype} without losing its "
+            f"kind. Cast the target first, x = x.astype({str(dtype)!r}){at(user_line())}."
+        )
+    return casts.astype(result, target.dtype)

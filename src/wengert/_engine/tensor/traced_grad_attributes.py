@@ -1,0 +1,90 @@
+"""Traced gradients: `.grad` and `backward` while a function is compiled.
+
+A training step writes to `.grad` of parameters, reads it, and leaves something there.  While it is
+traced these are lines; what is left at its end is an output of the graph, and is put into `.grad`
+after each run (jit/compiled_program.py), added to what is there unless the step has set it first.
+
+    check_backward, check_owners   whether there can be a backward sweep here
+    deposit          a gradient that has arrived, as a line
+    note_set         `.grad` is set
+    check_read       `.grad` is read: only after it was set, for it may hold anything at each run
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wengert._engine.core.handle import held, wrap
+from wengert._engine.core.node import Node, is_variable
+from wengert._engine.core.recording import Session, session
+from wengert.errors import TraceError, at, user_line
+
+
+def check_backward(tensor: Any) -> None:
+    """Refuse a backward sweep that would be no part of the graph that is being built."""
+    opened, node = session(), tensor.node
+    inside = opened is not None and opened.general and not opened.isolated
+    if node.is_traced and not inside:
+        raise _refusal(node)
+    if inside and not node.is_traced:
+        raise TraceError(
+            f"backward() of {node.spec}, which was computed before this function is traced, would "
+            f"run once and not each time. Compute it in the function{at(user_line())}."
+        )
+
+
+def check_owners(node: Node, owners: Sequence[Node]) -> None:
+    """Refuse a traced sweep that reaches inputs only, which keep no gradient."""
+    if node.is_traced and not owners:
+        raise _refusal(node)
+
+
+def _refusal(node: Node) -> TraceError:
+    return TraceError(
+        f"backward() of {node.spec}, whose value is not known while a graph is built, reaches no "
+        "parameter that could keep a gradient. Take derivatives of functions, "
+        "wengert.grad(loss)(w), in the graph too, or of the graph when it is finished, "
+        f"graph.grad(){at(user_line())}."
+    )
+
+
+def deposit(owner: Any, bar: Any, differentiable: bool) -> None:
+    """Add a line to the gradient of a tensor."""
+    opened = session()
+    assert opened is not None
+    opened.grads.setdefault(owner, (getattr(owner, "_grad", None), False))
+    have = owner._grad if opened.grads[owner][1] else _added(opened, owner)
+    new = bar if differentiable else wrap(held(bar.node).node)
+    owner._grad = new if have is None else have + new
+    opened.added.add(owner)
+
+
+def _added(opened: Session, owner: Any) -> Any:
+    """What this function has added so far, not counting what was there before."""
+    return owner._grad if owner in opened.added else None
+
+
+def note_set(tensor: Any) -> None:
+    """Note that `.grad` is set, whatever was there before."""
+    opened = session()
+    if opened is not None and opened.general:
+        old = opened.grads.get(tensor, (getattr(tensor, "_grad", None), True))
+        opened.grads[tensor] = old[0], True
+
+
+def check_read(tensor: Any) -> None:
+    """Refuse to read a gradient that is another at each run, and no line of this graph."""
+    opened = session()
+    if opened is None or not opened.general or not is_variable(_leaf(opened, tensor)):
+        return
+    if not opened.grads.get(tensor, (None, False))[1]:
+        raise TraceError(
+            f"the gradient of {tensor.node.name or 'a tensor'} is read while a graph is built, but "
+            "it depends on what was there before, which is no part of the graph. Call zero_grad() "
+            f"in the same function, before backward(){at(user_line())}."
+        )
+
+
+def _leaf(opened: Session, tensor: Any) -> Any:
+    return opened.written.get(tensor, tensor.node)

@@ -1,0 +1,153 @@
+"""Opened: a graph with the bodies of its loops and choices written out beside their lines.
+
+Pictures of lines and edges show what a loop does as a group of lines: what it takes from outside
+enters where it is used, `carry` and `row` stand for what changes from step to step, and the loop's
+own line takes what a step gives.  It is a list to be looked at and not to be run.
+
+    opened   the list, and what stands in the place of which line
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from wengert._engine.core.copy_graph import rebuilt
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import Op
+from wengert._engine.core.subgraph import Body, bodies_of
+
+LIMIT = 50_000  # lines; what is longer stays closed
+
+
+class _Mark(Op):
+    """What enters a step, as a line of a picture."""
+
+    kind = "view"
+
+    def run(self, *values: Any, **params: Any) -> Any:
+        """Not to be run."""
+        raise NotImplementedError
+
+
+CARRY = _Mark("carry", "What a step is given by the one before; at first what stands above.")
+ROW = _Mark("row", "The row of this step.")
+
+
+def marks(node: Node, count: int) -> list[Op | None]:
+    """For each input of a loop's body what it is; None for what is taken from outside."""
+    is_loop = node.op.name in ("scan", "while", "checkpointed")
+    carried = node.params["carried"] if is_loop else 0
+    stacked = node.params.get("stacked", 0) if is_loop else 0
+    return [*[None] * (count - carried - stacked), *[CARRY] * carried, *[ROW] * stacked]
+
+
+def opened(graph: Graph) -> tuple[Graph, dict[Node, Node]]:
+    """The list with all bodies written out, and for each of its old lines the new one.
+
+    Parameters
+    ----------
+    graph : Graph
+    """
+    if not any(bodies_of(n) for n in graph.nodes) or _length(graph.nodes) > LIMIT:
+        return graph, {}
+    place = rebuilt(graph.nodes, None, _opening(""))
+    changed = {old: new for old, new in place.items() if old is not new}
+    return graph.with_lines(changed), changed
+
+
+def _length(nodes: Sequence[Node]) -> int:
+    """How many lines there are with all bodies written out."""
+    known: dict[Body, int] = {}
+
+    def of(lines: Sequence[Node]) -> int:
+        total = len(lines)
+        for node in lines:
+            for body in bodies_of(node):
+                if body not in known:
+                    known[body] = of(body.nodes)
+                total += known[body]
+        return total
+
+    return of(nodes)
+
+
+def _opening(outer: str) -> Any:
+    numbers: dict[str, int] = {}
+
+    def change(node: Node, args: tuple[Node, ...]) -> Node | None:
+        bodies = bodies_of(node)
+        if not bodies:
+            return None
+        around = f"{outer}/{node.scope}" if outer and node.scope else outer or node.scope
+        path = "/".join(part for part in (around, _title(node, numbers)) if part)
+        # What the steps take from outside enters where they use it.
+        found = list(args[: len(args) - len(bodies[0].inputs)])
+        for body in bodies:
+            inner = path if len(bodies) == 1 else f"{path}/{_word(body.name)}"
+            found += _inside(
+                body, list(_entering(node, args, len(body.inputs), inner)), inner, node
+            )
+        extra = {**(node.extra or {}), "scope": path}
+        return type(node)(node.op, tuple(found), node.params, None, extra)
+
+    return change
+
+
+def _title(node: Node, numbers: dict[str, int]) -> str:
+    name = node.op.name
+    for body in bodies_of(node):
+        name = _word(body.name)
+        break
+    if node.op.name in ("cond", "switch"):
+        name = node.op.name
+    count = numbers[name] = numbers.get(name, 0) + 1
+    return name if count == 1 else f"{name} {count}"
+
+
+def _word(name: str) -> str:
+    return name.replace("/", " ")
+
+
+def _entering(node: Node, args: Sequence[Node], count: int, scope: str) -> Iterator[Node]:
+    """What stands for each input of a body."""
+    params = node.params
+    given = args[len(args) - count :]
+    is_loop = node.op.name in ("scan", "while", "checkpointed")
+    carried = params["carried"] if is_loop else 0
+    stacked = params.get("stacked", 0) if is_loop else 0
+    if node.op.name == "replay":
+        given = args[params["counted"] :]
+    fixed = count - carried - stacked
+    body = bodies_of(node)[0]
+    for k in range(count):
+        x = given[k] if k < len(given) else args[-1]
+        mark = (
+            ROW if k >= fixed + carried and stacked else CARRY if k >= fixed and carried else None
+        )
+        if mark is None:
+            yield x
+            continue
+        spec = body.inputs[k].spec
+        extra = {"spec": spec, "scope": scope, "level": node.level, "where": node.where}
+        yield type(body.inputs[k])(mark, (x,), {}, None, extra)
+
+
+def _inside(body: Body, given: Sequence[Node], scope: str, loop: Node) -> list[Node]:
+    """What a body gives, its lines in a scope of their own and in the level of the loop."""
+    open_inner = _opening(scope)
+
+    def change(node: Node, args: tuple[Node, ...]) -> Node | None:
+        if node.is_leaf:
+            return None
+        made = open_inner(node, args)
+        if made is not None:
+            made.note("level", loop.level)
+            return made  # type: ignore[no-any-return]
+        own = f"{scope}/{node.scope}" if node.scope else scope
+        extra = {**(node.extra or {}), "scope": own, "spec": node.spec, "level": loop.level}
+        return type(node)(node.op, args, node.params, None, extra)
+
+    lines = rebuilt(body.nodes, dict(zip(body.inputs, given, strict=True)), change)
+    return [lines[n] for n in body.outputs]

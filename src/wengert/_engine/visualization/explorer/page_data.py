@@ -1,0 +1,178 @@
+"""The data of a page: graphs as columns of numbers, with every text said once.
+
+A line has the same words in all graphs that hold it, so a history of many steps costs little more
+than its last one.  What the columns mean, page/data.js reads back:
+
+    texts    every string; the columns hold indices into it (0 is the empty one)
+    ops      name, kind, formula and first sentence of each operation
+    places   file, line, function and text of each of the user's lines
+    lines    columns, one entry for each node in any of the graphs
+    steps    for each graph its lines, outputs, updates, effects, groups, and what has changed
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.node import CONSTANT, Constant, Leaf, Node, is_variable
+from wengert._engine.core.spec import shown
+
+from ..colors import legend_name
+from ..node_labels import ORDER, Line, brief, lines_of, options_of
+from ..source_text import source_of
+from ..statistics import statistics
+from .grouping import grouping_of, level_name
+from .rewrite_history import Step, change
+
+COLUMNS = "op tone name spec kind params place scope level inline meta args".split()
+Data = dict[str, Any]
+
+
+class Page:
+    """Collects what a page is to show.
+
+    Parameters
+    ----------
+    names : mapping from name to Tensor, or a module, optional
+    values : mapping from Node to value
+    """
+
+    def __init__(self, names: Any, values: Mapping[Node, Any]) -> None:
+        self.names = names
+        self.values = values
+        self._texts: dict[str, int] = {"": 0}
+        self._ops: dict[Any, int] = {}
+        self._op_rows: list[Data] = []
+        self._places: dict[str, int] = {"": 0}
+        self._place_rows: list[Any] = [0]
+        self._number: dict[Node, int] = {}
+        self._columns: dict[str, list[Any]] = {c: [] for c in COLUMNS}
+        self._statistics: dict[int, Data] = {}
+        self._levels: set[int] = set()
+
+    def data(self, steps: list[Step], title: str) -> Data:
+        """Everything, ready to be written as JSON."""
+        rows = []
+        for k, step in enumerate(steps):
+            row = self._graph(step.graph)
+            row["title"], row["note"] = step.title, step.note
+            if k:
+                made = change(steps[k - 1].graph, step.graph)
+                row["before"], row["rewired"] = made.before, made.rewired
+            rows.append(row)
+        return {
+            "title": title,
+            "texts": list(self._texts),
+            "ops": self._op_rows,
+            "places": self._place_rows,
+            "levels": {str(k): level_name(k) for k in sorted(self._levels)},
+            "lines": self._columns,
+            "statistics": {str(k): v for k, v in self._statistics.items()},
+            "steps": rows,
+        }
+
+    def _graph(self, graph: Graph) -> Data:
+        kept = {*graph.outputs, *graph.updates, *graph.updates.values(), *graph.effects}
+        for line in lines_of(graph, self.names):
+            if line.node not in self._number:
+                self._add(line, line.node in kept or not graph.consumers(line.number))
+        groups, home = grouping_of(graph)
+        return {
+            "lines": [self._number[n] for n in graph.nodes],
+            "outputs": [graph.index(n) for n in graph.outputs],
+            "updates": [[graph.index(a), graph.index(b)] for a, b in graph.updates.items()],
+            "effects": [graph.index(n) for n in graph.effects],
+            "groups": [[g.kind, self._text(g.name), g.parent] for g in groups],
+            "home": home,
+        }
+
+    def _add(self, line: Line, boxed: bool) -> None:
+        node = line.node
+        number = self._number[node] = len(self._number)
+        self._levels.add(node.level)
+        metadata = (node.extra or {}).get("metadata") or {}
+        row = {
+            "op": self._op(node),
+            "tone": self._text(_tone(line)),
+            "name": self._text(_name(line)),
+            "spec": self._text(line.detail),
+            "kind": self._text(node.kind),
+            "params": self._text(options_of(node)),
+            "place": self._place(node.where),
+            "scope": self._text(node.scope),
+            "level": node.level,
+            "inline": 0 if boxed else self._text(_inline(line)),
+            "meta": self._text(", ".join(f"{k}={v!r}"[:200] for k, v in metadata.items())),
+            "args": [self._number[a] for a in node.inputs],
+        }
+        for column, item in row.items():
+            self._columns[column].append(item)
+        if node in self.values:
+            self._statistics[number] = statistics(self.values[node])
+
+    def _text(self, text: str) -> int:
+        return self._texts.setdefault(text, len(self._texts))
+
+    def _op(self, node: Node) -> int:
+        known = self._ops.get(node.op)
+        if known is None:
+            known = self._ops[node.op] = len(self._op_rows)
+            self._op_rows.append(_described(node.op))
+        return known
+
+    def _place(self, where: str | None) -> int:
+        key = where or ""
+        if key not in self._places:
+            self._places[key] = len(self._place_rows)
+            self._place_rows.append(source_of(key))
+        return self._places[key]
+
+
+def _name(line: Line) -> str:
+    if isinstance(line.node.op, Leaf):
+        return line.title if line.title != line.node.op.name else ""
+    return line.title.partition(" = ")[0] if " = " in line.title else ""
+
+
+def _tone(line: Line) -> str:
+    tone = legend_name(line)
+    return "variable" if tone == "input" and is_variable(line.node) else tone
+
+
+def _inline(line: Line) -> str:
+    """The text of a line that is shown inside its users instead of as a box: a number, a size."""
+    node = line.node
+    if line.role == "constant" and "size" in node.params:
+        return line.title
+    if isinstance(node, Constant) and node.op is CONSTANT and not node.args:
+        value = node.value
+        return (node.name or brief(value)) if np.size(value) == 1 else ""
+    if node.op.name == "full" and not node.args and shown(node.spec).endswith("[]"):
+        return brief(node.params.get("value"))
+    return ""
+
+
+def _described(op: Any) -> Data:
+    row: Data = {"name": op.name}
+    if isinstance(op, Leaf):
+        return row
+    row["kind"] = op.kind
+    if op.name == ORDER:
+        row["waits"] = 1
+    formula = getattr(op, "formula", None)
+    if formula is not None:
+        left, right = f"{op.name}({', '.join(op.arguments)})", formula()
+        row["formula"] = left if left == right else f"{left} = {right}"
+    row["doc"] = _first_sentence(op.__doc__ or "")
+    return row
+
+
+def _first_sentence(text: str) -> str:
+    paragraph = " ".join(text.strip().partition("\n\n")[0].split())
+    found = re.match(r".+?[.!?](?= +[A-Z]|$)", paragraph)
+    return (found.group() if found else paragraph)[:300]

@@ -1,0 +1,149 @@
+"""What a picture or a table says about each line of a Wengert list: the words, not the drawing.
+
+Roles, which decide colours and styles:
+
+    input      a leaf that is fed, or that requires a gradient: a variable or a parameter
+    constant   a value without history; also the value of a size with a name
+    discrete   depends on an input, with a derivative known to be zero
+    operation  everything else
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.handle import Handle
+from wengert._engine.core.node import Constant, Discrete, Leaf, Node
+from wengert._engine.core.pretty_print import Named
+from wengert._engine.core.spec import shown, spec_of
+from wengert._engine.core.static_params import listed
+from wengert._engine.core.subgraph import Body
+from wengert.errors import ArgumentError, at, user_line
+
+Names = Mapping[str, Any]
+ORDER = "after"  # the operation that is its first operand, once the others are computed
+LIMIT = 200  # characters of parameters
+KINDS = "elementwise reduction view contraction indexing control opaque collective".split()
+
+
+class Line(NamedTuple):
+    """A line of the list in words."""
+
+    number: int
+    node: Node
+    role: str
+    kind: str  # of the operation; "" for a leaf
+    title: str  # what it is: the operation, or the name of a leaf
+    detail: str  # its shape and dtype
+    inputs: tuple[int, ...]
+    output: bool
+
+    @property
+    def waits_for(self) -> tuple[int, ...]:
+        """The operands that it does not use, but that have to be computed first."""
+        return self.inputs[1:] if self.node.op.name == ORDER else ()
+
+    @property
+    def note(self) -> str:
+        """One sentence with everything: for a tooltip."""
+        operands = " ".join(f"%{k}" for k in self.inputs)
+        text = f"%{self.number} = {self.node.op.name} {operands}".rstrip()
+        if self.node.params:
+            text += f" [{options_of(self.node)}]"
+        text += f", {self.detail}"
+        return f"{text} (at {self.node.where})" if self.node.where else text
+
+
+def graph_of(outputs: Any) -> Graph:
+    """The list of some outputs: a Graph as it is, tensors as the outputs of a new one."""
+    if isinstance(outputs, Graph):
+        return outputs
+    return Graph(*outputs) if isinstance(outputs, list | tuple) else Graph(outputs)
+
+
+def lines_of(graph: Graph, names: Names | None = None) -> list[Line]:
+    """The lines of a graph in words.
+
+    Parameters
+    ----------
+    graph : Graph
+    names : mapping from name to Tensor, or a module, optional
+        What to call leaves: ``{"x": x}``, ``dict(model.named_parameters())``, or the model itself.
+    """
+    titles = _titles(names)
+    outputs = set(graph.outputs)
+    return [_line(i, node, graph, titles, node in outputs) for i, node in enumerate(graph.nodes)]
+
+
+def _titles(names: Any) -> dict[Node, str]:
+    if names is None:
+        return {}
+    if hasattr(names, "named_parameters"):
+        names = dict(names.named_parameters())
+    if not isinstance(names, Mapping):
+        raise ArgumentError(
+            f"names= is a {type(names).__name__}. Give a dict from names to tensors, or a module"
+            f"{at(user_line())}."
+        )
+    return {x.node: str(name) for name, x in names.items() if isinstance(x, Handle)}
+
+
+def _line(index: int, node: Node, graph: Graph, titles: Mapping[Node, str], output: bool) -> Line:
+    name = titles.get(node) or node.name
+    if isinstance(node.op, Leaf):
+        is_size = "size" in node.params
+        role = "constant" if isinstance(node, Constant) or is_size else "input"
+        title = name or (_constant(node.value) if role == "constant" else node.op.name)
+        title = str(node.params["size"]) if is_size else title
+        kind = ""
+    else:
+        role = "discrete" if isinstance(node, Discrete) else "operation"
+        op = node.op.name.strip("_")
+        title = f"{name} = {op}" if name else op
+        kind = node.op.kind
+    return Line(index, node, role, kind, title, shown(node.spec), graph.operands(index), output)
+
+
+def options_of(node: Node) -> str:
+    """The chosen parameters of a line, ``axis=0, keepdims=True``, cut where they are long."""
+    text = listed({k: named(x) for k, x in node.params.items()})
+    return text if len(text) <= LIMIT else text[: LIMIT - 1] + "…"
+
+
+def named(x: Any) -> Any:
+    """A parameter with names in the place of what loops and choices do."""
+    if type(x) is tuple and x and all(isinstance(b, Body) for b in x):
+        return tuple(map(named, x))
+    return Named(x.name) if isinstance(x, Body) else x
+
+
+def brief(value: Any) -> str:
+    """A value in a few characters: itself if it is small, else its range."""
+    if isinstance(value, tuple):
+        return "(" + ", ".join(map(brief, value)) + ")"
+    if value is None or spec_of(value) is None:
+        return "-" if value is None else str(value)[:12]
+    array = np.asarray(value)
+    if array.size == 0:
+        return "empty"
+    if array.ndim == 0:
+        return _number(array[()])
+    if array.size <= 3 and array.ndim == 1:
+        return "[" + " ".join(map(_number, array)) + "]"
+    if array.dtype.kind == "b":
+        return f"{int(array.sum())} of {array.size} true"
+    if array.dtype.kind == "c":
+        return f"|z| up to {_number(np.abs(array).max())}"
+    return f"{_number(array.min())} to {_number(array.max())}"
+
+
+def _constant(value: Any) -> str:
+    return brief(value) if np.size(value) <= 3 else "constant"
+
+
+def _number(x: Any) -> str:
+    return f"{x:.4g}" if isinstance(x, np.inexact | float | complex) else str(x)

@@ -1,0 +1,139 @@
+"""Statistics of values, for whoever looks at a graph: range, mean, spread, what is not finite.
+
+    statistics   of one value
+    values_of    which values of a graph are known: its own, and those that somebody gives
+
+Numbers leave here as text of six digits: they are to be read, and JSON knows no infinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.handle import Handle
+from wengert._engine.core.node import Node
+from wengert._engine.core.spec import spec_of
+from wengert.errors import ArgumentError, WengertError, at, user_line
+
+from .node_labels import brief
+
+BINS = 24
+Statistics = dict[str, Any]
+
+
+def statistics(value: Any) -> Statistics:
+    """What there is to say about a value.
+
+    Parameters
+    ----------
+    value : array_like
+
+    Returns
+    -------
+    dict
+        ``value`` (itself if small, else its range), ``size``; for arrays with elements ``min``,
+        ``max``, ``mean``, ``std`` of the finite elements, counts ``nan``, ``inf``, ``zero``, and
+        ``histogram``, counts in equal bins from min to max. Of complex numbers the moduli.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert._engine.visualization.statistics import statistics
+    >>> found = statistics(np.array([0.0, 1.0, 5.0, np.inf, np.nan]))
+    >>> found["min"], found["max"], found["mean"], found["nan"], found["inf"]
+    ('0', '5', '2', 1, 1)
+    """
+    if isinstance(value, Handle):
+        value = value.node.value
+    if isinstance(value, tuple) or spec_of(value) is None:
+        return {"value": brief(value)}
+    array = np.asarray(value)
+    if array.dtype.kind not in "biufc":
+        return {"value": brief(value)}
+    numbers = np.abs(array) if array.dtype.kind == "c" else array
+    numbers = numbers.astype(np.float64).ravel()
+    finite = numbers[np.isfinite(numbers)]
+    found: Statistics = {
+        "value": brief(value),
+        "size": int(array.size),
+        "nan": int(np.isnan(numbers).sum()),
+        "inf": int(np.isinf(numbers).sum()),
+        "zero": int((numbers == 0).sum()),
+    }
+    if array.dtype.kind == "c":
+        found["of"] = "moduli"
+    if finite.size:
+        found.update(_moments(finite))
+    return found
+
+
+def _moments(finite: np.ndarray[Any, Any]) -> Statistics:
+    low, high = float(finite.min()), float(finite.max())
+    # Scaled, so that squares of the largest numbers stay finite.
+    scale = max(abs(low), abs(high)) or 1.0
+    scaled = finite / scale
+    found: Statistics = {
+        "min": f"{low:.6g}",
+        "max": f"{high:.6g}",
+        "mean": f"{float(scaled.mean()) * scale:.6g}",
+        "std": f"{float(scaled.std()) * scale:.6g}",
+    }
+    if finite.size > 1 and high > low:
+        bins = min(BINS, max(4, int(np.sqrt(finite.size)) * 2))
+        place = np.floor((scaled - low / scale) / (high / scale - low / scale) * bins)
+        place = np.clip(np.nan_to_num(place), 0, bins - 1).astype(int)
+        found["histogram"] = np.bincount(place, minlength=bins).tolist()
+    return found
+
+
+def values_of(graph: Graph, values: Any = None) -> dict[Node, Any]:
+    """The known values of the lines of a graph.
+
+    Parameters
+    ----------
+    graph : Graph
+    values : mapping from Node or Tensor to array, or sequence, optional
+        A sequence is aligned with ``graph.nodes``; None in it says that a value is not known.
+        Lines that hold a value themselves (an eager list) need none.
+
+    Raises
+    ------
+    ArgumentError
+        A sequence of another length, or a key that is not a line.
+    """
+    found: dict[Node, Any] = {}
+    for node in graph.nodes:
+        try:
+            known = node.value
+        except WengertError:  # its array was overwritten since: there is nothing to show
+            continue
+        if known is not None:
+            found[node] = known
+    if values is None:
+        return found
+    if isinstance(values, Mapping):
+        found.update({_key(k): v for k, v in values.items()})
+    elif isinstance(values, Sequence) and len(values) == len(graph):
+        pairs = zip(graph.nodes, values, strict=True)
+        found.update({n: v for n, v in pairs if v is not None})
+    else:
+        given = f"{len(values)} values" if isinstance(values, Sequence) else repr(values)[:60]
+        raise ArgumentError(
+            f"values= is {given} for a graph of {len(graph)} lines. Give a dict from nodes to "
+            f"arrays, or a list with an entry for each of graph.nodes{at(user_line())}."
+        )
+    return found
+
+
+def _key(key: Any) -> Node:
+    if isinstance(key, Handle):
+        return key.node
+    if isinstance(key, Node):
+        return key
+    raise ArgumentError(
+        f"a key of values= is {key!r:.60}. Use nodes of the graph, or tensors{at(user_line())}."
+    )

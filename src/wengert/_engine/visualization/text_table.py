@@ -1,0 +1,80 @@
+"""The Wengert list as a table of text: one line, one row.
+
+line  operation    operands  shape         value       kind
+%0    x                      float64[2]    [1 2]       INPUT
+%1    multiply     %0 %0     float64[2]    [1 4]       INPUT_DERIVED
+%2    sum          %1        float64[]     5           INPUT_DERIVED
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.static_params import spelled, stated
+from wengert._engine.core.subgraph import Body, bodies_of
+
+from .node_labels import Names, brief, graph_of, lines_of, named
+
+HEADINGS = ("line", "operation", "operands", "shape", "value", "kind")
+
+
+def table(outputs: Any, names: Names | None = None, values: bool = True) -> str:
+    """The Wengert list that leads to a tensor, as text.
+
+    Parameters
+    ----------
+    outputs : Tensor, list of Tensor, or Graph
+    names : mapping from name to Tensor, or a module, optional
+        What to call leaves.
+    values : bool, default True
+        Whether to show values; of large arrays, their range.
+
+    Returns
+    -------
+    str
+        One row for each line, in an order in which they can be computed; what loops and choices
+        do comes below.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert import show
+    >>> x = wg.tensor([1.0, 2.0], requires_grad=True)
+    >>> print(show.table(np.sum(x * x), names={"x": x}))
+    line  operation  operands  shape       value  kind
+    %0    x                    float64[2]  [1 2]  INPUT
+    %1    multiply   %0 %0     float64[2]  [1 4]  INPUT_DERIVED
+    %2    sum        %1        float64[]   5      INPUT_DERIVED
+    """
+    graph = graph_of(outputs)
+    text = [_rows(graph, names, values)]
+    bodies: dict[Body, None] = {}
+    waiting = [graph]
+    while waiting:
+        inner = [b for n in waiting.pop().nodes for b in bodies_of(n) if b not in bodies]
+        bodies.update(dict.fromkeys(inner))
+        waiting += inner[::-1]
+    for body in bodies:
+        inside = _rows(body, None, values).replace("\n", "\n    ")
+        text.append(f"<{body.name}>\n    {inside}")
+    return "\n".join(text)
+
+
+def _rows(graph: Graph, names: Names | None, values: bool) -> str:
+    rows = [HEADINGS]
+    for line in lines_of(graph, names):
+        said = stated({k: named(v) for k, v in line.node.params.items()})
+        options = "".join(f" {k}={spelled(v)}" for k, v in said.items())
+        operands = " ".join(f"%{k}" for k in line.inputs)
+        value = brief(line.node.value) if values else ""
+        unnamed = line.role == "constant" and line.title == value
+        title = "constant" if unnamed else line.title
+        row = (f"%{line.number}", title + options, operands, line.detail, value, line.node.kind)
+        rows.append(row)
+    shown = [c for c in range(len(HEADINGS)) if values or HEADINGS[c] != "value"]
+    widths = [max(len(row[c]) for row in rows) for c in shown]
+    return "\n".join(
+        "  ".join(row[c].ljust(w) for c, w in zip(shown, widths, strict=True)).rstrip()
+        for row in rows
+    )
