@@ -56,10 +56,7 @@ ENGINE: dict[str, tuple[str, dict[str, str]]] = {
     "compiling": ("_engine.jit", {}),
     "control": ("_engine.control_flow", {}),
     "debug": ("_engine.diagnostics.debug", {}),
-    "graphs": (
-        "_engine.graphs",
-        _EXPLAINED | dict.fromkeys(("load", "save"), "_engine.serialization"),
-    ),
+    "graphs": ("_engine.graphs", _EXPLAINED),
     "keep": ("_engine.serialization", {}),
     "memory": ("_engine.backends.memory", {}),
     "ops": ("_engine.ops", {}),
@@ -94,7 +91,9 @@ ELSEWHERE = {
         "_engine.control_flow",
     ),
     **dict.fromkeys("get_threads set_threads".split(), "_engine.backends.llvm.runtime.threads"),
-    **dict.fromkeys("save load".split(), "graphs"),  # which makes the graphs that are loaded
+    **dict.fromkeys(
+        "save load".split(), "_engine.graphs"
+    ),  # which makes the graphs that are loaded
 }
 
 __version__ = "0.1.0.dev0"

@@ -18,7 +18,7 @@ from wengert.errors import BackendError, GuardError, MatrixError
 def test_a_graph_runs_as_the_function_does(name, kind):
     f, *args = PROGRAMS[name]
     g = DERIVATIVES[kind](f)
-    got, wanted = (wg.core.tree.flatten(h(*args))[0] for h in (wg.trace(g)(*args), g))
+    got, wanted = (wg._engine.core.pytree.flatten(h(*args))[0] for h in (wg.trace(g)(*args), g))
     for a, b in zip(got, wanted, strict=True):
         assert type(a) is type(b)
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-13)

@@ -43,7 +43,10 @@ def same(a, b):
         assert a is b
         return True
     assert isinstance(a, wg.Tensor) == isinstance(b, wg.Tensor)
-    x, y = np.asarray(wg.core.handle.value_of(a)), np.asarray(wg.core.handle.value_of(b))
+    x, y = (
+        np.asarray(wg._engine.core.handle.value_of(a)),
+        np.asarray(wg._engine.core.handle.value_of(b)),
+    )
     assert x.dtype == y.dtype and x.shape == y.shape
     np.testing.assert_allclose(x, y, rtol=1e-14)
     return True

@@ -68,7 +68,7 @@ def test_all_at_once_is_one_after_the_other(derivative, f, args, monkeypatch):
 
 
 def leaves(tree):
-    return wg.core.tree.flatten(tree)[0]
+    return wg._engine.core.pytree.flatten(tree)[0]
 
 
 def test_in_parts(monkeypatch):
@@ -103,7 +103,7 @@ def test_a_rule_that_looks_at_values_is_called_for_each(monkeypatch):
     try:
         assert np.array_equal(wg.jacrev(doubled)(X), 2.0 * np.eye(20))
     finally:
-        del wg.core.op.REGISTRY[doubled.name]
+        del wg._engine.core.op.REGISTRY[doubled.name]
 
 
 def test_hooks_see_each_row():

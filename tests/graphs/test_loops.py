@@ -149,7 +149,7 @@ def test_graphs_with_loops_are_copied_and_changed():
     assert graph.copy().equals(graph)
     (scan,) = loops(graph)
     ys = next(n for n in graph if n.op.name == "part" and n.params["index"] == 1)
-    doubled = graph.substitute({ys: (wg.core.handle.wrap(ys) * 2.0).node})
+    doubled = graph.substitute({ys: (wg._engine.core.handle.wrap(ys) * 2.0).node})
     np.testing.assert_allclose(doubled(w, xs), 2 * graph(w, xs))
     np.testing.assert_allclose(doubled.grad()(w, xs), 2 * wg.grad(f)(w, xs))
     assert scan in graph and not graph.equals(doubled)

@@ -322,8 +322,8 @@ def test_findings_are_a_sequence_and_html():
 
 
 def test_state_is_left_as_it_was():
-    before = wg.core.recording.switches.count
+    before = wg._engine.core.recording.switches.count
     wg.why(floored, X)
     with pytest.raises(ZeroDivisionError):
         wg.why(lambda x: x / (1 // 0), X)
-    assert wg.core.recording.switches.count == before
+    assert wg._engine.core.recording.switches.count == before

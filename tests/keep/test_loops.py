@@ -26,7 +26,7 @@ def test_there_and_back(name, kind):
             made = round_trip(g)
             made.verify()
             assert equals(made, g)
-            first, second = (wg.core.tree.flatten(h(*args))[0] for h in (g, made))
+            first, second = (wg._engine.core.pytree.flatten(h(*args))[0] for h in (g, made))
             for a, b in zip(first, second, strict=True):
                 np.testing.assert_array_equal(a, b)
             lines = [n for n in made if n.op.kind == "control"]
@@ -34,7 +34,7 @@ def test_there_and_back(name, kind):
 
 
 def bodies(node):
-    return [b for b in node.params.values() if isinstance(b, wg.core.graph.Graph)]
+    return [b for b in node.params.values() if isinstance(b, wg._engine.core.graph.Graph)]
 
 
 def test_derivatives_of_what_was_read():

@@ -117,7 +117,7 @@ def function(program, weight=None):
 
 
 def same_numbers(a, b):
-    a, b = (wg.core.tree.flatten(x)[0] for x in (a, b))
+    a, b = (wg._engine.core.pytree.flatten(x)[0] for x in (a, b))
     for x, y in zip(a, b, strict=True):
         np.testing.assert_array_equal(x, y)
 
@@ -181,7 +181,10 @@ def test_a_loaded_graph_runs_on_every_backend(name, rng):
     graph = wg.trace(function(program))(wg.spec((4, 3)))
     x = rng.normal(size=(4, 3))
     tolerance = wg.backends.backend(name).tolerance
-    a, b = (wg.core.tree.flatten(g.run(x, backend=name))[0] for g in (graph, round_trip(graph)))
+    a, b = (
+        wg._engine.core.pytree.flatten(g.run(x, backend=name))[0]
+        for g in (graph, round_trip(graph))
+    )
     for u, v in zip(a, b, strict=True):
         np.testing.assert_allclose(u, v, rtol=tolerance)
 

@@ -397,7 +397,7 @@ def test_arrays_in_containers():
     assert batch["x"].shape == (3, 4) and list(batch["y"][1]) == [1.0, 2.0, 3.0]
     assert repr(data) == "ArrayDataset({'x': float64[4, 4], 'y': (int64[4], float64[4])})"
     by_item = next(iter(DataLoader(data, 3, collate=stack_items)))
-    assert wg.core.tree.flatten(batch)[1] == wg.core.tree.flatten(by_item)[1]
+    assert wg._engine.core.pytree.flatten(batch)[1] == wg._engine.core.pytree.flatten(by_item)[1]
     whole = next(iter(DataLoader({"x": np.ones((2, 3))}, 2)))
     assert whole["x"].shape == (2, 3)
 

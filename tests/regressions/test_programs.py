@@ -390,7 +390,7 @@ def generators_closures_and_sums(x):
 
 
 def leaves_of(tree):
-    return [np.asarray(x) for x in wg.core.tree.flatten(tree)[0]]
+    return [np.asarray(x) for x in wg._engine.core.pytree.flatten(tree)[0]]
 
 
 @pytest.mark.parametrize("f, args", PROGRAMS)
@@ -404,12 +404,18 @@ def test_program(f, args):
         assert np.isfinite(slope).all()
     check_grads(f, args, order=1, rtol=1e-5)
     rng = np.random.default_rng(0)
-    v = wg.core.tree.tree_map(lambda x: np.asarray(rng.normal(size=np.shape(x)))[()], args)
+    v = wg._engine.core.pytree.tree_map(
+        lambda x: np.asarray(rng.normal(size=np.shape(x)))[()], args
+    )
     forward = leaves_of(wg.hvp(f, args, v))
 
     def slope_along_v(*args):
         slopes = wg.grad(f, argnums)(*args)
-        pairs = zip(wg.core.tree.flatten(slopes)[0], wg.core.tree.flatten(v)[0], strict=True)
+        pairs = zip(
+            wg._engine.core.pytree.flatten(slopes)[0],
+            wg._engine.core.pytree.flatten(v)[0],
+            strict=True,
+        )
         return sum(np.sum(s * d) for s, d in pairs)
 
     reverse = leaves_of(wg.grad(slope_along_v, argnums)(*args))
@@ -423,10 +429,10 @@ def test_program(f, args):
 
 @pytest.mark.parametrize("f, args", PROGRAMS)
 def test_program_in_single_precision(f, args):
-    args = wg.core.tree.tree_map(lambda x: np.asarray(x, np.float32)[()], args)
+    args = wg._engine.core.pytree.tree_map(lambda x: np.asarray(x, np.float32)[()], args)
     argnums = tuple(range(len(args)))
     slopes = leaves_of(wg.grad(f, argnums)(*args))
-    double = wg.core.tree.tree_map(lambda x: np.asarray(x, np.float64)[()], args)
+    double = wg._engine.core.pytree.tree_map(lambda x: np.asarray(x, np.float64)[()], args)
     for x, a, b in zip(
         leaves_of(args), slopes, leaves_of(wg.grad(f, argnums)(*double)), strict=True
     ):
@@ -449,8 +455,8 @@ def test_program_of_many_rows(f, args):
     """vmap of a program and of its gradient, and the gradient of vmap, are what loops give."""
     argnums = tuple(range(len(args)))
     scales = (1.0, 1.02, 0.99)
-    rows = [wg.core.tree.tree_map(lambda x, k=k: np.asarray(x) * k, args) for k in scales]
-    columns = wg.core.tree.tree_map(lambda *xs: np.stack(xs), *rows)
+    rows = [wg._engine.core.pytree.tree_map(lambda x, k=k: np.asarray(x) * k, args) for k in scales]
+    columns = wg._engine.core.pytree.tree_map(lambda *xs: np.stack(xs), *rows)
     if f.__name__ in DECIDING:
         with pytest.raises(wg.errors.TraceError):
             wg.vmap(f)(*columns)

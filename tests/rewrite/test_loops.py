@@ -18,7 +18,7 @@ def loops(graph, name="scan"):
 
 
 def assert_same(got, wanted, rtol=1e-12):
-    got, wanted = wg.core.tree.flatten(got)[0], wg.core.tree.flatten(wanted)[0]
+    got, wanted = wg._engine.core.pytree.flatten(got)[0], wg._engine.core.pytree.flatten(wanted)[0]
     for a, b in zip(got, wanted, strict=True):
         assert np.shape(a) == np.shape(b)
         np.testing.assert_allclose(a, b, rtol=rtol, atol=1e-13)
@@ -347,7 +347,7 @@ def test_what_a_loop_inside_ends_with_is_not_what_it_collects():
 
         return control.scan(outer, (x, x * np.ones(3)), None, length=2)
 
-    g = wg.grad(lambda x: sum(np.sum(v) for v in wg.core.tree.flatten(f(x))[0]))
+    g = wg.grad(lambda x: sum(np.sum(v) for v in wg._engine.core.pytree.flatten(f(x))[0]))
     _, made = done(f, 0.5)
     assert_same(made(0.5), f(0.5))
     _, made = done(g, 0.5)
@@ -368,7 +368,9 @@ def test_short_loops_are_written_out(length, reverse):
     words, made = done(f, np.array([0.5, 2.0]), 0.25)
     assert words >= {"written out"} and not loops(made)
     for g in (f, made):
-        total = wg.grad(lambda x, w, g=g: sum(np.sum(v) for v in wg.core.tree.flatten(g(x, w))[0]))
+        total = wg.grad(
+            lambda x, w, g=g: sum(np.sum(v) for v in wg._engine.core.pytree.flatten(g(x, w))[0])
+        )
         assert_same(
             total(np.array([0.5, 2.0]), 0.25),
             np.full(2, 0.25 if length else 1.0) + (np.cos([0.5, 2.0]) if length else 0.0),

@@ -27,7 +27,7 @@ def agree(f, *args):
 
 
 def numbers(results):
-    return [x for x in wg.core.tree.flatten(results)[0] if x is not None]
+    return [x for x in wg._engine.core.pytree.flatten(results)[0] if x is not None]
 
 
 def recurrent(w, x):

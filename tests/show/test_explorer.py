@@ -16,6 +16,7 @@ import pytest
 
 import wengert as wg
 from wengert import errors, show
+from wengert._engine.visualization import explorer
 from wengert._engine.visualization.explorer.explorer import SCRIPTS, as_json
 from wengert._engine.visualization.explorer.rewrite_history import change, steps_of
 
@@ -276,7 +277,7 @@ def test_the_page_is_well_formed_and_asks_for_nothing(graph, tmp_path):
 
 
 def test_every_module_of_the_page_is_used_and_says_what_it_does():
-    folder = Path(show.__file__).parent / "page"
+    folder = Path(explorer.__file__).parent / "page"
     assert {p.stem for p in folder.glob("*.js")} == set(SCRIPTS.split())
     for path in folder.glob("*.js"):
         text = path.read_text(encoding="utf-8")

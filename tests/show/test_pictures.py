@@ -9,7 +9,7 @@ import pytest
 import wengert as wg
 from wengert import errors, nn, show
 from wengert._engine.visualization.colors import KINDS, ROLES
-from wengert._engine.visualization.node_labels import graph_of, lines_of
+from wengert._engine.visualization.node_labels import brief, graph_of, lines_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -123,7 +123,6 @@ def test_an_illegible_graph_is_refused():
 
 
 def test_values_in_a_few_characters():
-    brief = show.lines.brief
     assert brief(np.arange(5)) == "0 to 4"
     assert brief(np.array([True, False, True, True])) == "3 of 4 true"
     assert brief(np.zeros(0)) == "empty"

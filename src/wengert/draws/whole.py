@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import Handle, dtype_of, shape_of, value_of
-from wengert._engine.tensor.numpy_dispatch import as_array
+from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor
 
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
 from .explicit import exponential, gumbel, uniform
@@ -173,7 +173,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
     shape = shape_of(x)
     if independent:
         return np.take_along_axis(x, np.argsort(bits(key, shape), axis, kind="stable"), axis)
-    return np.take(x, np.argsort(bits(key, shape[axis]), kind="stable"), axis=axis)
+    return _taken(x, np.argsort(bits(key, shape[axis]), kind="stable"), axis)
 
 
 def choice(
@@ -227,4 +227,9 @@ def choice(
         with np.errstate(divide="ignore"):  # what has the probability 0 comes last
             order = np.argsort(-(gumbel(key, count) + np.log(as_array(p))))
         index = order[:total].reshape(lengths)
-    return index if whole else np.take(a, index, axis=axis)
+    return index if whole else _taken(a, index, axis)
+
+
+def _taken(a: Any, index: Any, axis: int) -> Any:
+    """`np.take`, which asks the array and not the index whether it is a tensor."""
+    return np.take(as_tensor(a) if isinstance(index, Handle) else a, index, axis=axis)

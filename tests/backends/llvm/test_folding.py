@@ -90,7 +90,7 @@ def test_an_operand_that_lies_otherwise():
 
 
 def test_zeros_that_are_stronger():
-    strong = wg.core.op.lookup("strong_einsum")
+    strong = wg._engine.core.op.lookup("strong_einsum")
     p, t, x = data("f8", (20, 30), (20, 40), (40, 30))
     t[:, 3] = 0.0
     t[5, 7] = 0.0
@@ -104,7 +104,7 @@ def test_zeros_that_are_stronger():
 
 
 def test_stronger_zeros_with_axes_of_length_one():
-    strong = wg.core.op.lookup("strong_einsum")
+    strong = wg._engine.core.op.lookup("strong_einsum")
     p, t, x = data("f8", (1, 30), (1, 400), (400, 30))
     t[0, 3], x[3, 4] = 0.0, np.inf
     stages(lambda p, t, x: p + strong(t, x, letters=("ij", "jk", "ik")), p, t, x)

@@ -53,12 +53,13 @@ class Info(NamedTuple):
     seconds : how long that took, compiling included.
     """
 
-    __module__ = "wengert.compiling"
-
     programs: int
     general: int
     traces: int
     seconds: float
+
+
+Info.__module__ = "wengert.compiling"
 
 
 class Jitted:

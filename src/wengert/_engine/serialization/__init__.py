@@ -1,7 +1,7 @@
 """Keep: graphs and parameters as files, in one safe format.
 
 save_load.py      save, load, inspect: begin here
-snapshots.py      snapshot, snapshots, latest: a folder of dated files
+snapshot_files.py      snapshot, snapshots, latest: a folder of dated files
 class_registry.py     register_class: named tuples, dataclasses and tensor classes by name
 encode.py     values as JSON beside arrays; decode.py the way back
 graph_json.py       graphs, line by line; graph_from_json.py the way back, verify_specs.py the specs
@@ -17,7 +17,7 @@ from .class_registry import register_class, register_graph
 
 if TYPE_CHECKING:
     from .save_load import Contents, inspect, load, save
-    from .snapshots import DamagedWarning, latest, snapshot, snapshots
+    from .snapshot_files import DamagedWarning, latest, snapshot, snapshots
 
 __all__ = [
     "Contents",
@@ -36,7 +36,7 @@ __getattr__ = late_names(
     __name__,
     {
         **dict.fromkeys(("Contents", "inspect", "load", "save"), ".save_load"),
-        **dict.fromkeys(("DamagedWarning", "latest", "snapshot", "snapshots"), ".snapshots"),
+        **dict.fromkeys(("DamagedWarning", "latest", "snapshot", "snapshots"), ".snapshot_files"),
     },
 )
 

@@ -201,13 +201,14 @@ class Contents(NamedTuple):
     metadata : texts that another program has written beside the arrays.
     """
 
-    __module__ = "wengert.keep"
-
     arrays: dict[str, Spec]
     variables: list[str]
     operations: list[str]
     version: int | None
     metadata: dict[str, str]
+
+
+Contents.__module__ = "wengert.keep"
 
 
 def inspect(file: Any) -> Contents:
