@@ -41,7 +41,7 @@ from _harness import (
     spread,
     table,
 )
-from wengert._engine.backends import interpret
+from wengert._engine.backends.interpreter import interpreter
 
 LINES = 10_000
 LARGE = 1_000_000
@@ -124,15 +124,15 @@ def large_arrays(repetitions: int) -> dict[str, Any]:
     """Milliseconds of a program on large arrays, and of its gradient."""
     x = np.linspace(0.0, 1.0, LARGE)
     runs: dict[str, Any] = {"value": {"numpy": large}, "gradient": {"eager": wg.grad(large)}}
-    limit = interpret.LIMIT
+    limit = interpreter.LIMIT
     for name, least in (("interpreter", limit), ("interpreter, fresh memory", 1 << 62)):
-        interpret.LIMIT = least
+        interpreter.LIMIT = least
         try:
             for what, f in (("value", large), ("gradient", wg.grad(large))):
                 runs[what][name] = wg.computation(wg.trace(f)(x))
                 runs[what][name](x)  # compiled while the limit holds
         finally:
-            interpret.LIMIT = limit
+            interpreter.LIMIT = limit
     found = {}
     for what, contestants in runs.items():
         first, *others = [f(x) for f in contestants.values()]

@@ -16,9 +16,9 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, Elementwise
 from wengert._engine.kinds.linear_map import Linear
 from wengert._engine.kinds.opaque import Opaque
-from wengert._engine.ops.choice import where
-from wengert._engine.ops.circular import cos
-from wengert._engine.ops.exponential import sigmoid
+from wengert._engine.ops.elementwise.exponential import sigmoid
+from wengert._engine.ops.elementwise.selection import where
+from wengert._engine.ops.elementwise.trigonometric import cos
 from wengert.errors import CheckError
 from wengert.testing import check_op
 from wengert.testing.laws import LAWS, laws_of

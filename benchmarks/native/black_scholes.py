@@ -77,7 +77,7 @@ def contestants(arrays: tuple[Any, ...]) -> dict[str, Any]:
 
     def wengert() -> Call:
         import wengert as wg
-        from wengert._engine.ops.special import erf
+        from wengert._engine.ops.elementwise.error_function import erf
 
         return Call(libraries.jit(greeks(wg.vjp, np.ones_like, pricer(np, erf))), arrays)
 

@@ -66,15 +66,15 @@ ENGINE: dict[str, tuple[str, dict[str, str]]] = {
 }
 SUBMODULES = sorted([*PACKAGES, *(name for name in ENGINE if "." not in name)])
 # Operations that are registered at first use.
-REWRITING.append("wengert._engine.rewrite.overflows")
+REWRITING.append("wengert._engine.rewrite.rules.overflowed_values")
 FAMILIES += [
     "wengert.scipy.families",
-    "wengert._engine.ops.convolution",
-    "wengert._engine.ops.pooling",
+    "wengert._engine.ops.neural.convolution",
+    "wengert._engine.ops.neural.pooling",
 ]
 # Functions and classes that are imported at first use.
 ELSEWHERE = {
-    "after": "_engine.ops.effects",
+    "after": "_engine.ops.side_effects",
     "assume": "_engine.rewrite",
     **dict.fromkeys("jit profile".split(), "_engine.jit"),
     "primitive": "extend",

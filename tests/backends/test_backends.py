@@ -16,7 +16,7 @@ from wengert.extend.transformers import Transformer, make_transformer
 
 @pytest.fixture
 def registry(monkeypatch):
-    from wengert._engine.backends import base
+    from wengert._engine.backends import registry as base
 
     monkeypatch.setattr(base, "_REGISTRY", dict(base._REGISTRY))
 

@@ -10,7 +10,7 @@ import pytest
 from wengert.rewrite import simplify
 
 import wengert as wg
-from wengert._engine.ops.effects import Retrieved
+from wengert._engine.ops.side_effects import Retrieved
 from wengert.errors import ArgumentError, GuardError, RegistryError
 
 

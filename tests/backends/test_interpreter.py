@@ -9,8 +9,8 @@ import pytest
 from wengert.backends import Interpreter
 
 import wengert as wg
-from wengert._engine.backends import interpret, reuse
-from wengert._engine.backends.interpret import Program
+from wengert._engine.backends.interpreter import buffer_reuse, interpreter
+from wengert._engine.backends.interpreter.interpreter import Program
 from wengert.errors import MatrixError, ShapeError
 
 
@@ -33,7 +33,7 @@ def mixed(x):
 @pytest.mark.parametrize("n", [4, 20_000])
 @pytest.mark.parametrize("limit", [1, 1 << 40])
 def test_same_numbers_as_eager_with_and_without_memory_used_again(monkeypatch, n, limit):
-    monkeypatch.setattr(interpret, "LIMIT", limit)
+    monkeypatch.setattr(interpreter, "LIMIT", limit)
     x = np.linspace(-2.0, 2.0, n)
     graph = wg.trace(mixed)(x)
     for _ in range(2):
@@ -50,7 +50,7 @@ def test_same_numbers_as_eager_with_and_without_memory_used_again(monkeypatch, n
 
 @pytest.mark.parametrize("limit", [1, 1 << 40])
 def test_gradients_with_and_without_memory_used_again(monkeypatch, limit):
-    monkeypatch.setattr(interpret, "LIMIT", limit)
+    monkeypatch.setattr(interpreter, "LIMIT", limit)
     x = np.linspace(0.1, 2.0, 30)
 
     def f(x):
@@ -66,7 +66,7 @@ def test_random_programs(monkeypatch):
     rng = np.random.default_rng(0)
     unary = [np.sin, np.negative, np.cos, np.tanh, np.transpose, np.ravel, np.cumsum]
     for trial in range(60):
-        monkeypatch.setattr(interpret, "LIMIT", 1 if trial % 2 else 1 << 40)
+        monkeypatch.setattr(interpreter, "LIMIT", 1 if trial % 2 else 1 << 40)
         choices = rng.integers(0, 1 << 30, size=(25, 3))
 
         def f(x, y, choices=choices):
@@ -116,7 +116,7 @@ def test_values_are_let_go_when_nobody_needs_them():
 
 def test_an_array_that_somebody_holds_is_not_written_to():
     held = [np.ones((30, 1000))]
-    step = reuse.into_free_memory(np.negative, (0,), (0,), (30, 1000), np.dtype(float))
+    step = buffer_reuse.into_free_memory(np.negative, (0,), (0,), (30, 1000), np.dtype(float))
     keep = held[0]
     out = step([held[0], {}])
     assert out is not keep
@@ -134,9 +134,9 @@ def test_memory_set_aside_is_used_again_once():
     key = ((4,), np.dtype(float))
     slots = [np.zeros(4), np.full(4, 2.0), {}]
     first = id(slots[0])
-    slots[0] = reuse.set_aside(0, key)(slots)
+    slots[0] = buffer_reuse.set_aside(0, key)(slots)
     assert [id(a) for a in slots[-1][key]] == [first]
-    step = reuse.into_free_memory(np.square, (1,), (), *key)
+    step = buffer_reuse.into_free_memory(np.square, (1,), (), *key)
     out = step(slots)
     assert id(out) == first
     assert out.tolist() == [4.0] * 4

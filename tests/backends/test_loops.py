@@ -9,7 +9,7 @@ from wengert.backends import Backend, Interpreter, Transformed
 
 import wengert as wg
 from wengert import control
-from wengert._engine.backends.profiling import profile
+from wengert._engine.backends.interpreter_profile import profile
 from wengert.errors import BackendError, GuardError, MatrixError
 
 

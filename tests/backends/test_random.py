@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import wengert as wg
-from wengert._engine.ops import random as ops
+from wengert._engine.ops.random import bits as ops
 from wengert.errors import ArgumentError, DtypeError, ShapeError
 
 

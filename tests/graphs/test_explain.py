@@ -7,7 +7,7 @@ import pytest
 
 import wengert as wg
 from wengert._engine.core.symbolic.parsing import dim
-from wengert._engine.ops.costs import flops_of, shares_memory
+from wengert._engine.ops.cost_model import flops_of, shares_memory
 
 
 def line_of(f, mark):

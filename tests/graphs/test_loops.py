@@ -6,7 +6,7 @@ from tests.rewrite.test_loops import PROGRAMS, loops
 
 import wengert as wg
 from wengert import control
-from wengert._engine.ops.costs import flops_of, steps_of
+from wengert._engine.ops.cost_model import flops_of, steps_of
 
 
 def running(x):

@@ -16,7 +16,7 @@ from wengert.backends import Interpreter
 import wengert as wg
 from wengert import compiling
 from wengert._engine.backends.llvm import clock
-from wengert._engine.backends.timing import Part, Step, in_turn, undisturbed, whole
+from wengert._engine.profiling.record import Part, Step, in_turn, undisturbed, whole
 from wengert.errors import ArgumentError, BackendError, MatrixError, TraceError
 
 FEW = {"repeats": 3}

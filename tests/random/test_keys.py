@@ -5,7 +5,7 @@ import pytest
 
 import wengert as wg
 from wengert._engine.backends.llvm.kernels import keys as native
-from wengert._engine.ops import philox
+from wengert._engine.ops.random import philox
 from wengert.errors import ArgumentError, DtypeError, ShapeError
 
 # Known answers for philox4x64 with ten rounds, of the authors' library Random123 (kat_vectors).

@@ -6,7 +6,7 @@ import pytest
 from wengert.rewrite import simplify
 
 import wengert as wg
-from wengert._engine.ops.exponential import sigmoid
+from wengert._engine.ops.elementwise.exponential import sigmoid
 from wengert.nn import functional as F
 
 TINY = [1e-300, 1e-17, 1e-9, 1e-4]

@@ -200,7 +200,7 @@ def test_registered_passes_are_called_by_name():
         with pytest.raises(RegistryError, match="registered already"):
             register_pass("test: nothing", lambda graph: graph)
     finally:
-        from wengert._engine.rewrite.passes import _REGISTRY
+        from wengert._engine.rewrite.pass_manager import _REGISTRY
 
         _REGISTRY.pop("test: nothing", None)
 

@@ -5,8 +5,8 @@ import pytest
 from wengert.rewrite import simplify
 
 import wengert as wg
-from wengert._engine.rewrite.afterwards import NAME as AFTERWARDS
-from wengert._engine.rewrite.laid_out import NAME as LAID_OUT
+from wengert._engine.rewrite.loops.hoist_transposes import NAME as LAID_OUT
+from wengert._engine.rewrite.loops.sink_accumulations import NAME as AFTERWARDS
 
 STEPS, BATCH, WIDTH = 5, 6, 32
 

@@ -6,9 +6,9 @@ from wengert.rewrite import simplify
 
 import wengert as wg
 from wengert._engine.rewrite import assume
-from wengert._engine.rewrite.index import Index
-from wengert._engine.rewrite.properties import FACTS, closed, facts_of_value
-from wengert._engine.rewrite.walk import Walk
+from wengert._engine.rewrite.driver import Walk
+from wengert._engine.rewrite.rule_index import Index
+from wengert._engine.rewrite.value_properties import FACTS, closed, facts_of_value
 from wengert.errors import ArgumentError
 
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e308, -5e-324, 0.5, 3.0, 800.0])
@@ -44,8 +44,8 @@ ELEMENTWISE = {
     "product of whole": lambda x, y: np.floor(x) * np.rint(y),
     "negative": lambda x, y: -abs(x),
     "comparison": lambda x, y: x > y,
-    "sigmoid": lambda x, y: wg.ops.exponential.sigmoid(x),
-    "softplus": lambda x, y: wg.ops.exponential.softplus(x),
+    "sigmoid": lambda x, y: wg.ops.elementwise.exponential.sigmoid(x),
+    "softplus": lambda x, y: wg.ops.elementwise.exponential.softplus(x),
     "sum": lambda x, y: np.sum(abs(x)) + 0.0 * np.sum(abs(y)),
     "moved": lambda x, y: np.reshape(abs(x), (12, 12)).T[::-1],
     "constant": lambda x, y: x * 0.0 + 2.0,

@@ -7,22 +7,22 @@ from wengert.rewrite import LineRule, Rule, simplify
 import wengert as wg
 import wengert.nn  # the operations softmax and log_softmax
 from wengert._engine.core.graph_fingerprint import equals
-from wengert._engine.rewrite import (
+from wengert._engine.rewrite.rules import (
     algebra,
+    constant_folding,
     contractions,
-    derivatives,
+    derivative_guards,
     exponentials,
-    fold,
     matrices,
-    overflows,
+    overflowed_values,
     shapes,
-    stabilise,
-    writes,
+    stabilize,
+    store_forwarding,
 )
 
 FAMILIES = (
-    algebra, contractions, derivatives, exponentials, fold, matrices, overflows, shapes, stabilise,
-    writes,
+    algebra, contractions, derivative_guards, exponentials, constant_folding, matrices,
+    overflowed_values, shapes, stabilize, store_forwarding,
 )  # fmt: skip
 RULES = [r for family in FAMILIES for r in family.RULES]
 PATTERNS = [r for r in RULES if isinstance(r, Rule) and not callable((*r.example, None)[0])]
@@ -92,7 +92,7 @@ def test_a_function_of_a_line_applies_to_its_example(rule):
 
 @pytest.mark.parametrize("rule", RULES, ids=name)
 def test_a_rule_says_why(rule):
-    assert rule.example or rule is stabilise.log_of_softmax
+    assert rule.example or rule is stabilize.log_of_softmax
     if isinstance(rule, LineRule) or not rule.exact:
         assert rule.reason
 
@@ -100,7 +100,7 @@ def test_a_rule_says_why(rule):
 def test_log_of_the_operation_softmax():
     x = np.array([[0.0, 800.0], [1.0, 2.0]])
     graph = wg.trace(lambda x: np.log(wg.nn.functional.softmax(x, axis=0)))(x)
-    after = simplify(graph, [[stabilise.log_of_softmax]])
+    after = simplify(graph, [[stabilize.log_of_softmax]])
     assert equals(after, wg.trace(lambda x: wg.nn.functional.log_softmax(x, axis=0))(x))
     assert np.isfinite(after(x)).all()
 

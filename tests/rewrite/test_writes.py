@@ -7,7 +7,7 @@ import pytest
 from wengert.rewrite import simplify
 
 import wengert as wg
-from wengert._engine.ops.indexing import Hole, scatter
+from wengert._engine.ops.indexing.getitem import Hole, scatter
 
 
 def _one(x, v):

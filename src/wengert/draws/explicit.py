@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import scipy  # scipy.special is loaded when it is first used
 
-from wengert._engine.ops import random as ops
+from wengert._engine.ops.random import bits as ops
 
 from .keys import as_key, as_shape
 from .parameters import as_floating, parameter, parameters

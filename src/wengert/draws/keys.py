@@ -7,7 +7,8 @@
 A key is an array of two words, uint64[2].  The same key gives the same numbers, whatever runs them
 and in whatever order, so a program uses each key once: for one draw, or to be split.  Philox 4x64
 (Salmon et al. 2011) makes numbers, children and folded keys from blocks of separate counters
-(_engine/ops/philox.py), so nothing that comes of a key shares random bits with anything else of it.
+(_engine/ops/random/philox.py), so nothing that comes of a key shares random bits with anything else
+of it.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ import numpy as np
 
 from wengert._engine.core.handle import Handle, dtype_of, shape_of
 from wengert._engine.core.symbolic.dim import Dim
-from wengert._engine.ops import keys as ops
-from wengert._engine.ops import random as draws
+from wengert._engine.ops.random import bits as draws
+from wengert._engine.ops.random import keys as ops
 
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
 

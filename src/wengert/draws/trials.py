@@ -2,10 +2,10 @@
 
     Trials    an operation of a key and parameters that proposes until every element is accepted
 
-The block of trial k of element i has the counter (i + 1, k, 0, TRIALS) (_engine/ops/philox.py), so
-the number of an element depends on the key, its place and its parameters, and not on how often
-others were rejected: it is the same in whatever order, and on however many processors, they are
-drawn.
+The block of trial k of element i has the counter (i + 1, k, 0, TRIALS)
+(_engine/ops/random/philox.py), so the number of an element depends on the key, its place and its
+parameters, and not on how often others were rejected: it is the same in whatever order, and on
+however many processors, they are drawn.
 
 A sampler states `prepare`, constants of the parameters, and `propose`, a value and whether it is
 accepted, from the four words of a block.  All are draws of whole numbers, which have no derivative:
@@ -23,8 +23,8 @@ import numpy as np
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.spec import Spec
 from wengert._engine.kinds.batching import fronted
-from wengert._engine.ops.keys import expect_key
-from wengert._engine.ops.philox import TRIALS, blocks, raw
+from wengert._engine.ops.random.keys import expect_key
+from wengert._engine.ops.random.philox import TRIALS, blocks, raw
 
 _FEW = 256  # of so many elements of a large array, blocks are computed for them alone
 _SAVED = 50  # how many blocks NumPy's own generator gives in the time of one of ours

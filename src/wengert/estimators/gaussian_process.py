@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from wengert._engine.ops.factorizations import solve_triangular
+from wengert._engine.ops.linalg.factorizations import solve_triangular
 
 from ..errors import ArgumentError, at, user_line
 from ..optim import minimize

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.ops.exponential import softplus
+from wengert._engine.ops.elementwise.exponential import softplus
+from wengert._engine.ops.neural.softmax import softmax
 from wengert._engine.ops.reductions import logsumexp
-from wengert._engine.ops.softmax import softmax
 
 from ..optim import minimize
 from .inputs import (

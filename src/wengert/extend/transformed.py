@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from wengert._engine.backends.interpret import Interpreter
+from wengert._engine.backends.interpreter.interpreter import Interpreter
 from wengert._engine.core.op import Op
 
 from .transformers import OpLine, OpOperation, Transformer, make_transformer

@@ -19,12 +19,12 @@ import numpy as np
 
 from wengert._engine.core.handle import dtype_of, is_traced, shape_of, value_of
 from wengert._engine.core.symbolic.dim import spelled
-from wengert._engine.ops import choice, gated
-from wengert._engine.ops import softmax as shares
-from wengert._engine.ops.choice import relu
-from wengert._engine.ops.exponential import log_sigmoid, sigmoid
-from wengert._engine.ops.exponential import softplus as softplus_of_one
-from wengert._engine.ops.gated import mish, silu, softsign
+from wengert._engine.ops.elementwise import activations, selection
+from wengert._engine.ops.elementwise.activations import mish, silu, softsign
+from wengert._engine.ops.elementwise.exponential import log_sigmoid, sigmoid
+from wengert._engine.ops.elementwise.exponential import softplus as softplus_of_one
+from wengert._engine.ops.elementwise.selection import relu
+from wengert._engine.ops.neural import softmax as shares
 
 from ..errors import ArgumentError, ShapeError, TraceError, at, user_line
 from ..random import Stream
@@ -124,7 +124,7 @@ def leaky_relu(x: Any, negative_slope: float = 0.01) -> Any:
     >>> leaky_relu(np.array([-1.0, 2.0]))
     array([-0.01,  2.  ])
     """
-    return choice.leaky_relu(x, negative_slope)
+    return selection.leaky_relu(x, negative_slope)
 
 
 def prelu(x: Any, weight: Any) -> Any:
@@ -152,7 +152,7 @@ def prelu(x: Any, weight: Any) -> Any:
         weight = np.reshape(weight, (slopes[0],) + (1,) * (len(shape) - channel - 1))
     elif slopes and not shape:
         weight = np.reshape(weight, ())
-    return choice.leaky_relu(x, weight)
+    return selection.leaky_relu(x, weight)
 
 
 def rrelu(
@@ -181,7 +181,7 @@ def rrelu(
             f"rrelu: slopes from {lower} to {upper}. The lower comes first{at(user_line())}."
         )
     if not training:
-        return choice.leaky_relu(x, (lower + upper) / 2)
+        return selection.leaky_relu(x, (lower + upper) / 2)
     if isinstance(rng, Stream):
         drawn = value_of(rng.uniform(shape_of(x)))
     elif is_traced(x):
@@ -192,7 +192,7 @@ def rrelu(
     else:
         drawn = np.random.default_rng(rng).random(shape_of(x))
     slopes = (lower + (upper - lower) * drawn).astype(dtype_of(x))
-    return choice.leaky_relu(x, slopes)
+    return selection.leaky_relu(x, slopes)
 
 
 def elu(x: Any, alpha: float = 1.0) -> Any:
@@ -202,7 +202,7 @@ def elu(x: Any, alpha: float = 1.0) -> Any:
     ----------
     .. [1] D.-A. Clevert, T. Unterthiner and S. Hochreiter, arXiv:1511.07289.
     """
-    return choice.elu(x, alpha)
+    return selection.elu(x, alpha)
 
 
 # Of G. Klambauer et al., "Self-normalizing neural networks", arXiv:1706.02515: the fixed point of
@@ -218,7 +218,7 @@ def selu(x: Any) -> Any:
     ----------
     .. [1] G. Klambauer et al., "Self-normalizing neural networks", arXiv:1706.02515.
     """
-    return SELU_SCALE * choice.elu(x, SELU_ALPHA)
+    return SELU_SCALE * selection.elu(x, SELU_ALPHA)
 
 
 def celu(x: Any, alpha: float = 1.0) -> Any:
@@ -398,7 +398,7 @@ def gelu(x: Any, approximate: str = "none") -> Any:
     array([-0.      , -0.158655,  0.      ,  0.841345])
     """
     if approximate == "none":
-        return gated.gelu(x)
+        return activations.gelu(x)
     if approximate != "tanh":
         raise ArgumentError(
             f"gelu: approximate={approximate!r} is neither 'none' nor 'tanh'{at(user_line())}."

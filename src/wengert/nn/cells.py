@@ -21,8 +21,8 @@ import numpy as np
 
 from wengert._engine.core.handle import dtype_of, shape_of
 from wengert._engine.core.symbolic.dim import spelled
-from wengert._engine.ops.choice import relu
-from wengert._engine.ops.exponential import sigmoid
+from wengert._engine.ops.elementwise.exponential import sigmoid
+from wengert._engine.ops.elementwise.selection import relu
 
 from ..errors import ArgumentError, ShapeError, at, user_line
 from ..numpy import zeros

@@ -18,7 +18,7 @@ import numpy as np
 from wengert._engine.core.handle import is_traced, shape_of, value_of
 from wengert._engine.core.index_errors import places, say
 from wengert._engine.core.symbolic.dim import is_symbolic, spelled
-from wengert._engine.ops import indexing
+from wengert._engine.ops.indexing import getitem
 
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
 from ..numpy import indices
@@ -193,7 +193,7 @@ def _named(
     if kept is not None:
         classes = np.where(kept, classes, np.zeros_like(classes))
     index = _index_of(classes, shape, axis, what)
-    read = indexing.read if is_traced(classes) else operator.getitem
+    read = getitem.read if is_traced(classes) else operator.getitem
     counts = None if weight is None else say(read(weight, (index[axis],)), what, "classes")
     advice = "Renumber them, or name one to leave out, ignore_index={}"
     losses = -say(read(logs, index), what, "classes", advice)

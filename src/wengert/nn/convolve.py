@@ -3,8 +3,8 @@
     convolve    what conv1d, conv2d, conv3d (convolutions.py) and the layers call
     transposed  its transpose: what conv_transpose1d, conv_transpose2d, conv_transpose3d call
 
-The operations are in _engine/ops/convolution.py; here are the options, the bias, and what is said
-of shapes that do not fit.
+The operations are in _engine/ops/neural/convolution.py; here are the options, the bias, and what is
+said of shapes that do not fit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from wengert._engine.core.handle import dtype_of, shape_of
 from wengert._engine.core.symbolic.dim import spelled
-from wengert._engine.ops.convolution import convolution, convolution_input
+from wengert._engine.ops.neural.convolution import convolution, convolution_input
 
 from ..errors import ArgumentError, ShapeError, at, user_line
 from .window_options import AXES, Option, array_of, pads, per_axis, with_samples

@@ -17,7 +17,7 @@ import numpy as np
 from wengert._engine.core.handle import is_traced, shape_of, value_of
 from wengert._engine.core.index_errors import places, say
 from wengert._engine.core.symbolic.dim import spelled
-from wengert._engine.ops import indexing
+from wengert._engine.ops.indexing import getitem
 
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
 from . import init
@@ -88,7 +88,7 @@ def embedding(x: Any, weight: Any, padding_idx: int | None = None) -> Any:
         )
     count = shape[0]
     numbers = _numbers(x, count, "embedding", "rows")
-    read = indexing.read if is_traced(numbers) else operator.getitem
+    read = getitem.read if is_traced(numbers) else operator.getitem
     rows = say(read(weight, numbers), "embedding", "rows")
     if padding_idx is None:
         return rows
@@ -126,7 +126,7 @@ def one_hot(x: Any, num_classes: int, dtype: Any = float) -> Any:
     """
     numbers = _numbers(x, num_classes, "one_hot", "classes")
     if is_traced(numbers):
-        known = indexing.read(np.arange(num_classes), numbers)
+        known = getitem.read(np.arange(num_classes), numbers)
         numbers = say(known, "one_hot", "classes")
     return (np.expand_dims(numbers, -1) == np.arange(num_classes)).astype(dtype)
 

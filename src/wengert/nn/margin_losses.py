@@ -19,9 +19,9 @@ import numpy as np
 from wengert._engine.core.handle import is_traced, shape_of, value_of
 from wengert._engine.core.index_errors import places, say
 from wengert._engine.core.symbolic.dim import spelled
-from wengert._engine.ops import indexing
-from wengert._engine.ops.choice import relu
-from wengert._engine.ops.exponential import log_sigmoid, softplus
+from wengert._engine.ops.elementwise.exponential import log_sigmoid, softplus
+from wengert._engine.ops.elementwise.selection import relu
+from wengert._engine.ops.indexing import getitem
 
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
 from ..numpy import arange
@@ -182,7 +182,7 @@ def _known(classes: Any, count: Any, what: str) -> Any:
     """The same classes; in a graph one that does not exist is an error when it runs."""
     if not is_traced(classes):
         return classes
-    return say(indexing.read(arange(count), places(classes, count)), what, "classes")
+    return say(getitem.read(arange(count), places(classes, count)), what, "classes")
 
 
 def multilabel_margin_loss(prediction: Any, target: Any, reduction: str = "mean") -> Any:

@@ -5,10 +5,10 @@
     largest, averaged                      with windows of one size, over any number of axes
     adaptive_largest, adaptive_averaged    with as many windows as are asked for
 
-The operations are in _engine/ops/pooling.py.  A mean is a sum times a constant, so zeros around the
-input may count or not.  Adaptive windows are of one size where the output's length divides the
-input's; if it does not, a mean is a product with a matrix of shares for each axis, and a maximum
-that of windows written out beside each other.
+The operations are in _engine/ops/neural/pooling.py.  A mean is a sum times a constant, so zeros
+around the input may count or not.  Adaptive windows are of one size where the output's length
+divides the input's; if it does not, a mean is a product with a matrix of shares for each axis, and
+a maximum that of windows written out beside each other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 from wengert._engine.core.handle import shape_of
 from wengert._engine.core.symbolic.dim import Dim, spelled
-from wengert._engine.ops.pooling import max_pool, max_pool_indices, sum_pool
+from wengert._engine.ops.neural.pooling import max_pool, max_pool_indices, sum_pool
 
 from ..errors import ArgumentError, ShapeError, at, user_line
 from ..numpy import take

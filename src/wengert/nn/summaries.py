@@ -15,7 +15,7 @@ from wengert._engine.core.handle import Handle, describe, shape_of
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import spelled
 from wengert._engine.graphs import trace
-from wengert._engine.ops.costs import flops_of
+from wengert._engine.ops.cost_model import flops_of
 
 from ..errors import StructureError, at, user_line
 from .module import Module

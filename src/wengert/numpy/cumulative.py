@@ -17,8 +17,9 @@ import numpy as np
 
 from wengert._engine.core.handle import is_traced, possibly, shape_of, value_of
 from wengert._engine.core.symbolic.dim import Dim, is_symbolic
-from wengert._engine.ops import casts, cumulative, indexing, reductions, sorting
-from wengert._engine.ops.choice import where as choose
+from wengert._engine.ops import casts, cumulative, reductions, sorting
+from wengert._engine.ops.elementwise.selection import where as choose
+from wengert._engine.ops.indexing import getitem
 from wengert._engine.ops.shapes import reshape
 from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor, counterpart, spread, values
 
@@ -328,7 +329,7 @@ def interp(
             length = choose(flat, 1.0, length)
         inside = value + moved * ((fp[j + 1] - value) / length)
     else:
-        inside = indexing.read(fp, spread(np.zeros((), int), shape_of(wanted)))
+        inside = getitem.read(fp, spread(np.zeros((), int), shape_of(wanted)))
     result = choose(below, fp[0] if left is None else left, inside)
     return choose(above, fp[-1] if right is None else right, result)
 

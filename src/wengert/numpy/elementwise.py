@@ -23,7 +23,14 @@ import numpy as np
 from wengert._engine.core.handle import Handle, dtype_of, is_traced, link, possibly, value_of, wrap
 from wengert._engine.core.node import constant
 from wengert._engine.core.op import lookup
-from wengert._engine.ops import arithmetic, choice, circular, complexes, logic, rounding
+from wengert._engine.ops.elementwise import (
+    arithmetic,
+    comparison,
+    complex_parts,
+    rounding,
+    selection,
+    trigonometric,
+)
 from wengert._engine.tensor.numpy_dispatch import counterpart, values
 from wengert._engine.tensor.numpy_protocols import deliver, implements
 from wengert._engine.tensor.operand_conversion import needed
@@ -58,7 +65,7 @@ _ABSENT: Any = getattr(np, "_NoValue", object())
 
 # ---- ufuncs that are not one operation ---------------------------------------------------------
 
-implements(np.conjugate)(complexes.conjugate)
+implements(np.conjugate)(complex_parts.conjugate)
 
 
 def _bounds(dtype: Any, low: Any, high: Any) -> tuple[Any, Any]:
@@ -88,24 +95,24 @@ def _sign(x: Any) -> Any:
     """The sign; of a complex number x / |x|, and 0 at 0."""
     if dtype_of(x).kind != "c":
         return rounding.sign(x)
-    size = choice.absolute(x)
+    size = selection.absolute(x)
     zero, far = value_of(size) == 0, np.isinf(value_of(size))
-    found = choice.where(zero, 0.0, x / choice.where(zero | far, 1.0, size))
+    found = selection.where(zero, 0.0, x / selection.where(zero | far, 1.0, size))
     if not possibly(far):
         return found
-    return choice.where(far, _direction(value_of(x)), found)
+    return selection.where(far, _direction(value_of(x)), found)
 
 
 def _direction(x: Any) -> Any:
     """x / |x| where |x| is infinite: along an axis if one part is, NaN if both are."""
     endless = np.isinf(x.real), np.isinf(x.imag)
     real, imag = (
-        choice.where(this, np.copysign(1.0, part), 0.0)
+        selection.where(this, np.copysign(1.0, part), 0.0)
         for this, part in zip(endless, (x.real, x.imag), strict=True)
     )
-    axis = choice.where(endless[0] & endless[1], complex(np.nan, np.nan), real + 1j * imag)
+    axis = selection.where(endless[0] & endless[1], complex(np.nan, np.nan), real + 1j * imag)
     small = 0.25 * x  # finite parts, whose size is not
-    return choice.where(endless[0] | endless[1], axis, small / choice.absolute(small))
+    return selection.where(endless[0] | endless[1], axis, small / selection.absolute(small))
 
 
 @implements(np.divmod)
@@ -159,11 +166,11 @@ def clip(
     if low is None and high is None:
         result = arithmetic.positive(a)
     elif low is None:
-        result = choice.minimum(a, high)
+        result = selection.minimum(a, high)
     elif high is None:
-        result = choice.maximum(a, low)
+        result = selection.maximum(a, low)
     else:
-        result = choice.clip(a, low, high)
+        result = selection.clip(a, low, high)
     return result if out is None else deliver(result, out)
 
 
@@ -192,9 +199,9 @@ def nan_to_num(
         value, limits = values(x), np.finfo(dtype)
         top = limits.max if posinf is None else posinf
         bottom = limits.min if neginf is None else neginf
-        result = choice.where(np.isnan(value), nan, x)
-        result = choice.where(np.isposinf(value), top, result)
-        result = choice.where(np.isneginf(value), bottom, result)
+        result = selection.where(np.isnan(value), nan, x)
+        result = selection.where(np.isposinf(value), top, result)
+        result = selection.where(np.isneginf(value), bottom, result)
     if not copy and isinstance(x, Handle):
         x._assign(result)  # type: ignore[attr-defined]
         return x
@@ -207,14 +214,14 @@ def nan_to_num(
 @counterpart(np.real)
 def real(val: Any) -> Any:
     """``numpy.real``: the real part, a view; `val` itself if it is real."""
-    return complexes.real(val) if dtype_of(val).kind == "c" else val
+    return complex_parts.real(val) if dtype_of(val).kind == "c" else val
 
 
 @counterpart(np.imag)
 def imag(val: Any) -> Any:
     """``numpy.imag``: the imaginary part, a view; if `val` is real zeros that are read-only."""
     if dtype_of(val).kind == "c":
-        return complexes.imag(val)
+        return complex_parts.imag(val)
     part = _no_imaginary(val)
     link(part, val, _no_imaginary, None, shares=True)
     return part
@@ -236,7 +243,7 @@ def angle(z: Any, deg: bool = False) -> Any:
     """
     # NumPy's imaginary part of whole numbers and truth values is the number 0.
     part = imag(z) if dtype_of(z).kind in "fc" else 0
-    result = circular.arctan2(part, real(z))
+    result = trigonometric.arctan2(part, real(z))
     return result * (180.0 / pi) if deg else result
 
 
@@ -283,7 +290,7 @@ def _unwrapped(p: Any, discont: Any, axis: int, period: Any) -> Any:
 @counterpart(np.sinc)
 def sinc(x: Any) -> Any:
     """``numpy.sinc``: sin(pi x) / (pi x), and 1 at 0."""
-    return circular.sinc(x)
+    return trigonometric.sinc(x)
 
 
 @counterpart(np.round, np.around)
@@ -306,7 +313,7 @@ def fix(x: Any, out: Any = None) -> Any:
 @counterpart(np.isclose)
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
     """``numpy.isclose``: whether |a - b| <= atol + rtol |b|."""
-    return logic.isclose(a, b, rtol=value_of(rtol), atol=value_of(atol), equal_nan=equal_nan)
+    return comparison.isclose(a, b, rtol=value_of(rtol), atol=value_of(atol), equal_nan=equal_nan)
 
 
 @counterpart(np.isreal)
@@ -336,12 +343,12 @@ def isrealobj(x: Any) -> bool:
 @counterpart(np.isposinf)
 def isposinf(x: Any, out: Any = None) -> Any:
     """``numpy.isposinf``."""
-    result = logic.isinf(x) & ~logic.signbit(x)
+    result = comparison.isinf(x) & ~comparison.signbit(x)
     return result if out is None else deliver(result, out)
 
 
 @counterpart(np.isneginf)
 def isneginf(x: Any, out: Any = None) -> Any:
     """``numpy.isneginf``."""
-    result = logic.isinf(x) & logic.signbit(x)
+    result = comparison.isinf(x) & comparison.signbit(x)
     return result if out is None else deliver(result, out)

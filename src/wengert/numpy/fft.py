@@ -6,7 +6,7 @@
     fftshift ifftshift fftfreq rfftfreq     where the lines stand
 
 Plain arrays give exactly NumPy's results; with a tensor among the arguments the result is a tensor.
-All are made of the three linear operations of _engine/ops/fourier.py, axis by axis in NumPy's
+All are made of the three linear operations of _engine/ops/fft.py, axis by axis in NumPy's
 order.  A transform is linear, so its derivative in either mode, of any order, is a transform again.
 
 Of complex operands the gradient is the direction of steepest ascent (docs/conventions.md, 7): that
@@ -24,7 +24,7 @@ import numpy as np
 
 from wengert._engine.core.lazy_import import public_dir
 from wengert._engine.core.symbolic.dim import Dim, is_symbolic
-from wengert._engine.ops import fourier
+from wengert._engine.ops import fft as fourier
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, numbers
 from wengert._engine.tensor.operand_conversion import length
 

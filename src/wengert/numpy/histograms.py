@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import Handle, is_traced, value_of
-from wengert._engine.ops import casts, indexing, reductions, sorting
+from wengert._engine.ops import casts, reductions, sorting
+from wengert._engine.ops.indexing import getitem
 from wengert._engine.ops.shapes import reshape
 from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor, counterpart, values
 from wengert._engine.tensor.operand_conversion import needed
@@ -90,10 +91,10 @@ def _weighted_counts(a: Any, edges: Any, weights: Any) -> Any:
         bins = e.shape[0] - 1
         which = np.clip(np.searchsorted(e, x, side="right") - 1, 0, bins - 1)
         chosen = np.where(inside, weights, 0)
-        return indexing.scatter(chosen, which, index=indexing.Hole(0), shape=(bins,))
+        return getitem.scatter(chosen, which, index=getitem.Hole(0), shape=(bins,))
     which = np.minimum(np.searchsorted(e, x[inside], side="right") - 1, len(e) - 2)
     chosen = weights[np.flatnonzero(inside)]
-    return indexing.scatter(chosen, which, index=indexing.Hole(0), shape=(len(e) - 1,))
+    return getitem.scatter(chosen, which, index=getitem.Hole(0), shape=(len(e) - 1,))
 
 
 @counterpart(np.histogram_bin_edges)
@@ -158,7 +159,7 @@ def histogramdd(
     weights = np.ones_like(columns[0], float) if weights is None else as_array(weights)
     chosen = np.where(inside, casts.astype(weights, float), 0.0)
     counts = reshape(
-        indexing.scatter(as_tensor(chosen), place, index=indexing.Hole(0), shape=(total,)),
+        getitem.scatter(as_tensor(chosen), place, index=getitem.Hole(0), shape=(total,)),
         shape=shape,
     )
     return (_per_volume(counts, edges) if density else counts), edges

@@ -21,7 +21,9 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from wengert._engine.core.handle import Handle, is_traced, link, shape_of, value_of
 from wengert._engine.core.handle import dtype_of as dtype_itself
-from wengert._engine.ops import casts, choice, indexing, joining, shapes
+from wengert._engine.ops import casts, joining, shapes
+from wengert._engine.ops.elementwise import selection
+from wengert._engine.ops.indexing import getitem as indexing
 from wengert._engine.tensor.numpy_dispatch import (
     as_array,
     broadcast_shapes,
@@ -246,7 +248,7 @@ def where(condition: Any, x: Any = NOTHING, y: Any = NOTHING, /) -> Any:
     if x is NOTHING or y is NOTHING:
         raise ValueError("either both or neither of x and y should be given")
     operands = map(joining.stacked, (condition, x, y))
-    return choice.where(*[np.asarray(a) if isinstance(a, list | tuple) else a for a in operands])
+    return selection.where(*[np.asarray(a) if isinstance(a, list | tuple) else a for a in operands])
 
 
 @counterpart(np.select)
@@ -263,7 +265,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     shape = broadcast_shapes(*map(shape_of, (*condlist, *choicelist, default)))
     result = casts.astype(default, dtype)
     for condition, chosen in zip(reversed(condlist), reversed(choicelist), strict=True):
-        result = choice.where(values(condition), casts.astype(chosen, dtype), result)
+        result = selection.where(values(condition), casts.astype(chosen, dtype), result)
     return spread(result, shape) if result.shape != shape else result
 
 
@@ -301,7 +303,7 @@ def _chosen_pieces(x: Any, masks: Any, funclist: Any, args: Any, kw: Any) -> Any
     y = np.zeros_like(x)
     for mask, f in zip(masks, funclist, strict=True):
         piece = f(x, *args, **kw) if callable(f) else f
-        y = choice.where(mask, casts.astype(as_array(piece), y.dtype), y)
+        y = selection.where(mask, casts.astype(as_array(piece), y.dtype), y)
     return y
 
 

@@ -19,7 +19,8 @@ from numpy.lib.array_utils import normalize_axis_index
 from wengert._engine.core.handle import Handle, shape_of
 from wengert._engine.core.static_params import sizes_of
 from wengert._engine.core.symbolic.dim import Dim, bounds, divided, is_symbolic
-from wengert._engine.ops import casts, indexing, joining
+from wengert._engine.ops import casts, joining
+from wengert._engine.ops.indexing import getitem
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, lengths, spread
 from wengert._engine.tensor.numpy_protocols import deliver
 from wengert._engine.tensor.operand_conversion import length, needed
@@ -40,7 +41,7 @@ __all__ = [
 def _pieces(arrays: Any) -> list[Any]:
     """The operands of a join: along the first axis of a tensor, or the items of a list."""
     if isinstance(arrays, Handle):
-        return [indexing.read(arrays, i) for i in range(len(arrays))]  # type: ignore[arg-type]
+        return [getitem.read(arrays, i) for i in range(len(arrays))]  # type: ignore[arg-type]
     return [as_array(joining.stacked(a)) for a in arrays]
 
 
@@ -199,7 +200,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     added = casts.astype(added, arr.dtype)
     source = np.insert(np.arange(n), obj, n + np.arange(k))
     both = joining.concatenate(arr, added, axis=axis)
-    return indexing.read(both, (*[slice(None)] * axis, source))
+    return getitem.read(both, (*[slice(None)] * axis, source))
 
 
 def _places(obj: Any, what: str) -> Any:
@@ -235,8 +236,8 @@ def _inserted(arr: Any, place: Any, values: Any, axis: int) -> Any:
     shape = (*arr.shape[:axis], values.shape[axis], *arr.shape[axis + 1 :])
     added = casts.astype(spread(values, shape), arr.dtype)
     before = (slice(None),) * axis
-    low = indexing.read(arr, (*before, slice(0, place)))
-    high = indexing.read(arr, (*before, slice(place, arr.shape[axis])))
+    low = getitem.read(arr, (*before, slice(0, place)))
+    high = getitem.read(arr, (*before, slice(place, arr.shape[axis])))
     return joining.concatenate(low, added, high, axis=axis)
 
 
@@ -250,10 +251,10 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     obj, n = _places(obj, "np.delete"), arr.shape[axis]
     if isinstance(n, Dim):
         k, before = _single(obj, n, n, "np.delete"), (slice(None),) * axis
-        parts = [indexing.read(arr, (*before, s)) for s in (slice(0, k), slice(k + 1, n))]
+        parts = [getitem.read(arr, (*before, s)) for s in (slice(0, k), slice(k + 1, n))]
         return joining.concatenate(*parts, axis=axis)
     kept = np.delete(np.arange(n), obj)
-    return indexing.read(arr, (*[slice(None)] * axis, kept))
+    return getitem.read(arr, (*[slice(None)] * axis, kept))
 
 
 @counterpart(np.tile)
@@ -288,7 +289,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
                     f"not known to be the same. Give that length as a number{at(user_line())}."
                 )
             source = np.repeat(np.arange(n), counts)
-            return indexing.read(a, (*[slice(None)] * axis, source))
+            return getitem.read(a, (*[slice(None)] * axis, source))
         k = int(counts.ravel()[0])
         np.repeat(np.empty(0), counts)  # raises where NumPy does
     before, after = a.shape[:axis], a.shape[axis + 1 :]
@@ -308,11 +309,11 @@ def _cut(ary: Any, sections: Any, axis: int, how: Any) -> list[Any]:
     if isinstance(n, Dim) or sizes_of(sections):
         ends = _ends(n, sections)
         slices = [slice(a, b) for a, b in zip([0, *ends], [*ends, n], strict=True)]
-        return [indexing.read(ary, (*before, s)) for s in slices]
+        return [getitem.read(ary, (*before, s)) for s in slices]
     pieces = []
     for part in how(np.arange(n), sections):
         start = int(part[0]) if part.size else 0
-        pieces.append(indexing.read(ary, (*before, slice(start, start + part.size))))
+        pieces.append(getitem.read(ary, (*before, slice(start, start + part.size))))
     return pieces
 
 
@@ -382,4 +383,4 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
         raise ValueError("Input array must be at least 1-d.")
     axis = normalize_axis_index(axis, x.ndim)
     before = (slice(None),) * axis
-    return tuple(indexing.read(x, (*before, i)) for i in range(x.shape[axis]))
+    return tuple(getitem.read(x, (*before, i)) for i in range(x.shape[axis]))

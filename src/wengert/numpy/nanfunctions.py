@@ -14,7 +14,7 @@ import numpy as np
 from wengert._engine.core.handle import dtype_of, is_traced, possibly, value_of
 from wengert._engine.kinds.reduction import Axis
 from wengert._engine.ops import casts, reductions
-from wengert._engine.ops.choice import where as choose
+from wengert._engine.ops.elementwise.selection import where as choose
 from wengert._engine.tensor.numpy_dispatch import counterpart
 
 from . import cumulative, extremes

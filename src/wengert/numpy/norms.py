@@ -16,9 +16,9 @@ import numpy as np
 from wengert._engine.core.handle import Handle, is_traced, value_of
 from wengert._engine.kinds.reduction import Axis
 from wengert._engine.ops import casts, reductions
-from wengert._engine.ops import softmax as shares
-from wengert._engine.ops.choice import absolute
-from wengert._engine.ops.choice import where as choose
+from wengert._engine.ops.elementwise.selection import absolute
+from wengert._engine.ops.elementwise.selection import where as choose
+from wengert._engine.ops.neural import softmax as shares
 from wengert._engine.tensor.numpy_dispatch import broadcast_shapes, spread
 
 from ..errors import at, user_line

@@ -13,7 +13,7 @@ import numpy as np
 from wengert._engine.core.handle import Handle, dtype_of, shape_of, value_of
 from wengert._engine.kinds.reduction import Axis, axes_of
 from wengert._engine.ops import casts
-from wengert._engine.ops.choice import where as choose
+from wengert._engine.ops.elementwise.selection import where as choose
 from wengert._engine.tensor.numpy_dispatch import spread
 from wengert._engine.tensor.numpy_protocols import deliver
 

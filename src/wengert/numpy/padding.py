@@ -15,7 +15,8 @@ import numpy as np
 from wengert._engine.core.static_params import sizes_of
 from wengert._engine.core.symbolic.dim import Dim, is_symbolic
 from wengert._engine.core.tracing import size_value
-from wengert._engine.ops import casts, indexing, joining, shapes
+from wengert._engine.ops import casts, joining, shapes
+from wengert._engine.ops.indexing import getitem
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, numbers, spread
 from wengert._engine.tensor.operand_conversion import length, needed
 
@@ -123,7 +124,7 @@ def _pair(values: Any, axis: int, ndim: int) -> tuple[Any, Any]:
     """The entry for the two sides of an axis of an argument that may be given for all at once."""
     values = as_array(joining.stacked(values))
     whole = spread(values, (ndim, 2))
-    return indexing.read(whole, (axis, 0)), indexing.read(whole, (axis, 1))
+    return getitem.read(whole, (axis, 0)), getitem.read(whole, (axis, 1))
 
 
 def _padded(array: Any, axis: int, before: int, after: int, mode: str, options: Any) -> Any:
@@ -167,7 +168,7 @@ def _rounded(value: Any, dtype: Any) -> Any:
 
 def _ramp(array: Any, axis: int, width: int, end: Any, first: bool) -> Any:
     at = 0 if first else -1
-    edge = indexing.read(array, (*[slice(None)] * axis, at))
+    edge = getitem.read(array, (*[slice(None)] * axis, at))
     ramp = linspace(end, edge, width, endpoint=False, dtype=array.dtype, axis=axis)
     return ramp if first else shapes.flip(ramp, axis=(axis,))
 
@@ -182,8 +183,8 @@ def _statistics(array: Any, axis: int, mode: str, length: Any) -> tuple[Any, Any
         raise ValueError("stat_length of 0 yields no value for padding")
     before = (slice(None),) * axis
     summary = STATISTICS[mode]
-    low = summary(indexing.read(array, (*before, slice(0, lows))), axis=axis, keepdims=True)
-    high = summary(indexing.read(array, (*before, slice(n - highs, n))), axis=axis, keepdims=True)
+    low = summary(getitem.read(array, (*before, slice(0, lows))), axis=axis, keepdims=True)
+    high = summary(getitem.read(array, (*before, slice(n - highs, n))), axis=axis, keepdims=True)
     return low, high
 
 
@@ -193,7 +194,7 @@ def _gathered(array: Any, axis: int, before: int, after: int, mode: Any) -> Any:
         source = _sources(n, before, after, mode)
     else:
         source = np.pad(np.arange(n), (before, after), mode)
-    return indexing.read(array, (*[slice(None)] * axis, source))
+    return getitem.read(array, (*[slice(None)] * axis, source))
 
 
 def _sources(n: Dim, before: int, after: int, mode: str) -> Any:

@@ -4,8 +4,8 @@
     tensordot, einsum                                          over any axes
     kron, cross                                                Kronecker's, and of vectors in space
 
-All are index letters for one of three operations (_engine/ops/products.py), so each is one line of
-the list, or a few with views.
+All are index letters for one of three operations (_engine/ops/linalg/matmul.py), so each is one
+line of the list, or a few with views.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from wengert._engine.core.dispatch import apply
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import NO_PARAMS
 from wengert._engine.core.symbolic.dim import is_symbolic
-from wengert._engine.ops import indexing, joining, products, shapes
+from wengert._engine.ops import joining, shapes
 from wengert._engine.ops.casts import astype
+from wengert._engine.ops.indexing import getitem
+from wengert._engine.ops.linalg import matmul as products
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart
 from wengert._engine.tensor.numpy_protocols import deliver, implements
 
@@ -402,7 +404,7 @@ def cross(
         )
     a, b = _to_last(a, axisa), _to_last(b, axisb)
     ahead, behind = (Ellipsis, np.array([1, 2, 0])), (Ellipsis, np.array([2, 0, 1]))
-    read = indexing.read
+    read = getitem.read
     out = read(a, ahead) * read(b, behind) - read(a, behind) * read(b, ahead)
     n = out.ndim
     if axisc % n == n - 1:

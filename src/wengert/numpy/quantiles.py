@@ -17,7 +17,7 @@ import numpy as np
 from wengert._engine.core.handle import describe, dtype_of, is_traced, possibly, shape_of, value_of
 from wengert._engine.kinds.reduction import Axis, axes_of, kept_shape
 from wengert._engine.ops import casts, reductions, sorting
-from wengert._engine.ops.choice import where as choose
+from wengert._engine.ops.elementwise.selection import where as choose
 from wengert._engine.ops.shapes import reshape, transpose
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, spread, values
 

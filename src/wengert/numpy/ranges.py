@@ -18,7 +18,8 @@ from wengert._engine.core.handle import Handle, is_traced, shape_of, wrap
 from wengert._engine.core.node import constant
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import size_value
-from wengert._engine.ops import casts, creation, indexing, joining, shapes
+from wengert._engine.ops import casts, creation, joining, shapes
+from wengert._engine.ops.indexing import getitem
 from wengert._engine.tensor.numpy_dispatch import (
     as_array,
     broadcast_shapes,
@@ -145,7 +146,7 @@ def _weighted(start: Any, stop: Any, num: Any, endpoint: bool) -> Any:
     if not endpoint or num < 2:
         return line
     last = shapes.expand_dims(stop, axis=(0,))
-    return joining.concatenate(indexing.read(line, slice(0, num - 1)), last, axis=0)
+    return joining.concatenate(getitem.read(line, slice(0, num - 1)), last, axis=0)
 
 
 def _weighted_sizes(start: Any, stop: Any, num: Dim, n: Any, real: Any) -> Any:
@@ -243,7 +244,7 @@ def geomspace(
         # The ends are exact, and their derivatives those of the ends themselves.
         first = shapes.expand_dims(start * sign, axis=(0,))
         last = shapes.expand_dims(stop * sign, axis=(0,))
-        inner = indexing.read(result, slice(1, num - 1 if endpoint and num > 1 else num))
+        inner = getitem.read(result, slice(1, num - 1 if endpoint and num > 1 else num))
         parts = [first, inner, last] if endpoint and num > 1 else [first, inner]
         result = joining.concatenate(*parts, axis=0)
     result = result * sign

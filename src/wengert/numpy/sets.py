@@ -13,7 +13,7 @@ import numpy as np
 
 from wengert._engine.core.handle import is_traced, wrap
 from wengert._engine.core.node import constant
-from wengert._engine.ops import indexing
+from wengert._engine.ops.indexing import getitem
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, plain, values
 from wengert._engine.tensor.operand_conversion import needed
 
@@ -34,7 +34,7 @@ def union1d(ar1: Any, ar2: Any) -> Any:
     """The elements of either; see `numpy.union1d`."""
     _check_known("np.union1d", ar1, ar2)
     both = concatenate((as_array(ar1), as_array(ar2)), axis=None)
-    return indexing.read(both, np.unique(plain(both), return_index=True)[1])
+    return getitem.read(both, np.unique(plain(both), return_index=True)[1])
 
 
 @counterpart(np.intersect1d)
@@ -44,7 +44,7 @@ def intersect1d(
     """The elements of both, taken from the first; see `numpy.intersect1d`."""
     _check_known("np.intersect1d", ar1, ar2)
     _, first, second = np.intersect1d(plain(ar1), plain(ar2), assume_unique, return_indices=True)
-    common = indexing.read(ravel(as_array(ar1)), first)
+    common = getitem.read(ravel(as_array(ar1)), first)
     return (common, first, second) if return_indices else common
 
 
@@ -55,7 +55,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     flat = ravel(as_array(ar1))
     values = plain(flat)
     order = np.arange(values.size) if assume_unique else np.unique(values, return_index=True)[1]
-    return indexing.read(flat, order[~np.isin(values[order], plain(ar2))])
+    return getitem.read(flat, order[~np.isin(values[order], plain(ar2))])
 
 
 @counterpart(np.setxor1d)
@@ -64,7 +64,7 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     _check_known("np.setxor1d", ar1, ar2)
     both = concatenate((as_array(ar1), as_array(ar2)), axis=None)
     values, first = np.unique(plain(both), return_index=True)
-    return indexing.read(both, first[np.isin(values, np.setxor1d(plain(ar1), plain(ar2)))])
+    return getitem.read(both, first[np.isin(values, np.setxor1d(plain(ar1), plain(ar2)))])
 
 
 @counterpart(np.isin)
@@ -86,5 +86,5 @@ def _traced_isin(element: Any, others: Any, invert: bool) -> Any:
         found = np.zeros_like(element, bool)
     else:
         places = np.minimum(np.searchsorted(line, element), line.size - 1)
-        found = indexing.read(line, places) == element
+        found = getitem.read(line, places) == element
     return ~found if invert else found

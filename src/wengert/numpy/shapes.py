@@ -23,8 +23,10 @@ from wengert._engine.core.handle import Handle, doubt, is_traced, shape_of, wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.recording import session
 from wengert._engine.core.symbolic.dim import Dim, is_symbolic, spelled
-from wengert._engine.ops import casts, choice, indexing, shapes
+from wengert._engine.ops import casts, shapes
 from wengert._engine.ops.creation import triangle_mask
+from wengert._engine.ops.elementwise import selection
+from wengert._engine.ops.indexing import getitem
 from wengert._engine.tensor.numpy_dispatch import (
     as_array,
     broadcast_shapes,
@@ -173,7 +175,7 @@ def resize(a: Any, new_shape: Any) -> Any:
         chosen = (numbers(prod(shape)) % a.size).reshape(shape)
     else:
         chosen = np.resize(np.arange(a.size), shape)
-    return indexing.read(shapes.reshape(a, shape=(-1,)), chosen)
+    return getitem.read(shapes.reshape(a, shape=(-1,)), chosen)
 
 
 # ---- order of axes -----------------------------------------------------------------------------
@@ -254,7 +256,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
     first, second = (int(i) % m.ndim for i in axes)
     k %= 4
     if k == 0:
-        return indexing.read(m, Ellipsis)
+        return getitem.read(m, Ellipsis)
     if k == 2:
         return shapes.flip(m, axis=(first, second))
     if k == 1:
@@ -314,12 +316,12 @@ def diag(v: Any, k: int = 0) -> Any:
     n = v.size + abs(k)
     if isinstance(n, Dim):
         rows, columns = numbers(v.size) + max(-k, 0), numbers(v.size) + max(k, 0)
-        at_ = (indexing.Hole(0), indexing.Hole(1))
-        added: Any = indexing.scatter
+        at_ = (getitem.Hole(0), getitem.Hole(1))
+        added: Any = getitem.scatter
         return added(v, rows, columns, index=at_, shape=(n, n))
     start = k if k >= 0 else -k * n
     place = slice(start, start + (n + 1) * v.size, n + 1)
-    return shapes.reshape(indexing.scatter(v, index=place, shape=(n * n,)), shape=(n, n))
+    return shapes.reshape(getitem.scatter(v, index=place, shape=(n * n,)), shape=(n, n))
 
 
 @counterpart(np.diagflat)
@@ -344,7 +346,7 @@ def _triangle(m: Any, mask: Any) -> Any:
     if m.ndim == 0:
         raise ShapeError(f"tril and triu need at least one axis{at(user_line())}.")
     rows, columns = m.shape[-2:] if m.ndim > 1 else m.shape * 2
-    return choice.where(mask(rows, columns), m, np.zeros(1, m.dtype))
+    return selection.where(mask(rows, columns), m, np.zeros(1, m.dtype))
 
 
 @counterpart(np.trace)
@@ -387,9 +389,9 @@ def _fill_of_sizes(a: Any, val: Any, wrap: bool) -> None:
     rows = as_array(numbers(a.shape[0]).reshape((-1, 1)))
     values = shapes.reshape(as_array(val), shape=(-1,))
     if not (type(values.size) is int and values.size == 1):
-        values = indexing.read(values, rows % values.size)
+        values = getitem.read(values, rows % values.size)
     place = rows == numbers(a.shape[1])
-    write(a, Ellipsis, choice.where(place, casts.astype(values, a.dtype), a), "fill_diagonal")
+    write(a, Ellipsis, selection.where(place, casts.astype(values, a.dtype), a), "fill_diagonal")
 
 
 # ---- type and memory ---------------------------------------------------------------------------
@@ -437,4 +439,4 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
         low = int(places[i].min()) if "f" in trim.lower() else None
         high = int(places[i].max()) + 1 if "b" in trim.lower() else None
         window[i] = slice(low, high)
-    return indexing.read(filt, tuple(window))
+    return getitem.read(filt, tuple(window))

@@ -15,8 +15,9 @@ from wengert._engine.core.handle import dtype_of, is_traced, value_of
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import size_value
 from wengert._engine.kinds.reduction import Axis, axes_of, count_along
-from wengert._engine.ops import casts, indexing, reductions, sorting
+from wengert._engine.ops import casts, reductions, sorting
 from wengert._engine.ops.casts import broadcast_to
+from wengert._engine.ops.indexing import getitem
 from wengert._engine.ops.shapes import reshape
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart
 from wengert._engine.tensor.operand_conversion import needed
@@ -198,4 +199,4 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
         )
     length = int(max(positions.max(initial=-1) + 1, minlength))
     weights = casts.astype(weights, float)
-    return indexing.scatter(weights, positions, index=indexing.Hole(0), shape=(length,))
+    return getitem.scatter(weights, positions, index=getitem.Hole(0), shape=(length,))

@@ -19,9 +19,10 @@ import numpy as np
 from wengert._engine.core.dispatch import apply
 from wengert._engine.core.handle import is_traced, link, shape_of, value_of
 from wengert._engine.core.symbolic.dim import Dim, spelled
-from wengert._engine.ops import indexing, shapes
+from wengert._engine.ops import shapes
 from wengert._engine.ops.creation import positions
-from wengert._engine.ops.indices import Hole
+from wengert._engine.ops.indexing import getitem
+from wengert._engine.ops.indexing.template import Hole
 
 from ..errors import ShapeError, at, user_line
 
@@ -150,9 +151,9 @@ def _with_diagonal(base: Any, view: Any, axis1: int, axis2: int) -> Any:
     turned = base if axes == tuple(range(ndim)) else shapes.transpose(base, axes=axes)
     if isinstance(n, Dim):
         places = positions(n), positions(n)
-        new = indexing.replaced(turned, view, (Ellipsis, Hole(0), Hole(1)), places)
+        new = getitem.replaced(turned, view, (Ellipsis, Hole(0), Hole(1)), places)
     else:  # every so many elements of the rows, one after the other
         flat = shapes.reshape(turned, shape=(*turned.shape[:-2], n * n))
-        flat = indexing.replaced(flat, view, (Ellipsis, slice(None, None, n + 1)), ())
+        flat = getitem.replaced(flat, view, (Ellipsis, slice(None, None, n + 1)), ())
         new = shapes.reshape(flat, shape=turned.shape)
     return new if turned is base else shapes.transpose(new, axes=shapes.inverse_order(axes))

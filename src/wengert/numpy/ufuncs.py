@@ -21,8 +21,9 @@ from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of
 from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert._engine.kinds.reduction import axes_of
-from wengert._engine.ops import casts, cumulative, indexing, joining, masks, reductions
-from wengert._engine.ops.choice import where as choose
+from wengert._engine.ops import casts, cumulative, joining, reductions
+from wengert._engine.ops.elementwise.selection import where as choose
+from wengert._engine.ops.indexing import getitem, masks
 from wengert._engine.ops.shapes import reshape
 from wengert._engine.tensor.numpy_dispatch import as_array, numbers, spread
 from wengert._engine.tensor.numpy_protocols import fitted, implements_method
@@ -241,7 +242,7 @@ def at_(ufunc: np.ufunc, x: Any, index: Any, *operands: Any) -> None:
                 "recorded for a derivative, which a plain array cannot hold. Make the array a "
                 f"tensor first, wengert.tensor(array){at(user_line())}."
             )
-        if any(map(is_traced, indexing.split_index(index)[1])):
+        if any(map(is_traced, getitem.split_index(index)[1])):
             raise ConversionError(
                 f"numpy.{ufunc.__name__}.at writes into a plain array, at positions that are not "
                 "known while a graph is built. Make the array a tensor first, "
@@ -255,7 +256,7 @@ def at_(ufunc: np.ufunc, x: Any, index: Any, *operands: Any) -> None:
         ufunc.at(x, plain_index, *[value_of(v) for v in operands])
         return
     v = as_array(joining.stacked(operands[0])) if operands else None
-    template, parts = indexing.split_index(index)
+    template, parts = getitem.split_index(index)
     if v is not None and ufunc in (np.add, np.subtract):
         new = _added(ufunc, x, v, template, parts)
     elif _decided_later(x, parts):
@@ -264,7 +265,7 @@ def at_(ufunc: np.ufunc, x: Any, index: Any, *operands: Any) -> None:
         name = f"np.{ufunc.__name__}"
         remedy = f"Choose with np.where(mask, {name}(x, v), x)"
         known = [needed(p, f"{name}.at", "which elements are visited", remedy) for p in parts]
-        new = _in_rounds(ufunc, x, v, indexing.join_index(template, known))
+        new = _in_rounds(ufunc, x, v, getitem.join_index(template, known))
     x._assign(fitted(new, x, f"numpy.{ufunc.__name__}.at"))  # type: ignore[attr-defined]
 
 
@@ -283,15 +284,15 @@ def _fitting(v: Any, spot: tuple[int, ...]) -> Any:
 
 def _added(ufunc: np.ufunc, x: Any, v: Any, template: Any, parts: Any) -> Any:
     """x plus or minus v scattered: linear, all in one operation."""
-    spot = shape_of(indexing.getitem(value_of(x), *map(value_of, parts), index=template))
+    spot = shape_of(getitem.getitem(value_of(x), *map(value_of, parts), index=template))
     v = _fitting(v, spot)
-    added: Any = indexing.scatter
+    added: Any = getitem.scatter
     return ufunc(x, added(v, *parts, index=template, shape=tuple(x.shape)))
 
 
 def _in_order(ufunc: np.ufunc, x: Any, v: Any, template: Any, parts: Any) -> Any:
     """One visit after the other, where it is not known which elements are visited twice."""
-    places = indexing.getitem(numbers(x.size).reshape(x.shape), *parts, index=template)
+    places = getitem.getitem(numbers(x.size).reshape(x.shape), *parts, index=template)
     spot = shape_of(places)
     rows = [reshape(places, shape=(-1,))]
     if v is not None:
@@ -299,7 +300,7 @@ def _in_order(ufunc: np.ufunc, x: Any, v: Any, template: Any, parts: Any) -> Any
 
     def visit(flat: Any, row: Any) -> Any:
         place, *rest = row
-        return indexing.written(flat, place, ufunc(flat[place], *rest)), None
+        return getitem.written(flat, place, ufunc(flat[place], *rest)), None
 
     flat, _ = scan(visit, reshape(x, shape=(-1,)), tuple(rows))
     return reshape(flat, shape=tuple(x.shape))
@@ -318,7 +319,7 @@ def _in_rounds(ufunc: np.ufunc, x: Any, v: Any, index: Any) -> Any:
         where = places[now]
         old = flat[where]
         new = ufunc(old) if v is None else ufunc(old, v[now])
-        flat = indexing.written(flat, where, new)
+        flat = getitem.written(flat, where, new)
     return reshape(flat, shape=tuple(x.shape))
 
 

@@ -16,7 +16,9 @@ import numpy as np
 
 from wengert._engine.core.handle import Handle, is_traced, shape_of
 from wengert._engine.core.symbolic.dim import is_symbolic
-from wengert._engine.ops import casts, choice, indexing, joining, shapes
+from wengert._engine.ops import casts, joining, shapes
+from wengert._engine.ops.elementwise import selection
+from wengert._engine.ops.indexing import getitem
 from wengert._engine.tensor.numpy_dispatch import (
     as_array,
     counterpart,
@@ -42,7 +44,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     if positions.size == 0 or new.size == 0:
         return
     if new.size != positions.size:
-        new = indexing.read(new, numbers(positions.size) % new.size)
+        new = getitem.read(new, numbers(positions.size) % new.size)
     if is_traced(positions) or is_symbolic(shape_of(a)):
         _write_flat(a, positions, new, "put")
         return
@@ -55,7 +57,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 def _write_flat(a: Any, positions: Any, new: Any, what: str) -> None:
     """Write to positions of the flattened array, where they or its lengths are not known."""
     flat = shapes.reshape(own_copy(as_array(a)), shape=(-1,))
-    written = indexing.written(flat, positions, new)
+    written = getitem.written(flat, positions, new)
     write(a, Ellipsis, shapes.reshape(written, shape=shape_of(a)), what)
 
 
@@ -94,8 +96,8 @@ def _choose_into(arr: Any, mask: Any, new: Any, which: Any, what: str) -> None:
     """Write `new[which]`, round the end, where a mask holds that is not known."""
     if new.size == 0:
         raise ValueError("Cannot insert from an empty array!")
-    fitting = casts.astype(indexing.read(new, which % new.size), arr.dtype)
-    write(arr, Ellipsis, choice.where(mask, fitting, arr), what)
+    fitting = casts.astype(getitem.read(new, which % new.size), arr.dtype)
+    write(arr, Ellipsis, selection.where(mask, fitting, arr), what)
 
 
 @counterpart(np.putmask)
@@ -110,7 +112,7 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
         return
     where_to = np.flatnonzero(plain(mask))
     if where_to.size and flat.size:
-        chosen = indexing.read(flat, where_to % flat.size)
+        chosen = getitem.read(flat, where_to % flat.size)
         write(a, np.unravel_index(where_to, a.shape), chosen, "putmask")
 
 
@@ -132,6 +134,6 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     mask = spread(values(where), dst.shape)
     if is_traced(mask) or is_symbolic(dst.shape):
         fitting = casts.astype(spread(src, dst.shape), dst.dtype)
-        write(dst, Ellipsis, choice.where(mask, fitting, dst), "copyto")
+        write(dst, Ellipsis, selection.where(mask, fitting, dst), "copyto")
         return
-    write(dst, mask, indexing.read(spread(src, dst.shape), mask), "copyto")
+    write(dst, mask, getitem.read(spread(src, dst.shape), mask), "copyto")

@@ -21,8 +21,8 @@ from wengert._engine.core.node import is_variable
 from wengert._engine.core.recording import session
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.graphs.inputs import variable
-from wengert._engine.ops import keys
-from wengert._engine.ops import random as ops
+from wengert._engine.ops.random import bits as ops
+from wengert._engine.ops.random import keys
 
 from ..draws.keys import key as key_of
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line

@@ -20,7 +20,7 @@ import numpy as np
 from wengert._engine.core.handle import Handle, value_of
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.ops import casts
-from wengert._engine.ops.choice import where as choose
+from wengert._engine.ops.elementwise.selection import where as choose
 from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor
 
 from ..errors import TraceError, at, user_line

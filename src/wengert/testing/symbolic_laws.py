@@ -23,7 +23,7 @@ from wengert._engine.core.symbolic.parsing import dim
 from wengert._engine.graphs.graph import Graph
 from wengert._engine.graphs.trace import trace
 from wengert._engine.ops.creation import positions
-from wengert._engine.ops.linalg import MatrixOperation
+from wengert._engine.ops.linalg.linear_solve import MatrixOperation
 
 from ..errors import CheckError, ShapeError, WengertError
 from .laws import arguments_of, law

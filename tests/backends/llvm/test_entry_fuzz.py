@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.backends.feeding import fitted
+from wengert._engine.backends.argument_conversion import fitted
 from wengert._engine.core.spec import at_sizes, spec_of
 from wengert._engine.core.symbolic.constraints import solve
 from wengert.errors import WengertError

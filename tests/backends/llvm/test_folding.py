@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.backends.base import backend
+from wengert._engine.backends.registry import backend
 
 RNG = np.random.default_rng(0)
 

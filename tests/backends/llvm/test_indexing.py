@@ -13,11 +13,11 @@ import pytest
 
 import wengert as wg
 import wengert.numpy as wnp
-from wengert._engine.backends.base import backend
 from wengert._engine.backends.llvm.backend import Compiled
 from wengert._engine.backends.llvm.program import Program
+from wengert._engine.backends.registry import backend
 from wengert._engine.core.op import lookup
-from wengert._engine.ops.indexing import scatter, split_index, written
+from wengert._engine.ops.indexing.getitem import scatter, split_index, written
 
 DTYPES = ["f8", "f4", "f2", "c16", "c8", "i8", "i4", "i1", "u1", "u8", "?"]
 INDICES = ["i8", "i4", "i2", "i1", "u1", "u4", "u8"]

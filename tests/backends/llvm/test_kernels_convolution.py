@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.ops import convolution as c
-from wengert._engine.ops import pooling as p
+from wengert._engine.ops.neural import convolution as c
+from wengert._engine.ops.neural import pooling as p
 
 ROOT = Path(__file__).parents[3]
 

@@ -29,8 +29,8 @@ def test_every_leaf_is_found():
 
 LATE = """
     wengert.show wengert._engine.serialization.save_load wengert.extend wengert.nn
-    wengert._engine.diagnostics wengert.backends.transformed wengert._engine.backends.reporting
-    wengert._engine.backends.profiling wengert._engine.backends.llvm.summary
+    wengert._engine.diagnostics wengert.backends.transformed wengert._engine.backends.cost_report
+    wengert._engine.backends.interpreter_profile wengert._engine.backends.llvm.summary
     wengert._engine.backends.llvm.kernels.solving wengert._engine.backends.llvm.complexes
     wengert._engine.backends.llvm.leaves.gamma wengert._engine.backends.llvm.runtime.team
     importlib.metadata numpy.random scipy.linalg scipy.special

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wengert._engine.ops.arithmetic import floor_divide, remainder
-from wengert._engine.ops.rounding import spacing
+from wengert._engine.ops.elementwise.arithmetic import floor_divide, remainder
+from wengert._engine.ops.elementwise.rounding import spacing
 
 from .bodybench import run_body, same, ufunc_body
 from .leafbench import hard_points, ulps

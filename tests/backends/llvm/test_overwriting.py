@@ -12,7 +12,7 @@ import pytest
 
 import wengert as wg
 from wengert import errors, nn, optim
-from wengert._engine.backends.updates import Writer
+from wengert._engine.backends.variable_updates import Writer
 
 N = 96  # a square of numbers is too large to be left apart
 

@@ -11,12 +11,12 @@ import pytest
 
 import wengert as wg
 import wengert.numpy as wnp
-from wengert._engine.backends.base import backend
 from wengert._engine.backends.llvm.backend import Compiled
 from wengert._engine.backends.llvm.items import Item
 from wengert._engine.backends.llvm.program import Program
+from wengert._engine.backends.registry import backend
 from wengert._engine.core.op import lookup
-from wengert._engine.ops.indexing import scatter
+from wengert._engine.ops.indexing.getitem import scatter
 
 
 def program_of(function, *args):

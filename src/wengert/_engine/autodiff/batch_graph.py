@@ -36,7 +36,7 @@ from .tape import VARIABLE
 Pair = tuple[Any, bool]  # a value, and whether its first axis are the rows
 _serial = attrgetter("serial")
 _inside = Late("wengert._engine.core.nan_locator")
-_row_by_row = Late(f"{__package__}.vmap_fallback")
+_row_by_row = Late("wengert._engine.autodiff.vmap_fallback")
 
 
 class Lines:

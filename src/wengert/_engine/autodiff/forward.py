@@ -18,7 +18,7 @@ from wengert._engine.core.node import Node, next_serial
 from wengert._engine.core.op import Sweep, lookup
 from wengert._engine.core.recording import Session, enable_grad, naming, switches
 from wengert._engine.core.tracing import Derivation, derivation, level_above
-from wengert._engine.ops import confluence
+from wengert._engine.ops.linalg import degenerate_eigenvalues
 
 from . import overflows
 from .accumulation_buffers import Tangents
@@ -28,7 +28,7 @@ from .reverse import PROBING, as_handle, gathered, handles_of, has_nan, probe, p
 from .strong_zeros import Traced, linear_lines, note_written
 from .tape import Tape, cycle, fresh, tape_between
 
-_unfit = Late(f"{__package__}.nan_gradients")
+_unfit = Late("wengert._engine.autodiff.nan_gradients")
 
 
 def pushforward(
@@ -253,4 +253,4 @@ def _along_values(outputs: Sequence[Node], tangents: Mapping[Node, Any]) -> list
     return [dots.get(n) for n in outputs]
 
 
-confluence.Engine.pushforward = staticmethod(_along_values)
+degenerate_eigenvalues.Engine.pushforward = staticmethod(_along_values)

@@ -12,7 +12,7 @@ from typing import Any
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.node import constant
-from wengert._engine.ops import determinants
+from wengert._engine.ops.linalg import determinants
 from wengert.errors import StructureError, at, user_line
 
 from .arguments import Variables, name_of, recorded

@@ -3,8 +3,8 @@
 The derivative of log(1 + exp(x)) at 800 is 1, but the chain rule says inf / (1 + inf).  Where
 values are known, a sweep that meets this (a NaN, or an output that is infinite, and a line that
 left the range from finite operands) is done once more over a list in which such compositions are
-replaced by functions that stay in it, as in a graph (rewrite/stabilise.py).  Where there is no
-rule, a slope of 0 that is 1 / inf is not known, and becomes NaN: never a zero that nobody chose.
+replaced by functions that stay in it, as in a graph (rewrite/rules/stabilize.py).  Where there is
+no rule, a slope of 0 that is 1 / inf is not known, and becomes NaN: never a zero that nobody chose.
 
     is_infinite     whether an output has an infinity, the sign that a sweep has to look closer
     is_lost         whether a line overflowed

@@ -9,9 +9,9 @@ otherwise they run on handles and the sweep is itself a piece of tape.
 
 A NaN in the result starts the sweep once more, *guarded*: a cotangent that is exactly zero then
 gives zero whatever it meets (a branch not taken must not poison the one that was).  Then, where an
-operation says that its rule has limits, a third time, recorded (ops/confluence.py).  Where a line
-overflowed, the list is stabilised first (overflows.py).  The common case pays one check of the
-result and of the outputs for this.
+operation says that its rule has limits, a third time, recorded
+(ops/linalg/degenerate_eigenvalues.py).  Where a line overflowed, the list is stabilised first
+(overflows.py).  The common case pays one check of the result and of the outputs for this.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .linearity import check_linear
 from .strong_zeros import Traced, linear_lines, note_written
 from .tape import Tape, cycle, fresh, tape_between
 
-_unfit = Late(f"{__package__}.nan_gradients")
+_unfit = Late("wengert._engine.autodiff.nan_gradients")
 Bars = dict[Node, Any]
 PROBING = Sweep(recorded=True)  # a rule run on handles, to see what linear map it is
 
@@ -131,7 +131,7 @@ def pullback(
 
 
 def _with_limits(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node]) -> Bars:
-    """The sweep once more, recorded, so that operations find limits (ops/confluence.py)."""
+    """The sweep once more, recorded, so that operations find limits (degenerate_eigenvalues.py)."""
     with np.errstate(all="ignore"), enable_grad():
         return _sweep(tape, seeds, chosen, Sweep(tape.wanted, True, True))
 

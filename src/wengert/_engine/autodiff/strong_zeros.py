@@ -108,7 +108,8 @@ def note_written(tape: Tape, results: Iterable[Any], start: int, ts: Iterable[An
 def linear_lines(tape: Tape) -> dict[Node, tuple[int, ...]]:
     """For lines that recorded sweeps have written, the operands that are (co)tangents.
 
-    None where an operation has limits (ops/confluence.py): there 0 * inf has another meaning.
+    None where an operation has limits (ops/linalg/degenerate_eigenvalues.py): there 0 * inf has
+    another meaning.
     """
     notes = [n.extra["written"] for n in tape.lines if n.extra and "written" in n.extra]
     sweeps = list({w.start: w for w in notes}.values())

@@ -27,7 +27,7 @@ from .forward import jvp_from_vjp
 from .reverse import vjp_from_jvp
 from .tape import fresh
 
-_batch = Late(f"{__package__}.vmap")  # which evaluates lines, and so comes here
+_batch = Late("wengert._engine.autodiff.vmap")  # which evaluates lines, and so comes here
 
 
 class RowByRow(Operation):

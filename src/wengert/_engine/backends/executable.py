@@ -1,8 +1,8 @@
 """Executable: a graph ready to be called with arrays, whatever the backend.
 
-Checks what is fed against the specs of the inputs (feeding.py), solves the named sizes, compiles
-once for each set of sizes, hands out results that are the caller's own (owned.py), and writes the
-updates of variables, all or none (updates.py).
+Checks what is fed against the specs of the inputs (argument_conversion.py), solves the named sizes,
+compiles once for each set of sizes, hands out results that are the caller's own
+(copy_on_return.py), and writes the updates of variables, all or none (variable_updates.py).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from wengert._engine.core.symbolic.constraints import solve
 from wengert._engine.core.symbolic.dim import names_in
 from wengert.errors import ShapeError, at, user_line
 
-from .base import Backend, Run
-from .checked import run_checked
-from .feeding import fitted
-from .owned import own
-from .updates import exclusively, locks_of, values_of, write
+from .argument_conversion import fitted
+from .copy_on_return import own
+from .interpreter.nonfinite_checks import run_checked
+from .registry import Backend, Run
+from .variable_updates import exclusively, locks_of, values_of, write
 
 if TYPE_CHECKING:
-    from .timing import Timing
+    from wengert._engine.profiling.record import Timing
 
 _PROGRAMS = 64  # compiled for that many sets of sizes, the oldest forgotten first
 

@@ -18,7 +18,7 @@ from wengert._engine.core.graph import Graph
 from wengert._engine.core.node import Leaf, Node
 from wengert._engine.core.spec import at_sizes, lengths_of
 from wengert._engine.core.symbolic.dim import is_open, names_in
-from wengert._engine.ops.costs import bytes_of, shares_memory
+from wengert._engine.ops.cost_model import bytes_of, shares_memory
 from wengert.errors import ArgumentError, at, user_line
 
 

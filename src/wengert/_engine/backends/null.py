@@ -2,7 +2,7 @@
 
 Its computations check what they are fed as any other, and return zeros of the right shapes and
 dtypes, whose memory is not even touched; variables keep their values.  What a run would cost says
-`report` (reporting.py).
+`report` (cost_report.py).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from wengert._engine.core.graph import Graph
 from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.spec import at_sizes
 
-from .base import Backend, Run, register_backend
+from .registry import Backend, Run, register_backend
 
 if TYPE_CHECKING:
-    from . import reporting
-    from .reporting import Report
+    from . import cost_report
+    from .cost_report import Report
 else:
-    reporting = Late(f"{__package__}.reporting")
+    cost_report = Late("wengert._engine.backends.cost_report")
 
 
 class Null(Backend):
@@ -59,7 +59,7 @@ class Null(Backend):
 
     def report(self, graph: Graph, sizes: Mapping[str, int] | None = None, **more: int) -> Report:
         """What a run would cost; see `wengert.backends.report`."""
-        return reporting.report(graph, sizes, **more)
+        return cost_report.report(graph, sizes, **more)
 
 
 register_backend(Null())

@@ -21,7 +21,7 @@ from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.node import constant
 from wengert._engine.core.replay import written_again
 from wengert._engine.core.subgraph import Body
-from wengert._engine.ops.effects import after
+from wengert._engine.ops.side_effects import after
 from wengert.errors import MutatedError, at, user_line
 
 from .closure_conversion import closed

@@ -37,7 +37,7 @@ from wengert.errors import NotDifferentiableError, RuleError, at
 from . import batching
 from .operations import Compile, Control
 
-_rules = Late(f"{__package__}.custom_rules")
+_rules = Late("wengert._engine.control_flow.custom_rules")
 
 
 class Rule:

@@ -13,7 +13,7 @@ from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
-from wengert._engine.ops.indices import Hole
+from wengert._engine.ops.indexing.template import Hole
 
 
 def added_in_place(results: Sequence[Node], lines: Sequence[Node]) -> list[Node]:

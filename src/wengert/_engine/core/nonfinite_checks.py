@@ -2,8 +2,8 @@
 
 `wengert.debug(nan=True)` opens a session (recording.py) with `Checks`.  The one door (dispatch.py)
 shows it every value; what sweeps and compiled graphs compute is shown by those who run them
-(autodiff/nan_gradients.py, backends/checked.py).  Where none is open, the door looks at a number
-that it looks at anyway.
+(autodiff/nan_gradients.py, backends/interpreter/nonfinite_checks.py).  Where none is open, the door
+looks at a number that it looks at anyway.
 
     Checks    what is looked for, and what has been found
     Switch    turns it on or off: from where it is made, or for a block

@@ -26,8 +26,8 @@ from wengert._engine.core.lazy_import import public_dir
 from wengert._engine.core.nonfinite_checks import Switch
 from wengert._engine.core.static_params import stated
 from wengert._engine.core.validation import spelled
-from wengert._engine.ops import effects
-from wengert._engine.ops.effects import Retrieved, retrieved
+from wengert._engine.ops import side_effects
+from wengert._engine.ops.side_effects import Retrieved, retrieved
 from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
 
 __all__ = ["Retrieved", "guard", "log", "retrieve", "retrieved", "show"]
@@ -78,7 +78,7 @@ def show(
         raise ArgumentError(f"file={file!r} is not open for writing{at(user_line())}.")
     if logger is not None and not hasattr(logger, "info"):
         raise ArgumentError(f"logger={logger!r} is no logger{at(user_line())}.")
-    return effects.show(
+    return side_effects.show(
         _value(x), **_given(label=_word(label), file=file, logger=logger, gradient=gradient)
     )
 
@@ -107,7 +107,7 @@ def retrieve(x: Any, name: str, *, keep: int = 1, gradient: bool = False) -> Any
         raise ArgumentError(f"keep={keep!r}: keep at least one value{at(user_line())}.")
     if not isinstance(name, str):
         raise ArgumentError(f"the name {name!r} is not a word{at(user_line())}.")
-    return effects.retrieve(_value(x), **_given(label=name, keep=keep, gradient=gradient))
+    return side_effects.retrieve(_value(x), **_given(label=name, keep=keep, gradient=gradient))
 
 
 def log(
@@ -155,7 +155,7 @@ def log(
                 f"to={to!r}: give the path of a file, or a logger{at(user_line())}."
             ) from error
     given = _given(label=_word(label), bins=bins, gradient=gradient)
-    return effects.log(_value(x, numeric=True), to=to, **given)
+    return side_effects.log(_value(x, numeric=True), to=to, **given)
 
 
 def guard(
@@ -209,7 +209,7 @@ def guard(
             f"np.abs(x){at(user_line())}."
         )
     given = _given(low=low, high=high, label=_word(label), gradient=gradient)
-    return effects.guard(x, finite=bool(finite), **given)
+    return side_effects.guard(x, finite=bool(finite), **given)
 
 
 class _Debug(ModuleType):

@@ -17,8 +17,8 @@ import numpy as np
 from wengert._engine import rewrite
 from wengert._engine.autodiff.arguments import name_of
 from wengert._engine.autodiff.tape import fresh
-from wengert._engine.backends.base import Backend
-from wengert._engine.backends.base import backend as backend_of
+from wengert._engine.backends.registry import Backend
+from wengert._engine.backends.registry import backend as backend_of
 from wengert._engine.core import graph as lists
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, wrap
@@ -72,7 +72,7 @@ def explain(
 
     Notes
     -----
-    Operations and bytes are estimates (`wengert._engine.ops.costs`). The cost of explaining is
+    Operations and bytes are estimates (`wengert._engine.ops.cost_model`). The cost of explaining is
     that of a trace.
 
     See Also

@@ -17,7 +17,7 @@ from wengert._engine.core.source_location import place_of
 from wengert._engine.core.spec import shown
 from wengert._engine.core.subgraph import bodies_of
 from wengert._engine.core.symbolic.dim import is_open
-from wengert._engine.ops.costs import bytes_of, flops_of, shares_memory, steps_of
+from wengert._engine.ops.cost_model import bytes_of, flops_of, shares_memory, steps_of
 
 from .findings import Finding
 

@@ -23,7 +23,7 @@ from wengert._engine.control_flow.checkpoint_schedule import again, left
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.node import Constant, Node
 from wengert._engine.core.spec import Spec, shown
-from wengert._engine.ops.costs import bytes_of, flops_of_body, steps_of
+from wengert._engine.ops.cost_model import bytes_of, flops_of_body, steps_of
 
 from .dependency_trace import ancestors
 from .describe import called, named

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.backends import Executable
-from wengert._engine.backends.base import Backend
-from wengert._engine.backends.base import backend as backend_of
+from wengert._engine.backends.registry import Backend
+from wengert._engine.backends.registry import backend as backend_of
 from wengert._engine.core import graph as lists
 from wengert._engine.core import pytree
 from wengert._engine.core.copy_graph import rebuilt, settled

@@ -20,13 +20,13 @@ from .pickle_support import reduced
 
 if TYPE_CHECKING:
     from wengert._engine import visualization as show
-    from wengert._engine.backends import reporting
-    from wengert._engine.backends.reporting import Report
+    from wengert._engine.backends import cost_report
+    from wengert._engine.backends.cost_report import Report
 
     from .graph import Graph
 else:
     show = Late("wengert._engine.visualization")
-    reporting = Late("wengert._engine.backends.reporting")
+    cost_report = Late("wengert._engine.backends.cost_report")
 
 
 class Looking:
@@ -75,7 +75,7 @@ class Looking:
 
     def report(self, sizes: Mapping[str, int] | None = None, **more: int) -> Report:
         """What a run costs, counted without running; see `wengert.backends.report`."""
-        return reporting.report(cast("Graph", self), sizes, **more)
+        return cost_report.report(cast("Graph", self), sizes, **more)
 
     def save(self, file: Any, *, where: str | None = "name") -> None:
         """Write the graph to a file; see `wengert.save`. `wengert.load` reads it."""

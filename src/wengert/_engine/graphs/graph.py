@@ -19,8 +19,8 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends import Executable
-from wengert._engine.backends.base import Backend
-from wengert._engine.backends.base import backend as backend_of
+from wengert._engine.backends.registry import Backend
+from wengert._engine.backends.registry import backend as backend_of
 from wengert._engine.core import graph as lists
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.lazy_import import Late
@@ -35,10 +35,10 @@ from .substitute import Surgery
 from .transform import Transforming
 
 if TYPE_CHECKING:
-    from wengert._engine.backends import profiling
-    from wengert._engine.backends.profiling import Profile
+    from wengert._engine.backends import interpreter_profile
+    from wengert._engine.backends.interpreter_profile import Profile
 else:
-    profiling = Late("wengert._engine.backends.profiling")
+    interpreter_profile = Late("wengert._engine.backends.interpreter_profile")
 
 
 class Graph(lists.Graph, Transforming, Parts, Surgery, Finding, Looking):
@@ -141,4 +141,4 @@ class Graph(lists.Graph, Transforming, Parts, Surgery, Finding, Looking):
         (['exp', 'sum'], True)
         """
         fed = self.signature.leaves(args, kwargs, f"the graph {self.name}")
-        return profiling.profile(self, fed, repeat)
+        return interpreter_profile.profile(self, fed, repeat)

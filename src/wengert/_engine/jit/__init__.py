@@ -15,7 +15,6 @@ unsupported.py         what cannot be compiled
 rng_guard.py           random numbers that would become constants of a program
 lowered.py             what can be inspected: graph, loops, instructions
 profile_call.py        profile: where time and memory of a compiled function go
-profile_result.py      what was measured; profile_rendering.py as text, picture, page
 settings.py            which backend compiles, and how many programs are kept
 """
 
@@ -28,11 +27,14 @@ from .jitted import Info, Jitted
 from .lowered import Lowered
 
 if TYPE_CHECKING:
+    from wengert._engine.profiling.profile import Profile
+
     from .profile_call import profile
-    from .profile_result import Profile
 
 __all__ = ["Info", "Jitted", "Lowered", "Profile", "jit", "profile"]
 
-__getattr__ = late_names(__name__, {"Profile": ".profile_result", "profile": ".profile_call"})
+__getattr__ = late_names(
+    __name__, {"Profile": "wengert._engine.profiling.profile", "profile": ".profile_call"}
+)
 
 __dir__ = public_dir(__name__)

@@ -29,7 +29,7 @@ from .compiled_operation import GraphOperation, closed, extras_of, written_out
 from .native_call import entry_of, run_of
 
 if TYPE_CHECKING:
-    from wengert._engine.backends.timing import Timing
+    from wengert._engine.profiling.record import Timing
 
 _node = attrgetter("node")
 Grads = Sequence[tuple[Any, bool, bool]]  # tensor, whether something is left, and in place of all

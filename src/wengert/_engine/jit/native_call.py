@@ -12,7 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wengert._engine.backends import Executable
-from wengert._engine.backends.updates import Lending, Writer, exclusively, locks_of, values_of
+from wengert._engine.backends.variable_updates import (
+    Lending,
+    Writer,
+    exclusively,
+    locks_of,
+    values_of,
+)
 from wengert._engine.core.policy import gate
 
 Run = Callable[[Sequence[Any]], list[Any]]

@@ -2,7 +2,7 @@
 
 What compiles is compiled once more, with clocks in it, and run a few times; what a call leaves
 behind is left once.  The figures are a backend's (`Backend.timed`), what is made of them is a
-`Profile` (profile_result.py).
+`Profile` (profiling/profile.py).
 
     profile    the transformation
 """
@@ -15,11 +15,11 @@ from typing import Any
 
 from wengert._engine.backends import Backend
 from wengert._engine.core.validation import spelled
+from wengert._engine.profiling.profile import Profile
 from wengert.errors import ArgumentError, at, user_line
 
 from .decorator import jit
 from .jitted import Jitted
-from .profile_result import Profile
 
 
 def profile(

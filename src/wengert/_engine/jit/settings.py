@@ -6,7 +6,7 @@ that is called in ever new ways compiles ever again, and takes no more memory fo
 
 from __future__ import annotations
 
-from wengert._engine.backends.base import is_backend
+from wengert._engine.backends.registry import is_backend
 
 PREFERRED = ("llvm", "interpret")
 

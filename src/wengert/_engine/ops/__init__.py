@@ -1,91 +1,67 @@
-"""Families of operations; importing this package registers them all.
+"""Operations by family; importing this package registers them.
 
-elements     arithmetic exponential circular hyperbolic special rounding complexes choice logic;
-             gated
-reductions   reductions cumulative sorting softmax
-arrays       creation shapes joining casts; indexing, with indices masks index_shapes indexing_rows
-matrices     products linalg factorizations packed determinants spectral polar, confluence;
-             accepting; linalg_results
-sequences    fourier
-pictures     convolution pooling, with windows (imported at first use)
-other        effects (summaries: what a log says); random, with keys, on philox
+Convolution and pooling are registered at first use.
 
-What is said of many of them beside their entries: result_shapes, the specs of results; costs, what
-a line takes of time and memory.
+casts              Casts, and the adjoint pair of broadcasting
+cost_model         what one line of a list costs, by its operation and the specs of its operands
+creation           arrays of which only shape and rule are known: full, eye, arange
+cumulative         running sums, products, extremes, and the recurrence behind them
+fft                Discrete Fourier transforms along one axis, of which all of numpy.fft is made
+indexing_batching  Indexing of many rows at once: the batching rules of getitem, setitem and
+                   scatter
+joining            several arrays into one
+reductions         reductions cumulative sorting softmax
+shape_rules        the specs of views, joins, orders and matrices by rule, exact for all sizes
+shapes             reshape, transpose, axes of length one, reversal, rotation, diagonals, copies
+side_effects       identities that do something on the way: print, keep, log, guard; and order
+sorting            Order and counting: gathering along an axis, positions, bins; products of
+                   sequences
+value_summaries    what a log says of a value, and how a line of it is written
+elementwise/       Elementwise operations
+indexing/          reading and writing array elements by slices, masks and index arrays
+linalg/            Operations on matrices: products, linear systems, factorizations, eigenvalues
+neural/            Operations of neural networks: convolution, pooling, softmax
+random/            Random bits as a function of a key and a position
 """
 
 from wengert._engine.core.lazy_import import public_dir
 
 from . import (
-    accepting,
-    arithmetic,
     casts,
-    choice,
-    circular,
-    complexes,
     creation,
     cumulative,
-    determinants,
-    effects,
-    exponential,
-    factorizations,
-    fourier,
-    gated,
-    hyperbolic,
+    elementwise,
+    fft,
     indexing,
-    indexing_rows,
+    indexing_batching,
     joining,
-    keys,
     linalg,
-    logic,
-    packed,
-    polar,
-    products,
+    neural,
     random,
     reductions,
-    result_shapes,
-    rounding,
+    shape_rules,
     shapes,
-    softmax,
+    side_effects,
     sorting,
-    special,
-    spectral,
 )
 
 __all__ = [
-    "accepting",
-    "arithmetic",
     "casts",
-    "choice",
-    "circular",
-    "complexes",
     "creation",
     "cumulative",
-    "determinants",
-    "effects",
-    "exponential",
-    "factorizations",
-    "fourier",
-    "gated",
-    "hyperbolic",
+    "elementwise",
+    "fft",
     "indexing",
-    "indexing_rows",
+    "indexing_batching",
     "joining",
-    "keys",
     "linalg",
-    "logic",
-    "packed",
-    "polar",
-    "products",
+    "neural",
     "random",
     "reductions",
-    "result_shapes",
-    "rounding",
+    "shape_rules",
     "shapes",
-    "softmax",
+    "side_effects",
     "sorting",
-    "spectral",
-    "special",
 ]
 
 __dir__ = public_dir(__name__)

@@ -26,8 +26,8 @@ from wengert._engine.kinds.linear_map import linear
 from wengert._engine.kinds.opaque import opaque
 from wengert._engine.kinds.reduction import Axis, axes_of, count_along
 
-from .choice import where
 from .creation import positions
+from .elementwise.selection import where
 from .shapes import reshape, transpose
 
 

@@ -21,8 +21,8 @@ from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import is_decided_positive, size_value
 from wengert._engine.kinds.reduction import count_along, reduction
 
-from .choice import absolute, direction, where
 from .cumulative import exclusive
+from .elementwise.selection import absolute, direction, where
 
 
 def _axes_examples(op: Any) -> None:

@@ -16,7 +16,7 @@ from wengert._engine.kinds.batching import alike, flattened, ndim_of, row_axis
 from wengert._engine.kinds.linear_map import linear
 
 from .creation import positions
-from .indexing import Hole, scatter
+from .indexing.getitem import Hole, scatter
 
 
 @linear(view=True, may_copy=True, oracle="numpy")

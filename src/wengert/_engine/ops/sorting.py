@@ -26,7 +26,7 @@ from wengert._engine.kinds.batching import along, ndim_of
 from wengert._engine.kinds.linear_map import linear
 from wengert._engine.kinds.opaque import opaque
 
-from .indexing import Hole
+from .indexing.getitem import Hole
 
 
 @linear(oracle="numpy")

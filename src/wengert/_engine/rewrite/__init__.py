@@ -1,27 +1,17 @@
-"""Rewrite: graph to graph, the same function with fewer, cheaper and more accurate lines.
+"""Graph rewriting: passes that simplify a graph without changing the function it computes.
 
-    passes.py   simplify; the pass manager, which watches and verifies
-    rule.py     rules as data: Rule (two functions of NumPy), rule (a function of a line)
-    pattern.py  functions read as patterns, and compared with lines
-    index.py    which rules can apply to a line
-    walk.py     one walk in which every line takes its simplest form
-    check.py    whether what a pass returned is a graph of the same function
-    history.py  what was done, step by step
-
-    the rules        fold.py algebra.py stabilise.py exponentials.py shapes.py writes.py
-                     derivatives.py matrices.py contractions.py
-
-    overflows.py     rules for recorded lists in which a value has overflowed
-
-    loops.py   what is done with loops and choices as a whole; by loop.py (a line taken
-               apart), leaving.py, trimming.py, written_out.py, factored.py, afterwards.py,
-               laid_out.py, in_step.py
-    bodies.py  their bodies, simplified by the same passes
-
-    calls.py         functions with rules of their own, written out once nobody differentiates
-
-    properties.py  what is known of values: finite, positive, symmetric, ...
-    assume.py      what users know of them
+assume               what users know of them
+driver               one walk in which every line takes its simplest form
+inline_custom_calls  functions with rules of their own, written out once nobody differentiates
+pass_history         what was done, step by step
+pass_manager         simplify; the pass manager, which watches and verifies
+pattern              functions read as patterns, and compared with lines
+rule                 rules as data: Rule (two functions of NumPy), rule (a function of a line)
+rule_index           which rules can apply to a line
+value_properties     what is known of values: finite, positive, symmetric,
+verify_pass          whether what a pass returned is a graph of the same function
+loops/               Passes over loops and branches
+rules/               Rewrite rules, by subject
 
 How to write a rule and a pass: docs/rewriting.md.
 """
@@ -29,9 +19,9 @@ How to write a rule and a pass: docs/rewriting.md.
 from wengert._engine.core.lazy_import import public_dir
 
 from .assume import assume
-from .calls import without_calls
-from .history import History, Step
-from .passes import DEFAULT, Pass, Passes, passes, register_pass, simplify
+from .inline_custom_calls import without_calls
+from .pass_history import History, Step
+from .pass_manager import DEFAULT, Pass, Passes, passes, register_pass, simplify
 from .rule import LineRule, Match, Rule, rule
 
 __all__ = [

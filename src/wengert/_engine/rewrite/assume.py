@@ -1,7 +1,7 @@
 """Assume: what a user knows of a value, said in the program.
 
 A line of the graph, the identity on values and derivatives, which bears facts for the rules that
-ask for them (properties.py): `x * 0.0` is zero if x is finite, `A.T` is A if A is symmetric.
+ask for them (value_properties.py): `x * 0.0` is zero if x is finite, `A.T` is A if A is symmetric.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from wengert._engine.kinds.batching import alike
 from wengert._engine.kinds.linear_map import Linear, linear
 from wengert.errors import ArgumentError, at, user_line
 
-from .properties import FACTS, checked, facts_of_value
+from .value_properties import FACTS, checked, facts_of_value
 
 
 def _line() -> Linear:

@@ -5,9 +5,9 @@
     LineRule    a function of one line, for what a pattern cannot say; made by `rule`
     Writer      what such a function writes lines with
 
-A rule never changes a line: it names another one for its place.  The walk (walk.py) sees to it that
-the other has the same shape and dtype, lets through no derivative that was stopped, and bears the
-user's line of what it replaces.
+A rule never changes a line: it names another one for its place.  The walk (driver.py) sees to it
+that the other has the same shape and dtype, lets through no derivative that was stopped, and bears
+the user's line of what it replaces.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wengert.errors import ArgumentError, at, user_line
 from .pattern import SAMPLES, Found, Line, Number, matches, signature, traced, variants
 
 if TYPE_CHECKING:
-    from .walk import Walk
+    from .driver import Walk
 
 Descriptor = Any  # what an index knows of an operand: its operation, or "number 1.0"
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.handle import Handle
-from wengert._engine.ops.linalg_results import (
+from wengert._engine.ops.linalg.results import (
     EighResult,
     EigResult,
     QRResult,

@@ -21,7 +21,7 @@ from wengert._engine.core.op import REGISTRY, lookup
 from wengert._engine.core.spec import WEAK, Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim
-from wengert._engine.ops.indexing import Hole
+from wengert._engine.ops.indexing.getitem import Hole
 from wengert.errors import ArgumentError, DtypeError, RegistryError, ShapeError, at, user_line
 
 from . import class_registry, dim_json

@@ -36,7 +36,7 @@ from wengert._engine.core.op import REGISTRY
 from wengert._engine.core.spec import WEAK, Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim
-from wengert._engine.ops.indexing import Hole
+from wengert._engine.ops.indexing.getitem import Hole
 from wengert._engine.tensor import Tensor
 from wengert.errors import ConversionError, RegistryError, StructureError, TraceError, at, user_line
 

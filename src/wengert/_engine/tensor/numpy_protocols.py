@@ -20,7 +20,8 @@ from wengert._engine.core.lazy_import import load_families
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import REGISTRY
 from wengert._engine.kinds.elementwise import Elementwise
-from wengert._engine.ops import casts, choice
+from wengert._engine.ops import casts
+from wengert._engine.ops.elementwise import selection
 from wengert.errors import (
     ConversionError,
     DtypeError,
@@ -165,7 +166,7 @@ def _call_with(ufunc: np.ufunc, args: Any, kwargs: dict[str, Any]) -> Any:
     if mask is not True:
         results = result if isinstance(result, tuple) else (result,)
         held = zip(results, out or [None] * len(results), strict=True)
-        kept = [choice.where(mask, r, r.dtype.type(0) if o is None else o) for r, o in held]
+        kept = [selection.where(mask, r, r.dtype.type(0) if o is None else o) for r, o in held]
         result = tuple(kept) if isinstance(result, tuple) else kept[0]
     return result if out is None else deliver(result, out)
 

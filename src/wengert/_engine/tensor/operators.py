@@ -19,7 +19,7 @@ from wengert._engine.core.dispatch import apply
 from wengert._engine.core.handle import Handle, dtype_of, is_traced, shape_of, value_of
 from wengert._engine.core.node import INPUT, NO_PARAMS, Node
 from wengert._engine.core.op import lookup
-from wengert._engine.ops import indexing
+from wengert._engine.ops.indexing import getitem
 from wengert.errors import DtypeError, TraceError, at, user_line
 
 from .conversion_errors import refuse_as_key, setting
@@ -142,10 +142,10 @@ class Operators:
         return other // self, other % self
 
     def __getitem__(self, index: Any) -> Any:
-        return indexing.read(self, index)
+        return getitem.read(self, index)
 
     def __setitem__(self, index: Any, v: Any) -> None:
-        if isinstance(v, Handle) and indexing.stands_already(cast(Handle, self), index, v):
+        if isinstance(v, Handle) and getitem.stands_already(cast(Handle, self), index, v):
             return
         if isinstance(v, Handle) and type(v.node) is Node and dtype_of(self).kind not in "fc":
             raise DtypeError(
@@ -153,7 +153,7 @@ class Operators:
                 "would round it and stop its derivative. Cast the target first, "
                 f"x = x.astype(float){at(user_line())}."
             )
-        self._assign(indexing.written(self, index, v))  # type: ignore[attr-defined]
+        self._assign(getitem.written(self, index, v))  # type: ignore[attr-defined]
 
     def __round__(self, digits: int | None = None) -> Any:
         if self.ndim:  # type: ignore[attr-defined]

@@ -11,7 +11,6 @@ colors.py             the colors
 layout.py             positions of boxes and edges in an SVG
 expand_bodies.py      loops and branches with their bodies drawn beside them
 statistics.py         statistics of values; source_text.py the user's lines
-flamegraph.py         where the time of a run went, as a picture
 training_plots.py     plots of a training with matplotlib (imported on its own)
 training_curves.py    the curves in them
 """

@@ -12,7 +12,7 @@ Matrices stand in the last two axes.  A matrix that LAPACK refuses raises `Matri
 from numpy.linalg import LinAlgError
 
 from wengert._engine.core.lazy_import import public_dir
-from wengert._engine.ops.linalg_results import (
+from wengert._engine.ops.linalg.results import (
     EighResult,
     EigResult,
     QRResult,

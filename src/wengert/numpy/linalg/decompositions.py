@@ -1,7 +1,7 @@
 """Factorizations, eigenvalues and singular values, under the names of `numpy.linalg`.
 
-Each is an operation of _engine/ops/factorizations.py or _engine/ops/spectral.py.  What their
-derivatives mean where the factors are not unique is said there, and in the notes below.
+Each is an operation of _engine/ops/linalg/factorizations.py or _engine/ops/linalg/eigen_svd.py.
+What their derivatives mean where the factors are not unique is said there, and in the notes below.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import is_traced, value_of
-from wengert._engine.ops import factorizations, spectral
-from wengert._engine.ops.linalg import adjoint
-from wengert._engine.ops.linalg_results import EighResult, EigResult, QRResult, SVDResult
+from wengert._engine.ops.linalg import eigen_svd, factorizations
+from wengert._engine.ops.linalg.linear_solve import adjoint
+from wengert._engine.ops.linalg.results import EighResult, EigResult, QRResult, SVDResult
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, spread
 
 from ...errors import ArgumentError, at, user_line
@@ -121,7 +121,7 @@ def eigh(a: Any, UPLO: str = "L") -> EighResult:
     side = UPLO.upper()
     if side not in ("L", "U"):
         raise ArgumentError(f"UPLO={UPLO!r} is neither 'L' nor 'U'{at(user_line())}.")
-    return EighResult(*spectral.eigh(as_array(a), lower=side == "L"))
+    return EighResult(*eigen_svd.eigh(as_array(a), lower=side == "L"))
 
 
 @counterpart(np.linalg.eigvalsh)
@@ -155,7 +155,7 @@ def eig(a: Any) -> EigResult:
     The derivative keeps LAPACK's choice of factor: length one, and the largest component real.
     """
     a = as_array(a)
-    w, v = spectral.eig(a)
+    w, v = eigen_svd.eig(a)
     real = False if is_traced(w) or a.dtype.kind == "c" else np.all(value_of(w).imag == 0)
     if real:
         w, v = np.real(w), np.real(v)
@@ -200,7 +200,7 @@ def svd(
     """
     a = as_array(a)
     square = a.shape[-1] == a.shape[-2]
-    parts = spectral.svd(a, full_matrices=bool(full_matrices and compute_uv and not square))
+    parts = eigen_svd.svd(a, full_matrices=bool(full_matrices and compute_uv and not square))
     return SVDResult(*parts) if compute_uv else parts[1]
 
 

@@ -19,9 +19,10 @@ from wengert._engine.core.handle import possibly, value_of, wrap
 from wengert._engine.core.node import constant
 from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert._engine.kinds.reduction import Axis
-from wengert._engine.ops import determinants, joining, linalg, shapes, spectral
-from wengert._engine.ops.choice import where
-from wengert._engine.ops.polar import nuclear_norm
+from wengert._engine.ops import joining, shapes
+from wengert._engine.ops.elementwise.selection import where
+from wengert._engine.ops.linalg import determinants, eigen_svd, linear_solve
+from wengert._engine.ops.linalg.polar_decomposition import nuclear_norm
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, spread
 from wengert._engine.tensor.numpy_protocols import deliver
 
@@ -106,7 +107,7 @@ def _matrix_norm(x: Any, ord: Any, axes: Any, keepdims: bool) -> Any:
     if pick is nuclear_norm:
         out = nuclear_norm(last)
     else:
-        values = np.abs(spectral.svd(last)[1])  # |.| for its derivative 0 at 0
+        values = np.abs(eigen_svd.svd(last)[1])  # |.| for its derivative 0 at 0
         if ord == 2 and values.shape[-1] == 0:
             pick = np.sum  # of nothing: the norm is 0
         out = pick(values, axis=-1)
@@ -170,16 +171,16 @@ def cond(x: Any, p: Ord = None) -> Any:
             f"{at(user_line())}."
         )
     if p is None or p in (2, -2):
-        s = spectral.svd(x)[1]
+        s = eigen_svd.svd(x)[1]
         with np.errstate(all="ignore"):
             found = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
         return _or_infinite(found, np.isnan(value_of(found)), x)
     singular = value_of(determinants.slogdet(x)[0]) == 0
     if possibly(singular):
         regular = where(singular[..., None, None], eye(x.shape[-1], dtype=x.dtype), x)
-        found = matrix_norm(x, ord=p) * matrix_norm(linalg.inv(regular), ord=p)
+        found = matrix_norm(x, ord=p) * matrix_norm(linear_solve.inv(regular), ord=p)
         return _or_infinite(found, singular, x)
-    return matrix_norm(x, ord=p) * matrix_norm(linalg.inv(x), ord=p)
+    return matrix_norm(x, ord=p) * matrix_norm(linear_solve.inv(x), ord=p)
 
 
 def _or_infinite(found: Any, singular: Any, x: Any) -> Any:
@@ -202,7 +203,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
         What counts as zero, absolute or relative to the largest.
     hermitian : bool, default False
     """
-    return linalg.matrix_rank(as_array(A), tol=tol, hermitian=hermitian, rtol=rtol)
+    return linear_solve.matrix_rank(as_array(A), tol=tol, hermitian=hermitian, rtol=rtol)
 
 
 # ---- parts -------------------------------------------------------------------------------------
@@ -255,7 +256,7 @@ def matrix_power(a: Any, n: int) -> Any:
             return spread(unit, a.shape)
         return wrap(constant(np.broadcast_to(unit, a.shape).copy()))
     if n < 0:
-        a, n = linalg.inv(a), -n
+        a, n = linear_solve.inv(a), -n
     result = None
     while True:
         if n & 1:

@@ -1,7 +1,7 @@
 """Equations, inverses and determinants, under the names of `numpy.linalg`.
 
-Each is an operation of _engine/ops/linalg.py, with NumPy's arguments read here; lstsq, tensorsolve
-and tensorinv are composed of them.
+Each is an operation of _engine/ops/linalg/linear_solve.py, with NumPy's arguments read here; lstsq,
+tensorsolve and tensorinv are composed of them.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import is_traced, value_of
-from wengert._engine.ops import determinants, linalg, shapes
-from wengert._engine.ops.linalg_results import SlogdetResult
+from wengert._engine.ops import shapes
+from wengert._engine.ops.linalg import determinants, linear_solve
+from wengert._engine.ops.linalg.results import SlogdetResult
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart
 
 from ...errors import MatrixError, ShapeError, at, user_line
@@ -45,7 +46,7 @@ def solve(a: Any, b: Any) -> Any:
     >>> wg.grad(lambda b: np.sum(np.linalg.solve(a, b)))(b)
     array([0.375, 0.25 ])
     """
-    return linalg.solve(as_array(a), as_array(b))
+    return linear_solve.solve(as_array(a), as_array(b))
 
 
 @counterpart(np.linalg.inv)
@@ -61,7 +62,7 @@ def inv(a: Any) -> Any:
     MatrixError
         A matrix is singular, or not square.
     """
-    return linalg.inv(as_array(a))
+    return linear_solve.inv(as_array(a))
 
 
 @counterpart(np.linalg.det)
@@ -124,7 +125,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = "def
         rcond = max(a.shape[-2:]) * np.finfo(a.dtype).eps
     elif rcond is None and not isinstance(rtol, str):
         rcond = rtol
-    return linalg.pinv(a, rtol=rcond, hermitian=hermitian)
+    return linear_solve.pinv(a, rtol=rcond, hermitian=hermitian)
 
 
 @counterpart(np.linalg.lstsq)
@@ -157,7 +158,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, An
     m, n = a.shape
     eps = float(np.finfo(a.dtype if a.dtype.kind in "fc" else float).eps)
     cutoff = eps * max(m, n) if rcond is None else eps if rcond == -1 else rcond
-    x = linalg.pinv(a, rtol=cutoff) @ b
+    x = linear_solve.pinv(a, rtol=cutoff) @ b
     s = np.linalg.svd(a, compute_uv=False)
     values = value_of(s)
     rank = np.sum(values > cutoff * np.max(values, initial=0.0)).astype(np.intc)  # NumPy's type
@@ -193,7 +194,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
             f"tensorsolve of shapes {a.shape} and {b.shape}: the axes of x, {shape}, and those of "
             f"b do not make a square matrix{at(user_line())}."
         )
-    flat = linalg.solve(shapes.reshape(a, shape=(n, n)), shapes.reshape(b, shape=(n,)))
+    flat = linear_solve.solve(shapes.reshape(a, shape=(n, n)), shapes.reshape(b, shape=(n,)))
     return shapes.reshape(flat, shape=shape)
 
 
@@ -212,4 +213,4 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
         raise ShapeError(f"tensorinv with ind={ind}: at least one axis is needed{at(user_line())}.")
     front, back = a.shape[:ind], a.shape[ind:]
     square = shapes.reshape(a, shape=(prod(front), prod(back)))
-    return shapes.reshape(linalg.inv(square), shape=back + front)
+    return shapes.reshape(linear_solve.inv(square), shape=back + front)

@@ -12,7 +12,7 @@ import numpy as np
 
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.op import lookup
-from wengert._engine.ops.indices import split_index
+from wengert._engine.ops.indexing.template import split_index
 
 from ...numpy import arange
 from .nodes import Reading, settled

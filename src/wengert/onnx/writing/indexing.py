@@ -15,7 +15,7 @@ import numpy as np
 from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.constraints import broadcast
 from wengert._engine.core.symbolic.dim import Dim
-from wengert._engine.ops.indices import Hole
+from wengert._engine.ops.indexing.template import Hole
 
 from .registry import exports, refused
 from .shapes import LARGE, reshaped

@@ -17,7 +17,7 @@ import scipy.fft
 import scipy.special
 
 from wengert._engine.core.handle import Handle, is_traced, value_of
-from wengert._engine.ops.choice import where
+from wengert._engine.ops.elementwise.selection import where
 
 from ...errors import ArgumentError, at, user_line
 from ..dispatch import counterpart, floating, holds_tensors, known_length

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.fft
 
 from wengert._engine.ops import casts
-from wengert._engine.ops.fourier import SWAPPED
+from wengert._engine.ops.fft import SWAPPED
 from wengert._engine.tensor.numpy_dispatch import as_tensor
 
 from ...errors import ArgumentError, at, user_line

@@ -23,7 +23,7 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import require_at_least
 from wengert._engine.kinds.batching import along
 from wengert._engine.kinds.linear_map import linear
-from wengert._engine.ops.fourier import SWAPPED, resized
+from wengert._engine.ops.fft import SWAPPED, resized
 from wengert._engine.tensor.operand_conversion import length
 
 from ...errors import ArgumentError, ShapeError, at, user_line

@@ -16,7 +16,7 @@ import scipy.linalg
 
 from wengert._engine.core.spec import Spec
 from wengert._engine.kinds.batching import fronted, ndim_of
-from wengert._engine.ops.linalg import matrices
+from wengert._engine.ops.linalg.linear_solve import matrices
 from wengert._engine.ops.shapes import reshape, transpose
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.interpolate
 
 from wengert._engine.core.handle import is_traced, possibly, value_of
-from wengert._engine.ops.choice import where as choose
+from wengert._engine.ops.elementwise.selection import where as choose
 from wengert._engine.tensor.numpy_dispatch import as_tensor
 
 from ...errors import ArgumentError, ShapeError, at, user_line

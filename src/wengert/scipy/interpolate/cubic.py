@@ -19,7 +19,7 @@ import numpy as np
 import scipy.interpolate
 
 from wengert._engine.core.handle import is_traced, value_of
-from wengert._engine.ops.choice import where as choose
+from wengert._engine.ops.elementwise.selection import where as choose
 
 from ...errors import ArgumentError, ShapeError, at, user_line
 from ..dispatch import floating, holds_tensors, known_length

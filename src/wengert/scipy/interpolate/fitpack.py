@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import shape_of, value_of
-from wengert._engine.ops.choice import where as choose
+from wengert._engine.ops.elementwise.selection import where as choose
 from wengert._engine.tensor.numpy_dispatch import as_array
 
 from ...errors import ArgumentError, at, user_line

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.interpolate
 
 from wengert._engine.core.handle import value_of
-from wengert._engine.ops.choice import where as choose
+from wengert._engine.ops.elementwise.selection import where as choose
 from wengert._engine.tensor.numpy_dispatch import as_array
 
 from ...errors import ArgumentError, ShapeError, at, user_line

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from wengert._engine.ops.linalg import adjoint
+from wengert._engine.ops.linalg.linear_solve import adjoint
 from wengert._engine.tensor.numpy_dispatch import spread
 
 from ...errors import ShapeError, at, user_line

@@ -16,8 +16,8 @@ import scipy.linalg
 
 from wengert._engine.core.handle import Handle, value_of
 from wengert._engine.ops import casts
-from wengert._engine.ops.choice import where
-from wengert._engine.ops.linalg import adjoint
+from wengert._engine.ops.elementwise.selection import where
+from wengert._engine.ops.linalg.linear_solve import adjoint
 
 from ...errors import ArgumentError, at, user_line
 from ..dispatch import counterpart, floating, known_length

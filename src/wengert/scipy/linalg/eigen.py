@@ -18,9 +18,9 @@ import numpy as np
 import scipy.linalg
 
 from wengert._engine.core.handle import is_traced, value_of
-from wengert._engine.ops import spectral
-from wengert._engine.ops.factorizations import cholesky, solve_triangular
-from wengert._engine.ops.linalg import adjoint, hermitian, solve
+from wengert._engine.ops.linalg import eigen_svd
+from wengert._engine.ops.linalg.factorizations import cholesky, solve_triangular
+from wengert._engine.ops.linalg.linear_solve import adjoint, hermitian, solve
 from wengert._engine.ops.shapes import transpose
 
 from ...errors import ArgumentError, TraceError, at, user_line
@@ -64,14 +64,14 @@ def left_eig(a):
 def _left_eig_vjp(t, out, a):
     w, v = out
     of_adjoint = (np.conjugate(t[0]), t[1])
-    (bar,) = spectral.eig.vjp_rule(of_adjoint, (np.conjugate(w), v), adjoint(a))
+    (bar,) = eigen_svd.eig.vjp_rule(of_adjoint, (np.conjugate(w), v), adjoint(a))
     return (adjoint(bar),)
 
 
 @left_eig.define_jvp
 def _left_eig_jvp(dots, out, a):
     w, v = out
-    w_dot, v_dot = spectral.eig.jvp_rule((adjoint(dots[0]),), (np.conjugate(w), v), adjoint(a))
+    w_dot, v_dot = eigen_svd.eig.jvp_rule((adjoint(dots[0]),), (np.conjugate(w), v), adjoint(a))
     return np.conjugate(w_dot), v_dot
 
 
@@ -134,7 +134,7 @@ def eig(
             f"b: solve the adjoint problem for those{at(user_line())}."
         )
     m = _reduced(a, b, "eig")
-    w, v = spectral.eig(m)
+    w, v = eigen_svd.eig(m)
     found = [w]
     if left:
         found.append(_real_if_real(w, left_eig(m)[1], m))
@@ -146,7 +146,7 @@ def eig(
 @counterpart(scipy.linalg.eigvals)
 def eigvals(a: Any, b: Any = None, *args: Any, **kwargs: Any) -> Any:
     """The eigenvalues of a square matrix, complex, as ``scipy.linalg.eigvals``; see `eig`."""
-    return spectral.eig(_reduced(a, b, "eigvals"))[0]
+    return eigen_svd.eig(_reduced(a, b, "eigvals"))[0]
 
 
 # ---- Hermitian matrices ------------------------------------------------------------------------
@@ -224,7 +224,7 @@ def eigh(
     if type not in (1, 2, 3):
         raise ArgumentError(f"type={type!r} of eigh is not 1, 2 or 3{at(user_line())}.")
     if b is None:
-        w, v = spectral.eigh(a, lower=bool(lower))
+        w, v = eigen_svd.eigh(a, lower=bool(lower))
     else:
         low = cholesky(hermitian(square(b, "eigh")))
         if type == 1:
@@ -232,7 +232,7 @@ def eigh(
             inner = solve_triangular(low, adjoint(half), lower=True)
         else:
             inner = adjoint(low) @ hermitian(a) @ low
-        w, y = spectral.eigh(hermitian(inner))
+        w, y = eigen_svd.eigh(hermitian(inner))
         v = low @ y if type == 3 else solve_triangular(low, y, lower=True, trans=2)
     w, v = _subset(w, v, subset_by_index, subset_by_value)
     return w if eigvals_only else (w, v)
@@ -296,7 +296,7 @@ def eigh_tridiagonal(
     -----
     Of tensors, by the whole matrix: n**3.
     """
-    found = spectral.eigh(_tridiagonal(d, e))
+    found = eigen_svd.eigh(_tridiagonal(d, e))
     return _selected(found, select, select_range, eigvals_only)
 
 
@@ -333,7 +333,7 @@ def eig_banded(
     """
     half = triangle_of_band(floating(a_band), lower)
     whole = half + adjoint(half) - half * np.eye(half.shape[-1])
-    found = spectral.eigh(whole)
+    found = eigen_svd.eigh(whole)
     return _selected(found, select, select_range, eigvals_only)
 
 

@@ -24,7 +24,7 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic import constraints
 from wengert._engine.kinds.batching import on_last_axes
 from wengert._engine.ops import casts
-from wengert._engine.ops.linalg import matrices
+from wengert._engine.ops.linalg.linear_solve import matrices
 
 from ...errors import MatrixError, at, user_line
 from ..dispatch import floating

@@ -19,7 +19,7 @@ import scipy.linalg
 from numpy.linalg import LinAlgError
 
 from wengert._engine.ops import casts
-from wengert._engine.ops.linalg import adjoint, inv, regular
+from wengert._engine.ops.linalg.linear_solve import adjoint, inv, regular
 
 from ..dispatch import counterpart, floating
 from .entries import entry, power_into_range, square

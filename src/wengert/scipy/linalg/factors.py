@@ -3,11 +3,11 @@
     cholesky, qr, svd, svdvals, polar, orthogonal_procrustes
     orth, null_space      operations: a basis of the range, and of what is mapped to zero
 
-Most is in _engine/ops/factorizations.py, _engine/ops/spectral.py and _engine/ops/polar.py.  A basis
-of a space is free to turn within the space; its derivative is the one that does not turn it.  So
-functions of the space, such as the projector, have the right derivative, also where singular values
-are equal.  The rank is taken as constant (G. H. Golub and V. Pereyra, SIAM J. Numer. Anal. 10
-(1973), 413-432).
+Most is in _engine/ops/linalg/factorizations.py, _engine/ops/linalg/eigen_svd.py and
+_engine/ops/linalg/polar_decomposition.py.  A basis of a space is free to turn within the space; its
+derivative is the one that does not turn it.  So functions of the space, such as the projector, have
+the right derivative, also where singular values are equal.  The rank is taken as constant (G. H.
+Golub and V. Pereyra, SIAM J. Numer. Anal. 10 (1973), 413-432).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import scipy.linalg
 
 from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.core.symbolic.dim import is_symbolic
-from wengert._engine.ops import factorizations
-from wengert._engine.ops.accepting import accepted
-from wengert._engine.ops.linalg import adjoint, pinv
-from wengert._engine.ops.linalg import hermitian as hermitian_part
-from wengert._engine.ops.polar import nuclear_norm, polar_factor
+from wengert._engine.ops.linalg import factorizations
+from wengert._engine.ops.linalg.check import accepted
+from wengert._engine.ops.linalg.linear_solve import adjoint, pinv
+from wengert._engine.ops.linalg.linear_solve import hermitian as hermitian_part
+from wengert._engine.ops.linalg.polar_decomposition import nuclear_norm, polar_factor
 
 from ...errors import ArgumentError, TraceError, at, user_line
 from ...numpy import linalg as names

@@ -20,10 +20,10 @@ import scipy.linalg
 
 from wengert._engine.core.handle import Handle, is_traced, value_of
 from wengert._engine.ops import casts
-from wengert._engine.ops.accepting import accepted
-from wengert._engine.ops.choice import where
-from wengert._engine.ops.linalg import adjoint
-from wengert._engine.ops.spectral import expm as exponential
+from wengert._engine.ops.elementwise.selection import where
+from wengert._engine.ops.linalg.check import accepted
+from wengert._engine.ops.linalg.eigen_svd import expm as exponential
+from wengert._engine.ops.linalg.linear_solve import adjoint
 
 from ...errors import ArgumentError, ShapeError, at, user_line
 from ..dispatch import counterpart, floating, known_length

@@ -17,10 +17,10 @@ import numpy as np
 import scipy.linalg
 
 from wengert._engine.core.handle import value_of
-from wengert._engine.ops.choice import where
 from wengert._engine.ops.creation import positions, triangle_mask
-from wengert._engine.ops.factorizations import solve_triangular
-from wengert._engine.ops.linalg import adjoint, hermitian, solve
+from wengert._engine.ops.elementwise.selection import where
+from wengert._engine.ops.linalg.factorizations import solve_triangular
+from wengert._engine.ops.linalg.linear_solve import adjoint, hermitian, solve
 
 from ..dispatch import counterpart
 from .entries import entry, square

@@ -20,8 +20,8 @@ import scipy.linalg
 from wengert._engine.core.handle import value_of
 from wengert._engine.ops import casts
 from wengert._engine.ops.creation import positions
-from wengert._engine.ops.factorizations import cholesky, solve_triangular, triangle
-from wengert._engine.ops.linalg import adjoint, real_dtype
+from wengert._engine.ops.linalg.factorizations import cholesky, solve_triangular, triangle
+from wengert._engine.ops.linalg.linear_solve import adjoint, real_dtype
 
 from ..dispatch import counterpart, floating
 from .entries import entry, square

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from wengert._engine.ops.linalg import adjoint
+from wengert._engine.ops.linalg.linear_solve import adjoint
 
 from ...errors import ArgumentError, ShapeError, at, user_line
 from ...numpy import linalg as names

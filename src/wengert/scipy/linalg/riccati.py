@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from wengert._engine.ops.linalg import adjoint, hermitian, solve
+from wengert._engine.ops.linalg.linear_solve import adjoint, hermitian, solve
 
 from ..dispatch import counterpart, floating
 from .entries import entry, square

@@ -20,10 +20,10 @@ import scipy.linalg
 from numpy.linalg import LinAlgError
 
 from wengert._engine.core.handle import value_of
-from wengert._engine.ops.choice import where
 from wengert._engine.ops.creation import positions
-from wengert._engine.ops.factorizations import triangle
-from wengert._engine.ops.linalg import adjoint
+from wengert._engine.ops.elementwise.selection import where
+from wengert._engine.ops.linalg.factorizations import triangle
+from wengert._engine.ops.linalg.linear_solve import adjoint
 
 from .entries import entry
 

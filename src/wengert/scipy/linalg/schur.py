@@ -18,9 +18,9 @@ import scipy.linalg
 from wengert._engine.autodiff.grad import stop_gradient
 from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.ops import casts
-from wengert._engine.ops.choice import where
-from wengert._engine.ops.factorizations import triangle
-from wengert._engine.ops.linalg import adjoint
+from wengert._engine.ops.elementwise.selection import where
+from wengert._engine.ops.linalg.factorizations import triangle
+from wengert._engine.ops.linalg.linear_solve import adjoint
 
 from ...errors import ArgumentError, MatrixError, at, user_line
 from ..dispatch import counterpart

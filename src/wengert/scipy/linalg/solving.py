@@ -15,11 +15,11 @@ import numpy as np
 import scipy.linalg
 
 from wengert._engine.core.handle import is_traced, value_of
-from wengert._engine.ops import factorizations, linalg
-from wengert._engine.ops.choice import where
 from wengert._engine.ops.creation import triangle_mask
-from wengert._engine.ops.linalg import adjoint
-from wengert._engine.ops.linalg import hermitian as hermitian_part
+from wengert._engine.ops.elementwise.selection import where
+from wengert._engine.ops.linalg import factorizations, linear_solve
+from wengert._engine.ops.linalg.linear_solve import adjoint
+from wengert._engine.ops.linalg.linear_solve import hermitian as hermitian_part
 
 from ...errors import ArgumentError, TraceError, at, user_line
 from ...numpy import linalg as names
@@ -174,7 +174,7 @@ def solve(
         structure = _ADJOINT.get(structure, structure)
         lower = not lower
     if structure == "general":
-        return linalg.solve(a, b)
+        return linear_solve.solve(a, b)
     x = b[..., None] if b.ndim == 1 else b
     x = structured_solve(a, x, structure=structure, lower=bool(lower))
     return x[..., 0] if b.ndim == 1 else x
@@ -220,7 +220,7 @@ def inv(a: Any, *args: Any, assume_a: Any = None, lower: bool = False, **kwargs:
     """The inverse, as ``scipy.linalg.inv``; with `assume_a` as for `solve`."""
     a = square(a, "inv")
     if assume_a is None:
-        return linalg.inv(a)
+        return linear_solve.inv(a)
     return solve(a, np.eye(a.shape[-1], dtype=a.dtype), assume_a=assume_a, lower=lower)
 
 
@@ -289,8 +289,8 @@ def pinv(
     """
     a = floating(a)
     rtol = _cutoff(a, atol, rtol)
-    out = linalg.pinv(a, rtol=rtol)
-    return (out, linalg.matrix_rank(a, rtol=rtol)) if return_rank else out
+    out = linear_solve.pinv(a, rtol=rtol)
+    return (out, linear_solve.matrix_rank(a, rtol=rtol)) if return_rank else out
 
 
 @counterpart(scipy.linalg.pinvh)
@@ -313,5 +313,5 @@ def pinvh(
     """
     a = hermitian_part(square(a, "pinvh"))
     rtol = _cutoff(a, atol, rtol)
-    out = linalg.pinv(a, rtol=rtol, hermitian=True)
-    return (out, linalg.matrix_rank(a, rtol=rtol, hermitian=True)) if return_rank else out
+    out = linear_solve.pinv(a, rtol=rtol, hermitian=True)
+    return (out, linear_solve.matrix_rank(a, rtol=rtol, hermitian=True)) if return_rank else out

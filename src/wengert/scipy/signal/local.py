@@ -17,7 +17,7 @@ import numpy as np
 import scipy.signal
 
 from wengert._engine.core.handle import shape_of, value_of
-from wengert._engine.ops.choice import where as choose
+from wengert._engine.ops.elementwise.selection import where as choose
 
 from ...errors import ArgumentError, at, user_line
 from ...numpy.padding import pad

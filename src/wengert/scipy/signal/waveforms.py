@@ -14,7 +14,7 @@ import numpy as np
 import scipy.signal
 
 from wengert._engine.core.handle import value_of
-from wengert._engine.ops.choice import where as choose
+from wengert._engine.ops.elementwise.selection import where as choose
 
 from ...errors import ArgumentError, at, user_line
 from ..dispatch import counterpart, floating

@@ -17,7 +17,7 @@ import scipy.signal.windows
 from scipy.signal import windows as scipys
 
 from wengert._engine.core.handle import value_of
-from wengert._engine.ops.choice import where as choose
+from wengert._engine.ops.elementwise.selection import where as choose
 from wengert._engine.tensor.numpy_dispatch import as_tensor
 
 from ...errors import ArgumentError, at, user_line

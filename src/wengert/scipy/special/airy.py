@@ -17,7 +17,7 @@ import scipy.special as theirs
 
 from wengert._engine.core.handle import dtype_of, value_of
 from wengert._engine.kinds.elementwise import POSITIVE
-from wengert._engine.ops.choice import where as choose
+from wengert._engine.ops.elementwise.selection import where as choose
 
 from .entries import function
 from .family import family

@@ -21,7 +21,7 @@ import numpy as np
 
 from wengert._engine.core.handle import dtype_of, possibly, value_of
 from wengert._engine.kinds.elementwise import POSITIVE
-from wengert._engine.ops.choice import where
+from wengert._engine.ops.elementwise.selection import where
 
 from ...errors import NotDifferentiableError, at, user_line
 from .bessel_orders import ive_order, jv_order, kve_order, yv_order

@@ -4,8 +4,9 @@
     erfcx, dawsn, wofz, voigt_profile    scaled, so that they neither overflow nor vanish
     ndtr, log_ndtr, ndtri, ndtri_exp     the normal distribution, its logarithm, their inverses
 
-Real operands of erf and erfc come to wengert's own operations (_engine/ops/special.py).  The slope
-of log_ndtr below zero is sqrt(2 / pi) / erfcx(-x / sqrt 2), which is right from -1e300 on.
+Real operands of erf and erfc come to wengert's own operations
+(_engine/ops/elementwise/error_function.py).  The slope of log_ndtr below zero is sqrt(2 / pi) /
+erfcx(-x / sqrt 2), which is right from -1e300 on.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from wengert._engine.core.handle import dtype_of
 from wengert._engine.core.op import lookup
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, UNIT
-from wengert._engine.ops import special as ours
+from wengert._engine.ops.elementwise import error_function as ours
 
 from .entries import function
 from .error_slopes import dawsn_of, erfcx_of, voigt_of, wofz_of

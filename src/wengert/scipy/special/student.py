@@ -19,7 +19,7 @@ import numpy as np
 from scipy import special
 
 from wengert._engine.kinds.elementwise import POSITIVE, REAL
-from wengert._engine.ops.special import erf
+from wengert._engine.ops.elementwise.error_function import erf
 
 from .entries import function
 from .family import family

@@ -18,7 +18,7 @@ import numpy as np
 
 from wengert._engine.autodiff.jvp_vjp import vjp
 from wengert._engine.autodiff.vmap import vmap
-from wengert._engine.backends.base import backend
+from wengert._engine.backends.registry import backend
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, dtype_of, value_of, wrap
 from wengert._engine.core.node import constant

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wengert._engine.backends.registry import Backend, Run, backend, register_backend
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.symbolic.dim import replaced
 
-from ..base import Backend, Run, backend, register_backend
 from . import engine
 from .entry import is_available, make_entry
 from .entry.support import LARGE
@@ -34,15 +34,16 @@ from .port import Port
 from .runtime.pool import handler
 
 if TYPE_CHECKING:
-    from ..timing import Timing
+    from wengert._engine.profiling.record import Timing
+
     from . import measuring
     from . import program as programs
     from .entry import pointers
     from .program import Program
 else:
-    programs = Late(f"{__package__}.program")
-    measuring = Late(f"{__package__}.measuring")
-    pointers = Late(f"{__package__}.entry.pointers")
+    programs = Late("wengert._engine.backends.llvm.program")
+    measuring = Late("wengert._engine.backends.llvm.measuring")
+    pointers = Late("wengert._engine.backends.llvm.entry.pointers")
 
 _IN_PLACE = "in place"  # among the layouts
 _KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)

@@ -25,7 +25,7 @@ from wengert._engine.core.node import CONSTANT, INPUT, Leaf, Node
 from wengert._engine.core.op import REGISTRY
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
-from wengert._engine.ops.indices import Hole
+from wengert._engine.ops.indexing.template import Hole
 
 _PACKAGE = __name__.partition(".")[0] + "."
 _LARGEST = 1 << 20  # bytes of all constants: more take longer to compare than what is spared

@@ -1,8 +1,8 @@
 """Indices: what an index says of each axis of an array, and where the axes of the result come from.
 
 An index is a template, in which a `Hole` stands where an operand that is an array belongs
-(ops/indices.py).  Loops and kernels ask of it, for each axis of the array, which of its elements
-are chosen, and by what:
+(ops/indexing/template.py).  Loops and kernels ask of it, for each axis of the array, which of its
+elements are chosen, and by what:
 
     Part      a slice, one position, or an index array, for one axis
     Chosen    all of them, and the shape of the result
@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from wengert._engine.core.symbolic.dim import Dim
-from wengert._engine.ops.index_shapes import position_of, slice_length, slice_start
-from wengert._engine.ops.indices import Hole
+from wengert._engine.ops.indexing.shapes import position_of, slice_length, slice_start
+from wengert._engine.ops.indexing.template import Hole
 
 from .forms import Length, is_one
 

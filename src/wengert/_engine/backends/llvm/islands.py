@@ -16,12 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.backends.interpreter.interpreter import refusal
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.spec import Spec, at_sizes
 from wengert._engine.core.static_params import substituted
 from wengert.errors import ShapeError, at
-
-from ..interpret import refusal
 
 RAISED = 2  # the status of a run in which an island raised
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)

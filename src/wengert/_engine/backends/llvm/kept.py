@@ -46,9 +46,12 @@ if TYPE_CHECKING:
     from .program import Program
     from .runtime import blas_threads, library
 else:  # what is not needed where a program was kept
-    programs, pointers = Late(f"{__package__}.program"), Late(f"{__package__}.kernels.pointers")
-    library = Late(f"{__package__}.runtime.library")
-    blas_threads = Late(f"{__package__}.runtime.blas_threads")
+    programs, pointers = (
+        Late("wengert._engine.backends.llvm.program"),
+        Late("wengert._engine.backends.llvm.kernels.pointers"),
+    )
+    library = Late("wengert._engine.backends.llvm.runtime.library")
+    blas_threads = Late("wengert._engine.backends.llvm.runtime.blas_threads")
 
 _LARGEST = 1 << 20  # bytes of constants
 _KEY = 32  # bytes

@@ -33,7 +33,7 @@ from .leaves import call_leaf
 if TYPE_CHECKING:
     from . import complexes
 else:
-    complexes = Late(f"{__package__}.complexes")
+    complexes = Late("wengert._engine.backends.llvm.complexes")
 
 # What NumPy calls the leaves that the scalar language names otherwise.
 _UFUNC = {"abs": "absolute", "max": "maximum", "min": "minimum"}

@@ -20,10 +20,10 @@ import numpy as np
 
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import Graph
-from wengert._engine.ops.costs import bytes_of
+from wengert._engine.ops.cost_model import bytes_of
+from wengert._engine.profiling.record import Timing, in_turn, undisturbed, whole
 from wengert.errors import BackendError, at, user_line
 
-from ..timing import Timing, in_turn, undisturbed, whole
 from .backend import Compiled, Native, entry_of
 from .clock import COST, FIRST, PEAK, READ, TABLE, is_available
 from .clocked import Clocked

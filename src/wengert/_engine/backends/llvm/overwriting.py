@@ -6,7 +6,7 @@ has to be there before it is written to); in place, twice.
 
 It may be done where no one can tell: whoever reads the old value has read it by then, and nothing
 that comes later in the run can fail, for then variables keep what they had.  That nobody outside
-holds the array is for the caller to see to (backends/updates.py).
+holds the array is for the caller to see to (backends/variable_updates.py).
 
     overwritten    which results of a plan may take the place of which inputs
 """

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from . import summary as summaries
     from .summary import Summary
 else:
-    summaries = Late(f"{__package__}.summary")
+    summaries = Late("wengert._engine.backends.llvm.summary")
 
 _LONG = 400  # lines of a kernel, or of what seldom runs
 _ENDLESS = 1000  # lines of an entry: it has dozens of arguments

@@ -16,9 +16,9 @@ from typing import Any
 
 from wengert._engine.core.spec import Spec, shown
 from wengert._engine.core.symbolic.dim import names_in, valued
-from wengert._engine.ops.costs import bytes_of, flops_of
+from wengert._engine.ops.cost_model import bytes_of, flops_of
+from wengert._engine.profiling.record import Kept, Part
 
-from ..timing import Kept, Part
 from .forms import size_of
 from .items import Held, Item, Map, Reduce, View
 from .lowering.registry import line_of, specs_of

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.source_location import short
 from wengert._engine.core.spec import Spec, shown
-from wengert._engine.ops.costs import flops_of
+from wengert._engine.ops.cost_model import flops_of
 
 from .forms import Length, size_of
 from .items import Held, Item, Map, Reduce

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert._engine.core.spec import shown
+from wengert._engine.profiling.record import Part, Step
 
-from ..timing import Part, Step
 from .clocked import Clocked, ClockedBody, Place
 from .forms import size_of
 from .items import Item

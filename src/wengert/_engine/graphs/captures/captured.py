@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .records import Records
 else:  # where nothing is captured, neither is needed
     guarded = Late("wengert._engine.backends.llvm.entry.guarded")
-    records = Late(f"{__package__}.records")
+    records = Late("wengert._engine.graphs.captures.records")
 
 
 class Found:

@@ -1,4 +1,4 @@
-"""Convolving: the operations of ops/convolution.py as products of matrices.
+"""Convolving: the operations of ops/neural/convolution.py as products of matrices.
 
     convolution          y = w @ columns, where columns are the windows written out
     convolution_input    columns = w.T @ y, added up where the windows were

@@ -8,7 +8,7 @@ the factor below its diagonal block D:
     rest = (t - 2 out C) inv(D)       the rows below; half of it is the result's
     out of the block = adjoint(inv(D)) S inv(D), S of adjoint(D) @ (t - adjoint(rest) @ C)
 
-with S as ops/factorizations.py says.  A row is a block of its own in lanes.
+with S as ops/linalg/factorizations.py says.  A row is a block of its own in lanes.
 """
 
 from __future__ import annotations

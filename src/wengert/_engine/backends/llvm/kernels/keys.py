@@ -4,7 +4,7 @@
     random_fold     of the block that belongs to a number, of counters of its own
 
 What they mean, and how counters are divided so that nothing is used twice, is said in
-ops/keys.py and ops/philox.py.
+ops/random/keys.py and ops/random/philox.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .call import Array, Call, kernel
 from .loops import moved, nest, place, plus, read, times
 from .philox import block, schedule
 
-SPLIT, FOLD = 1, 2  # as ops/philox.py divides counters; a test compares them
+SPLIT, FOLD = 1, 2  # as ops/random/philox.py divides counters; a test compares them
 
 
 def _key(call: Call, s: Section, keys: Array, at: Sequence[Name]) -> list[Name]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.ops.factorizations import TRANS
+from wengert._engine.ops.linalg.factorizations import TRANS
 
 from ..assembly import Name, Section
 from ..dtypes import I32, I64, in_register

@@ -1,9 +1,9 @@
 """Patches: the windows of an image written out as the columns of a matrix, and added up again.
 
-What ops/windows.py says of places and taps, for lengths that are known, in the layout that a
-product of matrices needs: a row for each channel and tap, a column for each place.  Only as many
-places at a time as stay in a near cache (`Geometry.passes`).  An image that needs padding
-is first copied with zeros around it, so that no loop has a condition.
+What ops/neural/sliding_windows.py says of places and taps, for lengths that are known, in the
+layout that a product of matrices needs: a row for each channel and tap, a column for each place.
+Only as many places at a time as stay in a near cache (`Geometry.passes`).  An image that needs
+padding is first copied with zeros around it, so that no loop has a condition.
 
     Geometry    lengths, windows and what follows from them
     Image       some channels of a sample: brought in, written out as columns, added up, taken out

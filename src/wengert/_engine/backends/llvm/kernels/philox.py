@@ -2,7 +2,7 @@
 
 The generator is Philox 4x64 with ten rounds: J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw,
 "Parallel random numbers: as easy as 1, 2, 3", SC11 (2011).  Four words of 64 bits come from a
-counter of four words and a key of two; the state of a stream (ops/random.py) is the key and
+counter of four words and a key of two; the state of a stream (ops/random/bits.py) is the key and
 the second word of the counter, the first counts blocks, and the block before the first is never
 used, as NumPy does it.
 
@@ -68,7 +68,7 @@ def block(
     keys : sequence
         As `schedule` gives them.
     space : int
-        The fourth word of the counter: who asks (ops/philox.py).
+        The fourth word of the counter: who asks (ops/random/philox.py).
     """
     kind = "i64" if lanes == 1 else f"<{lanes} x i64>"
     multiply = _product if lanes == 1 else _product_of_halves

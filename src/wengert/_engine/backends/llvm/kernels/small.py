@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.ops.factorizations import TRANS
+from wengert._engine.ops.linalg.factorizations import TRANS
 
 from ..dtypes import F64, Dtype
 from ..lane import Lane

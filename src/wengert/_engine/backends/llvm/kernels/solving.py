@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.symbolic.dim import Length
-from wengert._engine.ops.factorizations import TRANS
+from wengert._engine.ops.linalg.factorizations import TRANS
 
 from ..assembly import Name, Section
 from ..dtypes import F64, Dtype, in_register, part_of

@@ -29,8 +29,14 @@ from .objects import kept_object_of
 if TYPE_CHECKING:
     from . import blocks, handler, memory, team
 else:  # most programs need no runtime
-    blocks, handler = Late(f"{__package__}.blocks"), Late(f"{__package__}.handler")
-    memory, team = Late(f"{__package__}.memory"), Late(f"{__package__}.team")
+    blocks, handler = (
+        Late("wengert._engine.backends.llvm.runtime.blocks"),
+        Late("wengert._engine.backends.llvm.runtime.handler"),
+    )
+    memory, team = (
+        Late("wengert._engine.backends.llvm.runtime.memory"),
+        Late("wengert._engine.backends.llvm.runtime.team"),
+    )
 
 _ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
 # Name to the types of its result and its arguments.

@@ -1,0 +1,402 @@
+"""Report: what running a graph costs, counted without running it.
+
+report   operations, arithmetic, memory traffic, the peak of memory and where it is
+Report   the numbers; printed, a table that can be read aloud
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.format_units import count, memory
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.node import Leaf, is_variable
+from wengert._engine.core.source_location import short
+from wengert._engine.core.spec import lengths_of, shown
+from wengert._engine.core.subgraph import Body, bodies_of
+from wengert._engine.core.symbolic.dim import is_open, names_in, valued
+from wengert._engine.core.validation import graph as check_graph
+from wengert._engine.core.validation import spelled
+from wengert._engine.ops.cost_model import (
+    bytes_of,
+    flops_of,
+    flops_of_body,
+    shares_memory,
+    steps_of,
+)
+from wengert.errors import ArgumentError, ShapeError, at, user_line
+
+from .liveness import in_place, known_bytes, live_bytes, specs_at
+
+SHOWN = 10  # lines in the table
+
+
+@dataclass(frozen=True)
+class LoopCost:
+    """What the steps of a loop cost; all at the sizes of the report.
+
+    Attributes
+    ----------
+    steps : int or None
+        None if values decide.
+    operations : int
+        Of one step; those of loops inside once.
+    flops : float
+        Of one step, as far as known.
+    read, written : int
+        Bytes, by the lines of one step.
+    carried : int
+        Bytes that go from step to step.
+    taken : int
+        Bytes that every step reads from outside.
+    stacked : int
+        Bytes that each step leaves behind: results, and what is kept for the way back.
+    """
+
+    steps: int | None
+    operations: int
+    flops: float
+    read: int
+    written: int
+    carried: int
+    taken: int
+    stacked: int
+
+    def __str__(self) -> str:
+        steps = "as many steps as values decide" if self.steps is None else f"{self.steps} steps"
+        stacked = ""
+        if self.stacked:
+            whole = "" if self.steps is None else f", {memory(self.stacked * self.steps)} in all"
+            stacked = f", {memory(self.stacked)} stacked by each step{whole}"
+        return (
+            f"{steps} of {self.operations} operations, {count(self.flops)} floating-point each; "
+            f"{memory(self.carried)} carried, {memory(self.taken)} taken along{stacked}"
+        )
+
+
+@dataclass(frozen=True)
+class LineCost:
+    """What one line costs.
+
+    Attributes
+    ----------
+    index : int
+        Of the line in the graph.
+    name, kind : str
+        Of its operation.
+    spec : Spec
+        Of its value, with numbers for sizes.
+    flops : float or None
+        Floating-point operations; None if they cannot be known.
+    read, written : int
+        Bytes.
+    live : int
+        Bytes of intermediate values held while it runs.
+    where : str
+        The user's file and line.
+    into : int or None
+        The line into whose memory it can write.
+    loop : LoopCost or None
+        Of a loop what its steps cost.
+    """
+
+    index: int
+    name: str
+    kind: str
+    spec: Any
+    flops: float | None
+    read: int
+    written: int
+    live: int
+    where: str
+    into: int | None
+    loop: LoopCost | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What running a graph costs; ``print`` it.
+
+    Attributes
+    ----------
+    name : str
+        Of the graph.
+    sizes : dict
+        The number for each named size.
+    lines : tuple of LineCost
+        The operations, in order.
+    inputs, variables, constants, outputs : int
+        Bytes.
+    peak, peak_in_place : int
+        The most bytes of intermediate values and results held at a time; the second if lines
+        write into the memory of operands that die there.
+    peak_line : LineCost or None
+        Where the first of these is.
+    """
+
+    __module__ = "wengert.backends"
+
+    name: str
+    sizes: dict[str, int]
+    lines: tuple[LineCost, ...]
+    inputs: int
+    variables: int
+    constants: int
+    outputs: int
+    peak: int
+    peak_in_place: int
+    peak_line: LineCost | None
+
+    def __repr__(self) -> str:
+        return f"<Report of {self.name}: {len(self.lines)} operations, peak {memory(self.peak)}>"
+
+    @property
+    def operations(self) -> Counter[str]:
+        """How many lines of each operation there are."""
+        return Counter(line.name for line in self.lines)
+
+    @property
+    def kinds(self) -> Counter[str]:
+        """How many lines of each kind of operation there are."""
+        return Counter(line.kind for line in self.lines)
+
+    @property
+    def flops(self) -> float:
+        """Floating-point operations of all lines of which they are known."""
+        return sum(line.flops or 0.0 for line in self.lines)
+
+    @property
+    def unknown(self) -> list[str]:
+        """The operations whose floating-point operations cannot be known."""
+        return sorted({line.name for line in self.lines if line.flops is None})
+
+    @property
+    def read(self) -> int:
+        """Bytes read by all lines together."""
+        return sum(line.read for line in self.lines)
+
+    @property
+    def written(self) -> int:
+        """Bytes written by all lines together."""
+        return sum(line.written for line in self.lines)
+
+    @property
+    def largest(self) -> list[LineCost]:
+        """The lines that write most, the largest first."""
+        return sorted(self.lines, key=lambda line: -line.written)
+
+    def __str__(self) -> str:
+        sizes = ", ".join(f"{k} = {v}" for k, v in sorted(self.sizes.items()))
+        unknown = f", not counting {', '.join(self.unknown)}" if self.unknown else ""
+        rows = [
+            f"{self.name}: {len(self.lines)} operations{f' at {sizes}' if sizes else ''}",
+            f"operations   {_counted(self.operations)}",
+            f"kinds        {_counted(self.kinds)}",
+            f"arithmetic   {count(self.flops)} floating-point operations{unknown}",
+            f"traffic      {memory(self.read)} read, {memory(self.written)} written",
+            f"given        {memory(self.inputs)} of inputs, {memory(self.variables)} of "
+            f"variables, {memory(self.constants)} of constants",
+            f"returned     {memory(self.outputs)}",
+        ]
+        if self.peak_line is not None:
+            place = f"at %{self.peak_line.index} {self.peak_line.name}{_at(self.peak_line)}"
+            rows.append(
+                f"peak         {memory(self.peak)} held {place}; {memory(self.peak_in_place)} if "
+                "written in place"
+            )
+        return "\n".join(rows + self._loops() + self._table())
+
+    def _loops(self) -> list[str]:
+        loops = [line for line in self.lines if line.loop is not None]
+        return [f"loop         %{c.index} {c.name}{_at(c)}: {c.loop}" for c in loops]
+
+    def _table(self) -> list[str]:
+        found = [line for line in self.largest[:SHOWN] if line.written]
+        if not found:
+            return []
+        cells = [
+            (f"%{c.index} {c.name}", shown(c.spec), memory(c.written), short(c.where), _into(c))
+            for c in found
+        ]
+        widths = [max(len(row[k]) for row in cells) for k in range(4)]
+        table = ["  ".join(map(str.ljust, row, (*widths, 0))).rstrip() for row in cells]
+        return ["largest", *["  " + row for row in table]]
+
+
+def _into(line: LineCost) -> str:
+    return "" if line.into is None else f"into the memory of %{line.into}"
+
+
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {n}" for name, n in counts.most_common())
+
+
+def _at(line: LineCost) -> str:
+    return f" ({short(line.where)})" if line.where else ""
+
+
+def report(graph: Graph, sizes: Mapping[str, int] | None = None, **more: int) -> Report:
+    """What running a graph costs, counted without running it.
+
+    Parameters
+    ----------
+    graph : Graph
+    sizes : mapping, optional
+        For each named size its number.
+    **more
+        The same, by keyword.
+
+    Returns
+    -------
+    Report
+        Counts of operations, arithmetic and memory are estimates from shapes and dtypes alone;
+        what NumPy, BLAS or a user's operation needs inside is not seen.
+
+    Raises
+    ------
+    ArgumentError
+        A size is missing, unknown, or no whole number of at least one.
+    ShapeError
+        The graph does not serve these sizes.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> graph = wg.trace(lambda x, w: np.sum(np.tanh(x @ w)))(wg.spec(("n", 3)), wg.spec((3, 4)))
+    >>> found = wg.backends.report(graph, n=1000)
+    >>> found.operations["matmul"], found.flops, found.peak
+    (1, 32000.0, 64000)
+    >>> wg.backends.report(graph, n=10).peak_in_place
+    328
+    """
+    check_graph(graph, "report")
+    if sizes is not None and not isinstance(sizes, Mapping):
+        raise ArgumentError(
+            f"report: sizes is {spelled(sizes)}. Give a number for each name, {{'n': 100}}"
+            f"{at(user_line())}."
+        )
+    chosen = _sizes(graph, {**(sizes or {}), **more})
+    specs = specs_at(graph, chosen)
+    planned = in_place(graph, specs)
+    live = live_bytes(graph, specs, {})
+    inside = [_peak_inside(n, chosen) for n in graph.nodes]
+    live = [held + more for held, more in zip(live, inside, strict=True)]
+    lines = tuple(_line_costs(graph, specs, planned, live, chosen))
+    return Report(
+        name=graph.name,
+        sizes=chosen,
+        lines=lines,
+        inputs=_given(graph, specs, _is_input),
+        variables=_given(graph, specs, is_variable),
+        constants=_given(graph, specs, _is_constant),
+        outputs=sum(known_bytes(specs[graph.index(n)]) for n in graph.outputs),
+        peak=max(live, default=0),
+        peak_in_place=max(
+            map(sum, zip(live_bytes(graph, specs, planned), inside, strict=True)), default=0
+        ),
+        peak_line=max(lines, key=lambda line: line.live, default=None),
+    )
+
+
+def _sizes(graph: Graph, given: dict[str, Any]) -> dict[str, int]:
+    lengths = [d for n in graph.nodes for d in lengths_of(n.spec)]
+    names = names_in([d for d in lengths if not is_open(d)])
+    for name in (*sorted(names - given.keys()), *sorted(given.keys() - names)):
+        has = "has no number" if name in names else "is not in this graph"
+        raise ArgumentError(
+            f"the size {name} {has}. Give a number for each of ({', '.join(sorted(names))})"
+            f"{at(user_line())}."
+        )
+    for name, number in given.items():
+        if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < 1:
+            raise ArgumentError(
+                f"the size {name} = {number!r} is no whole number of at least one{at(user_line())}."
+            )
+    chosen = {k: int(v) for k, v in given.items()}
+    for requirement in graph.requirements:
+        if not requirement.holds(chosen):
+            raise ShapeError(
+                f"the graph does not serve these sizes: {requirement.reason}{at(user_line())}."
+            )
+    return chosen
+
+
+def _is_input(node: Any) -> bool:
+    return bool(node.is_leaf and node.is_traced and "size" not in node.params)
+
+
+def _is_constant(node: Any) -> bool:
+    return isinstance(node.op, Leaf) and not node.is_traced and not is_variable(node)
+
+
+def _given(graph: Graph, specs: Sequence[Any], is_it: Any) -> int:
+    pairs = zip(graph.nodes, specs, strict=True)
+    return sum(bytes_of(s) for n, s in pairs if isinstance(n.op, Leaf) and is_it(n))
+
+
+def _line_costs(
+    graph: Graph, specs: Sequence[Any], planned: Any, live: Any, sizes: Mapping[str, int]
+) -> Iterator[LineCost]:
+    for i, node in enumerate(graph.nodes):
+        if isinstance(node.op, Leaf):
+            continue
+        places = graph.operands(i)
+        operands = [specs[k] for k in places]
+        own = shares_memory(node)
+        flops = valued(flops_of(node, operands, specs[i]), sizes)
+        loop = _loop_cost(node, sizes)
+        read = 0 if own else sum(known_bytes(specs[k]) for k in dict.fromkeys(places))
+        written = 0 if own else known_bytes(specs[i])
+        if loop is not None and loop.steps is not None:
+            read, written = loop.steps * loop.read, loop.steps * loop.written
+        yield LineCost(
+            i,
+            node.op.name,
+            node.op.kind,
+            specs[i],
+            None if flops is None else float(flops),
+            read,
+            written,
+            live[i],
+            node.where or "",
+            planned.get(i),
+            loop,
+        )
+
+
+def _loop_cost(node: Any, sizes: Mapping[str, int]) -> LoopCost | None:
+    """What the steps of a loop cost; None for other lines."""
+    if node.op.name not in ("scan", "while", "checkpointed"):
+        return None
+    params = node.params
+    body: Body = params["body"].at_sizes(sizes)
+    carried, stacked = params["carried"], params.get("stacked", 0)
+    inputs = [bytes_of(n.spec) for n in body.inputs]
+    fixed = len(inputs) - carried - stacked
+    steps = valued(steps_of(node), sizes)
+    traffic = [*_line_costs(body, specs_at(body, sizes), {}, [0] * len(body), sizes)]
+    return LoopCost(
+        None if steps is None else int(steps),
+        sum(not n.is_leaf for n in body.nodes),
+        float(valued(flops_of_body(body), sizes)),
+        sum(line.read for line in traffic),
+        sum(line.written for line in traffic),
+        sum(inputs[fixed : fixed + carried]),
+        sum(inputs[:fixed]),
+        sum(bytes_of(n.spec) for n in body.outputs[carried:]),
+    )
+
+
+def _peak_inside(node: Any, sizes: Mapping[str, int]) -> int:
+    """The most bytes that a step of a loop, or a branch, holds at a time."""
+    peaks = [0]
+    for body in bodies_of(node) if node.params else ():
+        body = body.at_sizes(sizes)
+        held = live_bytes(body, specs_at(body, sizes), {})
+        peaks += [a + _peak_inside(n, sizes) for a, n in zip(held, body.nodes, strict=True)]
+    return max(peaks)

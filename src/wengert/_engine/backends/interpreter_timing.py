@@ -1,0 +1,132 @@
+"""Linewise: where the time of a run goes, where lines run one after the other.
+
+The interpreter with a clock around each line (interpreter_profile.py), told as a `Timing`.  Nothing
+has to be shared out here: a step is a line of the graph, and belongs to one of the user's.
+
+    timed    the runs, and what they say
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.node import Node
+from wengert._engine.core.spec import at_sizes, shown
+from wengert._engine.core.subgraph import bodies_of
+from wengert._engine.core.symbolic.dim import valued
+from wengert._engine.ops.cost_model import flops_of, shares_memory, steps_of
+from wengert._engine.profiling.record import Kept, Part, Step, Timing, in_turn, undisturbed, whole
+
+from .interpreter.interpreter import Interpreter
+from .interpreter_profile import Clocked, LineTime, Profile
+from .liveness import in_place, known_bytes, live_bytes, specs_at
+
+_MOST = 100  # runs, where nobody says how many
+
+
+def timed(
+    backend: Interpreter,
+    graph: Graph,
+    values: Sequence[Any],
+    sizes: Mapping[str, int],
+    repeats: int | None,
+    call: Callable[[], object] | None,
+) -> Timing:
+    """Where the time of a run goes; see `Backend.timed`."""
+    plain, clock = backend.compile(graph, sizes), Clocked(backend)
+    clocked = clock.compile(graph, sizes)
+    runs = [functools.partial(run, values) for run in (clocked, plain)]
+    seconds, seen = [], []
+    for one in in_turn(runs if call is None else [*runs, call], repeats, clock.events.clear, _MOST):
+        seconds.append(one)
+        seen.append(list(clock.events))
+    if any(map(bodies_of, graph.nodes)):
+        clock.is_last = True  # a run with clocks in the bodies of loops too, for shares only
+        clocked(values)
+    profile = Profile(graph, seen)
+    spent = [sum(s for *_, s in events) for events in seen]
+    around = undisturbed([one[0] - s for one, s in zip(seconds, spent, strict=True)])
+    rounds = [one[1:] for one in seconds]
+    profile.look_inside(graph, clock.inside)
+    specs = specs_at(graph, sizes)
+    live = live_bytes(graph, specs, in_place(graph, specs))
+    outputs = sum(known_bytes(specs[graph.index(n)]) for n in graph.outputs)
+    told = _Told(graph, specs, live, sizes)
+    steps = tuple(told.step(line, profile.inside.get(line.index, ())) for line in profile.lines)
+    peak = max(live, default=0)
+    return Timing(
+        backend=backend.name,
+        seconds=whole(steps, float(around), rounds),
+        plain=float(undisturbed([one[-1] for one in rounds])),
+        runs=len(seen),
+        steps=steps,
+        workspace=max(0, peak - outputs),
+        peak=peak,
+        inputs=sum(np.asarray(v).nbytes for v in values),
+        outputs=outputs,
+        sizes=dict(sizes),
+    )
+
+
+class _Told:
+    """Lines as steps."""
+
+    def __init__(
+        self, graph: Graph, specs: Sequence[Any], live: Sequence[int], sizes: Mapping[str, int]
+    ) -> None:
+        self._graph, self._specs, self._live, self._sizes = graph, specs, live, sizes
+        self._results = set(graph.outputs)
+
+    def step(self, line: LineTime, inside: Sequence[LineTime]) -> Step:
+        """A line, with the lines of its bodies."""
+        i, node = line.index, self._graph.nodes[line.index]
+        spec = self._specs[i]
+        own = shares_memory(node)
+        read = sum(known_bytes(self._specs[k]) for k in dict.fromkeys(self._graph.operands(i)))
+        written = known_bytes(spec)
+        kept = Kept(f"{node.op.name} {shown(spec)}", written, line.where, True)
+        return Step(
+            kind=_kind(node),
+            title=self._title(node, spec),
+            operations=(node.op.name,),
+            calls=1.0,
+            seconds=line.seconds,
+            flops=self._flops(node, spec),
+            read=0 if own else read,
+            written=0 if own else written,
+            held=self._live[i],
+            parts=(Part(line.where, node.level, node.scope, 1.0),),
+            kept=(kept,) if node in self._results else (),
+            inside=tuple(map(_inner, inside)),
+        )
+
+    def _title(self, node: Node, spec: Any) -> str:
+        steps = steps_of(node) if bodies_of(node) else None
+        if steps is None:
+            return f"{node.op.name} {shown(spec)}"
+        return f"{node.op.name} of {valued(steps, self._sizes):,} steps"
+
+    def _flops(self, node: Node, spec: Any) -> float | None:
+        operands = [at_sizes(a.spec, self._sizes) for a in node.inputs]
+        found = valued(flops_of(node, operands, spec), self._sizes)
+        return None if found is None else float(found)
+
+
+def _inner(line: LineTime) -> Step:
+    """A line of a body; how often it ran is not known."""
+    title, parts = (
+        f"{line.name} {shown(line.spec)}",
+        (Part(line.where, line.level, line.scope, 1.0),),
+    )
+    return Step("line", title, (line.name,), 1.0, line.seconds, None, 0, 0, 0, parts)
+
+
+def _kind(node: Node) -> str:
+    if not bodies_of(node):
+        return "line"
+    return "choice" if "branches" in node.params else "loop"

@@ -1,0 +1,229 @@
+"""Backend: what makes a list run, and the registry of all of them by name.
+
+A backend answers two questions: which operations it lacks, and how a graph runs.  It is given a
+graph whose sizes are all numbers, and returns a function of plain values; what users see around it
+(checked inputs, sizes, structure, updates) is the same for all (executable.py).
+
+Third parties register theirs in the entry point group ``wengert.backends``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.node import Leaf
+from wengert._engine.core.op import Op
+from wengert._engine.core.subgraph import bodies_of
+from wengert._engine.core.validation import graph as check_graph
+from wengert._engine.core.validation import word
+from wengert.errors import ArgumentError, BackendError, RegistryError, at, user_line
+
+if TYPE_CHECKING:
+    from wengert._engine.profiling.record import Timing
+
+Run = Callable[[Sequence[Any]], list[Any]]
+GROUP = "wengert.backends"
+# Backends of our own whose import takes long, and the modules that register them.
+_AT_FIRST_USE = {"llvm": ".llvm.backend"}
+
+
+class Backend(ABC):
+    """What makes a list run.  Derive from it, and register an instance.
+
+    Attributes
+    ----------
+    name : str
+        In the registry.
+    tolerance : float
+        The relative rounding that results may differ by from the interpreter's.
+
+    Examples
+    --------
+    >>> from wengert.backends import Backend, backend
+    >>> sorted(b for b in ("interpret", "null") if backend(b).name == b)
+    ['interpret', 'null']
+    """
+
+    __module__ = "wengert.backends"
+
+    name: str
+    tolerance = 0.0
+
+    def lacks(self, op: Op) -> bool:
+        """Whether this backend cannot run an operation."""
+        return False
+
+    def describe(self) -> dict[str, Any]:
+        """What there is to know of it: name, tolerance, and what it says itself in one line."""
+        words = (inspect.getdoc(type(self)) or "").partition("\n")[0]
+        return {"name": self.name, "tolerance": self.tolerance, "says": words}
+
+    def __repr__(self) -> str:
+        return f"<backend {self.name}>"
+
+    @abstractmethod
+    def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:
+        """A function of the values of inputs and variables.
+
+        Parameters
+        ----------
+        graph : Graph
+            What to run.
+        sizes : mapping
+            For every named size its number.
+
+        Returns
+        -------
+        callable
+            Takes a list: values of ``graph.inputs``, then of ``graph.variables``. Returns a list:
+            values of ``graph.outputs``, then of ``graph.updates``.
+        """
+
+    def timed(
+        self,
+        graph: Graph,
+        values: Sequence[Any],
+        sizes: Mapping[str, int],
+        repeats: int | None = None,
+        call: Callable[[], object] | None = None,
+        overwrites: bool = False,
+    ) -> Timing:
+        """Where the time of a run goes, for `wengert.profile`; nothing is written to variables.
+
+        Parameters
+        ----------
+        graph : Graph
+        values : sequence
+            Of inputs, then of variables, as they are to be fed.
+        sizes : mapping
+            For every named size its number.
+        repeats : int, optional
+            How often to run; by default as often as makes sense.
+        call : callable, optional
+            What a user calls: to be run as often, in turn, for the time that it takes.
+        overwrites : bool
+            Whether calls may write updates where the variables lie; here to copies of them.
+
+        Raises
+        ------
+        BackendError
+            It cannot tell; backends that can override this method.
+        """
+        raise BackendError(
+            f"the backend {self.name!r} has no clock to look into a run with. Profile with another "
+            f"backend ('llvm', 'interpret'){at(user_line())}."
+        )
+
+    def check(self, graph: Graph) -> None:
+        """Refuse a graph with an operation that this backend lacks, in bodies of loops too.
+
+        Raises
+        ------
+        BackendError
+            The message names operation, backend and the user's line.
+        """
+        check_graph(graph, f"the backend {self.name}")
+        for body in {b for node in graph.nodes for b in bodies_of(node)}:
+            self.check(body)
+        for node in graph.nodes:
+            if not isinstance(node.op, Leaf) and self.lacks(node.op):
+                raise BackendError(
+                    f"the backend {self.name!r} has no implementation of {node.op.name}. Give it "
+                    "one, run this graph with another backend (backend='interpret'), or write the "
+                    f"operation with others{at(node.where)}."
+                )
+
+
+_REGISTRY: dict[str, Backend] = {}
+
+
+def register_backend(made: Backend, replace: bool = False) -> Backend:
+    """Enter a backend into the registry under its name.
+
+    Raises
+    ------
+    RegistryError
+        The name is taken, and `replace` is False.
+    """
+    if not isinstance(made, Backend):
+        raise ArgumentError(
+            f"a {type(made).__name__} is no backend. Derive from wengert.backends.Backend, and "
+            f"register an instance{at(user_line())}."
+        )
+    word(getattr(made, "name", None), "the name of a backend")
+    if made.name in _REGISTRY and not replace:
+        raise RegistryError(
+            f"a backend named {made.name!r} is registered already. Choose another name, or pass "
+            f"replace=True{at(user_line())}."
+        )
+    _REGISTRY[made.name] = made
+    return made
+
+
+def backends() -> list[str]:
+    """The names of all backends, those of installed packages among them."""
+    return sorted({*_REGISTRY, *_AT_FIRST_USE, *(e.name for e in _found())})
+
+
+def is_backend(name: str) -> bool:
+    """Whether there is a backend of that name; installed packages are looked at last."""
+    return name in _REGISTRY or name in _AT_FIRST_USE or any(e.name == name for e in _found())
+
+
+def _found() -> Iterable[Any]:
+    # importlib.metadata imports what reads e-mail, 20 ms that most processes need not wait for.
+    found: Iterable[Any] = import_module("importlib.metadata").entry_points(group=GROUP)
+    return found
+
+
+def _loaded(entry: Any) -> Backend:
+    """The backend of an installed package."""
+    try:
+        made = entry.load()
+        made = made() if isinstance(made, type) else made
+    except Exception as error:
+        package = getattr(entry.dist, "name", "an installed package")
+        raise RegistryError(
+            f"the backend {entry.name!r} of {package} cannot be loaded: {error}. Repair or remove "
+            f"that package{at(user_line())}."
+        ) from error
+    if not isinstance(made, Backend):
+        raise RegistryError(
+            f"the backend {entry.name!r} is a {type(made).__name__}, but has to derive from "
+            f"wengert.backends.Backend{at(user_line())}."
+        )
+    return made
+
+
+def backend(name: str | Backend) -> Backend:
+    """The backend of that name.
+
+    Raises
+    ------
+    RegistryError
+        There is none; the message lists those there are.
+    """
+    if isinstance(name, Backend):
+        return name
+    word(name, "the name of a backend")
+    if name not in _REGISTRY and name in _AT_FIRST_USE:
+        import_module(_AT_FIRST_USE[name], __package__)
+    if name not in _REGISTRY:
+        for entry in _found():
+            if entry.name == name:
+                _REGISTRY[name] = _loaded(entry)
+    try:
+        return _REGISTRY[name]
+    except KeyError:
+        near = difflib.get_close_matches(name, backends(), 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise RegistryError(
+            f"there is no backend {name!r}; there are {', '.join(backends())}.{hint}"
+            f"{at(user_line())}"
+        ) from None

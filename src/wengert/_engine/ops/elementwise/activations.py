@@ -1,0 +1,118 @@
+"""Gated units: x times a smooth step of x, and the smooth sign; what networks are bent with.
+
+    silu            x sigmoid(x)
+    gelu            x Phi(x), Phi the distribution function of Gauss
+    mish            x tanh(log(1 + e**x))
+    softsign        x / (1 + |x|)
+
+Each is one operation because the composition is not a number at an infinity (-inf times 0), or
+loses its digits in a tail.  Far out the step is 0 or 1 to all digits, so x may be held there
+(`_FAR`) before it meets a step of 0: the product is 0, and so is its derivative.
+
+Sources: D. Hendrycks and K. Gimpel, "Gaussian error linear units", arXiv:1606.08415; D. Misra,
+"Mish", arXiv:1908.08681.
+"""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.op import lookup
+from wengert._engine.kinds.elementwise import elementwise
+
+from .error_function import bell, erf_near_zero, erfc, scaled_erfc
+from .exponential import sigmoid
+
+_FAR = 2000.0  # exp(-2000) is 0, in float64 too
+_ROOT_HALF = sqrt(0.5)
+
+
+def _held(x: Any) -> Any:
+    """x, and where it is far out a number."""
+    return lookup("clip")(x, -_FAR, _FAR)
+
+
+# ---- the logistic step -------------------------------------------------------------------------
+
+
+@elementwise(oracle="x / (1 + exp(-x))")
+def silu(s, x):
+    """x sigmoid(x), also called swish; 0 at -inf."""
+    half = s.exp(-0.5 * s.abs(x))  # its square may underflow before the product with x does
+    e = half * half
+    below = s.min(s.max(x, -_FAR), 0) * half * (half / (1.0 + e))
+    return s.where(s.less(x, 0), below, x / (1.0 + e))
+
+
+silu.partials(lambda t, out, x: t * (sigmoid(x) * (1.0 + _held(x) * sigmoid(-x))))
+
+
+# ---- Gauss's step ------------------------------------------------------------------------------
+
+
+@elementwise(oracle="x * ncdf(x)")
+def gelu(s, x):
+    """x Phi(x), all digits kept in the lower tail; 0 at -inf."""
+    a = s.abs(x)
+    is_near = s.less(a, 0.7)
+    near = x * (0.5 + 0.5 * erf_near_zero(_ROOT_HALF * s.where(is_near, x, 0.0)))
+    far = s.where(is_near, 0.75, s.min(a, 40.0))
+    # exp(-far**2 / 2), split so that the rounding of the square does not reach the result.
+    z = s.rint(far * 64.0) * (1.0 / 64.0)
+    half = s.exp(-0.25 * z * z)
+    tail = 0.5 * far * scaled_erfc(_ROOT_HALF * far)
+    tail = tail * half * s.exp(0.5 * ((z - far) * (z + far))) * half
+    return s.where(is_near, near, s.where(s.less(x, 0.0), -tail, x - tail))
+
+
+def _gelu_slope(x: Any) -> Any:
+    """Phi(x) + x phi(x)."""
+    near = _held(x)
+    z = _ROOT_HALF * near
+    return 0.5 * erfc(-z) + near * (bell(z) * (1.0 / sqrt(2.0 * pi)))
+
+
+gelu.partials(lambda t, out, x: t * _gelu_slope(x))
+
+# ---- the step of mish --------------------------------------------------------------------------
+# With n = e**-|x|, tanh(log(1 + e**x)) is (1 + 2 n) / (1 + 2 n + 2 n**2) for x >= 0 and
+# n (n + 2) / (n (n + 2) + 2) below: nothing overflows or cancels.
+
+
+@elementwise(oracle="x * tanh(log1p(exp(x)))")
+def mish(s, x):
+    """x tanh(softplus(x)); 0 at -inf."""
+    half = s.exp(-0.5 * s.abs(x))
+    n = half * half
+    below = n + 2.0
+    above = 1.0 + 2.0 * n
+    far = s.min(s.max(x, -_FAR), 0) * half * (half * (below / (n * below + 2.0)))
+    return s.where(s.less(x, 0), far, x * (above / (above + 2.0 * n * n)))
+
+
+def _mish_slope(x: Any) -> Any:
+    """w + x sigmoid(x) (1 - w**2), w the step; 1 - w**2 is 4 (1 + e**x)**2 / (...)**2."""
+    near = _held(x)
+    p, q = sigmoid(near), sigmoid(-near)
+    # In terms of p and q = 1 - p: w = (1 - q**2) / (1 + q**2), and 1 - q is p.
+    ground = 1.0 + q * q
+    return p * (1.0 + q) / ground + near * p * (2.0 * q / ground) ** 2
+
+
+mish.partials(lambda t, out, x: t * _mish_slope(x))
+
+
+# ---- the smooth sign ---------------------------------------------------------------------------
+
+
+@elementwise(oracle="x / (1 + abs(x))")
+def softsign(s, x):
+    """x / (1 + |x|), from -1 to 1, which it is at the infinities."""
+    a = s.abs(x)
+    return s.where(s.isinf(x), s.sign(x), x / (1.0 + s.where(s.isinf(x), 0.0, a)))
+
+
+softsign.partials(lambda t, out, x: t / (1.0 + np.absolute(x)) / (1.0 + np.absolute(x)))

@@ -1,0 +1,435 @@
+"""Indexing: x[index] and x[index] = v, for every index that NumPy knows; their transposes.
+
+`getitem` reads, `scatter` adds into zeros: each is the transpose of the other, so duplicate
+indices accumulate.  `setitem` gives the array with some elements replaced; where an index repeats,
+NumPy keeps one of the writes, and only that one has a derivative.
+
+What an index is made of stands in indexing/template.py, the shape of what it chooses in
+indexing/shapes.py.
+
+In a first-order reverse sweep none of them makes an array of the size of `x` for each line: they
+add into, or zero out, a buffer that the sweep owns (`vjp_into`), so a loop that reads or writes
+x[i] for every i is linear in its length.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core import copy_on_write
+from wengert._engine.core.dispatch import Operation, apply
+from wengert._engine.core.handle import Handle, dtype_of, is_traced, link, shape_of, value_of
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import lookup, register
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.constraints import require_equal
+from wengert._engine.core.symbolic.dim import spelled
+from wengert._engine.kinds.linear_map import Linear, linear
+
+from ..creation import positions, zeros
+from ..joining import holds_handles, stacked
+from . import masks
+from .shapes import chosen_shape
+from .template import Hole as Hole
+from .template import add_at, is_unique
+from .template import join_index as join_index
+from .template import split_index as split_index
+
+# ---- reading -----------------------------------------------------------------------------------
+
+
+class GetItem(Linear):
+    """`x[index]`; its transpose is `scatter`."""
+
+    masks = True
+    sized_by_values = True
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """Read; while a graph is built a mask that is known becomes positions."""
+        x, *operands = args
+        if operands and any(map(is_traced, args)) and masks.has_masks(operands):
+            template, found = masks.expanded(x, params["index"], operands, Hole)
+            return super().__call__(x, *found, index=template)
+        return super().__call__(*args, **params)
+
+    def _link(self, out: Handle, args: Sequence[Any], params: dict[str, Any]) -> None:
+        if not any(map(shape_of, args[1:])):  # NumPy copies what index arrays choose
+            super()._link(out, args, params)
+
+    def vjp_into(self, node: Node, t: Any, buffers: Any) -> None:
+        """Add the cotangent where it was read from."""
+        x, *operands = node.args
+        if buffers.wants(x):
+            index = join_index(node.params["index"], [value_of(o) for o in operands])
+            add_at(buffers.own(x), index, t)
+
+    def jvp_into(self, node: Node, dots: Any, tangents: Any) -> Any:
+        """The tangent where it is read, apart from the array, which may be written to."""
+        index = join_index(node.params["index"], [value_of(o) for o in node.args[1:]])
+        return np.array(dots[0][index])[()]
+
+
+def _getitem_oracle(x, *operands, index):
+    numbers = np.arange(x.size).reshape(x.shape)
+    chosen = numbers[join_index(index, operands)]
+    return np.array([x.flat[k] for k in chosen.flat]).reshape(chosen.shape)
+
+
+def getitem_run(x, *operands, index):
+    """x[index]."""
+    return np.asarray(x)[join_index(index, operands)]
+
+
+getitem_run.__name__ = "getitem"
+getitem = register(GetItem(getitem_run, view=True, oracle=_getitem_oracle))
+
+
+@getitem.transpose
+def _getitem_back(t, x, *operands, index):
+    return scatter(t, *operands, index=index, shape=shape_of(x))
+
+
+@getitem.spec
+def _(x, *operands, index):
+    return Spec(_chosen(x, operands, index), x.dtype)
+
+
+def _chosen(x: Spec, operands: Sequence[Spec], index: Any) -> tuple[Any, ...]:
+    """The shape of x[index], from specs."""
+    parts = join_index(index, operands)
+    return chosen_shape(x.shape, parts if isinstance(parts, tuple) else (parts,))
+
+
+@getitem.put
+def _getitem_put(base, view, *operands, index):
+    return replaced(base, view, index, operands)
+
+
+def _indices(rng: np.random.Generator) -> Iterator[tuple[tuple[int, ...], Any, tuple[Any, ...]]]:
+    """Shape, template and operands of some indices."""
+    yield (4,), 2, ()
+    yield (4,), slice(None, None, -2), ()
+    yield (2, 3), (Ellipsis, None, 1), ()
+    yield (2, 3), (slice(0, 0),), ()
+    yield (4,), Hole(0), (np.array([3, 0, 0, -4]),)
+    yield (3, 4), (Hole(0), slice(1, 3)), (np.array([[0, 2], [2, 1]]),)
+    yield (3, 2, 4), (Hole(0), slice(None), Hole(1)), (np.array([0, 2]), np.array([1, -1]))
+    yield (2, 3), Hole(0), (np.ones((2, 3), bool),)
+    yield (), (), ()
+
+
+@getitem.examples
+def _(rng):
+    for shape, template, operands in _indices(rng):
+        yield (rng.normal(size=shape), *operands), {"index": template}
+
+
+def _scatter_oracle(t, *operands, index, shape):
+    z = np.zeros(shape)
+    numbers = np.arange(z.size).reshape(shape)[join_index(index, operands)]
+    for k, v in zip(np.ravel(numbers), np.ravel(t), strict=True):
+        z.flat[k] += v
+    return z
+
+
+@linear(oracle=_scatter_oracle)
+def scatter(t, *operands, index, shape):
+    """Zeros of that shape, with t added at the index; what meets there is summed."""
+    t = np.asarray(t)
+    z = np.zeros(shape, t.dtype)
+    index = join_index(index, operands)
+    if is_unique(index):
+        z[index] = t
+    else:
+        add_at(z, index, t)
+    return z
+
+
+@scatter.transpose
+def _scatter_back(t, x, *operands, index, shape):
+    return getitem(t, *operands, index=index)
+
+
+@scatter.spec
+def _(t, *operands, index, shape):
+    return Spec(tuple(shape), t.dtype)
+
+
+scatter.masks = True
+
+
+@scatter.examples
+def _(rng):
+    for shape, template, operands in _indices(rng):
+        t = rng.normal(size=np.shape(np.zeros(shape)[join_index(template, operands)]))
+        yield (t, *operands), {"index": template, "shape": shape}
+
+
+# ---- writing -----------------------------------------------------------------------------------
+
+
+class SetItem(Operation):
+    """`x` with the elements at an index replaced by `v`; linear in both."""
+
+    kind = "indexing"
+    masks = True
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """Write; while a graph is built a mask that is known becomes positions."""
+        x, v, *operands = args
+        known = not any(map(is_traced, operands))
+        if operands and known and any(map(is_traced, (x, v))) and masks.has_masks(operands):
+            template, found = masks.expanded(x, params["index"], operands, Hole)
+            return super().__call__(x, v, *found, index=template)
+        return super().__call__(*args, **params)
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
+        """The array's; the value has to fit what is chosen."""
+        x, v, *operands = specs
+        if not any(o.dtype.kind == "b" for o in operands):
+            chosen = _chosen(x, operands, params["index"])
+            reason = f"a value of shape {spelled(v.shape)} for what is chosen, {spelled(chosen)}"
+            for n, m in _pairs(v.shape, chosen):
+                if not _is_one(n):
+                    require_equal(n, m, reason)
+        return Spec(x.shape, x.dtype)
+
+    def run(self, x: Any, v: Any, *operands: Any, index: Any) -> Any:  # type: ignore[override]
+        """A copy of x with x[index] = v."""
+        out = np.array(x)
+        out[join_index(index, operands)] = v
+        return out
+
+    @staticmethod
+    def oracle(x: Any, v: Any, *operands: Any, index: Any) -> Any:
+        """One element after the other, in the order of the index."""
+        out = np.array(x)
+        chosen = np.arange(out.size).reshape(out.shape)[join_index(index, operands)]
+        for k, value in zip(
+            np.ravel(chosen), np.ravel(np.broadcast_to(v, np.shape(chosen))), strict=True
+        ):
+            out.flat[k] = value
+        return out
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, sweep: Any) -> Any:
+        """Zero at the index for x; what stands at the index, if it was kept, for v."""
+        _, v, *operands = inputs
+        index = node.params["index"]
+        zero = np.zeros((), t.dtype)[()]
+        x_bar = self(t, zero, *operands, index=index) if sweep.wants(node.args[0]) else None
+        v_bar = None
+        if sweep.wants(node.args[1]):
+            depth = len(shape_of(v))
+            if not _is_one_place(operands) and not depth and any(map(is_traced, (t, *operands))):
+                hit = self(zeros(node.spec.shape, bool), np.True_, *operands, index=index)
+                v_bar = lookup("sum")(lookup("where")(value_of(hit), t, 0.0))
+            else:
+                v_bar = getitem(t, *operands, index=index)
+                v_bar = self._kept(v_bar, node.spec.shape, operands, index)
+                v_bar = _as_deep(_as_long(v_bar, shape_of(v)), depth)
+        return [x_bar, v_bar, *([None] * len(operands))]
+
+    def _kept(self, v_bar: Any, shape: Any, operands: Any, index: Any) -> Any:
+        """`_kept`, of which a graph has lines where it cannot look."""
+        if not any(map(is_traced, (v_bar, *operands))):
+            return _kept(v_bar, shape, join_index(index, [value_of(o) for o in operands]))
+        if _is_one_place(operands) or not any(dtype_of(o).kind in "iu" for o in operands):
+            return v_bar
+        count = math.prod(v_bar.shape)
+        writes = positions(count).reshape(v_bar.shape)
+        number = self(zeros(shape, np.intp), writes, *map(value_of, operands), index=index)
+        won = getitem(number, *operands, index=index) == writes
+        return lookup("where")(won, v_bar, 0.0)
+
+    def vjp_into(self, node: Node, t: Any, buffers: Any) -> None:
+        """The same, by taking the cotangent over and clearing what was replaced."""
+        x, v, *operands = node.args
+        index = join_index(node.params["index"], [value_of(o) for o in operands])
+        if buffers.wants(v):
+            buffers.add(v, _as_deep(_kept(np.array(t[index]), t.shape, index), len(v.spec.shape)))
+        if buffers.wants(x):
+            t = buffers.taken(node, t)
+            t[index] = 0
+            buffers.give(x, t)
+
+    def jvp(self, node: Node, dots: Any, out: Any, inputs: Any, sweep: Any) -> Any:
+        """The same replacement among the tangents."""
+        spec = node.spec
+        x_dot, v_dot = dots[0], dots[1]
+        if x_dot is None:
+            x_dot = zeros(spec.shape, spec.dtype)
+        if v_dot is None:
+            v_dot = np.zeros((), spec.dtype)[()]
+        return self(x_dot, _real_if(v_dot, spec), *inputs[2:], index=node.params["index"])
+
+    def jvp_into(self, node: Node, dots: Any, tangents: Any) -> Any:
+        """The same, in the memory of the operand's tangent if nobody reads that any more."""
+        x, _, *operands = node.args
+        spec = node.spec
+        index = join_index(node.params["index"], [value_of(o) for o in operands])
+        v_dot = 0 if dots[1] is None else _real_if(dots[1], spec)
+        if dots[0] is None:
+            x_dot = np.zeros(spec.shape, spec.dtype)
+        else:
+            dots.clear()
+            x_dot = tangents.taken(x, node)
+        x_dot[index] = v_dot
+        return x_dot
+
+
+def _real_if(v_dot: Any, spec: Any) -> Any:
+    """A complex value written into a real array leaves its real part."""
+    return v_dot.real if spec.dtype.kind != "c" and v_dot.dtype.kind == "c" else v_dot
+
+
+setitem = register(SetItem("setitem", "x with the elements at an index replaced by v."))
+
+
+@setitem.examples  # type: ignore[attr-defined]
+def _(rng):
+    for shape, template, operands in _indices(rng):
+        part = np.zeros(shape)[join_index(template, operands)]
+        yield (rng.normal(size=shape), rng.normal(size=part.shape), *operands), {"index": template}
+        yield (rng.normal(size=shape), rng.normal(size=()), *operands), {"index": template}
+
+
+def _as_deep(v_bar: Any, ndim: int) -> Any:
+    """With as many axes as the value had: NumPy drops leading ones when it assigns."""
+    missing = ndim - v_bar.ndim
+    return v_bar if missing <= 0 else v_bar.reshape((1,) * missing + v_bar.shape)
+
+
+def _is_one_place(operands: Sequence[Any]) -> bool:
+    """Whether index operands are single positions, so that nothing is written twice."""
+    return all(shape_of(o) == () and dtype_of(o).kind in "iu" for o in operands)
+
+
+def _is_one(n: Any) -> bool:
+    return type(n) is int and n == 1
+
+
+def _pairs(shape: tuple[Any, ...], chosen: tuple[Any, ...]) -> list[tuple[Any, Any]]:
+    """The lengths of a value beside those it is written to; leading axes of one are dropped."""
+    ndim = max(len(shape), len(chosen))
+    both = ((1,) * (ndim - len(s)) + s for s in (shape, chosen))
+    return list(zip(*both, strict=True))
+
+
+def _as_long(v_bar: Any, shape: tuple[Any, ...]) -> Any:
+    """With the value's own expressions for lengths that were demanded to be equal."""
+    pairs = _pairs(shape, v_bar.shape)
+    own = tuple(m if _is_one(n) else n for n, m in pairs)[len(pairs) - v_bar.ndim :]
+    return v_bar if own == v_bar.shape else v_bar.reshape(own)
+
+
+def _kept(v_bar: Any, shape: tuple[int, ...], index: Any) -> Any:
+    """The cotangent of what was written, zero where an index repeats and another write won."""
+    if is_unique(index):
+        return v_bar
+    number = np.full(shape, -1, np.intp)
+    writes = np.arange(number[index].size).reshape(number[index].shape)
+    number[index] = writes
+    won = number[index] == writes
+    return v_bar if won.all() else np.where(won, v_bar, 0.0)
+
+
+def read(x: Any, index: Any) -> Any:
+    """x[index] for any index of NumPy's, with handles in it or not."""
+    template, operands = split_index(index)
+    if operands or not isinstance(x, Handle):
+        return getitem(x, *operands, index=template)
+    params = {"index": template}
+    out = _part(x, params)
+    if type(out.node.value) is np.ndarray or (is_traced(x) and _is_array(out, template)):
+        link(
+            out,
+            x,
+            lambda base: _part(base, params),
+            lambda base, view: replaced(base, view, template, ()),
+            shares=True,
+        )
+    return out
+
+
+def _is_array(part: Handle, template: Any) -> bool:
+    """Whether NumPy gives an array, which shares memory, and no number."""
+    parts = template if isinstance(template, tuple) else (template,)
+    return bool(shape_of(part)) or any(p is Ellipsis for p in parts)
+
+
+def _part(x: Handle, params: dict[str, Any]) -> Any:
+    """A basic index of a handle, not linked."""
+    out = apply(getitem, (x,), params)
+    part = out.node.value
+    whole = x.node.value
+    if type(part) is not np.ndarray or type(whole) is not np.ndarray:
+        return out
+    if part.nbytes * 4 <= whole.nbytes > copy_on_write.LIMIT:
+        out.node.value = _detached(part)
+    return out
+
+
+def _detached(part: np.ndarray[Any, Any]) -> Any:
+    """A copy of a small view, so that it does not hold on to the memory of the large array.
+
+    On the strides depends what is a view of it in turn; those of more than one axis that are not
+    contiguous stay as they are.
+    """
+    if part.flags.c_contiguous:
+        return part.copy()
+    if part.ndim != 1:
+        return part
+    gap = np.empty(2 * part.size, part.dtype)[:: 2 if part.strides[0] > 0 else -2]
+    gap[...] = part
+    return gap
+
+
+def stands_already(x: Handle, index: Any, v: Handle) -> bool:
+    """Whether `v` is the view x[index], which has been written to: x[i] += 1 assigns it again."""
+    if getattr(v, "_link", (None,))[0] is not x:
+        return False
+    node = v.node
+    at_home = node.op is getitem and len(node.args) == 1 and node.args[0] is x.node
+    return at_home and node.params["index"] == split_index(index)[0]
+
+
+def written(x: Any, index: Any, v: Any) -> Any:
+    """`x` after x[index] = v, as a new value."""
+    template, operands = split_index(index)
+    if isinstance(v, list | tuple):
+        v = stacked(v) if holds_handles(v) else np.asarray(v)
+    if operands and masks.has_masks(operands) and any(map(is_traced, (x, v, *operands))):
+        if any(map(is_traced, operands)):
+            return masks.chosen(x, v, template, operands)
+        template, operands = masks.expanded(x, template, operands, Hole)
+    return replaced(x, v, template, operands)
+
+
+def replaced(x: Any, v: Any, template: Any, operands: Any) -> Any:
+    """`setitem`, in the memory of `x` where nobody else needs it (core/copy_on_write.py)."""
+    args, params = (x, v, *operands), {"index": template}
+    node = x.node
+    if not copy_on_write.overwritable(node):
+        return apply(setitem, args, params)
+    states: list[copy_on_write.State] = []
+
+    def overwrite(array: Any, v: Any, *operands: Any, index: Any) -> Any:
+        place = join_index(index, [np.array(o) for o in operands])
+        old = np.array(array[place])
+        states.append(copy_on_write.hand_over(node, array, place, old))
+        try:
+            array[place] = v
+        except Exception:
+            array[place] = old
+            copy_on_write.take_back(node, array)
+            raise
+        return array
+
+    out = apply(setitem, args, params, overwrite)
+    if states:  # not while a graph is built
+        out.node.version = states[0]
+    return out

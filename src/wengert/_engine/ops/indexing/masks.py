@@ -1,0 +1,131 @@
+"""Masks in an index, while a graph is built.
+
+How many elements a mask chooses has to be known, for it is the length of what is read:
+
+    expanded     a mask that is known becomes the positions where it holds
+    chosen       x[mask] = v of a mask that is not known: a choice, `where(mask, v, x)`
+
+Reading by a mask that is not known is refused, with the remedy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import Handle, dtype_of, is_traced, shape_of, value_of
+from wengert._engine.core.symbolic.dim import spelled
+from wengert.errors import ShapeError, TraceError, at, user_line
+
+from ..casts import astype, broadcast_to
+from ..elementwise.selection import where
+
+
+def has_masks(operands: Any) -> bool:
+    """Whether one of the arrays of an index is a mask."""
+    return any(dtype_of(o).kind == "b" for o in operands)
+
+
+def expanded(x: Any, template: Any, operands: Any, hole: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The same index with positions in the place of masks.
+
+    Raises
+    ------
+    TraceError
+        A mask is not known.
+    ShapeError
+        A mask does not fit the axes that it stands for.
+    """
+    parts = template if isinstance(template, tuple) else (template,)
+    is_hole = [isinstance(p, hole) for p in parts]
+    single = sum(is_hole) == 1
+    made: list[Any] = []
+    found: list[Any] = []
+    for i, part in enumerate(parts):
+        if not is_hole[i]:
+            made.append(part)
+            continue
+        operand = operands[part.k]
+        if dtype_of(operand).kind != "b":
+            made.append(hole(len(found)))
+            found.append(operand)
+            continue
+        if is_traced(operand):
+            raise _unknown(x, operand)
+        mask = np.asarray(value_of(operand))
+        if mask.ndim == 0:
+            # Beside a number it is an index array, which moves the axes.
+            if not (single and mask) or any(isinstance(p, int) for p in parts):
+                raise _unknown(x, operand)
+            made.append(None)
+            continue
+        axis = _axis(x, parts, operands, i, hole)
+        _check(x, mask, axis)
+        for positions in np.nonzero(mask):
+            made.append(hole(len(found)))
+            found.append(positions)
+    return tuple(made), tuple(found)
+
+
+def _unknown(x: Any, mask: Any) -> TraceError:
+    return TraceError(
+        f"an array of shape {spelled(shape_of(x))} was read by a mask of shape "
+        f"{spelled(shape_of(mask))}: how many elements that gives depends on values, which are not "
+        "known while a graph is built. Choose with np.where(mask, x, 0), which keeps the shape "
+        "(for x[mask] += v: x = np.where(mask, x + v, x)), or read a fixed number of positions "
+        f"(np.argsort, np.take){at(user_line())}."
+    )
+
+
+def _axis(x: Any, parts: Any, operands: Any, i: int, hole: Any) -> int:
+    """The first axis that part `i` of an index stands for."""
+
+    def axes(part: Any) -> int:
+        if part is None or part is Ellipsis:
+            return 0
+        if isinstance(part, hole) and dtype_of(operands[part.k]).kind == "b":
+            return len(shape_of(operands[part.k]))
+        return 1
+
+    if any(p is Ellipsis for p in parts[:i]):
+        return len(shape_of(x)) - sum(map(axes, parts[i:]))
+    return sum(map(axes, parts[:i]))
+
+
+def _check(x: Any, mask: Any, axis: int) -> None:
+    if mask.shape != shape_of(x)[axis : axis + mask.ndim]:
+        raise ShapeError(
+            f"a mask of shape {mask.shape} in an index of an array of shape {spelled(shape_of(x))}:"
+            f" it has to have the lengths of the axes that it stands for{at(user_line())}."
+        )
+
+
+def chosen(x: Any, v: Any, template: Any, operands: Any) -> Any:
+    """`x` after ``x[mask] = v`` for a mask that is not known yet.
+
+    Raises
+    ------
+    TraceError
+        The index has other parts, or `v` is an array with an element for each that is chosen.
+    """
+    alone = not isinstance(template, tuple) or len(template) == 1
+    (mask, *more) = operands
+    rest = len(shape_of(x)) - len(shape_of(mask))
+    shape = shape_of(v)
+    if len(shape) == rest + 1 and type(shape[0]) is int and shape[0] == 1:
+        v, shape = v[0], shape[1:]
+    if not alone or more or len(shape) > rest:
+        raise TraceError(
+            f"x[mask] = v with v of shape {spelled(shape)}: which of its elements go where depends "
+            "on values, which are not known while a graph is built. Choose with x = np.where(mask, "
+            f"y, x), where y has the shape of x{at(user_line())}."
+        )
+    if rest:
+        mask = mask.reshape((*shape_of(mask), *(1,) * rest))
+    v = v if isinstance(v, Handle) else np.asarray(v)
+    if dtype_of(v) != dtype_of(x):
+        v = astype(v, dtype_of(x))
+    if shape:
+        v = broadcast_to(v, shape=shape_of(x))
+    return where(mask, v, x)

@@ -1,0 +1,121 @@
+"""Indices as data: a static template, and the arrays that belong in it.
+
+The parts of an index that are arrays are operands of the operation (without derivative); whole
+numbers, slices, ellipsis and None are the template, a parameter of it.
+
+    Hole           where in a template an operand belongs
+    split_index    an index as template and operands; `join_index` is the way back
+    is_unique      whether no element can be chosen twice
+    add_at         z[index] += t, in which what meets is summed
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import Handle, dtype_of, is_traced, value_of
+from wengert.errors import DtypeError, TraceError, at, user_line
+
+from ..joining import stacked
+
+
+class Hole:
+    """Stands in an index template where operand number `k` belongs."""
+
+    __slots__ = ("k",)
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+
+    def __repr__(self) -> str:
+        return f"#{self.k}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Hole) and other.k == self.k
+
+    def __hash__(self) -> int:
+        return hash((Hole, self.k))
+
+
+def split_index(index: Any) -> tuple[Any, tuple[Any, ...]]:
+    """An index as (template, operands)."""
+    if type(index) is int or index is None or index is Ellipsis:
+        return index, ()
+    if type(index) is tuple and all(type(part) is int for part in index):
+        return index, ()
+    parts = index if isinstance(index, tuple) else (index,)
+    template: list[Any] = []
+    operands: list[Any] = []
+    for part in parts:
+        if isinstance(part, slice):
+            part = slice(*(_plain_int(b) for b in (part.start, part.stop, part.step)))
+        elif isinstance(part, Handle | list | tuple | range | np.ndarray | bool | np.bool_):
+            template.append(Hole(len(operands)))
+            operands.append(_whole(part))
+            continue
+        elif isinstance(part, np.generic):
+            part = part.item()
+        template.append(part)
+    return (tuple(template) if isinstance(index, tuple) else template[0]), tuple(operands)
+
+
+def _plain_int(bound: Any) -> Any:
+    if isinstance(bound, np.integer):
+        return bound.item()
+    if not isinstance(bound, Handle):
+        return bound
+    if not is_traced(bound):
+        return value_of(bound).item()
+    if "size" in bound.node.params:  # a size with a name, which has become a value
+        return bound.node.params["size"]
+    raise TraceError(
+        "a slice with a bound that is computed from the inputs: how many elements it gives is not "
+        "known while a graph is built. Choose with np.where and np.arange, which keeps the shape, "
+        f"or take a fixed number of elements from a position, x[i + np.arange(n)]{at(user_line())}."
+    )
+
+
+def _whole(part: Any) -> Any:
+    """An array of an index, if it has positions or truth values; True is one without axes."""
+    if isinstance(part, list | tuple):
+        part = stacked(part)
+    if not isinstance(part, Handle):
+        part = np.asarray(part)
+    dtype = dtype_of(part)
+    if dtype.kind not in "biu":
+        if not isinstance(part, Handle) and part.size == 0:
+            return part.astype(np.intp)
+        raise DtypeError(
+            f"an index of dtype {dtype}: positions are whole numbers, or a boolean mask. Cast it, "
+            f"index.astype(int){at(user_line())}."
+        )
+    return part
+
+
+def join_index(template: Any, operands: Any) -> Any:
+    """The index that NumPy understands."""
+    if not operands:
+        return template
+    if isinstance(template, tuple):
+        return tuple(operands[p.k] if isinstance(p, Hole) else p for p in template)
+    return operands[template.k]
+
+
+def is_unique(index: Any) -> bool:
+    """Whether no element can be chosen twice: no integer arrays in the index."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return not any(isinstance(p, np.ndarray) and p.dtype != bool for p in parts)
+
+
+def add_at(z: np.ndarray[Any, Any], index: Any, t: Any) -> None:
+    """``z[index] += t``, where what meets at a repeated index is summed."""
+    if type(index) is int or is_unique(index):
+        z[index] += t
+    elif z.ndim > 1 and z.flags.c_contiguous and np.size(t) * 8 > z.size:
+        # NumPy's ufunc.at is several times faster along one axis than along more.
+        positions = np.arange(z.size).reshape(z.shape)[index]
+        np.add.at(z.reshape(-1), positions.ravel(), np.broadcast_to(t, positions.shape).ravel())
+    else:
+        np.add.at(z, index, t)

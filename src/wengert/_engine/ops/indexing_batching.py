@@ -1,0 +1,220 @@
+"""Indexing of many rows at once: the batching rules of getitem, setitem and scatter.
+
+With a leading axis of rows NumPy may put the axes that come from index arrays elsewhere than it
+does for one row, because it moves them to the front where slices stand between them.  So a rule
+finds the index for all rows, and in which order the axes of its result are to be read:
+
+    only the array has rows      x[:, index]            slices and arrays as they are
+    an index array has rows      x[arange(n), index]    each row finds its own
+    the array has none           x[index]               the index arrays bring the rows
+
+A mask that differs from row to row chooses another number of elements in each, which no array can
+hold; but writing through it is a choice, `where(mask, v, x)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.core.dispatch import apply
+from wengert._engine.core.handle import Handle, dtype_of, shape_of
+from wengert._engine.core.op import lookup
+from wengert._engine.kinds.batching import deepened, fronted, ndim_of, row_ranks
+from wengert.errors import ShapeError, at, user_line
+
+from .casts import astype
+from .elementwise.selection import where
+from .indexing.getitem import Hole, getitem, scatter, setitem
+from .shapes import inverse_order, reshape, transpose
+
+Axes = tuple[int, ...]
+
+
+class Place(NamedTuple):
+    """What a row's index says of the axes of its result.
+
+    arrays : how many axes come from index arrays
+    position : where these stand
+    ndim : how many axes the result has
+    """
+
+    arrays: int
+    position: int
+    ndim: int
+
+
+class Rows(NamedTuple):
+    """An index for all rows: template, operands, and the order to read the result's axes in."""
+
+    template: tuple[Any, ...]
+    operands: list[Any]
+    order: Axes | None
+
+
+def place_of(
+    parts: Sequence[Any], depths: Sequence[int], masks: Sequence[bool], ndim: int
+) -> Place:
+    """Where NumPy puts the axes that come from index arrays.
+
+    Parameters
+    ----------
+    parts : sequence
+        Of the template of one row's index.
+    depths, masks : sequence
+        Of each operand of it how many axes it has, and whether it is a mask.
+    ndim : int
+        How many axes the row has.
+    """
+    counts = [d if mask else 1 for d, mask in zip(depths, masks, strict=True)]
+    plain = [p for p in parts if p is not None and p is not Ellipsis]
+    used = sum(counts[p.k] if isinstance(p, Hole) else 1 for p in plain)
+    has_arrays = any(isinstance(p, Hole) for p in parts)
+    before, seen, gap, axes = 0, False, False, 0
+    position = None
+    for part in parts:
+        if part is None or isinstance(part, slice) or part is Ellipsis:
+            before += ndim - used if part is Ellipsis else 1
+            gap = seen
+            continue
+        if not has_arrays:
+            continue
+        if position is None:
+            position = before
+        elif gap:
+            position = 0
+        seen, gap = True, False
+        if isinstance(part, Hole):
+            axes = max(axes, 1 if masks[part.k] else depths[part.k])
+    rest = 0 if any(p is Ellipsis for p in parts) else ndim - used
+    return Place(axes, position or 0, before + rest + axes)
+
+
+def index_of_rows(
+    index: Any,
+    operands: Sequence[Any],
+    batched: Sequence[bool],
+    x_ndim: int,
+    x_batched: bool,
+    size: Any,
+) -> tuple[Rows, Place]:
+    """The index for all rows of an array whose rows have `x_ndim` axes.
+
+    Raises
+    ------
+    ShapeError
+        A mask differs from row to row.
+    """
+    parts = index if isinstance(index, tuple) else (index,)
+    masks = [dtype_of(o).kind == "b" for o in operands]
+    if any(m and b for m, b in zip(masks, batched, strict=True)):
+        raise ShapeError(
+            "vmap: a mask that differs from row to row chooses another number of elements in each, "
+            "and no array holds rows of different lengths. Choose with np.where(mask, x, 0)"
+            f"{at(user_line())}."
+        )
+    depths = row_ranks(operands, batched)
+    place = place_of(parts, depths, masks, x_ndim)
+    k, p, ndim = place
+    deep = [deepened(o, k) if b else o for o, b in zip(operands, batched, strict=True)]
+    if x_batched and not any(batched):
+        order = None
+        if p == 0 and _is_apart(parts):
+            order = (k, *range(k), *range(k + 1, ndim + 1))
+        return Rows((slice(None), *parts), deep, _unless_same(order)), place
+    if x_batched:
+        first = reshape(_counted(size), shape=(size, *((1,) * k)))
+        order = (0, *range(1 + k, 1 + k + p), *range(1, 1 + k), *range(1 + k + p, ndim + 1))
+        return Rows((Hole(len(deep)), *parts), [*deep, first], _unless_same(order)), place
+    order = (p, *range(p), *range(p + 1, ndim + 1))
+    return Rows(parts, deep, _unless_same(order)), place
+
+
+def _is_apart(parts: Sequence[Any]) -> bool:
+    """Whether something stands between the index arrays (and numbers beside them)."""
+    if not any(isinstance(p, Hole) for p in parts):
+        return False
+    chosen = [i for i, p in enumerate(parts) if not _is_kept(p)]
+    return chosen[-1] - chosen[0] + 1 != len(chosen)
+
+
+def _is_kept(part: Any) -> bool:
+    return part is None or part is Ellipsis or isinstance(part, slice)
+
+
+def _unless_same(order: Axes | None) -> Axes | None:
+    return None if order == tuple(range(len(order or ()))) else order
+
+
+def _counted(size: Any) -> Any:
+    if isinstance(size, int):
+        return np.arange(size)
+    return lookup("arange").line(start=0, stop=size, step=1, dtype=np.dtype(np.int64))
+
+
+def _read(x: Any, operands: Sequence[Any], index: Any) -> Any:
+    args = (x, *operands)
+    if any(isinstance(a, Handle) for a in args):
+        return apply(getitem, args, {"index": index})  # not linked: nobody will write to it
+    return getitem(*args, index=index)
+
+
+@getitem.batch
+def _getitem_rows(args, batched, size, *, index):
+    x, *operands = args
+    depth = ndim_of(x) - batched[0]
+    rows, _ = index_of_rows(index, operands, batched[1:], depth, batched[0], size)
+    out = _read(x, rows.operands, rows.template)
+    return out if rows.order is None else transpose(out, axes=rows.order)
+
+
+def _ordered(values: Any, rows: Rows) -> Any:
+    """Values in the order of the axes in which the index for all rows has them."""
+    return values if rows.order is None else transpose(values, axes=inverse_order(rows.order))
+
+
+@scatter.batch
+def _scatter_rows(args, batched, size, *, index, shape):
+    t, *operands = args
+    rows, _ = index_of_rows(index, operands, batched[1:], len(shape), True, size)
+    t = _ordered(fronted(t, batched[0], size), rows)
+    return scatter(t, *rows.operands, index=rows.template, shape=(size, *shape))
+
+
+@setitem.batch  # type: ignore[attr-defined]
+def _setitem_rows(args, batched, size, *, index):
+    x, v, *operands = args
+    x = fronted(x, batched[0], size)
+    masks = [dtype_of(o).kind == "b" for o in operands]
+    if any(m and b for m, b in zip(masks, batched[2:], strict=True)):
+        return _chosen(x, v, batched[1], operands, index)
+    rows, place = index_of_rows(index, operands, batched[2:], ndim_of(x) - 1, True, size)
+    depth = ndim_of(v) - batched[1]
+    if depth > place.ndim:  # NumPy drops leading axes of length one when it assigns
+        shape = shape_of(v)
+        lead = shape[: batched[1]]
+        v = reshape(v, shape=(*lead, *shape[len(lead) + depth - place.ndim :]))
+    if batched[1] or rows.order is not None:
+        v = deepened(v if batched[1] else reshape(v, shape=(1, *shape_of(v))), place.ndim)
+        v = _ordered(v, rows)
+    return setitem(x, v, *rows.operands, index=rows.template)
+
+
+def _chosen(x: Any, v: Any, v_batched: bool, operands: Sequence[Any], index: Any) -> Any:
+    """x[mask] = v with a mask for each row."""
+    (mask, *others) = operands
+    inner = ndim_of(x) - ndim_of(mask)
+    depth = ndim_of(v) - v_batched
+    if others or not (isinstance(index, Hole) or index == (Hole(0),)) or depth > inner:
+        raise ShapeError(
+            "vmap: x[mask] = v with a mask that differs from row to row needs a v that is the same "
+            "for all elements of a row. Write np.where(mask, v, x), with a v of the shape of x"
+            f"{at(user_line())}."
+        )
+    mask = reshape(mask, shape=(*shape_of(mask), *((1,) * inner)))
+    if v_batched:
+        v = deepened(v, ndim_of(x) - 1)
+    out = where(mask, v, x)
+    return out if dtype_of(out) == dtype_of(x) else astype(out, dtype_of(x))

@@ -1,0 +1,425 @@
+"""Eigenvalues and singular values, and the exponential of a matrix.
+
+    eigh   of Hermitian matrices        eig   of any square matrix        svd   of any matrix
+    expm   the exponential
+
+Eigenvectors are determined up to a factor, so only functions that do not depend on that factor
+have a derivative: for complex eigh and svd the rules take the direction in which the factor stays
+(diag(adjoint(v) @ v_dot) = 0); eig takes LAPACK's own (largest component real).
+
+Where two eigenvalues are equal, eigenvectors have no derivative; functions of them that do not
+depend on how they are chosen have one, which is found by a limit
+(ops/linalg/degenerate_eigenvalues.py).  Singular values likewise, also where they are zero.
+"""
+
+from __future__ import annotations
+
+from math import nan
+from typing import Any
+
+import numpy as np
+import scipy  # scipy.linalg is loaded when it is first used
+
+from wengert._engine.core.handle import Handle, is_traced, value_of
+from wengert._engine.core.node import Node
+from wengert._engine.kinds.batching import on_last_axes
+from wengert._engine.kinds.elementwise import POSITIVE, REAL, elementwise
+from wengert.errors import MatrixError, at, user_line
+
+from ..creation import full, identity, positions
+from ..elementwise.selection import where
+from ..reductions import argmax
+from .degenerate_eigenvalues import quotients
+from .linear_solve import adjoint, finite, hermitian, inv, matrices, real_dtype, solve, spread
+
+CONVERGE = "Look for NaN or infinity in it"
+
+
+def quotient(x: Any, d: Any) -> Any:
+    """x / d; where d is 0 it is NaN, but 0 where x is a zero that nobody will vary."""
+    if is_traced(x) or is_traced(d):
+        return spared_quotient(x, d)
+    divisor = value_of(d)
+    pole = divisor == 0
+    if not pole.any():
+        return x / d
+    if not (isinstance(x, Handle) and type(x.node) is Node):
+        spared = pole & (value_of(x) == 0)
+        substitute = np.where(spared, 1.0, np.nan).astype(divisor.dtype)
+        return x / where(pole, substitute, d)
+    return x / where(pole, np.array(np.nan, divisor.dtype), d)
+
+
+@elementwise(oracle="x / d", domain=[REAL, POSITIVE], complex_ok=True, singular=True)
+def spared_quotient(s, x, d):
+    """x / d; where d is 0 it is 0 if x is too, and NaN if not; its derivative there is NaN.
+
+    What `quotient` is in graphs, in which values cannot be looked at.
+    """
+    pole = s.equal(d, 0)
+    spared = s.logical_and(pole, s.equal(x, 0))
+    return s.where(spared, 0 * x, x / s.where(pole, nan, d))
+
+
+def _or_nan(d: Any) -> Any:
+    return where(value_of(d) == 0, nan, d)
+
+
+spared_quotient.partials(
+    lambda t, out, x, d: t / _or_nan(d), lambda t, out, x, d: -t * (out / _or_nan(d))
+)
+
+
+def absent(t: Any) -> bool:
+    """Whether a cotangent is zero whatever the operands are, as far as one can see."""
+    if not isinstance(t, Handle) or type(t.node) is Node:
+        return False
+    if is_traced(t):
+        return t.node.op is full and t.node.params["value"] == 0
+    return not np.any(value_of(t))
+
+
+def diagonal_of(x: Any) -> Any:
+    """The diagonals of the matrices in the last two axes."""
+    return np.diagonal(x, axis1=-2, axis2=-1)
+
+
+def _off_diagonal(x: Any) -> Any:
+    return where(identity(x.shape[-1], bool), 0.0, x)
+
+
+def _diagonal_matrix(d: Any) -> Any:
+    return d[..., None, :] * identity(d.shape[-1], real_dtype(d))
+
+
+def _differences(w: Any) -> Any:
+    """w_j - w_i, and 1 on the diagonal."""
+    return where(identity(w.shape[-1], bool), 1.0, w[..., None, :] - w[..., :, None])
+
+
+# ---- eigenvalues -------------------------------------------------------------------------------
+
+
+@matrices(CONVERGE, oracle="numpy", prepare=lambda a: (hermitian(a),))
+def eigh(a, *, lower=True):
+    """Eigenvalues in rising order and orthonormal eigenvectors of Hermitian matrices.
+
+    One triangle of `a` is read; the derivative is that of a function of (a + adjoint(a)) / 2.
+    """
+    if not np.logical_and.reduce(np.isfinite(a), None):  # the other triangle may have what it likes
+        finite(np.tril(a) if lower else np.triu(a))
+    return tuple(np.linalg.eigh(a, "L" if lower else "U"))
+
+
+eigh.takes_parts = eigh.limits = True
+
+
+@eigh.define_vjp
+def _eigh_vjp(t, out, a, *, lower=True):
+    w, v = out
+    t = t if isinstance(t, dict) else dict(enumerate(t))
+    if 1 not in t or absent(t[1]):
+        return (hermitian((v * t[0][..., None, :]) @ adjoint(v)),)
+    across = adjoint(v) @ t[1]
+    turn = _off_diagonal(0.5 * (across - adjoint(across)))
+    speeds = _speeds(w)
+    triple = turn, _differences(w), _differences(speeds)
+    (core,) = quotients([triple], out, 0, speeds, _largest_of(w), _largest_in(across))
+    if 0 in t:
+        core = core + _diagonal_matrix(t[0])
+    return (hermitian(v @ core @ adjoint(v)),)
+
+
+def _largest_of(values: Any) -> Any:
+    return np.max(np.abs(value_of(values)), axis=-1, initial=0.0)
+
+
+def _largest_in(x: Any) -> Any:
+    return np.max(np.abs(value_of(x)), axis=(-2, -1), initial=0.0)
+
+
+def _speeds(values: Any) -> Any:
+    """How values may move apart: 1, 2, ..., in each matrix."""
+    n = values.shape[-1]
+    rising = positions(n) + 1.0
+    return np.broadcast_to(rising.astype(values.dtype), values.shape)
+
+
+@eigh.define_jvp
+def _eigh_jvp(dots, out, a, *, lower=True):
+    w, v = out
+    x = adjoint(v) @ hermitian(dots[0]) @ v
+    turn = _forward_quotient(_off_diagonal(x), _differences(w), _largest_of(w))
+    return diagonal_of(x).real, v @ turn
+
+
+on_last_axes(eigh, 2)
+
+
+@eigh.examples
+def _(rng):
+    a = rng.normal(size=(3, 3)) + np.diag([0.0, 3.0, 6.0])
+    yield (hermitian(a),), {}
+    a = rng.normal(size=(2, 2, 2)) + np.diag([0.0, 3.0])
+    yield (hermitian(a),), {"lower": False}
+
+
+@matrices(CONVERGE, oracle="numpy")
+def eig(a):
+    """Eigenvalues and eigenvectors of length one, always complex."""
+    w, v = np.linalg.eig(a)
+    dtype = np.result_type(w.dtype, np.complex64)
+    return w.astype(dtype), v.astype(dtype)
+
+
+def _largest(v: Any) -> Any:
+    """Where in each column the component of largest size stands, which LAPACK makes real."""
+    size = np.abs(value_of(v))
+    if size.shape[-1] == 0:
+        return size > 0
+    return argmax(size, axis=-2, keepdims=True) == positions(size.shape[-2])[:, None]
+
+
+def _column_sums(x: Any) -> Any:
+    return np.sum(x, axis=-2, keepdims=True)
+
+
+eig.takes_parts = eig.limits = True
+
+
+def _independent(v: Any) -> Any:
+    """Eigenvectors to divide by; refused where they are dependent, NaN there in a graph.
+
+    A defective matrix has too few of them, and its eigenvalues infinite slopes.
+    """
+    kept = value_of(v)
+    with np.errstate(all="ignore"):
+        try:
+            size = _one_norm(kept) * _one_norm(inv(kept))
+        except MatrixError:
+            size = np.array(np.inf)
+    dependent = size * float(np.finfo(v.dtype).eps) > DEFECT * float(np.finfo(v.dtype).eps) ** 0.5
+    if isinstance(dependent, Handle):
+        return where(spread(dependent), nan, v)
+    if np.any(dependent):
+        raise MatrixError(
+            "The derivative of eig was needed of a matrix that is defective, or nearly so: it has "
+            "too few eigenvectors. Functions of the matrix (logm, sqrtm, matrix_power, det, trace) "
+            f"have a derivative there; eigenvalues have none{at(user_line())}."
+        )
+    return v
+
+
+DEFECT = 4.0  # times the root of the rounding: what is left of the digits then is half of them
+
+
+def _one_norm(x: Any) -> Any:
+    return np.max(np.sum(np.abs(x), axis=-2), axis=-1) if x.shape[-1] != 0 else np.array(0.0)
+
+
+@eig.define_jvp
+def _eig_jvp(dots, out, a):
+    w, v = out
+    basis = _independent(v)
+    x = solve(basis, dots[0] @ v)
+    v_dot = v @ _forward_quotient(_off_diagonal(x), _differences(w), _largest_of(w))
+    v_dot = v_dot - v * _column_sums(np.conjugate(v) * v_dot).real  # the length stays one
+    mark = _largest(v)
+    turn = _column_sums(where(mark, v_dot, 0.0)).imag / _column_sums(where(mark, v, 0.0)).real
+    return diagonal_of(x), v_dot - v * (1j * turn)
+
+
+@eig.define_vjp
+def _eig_vjp(t, out, a):
+    w, v = out
+    given = t if isinstance(t, dict) else dict(enumerate(t))
+    core: Any = 0.0
+    if 1 in given and not absent(given[1]):
+        t_v = given[1]
+        mark = _largest(v)
+        turn = _column_sums(np.conjugate(t_v) * v).imag / _column_sums(where(mark, v, 0.0)).real
+        t_v = t_v + where(mark, 1j * turn, 0.0)
+        t_v = t_v - v * _column_sums(np.conjugate(t_v) * v).real
+        across, speeds = adjoint(v) @ t_v, _speeds(w)
+        gaps = np.conjugate(_differences(w))
+        triple = _off_diagonal(across), gaps, _differences(speeds)
+        (core,) = quotients([triple], out, 0, speeds, _largest_of(w), _largest_in(across))
+    if 0 in given:
+        core = core + _diagonal_matrix(given[0])
+    return (solve(adjoint(_independent(v)), core @ adjoint(v)),)
+
+
+on_last_axes(eig, 2)
+
+
+@eig.examples
+def _(rng):  # fixed: elsewhere LAPACK's sign may change between two points of a difference
+    yield (np.array([[1.0, 0.3, -0.2], [0.1, 2.0, 0.4], [0.2, -0.3, 4.0]]),), {}
+    yield (np.array([[1.0, 2.0], [-3.0, 0.5]]),), {}
+
+
+# ---- singular values ---------------------------------------------------------------------------
+
+
+@matrices(CONVERGE, oracle="numpy")
+def svd(a, *, full_matrices=False):
+    """U, s and adjoint(V) with a = U @ diag(s) @ adjoint(V), s falling.
+
+    With `full_matrices` the bases are completed; the derivative of what completes them is the
+    one that leaves them as they are within their own space.
+    """
+    return tuple(np.linalg.svd(finite(a), full_matrices=full_matrices))
+
+
+svd.takes_parts = svd.limits = True
+
+
+@svd.define_vjp
+def _svd_vjp(t, out, a, *, full_matrices=False):
+    u, s, vh = out
+    k = s.shape[-1]
+    u1, v = u[..., :k], adjoint(vh)
+    v1 = v[..., :k]
+    given = t if isinstance(t, dict) else dict(enumerate(t))
+    t_u, t_vh = (None if i not in given or absent(given[i]) else given[i] for i in (0, 2))
+    if t_u is None and t_vh is None:
+        return ((u1 * given[1][..., None, :]) @ adjoint(v1),)
+    sides = [
+        (u, u1, t_u, a.shape[-2]),
+        (v, v1, None if t_vh is None else adjoint(t_vh), a.shape[-1]),
+    ]
+    inside = [None if t_x is None else adjoint(x1) @ t_x[..., :k] for _, x1, t_x, _ in sides]
+    in_u, in_v = (0.0 if x is None else 0.5 * (x - adjoint(x)) for x in inside)
+    speeds = _speeds(s)
+    hollow = a.dtype.kind != "c"  # phases are kept: the diagonal divides by 2 s
+    triples = [
+        (_off_diagonal(in_u + in_v), _differences(s), _differences(speeds)),
+        (_off_diagonal(in_u - in_v) if hollow else in_u - in_v, *_sums(hollow, s, speeds)),
+    ]
+    for (x, x1, t_x, n), x_in in zip(sides, inside, strict=True):
+        if t_x is not None and n is not k:
+            rest = _outside(x, x1, t_x, t_x[..., :k], x_in)
+            triples.append((rest, s[..., None, :], speeds[..., None, :]))
+    largest = [
+        np.max(np.abs(value_of(x)), axis=(-2, -1), initial=0.0) for x in inside if x is not None
+    ]
+    found = quotients(triples, out, 1, speeds, _largest_of(s), sum(largest))
+    core, rests = found[0] + found[1], iter(found[2:])
+    if 1 in given:
+        core = core + _diagonal_matrix(given[1])
+    bar = u1 @ core @ adjoint(v1)
+    if t_u is not None and a.shape[-2] is not k:
+        bar = bar + next(rests) @ adjoint(v1)
+    if t_vh is not None and a.shape[-1] is not k:
+        bar = bar + u1 @ adjoint(next(rests))
+    return (bar,)
+
+
+def _sums(hollow: bool, *each: Any) -> list[Any]:
+    """x_j + x_i, and 1 on the diagonal if that is left out."""
+    sums = [x[..., None, :] + x[..., :, None] for x in each]
+    return [where(identity(x.shape[-1], bool), 1.0, x) for x in sums] if hollow else sums
+
+
+@svd.define_jvp
+def _svd_jvp(dots, out, a, *, full_matrices=False):
+    u, s, vh = out
+    k, v = s.shape[-1], adjoint(vh)
+    u1, v1 = u[..., :k], v[..., :k]
+    right = dots[0] @ v1
+    x = adjoint(u1) @ right
+    hollow, scale = a.dtype.kind != "c", _largest_of(s)
+    together = _forward_quotient(_off_diagonal(x + adjoint(x)), _differences(s), scale)
+    (sums,) = _sums(hollow, s)
+    apart = _forward_quotient(x - adjoint(x), sums, scale)
+    u_dot, v_dot = u1 @ (0.5 * (together + apart)), v1 @ (0.5 * (together - apart))
+    if a.shape[-2] is not k:
+        rest = right - u1 @ x
+        u_dot = u_dot + _forward_quotient(rest, s[..., None, :], scale)
+    if a.shape[-1] is not k:
+        left = adjoint(dots[0]) @ u1
+        v_dot = v_dot + _forward_quotient(left - v1 @ adjoint(x), s[..., None, :], scale)
+    u_dot, v_dot = _completed_dot(u, u1, u_dot), _completed_dot(v, v1, v_dot)
+    return u_dot, diagonal_of(x).real, adjoint(v_dot)
+
+
+def _completed_dot(x: Any, x1: Any, dot: Any) -> Any:
+    """With the tangents of the columns that complete a basis, which stay in their own space."""
+    k = x1.shape[-1]
+    if x.shape[-1] is k or x.shape[-1] == k:
+        return dot
+    return np.concatenate([dot, -(x1 @ (adjoint(dot) @ x[..., k:]))], axis=-1)
+
+
+def _forward_quotient(x: Any, d: Any, scale: Any) -> Any:
+    """x / d; where d is nearly 0 it is NaN, but 0 where x is a zero that nobody will vary."""
+    part = 16.0 * float(np.finfo(scale.dtype).eps)
+    if not is_traced(d):
+        part = part**0.5  # then the sweep looks closer
+    near = np.abs(value_of(d)) <= part * spread(scale)
+    return quotient(x, where(near, np.array(0.0, d.dtype), d))
+
+
+def _outside(u: Any, u1: Any, t_u: Any, t_u1: Any, inside: Any) -> Any:
+    """The part of the cotangent outside the range, with what the completing vectors add."""
+    rest = t_u1 - u1 @ inside
+    k = u1.shape[-1]
+    if u.shape[-1] != k:
+        rest = rest - u[..., k:] @ (adjoint(t_u[..., k:]) @ u1)
+    return rest
+
+
+on_last_axes(svd, 2)
+
+
+@svd.examples
+def _(rng):
+    yield (rng.normal(size=(3, 3)),), {}
+    yield (rng.normal(size=(2, 2, 4)),), {}
+    yield (rng.normal(size=(4, 2)),), {}
+
+
+# ---- functions of a matrix ---------------------------------------------------------------------
+
+
+@matrices(CONVERGE, oracle=lambda a: _expm_series(a))
+def expm(a):
+    """The exponential of a square matrix."""
+    return scipy.linalg.expm(a)
+
+
+def _derivative_of_expm(a: Any, direction: Any) -> Any:
+    """By the exponential of [[a, direction], [0, a]]: Van Loan 1978, IEEE Trans. AC 23, 395-404."""
+    n = a.shape[-1]
+    both = identity(2 * n, real_dtype(a))
+    first, second = both[:, :n], both[:, n:]
+    block = first @ a @ first.T + second @ a @ second.T + first @ direction @ second.T
+    return first.T @ expm(block) @ second
+
+
+@expm.define_vjp
+def _expm_vjp(t, out, a):
+    return (_derivative_of_expm(adjoint(a), t),)
+
+
+@expm.define_jvp
+def _expm_jvp(dots, out, a):
+    return _derivative_of_expm(a, dots[0])
+
+
+def _expm_series(a: Any) -> Any:
+    """By the power series of a small part of the matrix, squared up again."""
+    small = a / 1024.0
+    term = total = np.broadcast_to(np.eye(a.shape[-1]), a.shape)
+    for k in range(1, 12):
+        term = term @ small / k
+        total = total + term
+    return np.linalg.matrix_power(total, 1024)
+
+
+on_last_axes(expm, 2)
+
+
+@expm.examples
+def _(rng):
+    yield (rng.normal(size=(2, 2)),), {}

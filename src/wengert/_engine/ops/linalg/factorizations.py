@@ -1,0 +1,405 @@
+"""Factorizations with triangles: Cholesky, QR, and solving with a triangle.
+
+    solve_triangular   x with op(a) @ x = b, a triangular
+    cholesky           a = L @ adjoint(L)
+    cholesky_cotangent what its derivative backwards is in graphs
+    qr                 a = Q @ R
+
+The derivatives follow from differentiating the factorization and sorting the result into its
+triangles: I. Murray, "Differentiation of the Cholesky decomposition", 2016; S. F. Walter and
+L. Lehmann, "Algorithmic differentiation of linear algebra functions", 2018.
+"""
+
+from __future__ import annotations
+
+from math import nan
+from typing import Any
+
+import numpy as np
+import scipy  # scipy.linalg is loaded when it is first used
+from numpy.linalg import LinAlgError
+
+from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.core.symbolic.dim import is_symbolic
+from wengert._engine.kinds.batching import on_last_axes
+from wengert.errors import MatrixError, at, user_line
+
+from ..creation import identity, triangle_mask
+from ..elementwise.selection import where
+from .linear_solve import adjoint, hermitian, matrices, real_dtype, regular, solving
+
+TRANS = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
+
+
+# ---- triangles ---------------------------------------------------------------------------------
+
+
+@matrices("Look at how the triangle is made, or use lstsq")
+def solve_triangular(a, b, *, lower=False, trans=0, unit_diagonal=False):
+    """x with op(a) @ x = b, reading one triangle of `a`; op: none, transpose, adjoint (0, 1, 2)."""
+    a, b = np.asarray(a), np.asarray(b)
+    columns = b[:, None] if b.ndim == 1 else b
+    batch = np.broadcast_shapes(a.shape[:-2], columns.shape[:-2])
+    if a.shape[-1] != a.shape[-2] or a.shape[-1] != columns.shape[-2]:
+        raise ValueError(f"a triangle of shape {a.shape} and a right-hand side of {b.shape}")
+    dtype = np.result_type(a.dtype, b.dtype, np.float32)
+    if dtype.char not in _TRTRS:
+        raise TypeError(f"array type {dtype} is unsupported in linalg")
+    flags = (bool(lower), TRANS[trans], bool(unit_diagonal))
+    x = np.empty((*batch, *columns.shape[-2:]), dtype)
+    if x.size and not batch:
+        x = _solve_one(a.astype(dtype, copy=False), columns, *flags)
+    elif x.size:
+        left = np.broadcast_to(a.astype(dtype, copy=False), (*batch, *a.shape[-2:]))
+        right = np.broadcast_to(columns, x.shape)
+        for i in np.ndindex(*batch):
+            x[i] = _solve_one(left[i], right[i], *flags)
+    return x[..., 0] if b.ndim == 1 else x
+
+
+_TRTRS = {"f": "strtrs", "d": "dtrtrs", "F": "ctrtrs", "D": "ztrtrs"}
+
+
+def _solve_one(a: Any, b: Any, lower: bool, trans: int, unit_diagonal: bool) -> Any:
+    run = getattr(scipy.linalg.lapack, _TRTRS[a.dtype.char])
+    if trans == 2 and a.dtype.kind == "f":
+        trans = 1
+    if trans < 2 and a.flags.c_contiguous:  # what LAPACK sees in it is the transpose: no copy
+        a, lower, trans = a.T, not lower, 1 - trans
+    x, info = run(a, b, lower=lower, trans=trans, unitdiag=unit_diagonal)
+    if info:
+        raise LinAlgError(f"Singular triangle: element {info - 1} of its diagonal is zero")
+    return x
+
+
+def triangle(x: Any, lower: bool, strict: bool = False) -> Any:
+    """`x` with zeros on the other side of the diagonal, and on it if `strict`."""
+    rows, columns = x.shape[-2:]
+    if lower:
+        mask = triangle_mask(rows, columns, -1 if strict else 0)
+    else:
+        mask = ~triangle_mask(rows, columns, 0 if strict else -1)
+    return where(mask, x, 0.0)
+
+
+def _solve_adjoint(a: Any, t: Any, lower: bool, trans: int, unit_diagonal: bool) -> Any:
+    """The solution with the adjoint of op(a)."""
+    if trans == 1 and a.dtype.kind == "c":
+        a, back = np.conjugate(a), 0
+    else:
+        back = 0 if trans else 2
+    return solve_triangular(a, t, lower=lower, trans=back, unit_diagonal=unit_diagonal)
+
+
+@solve_triangular.define_vjp
+def _solve_triangular_vjp(t, out, a, b, *, lower=False, trans=0, unit_diagonal=False):
+    vector = b.ndim == 1
+    trans = TRANS[trans]
+    if vector:
+        t, out = t[..., None], out[..., None]
+    b_bar = _solve_adjoint(a, t, lower, trans, unit_diagonal)
+    m_bar = -(b_bar @ adjoint(out))
+    if trans == 1:
+        m_bar = m_bar.mT
+    elif trans == 2:
+        m_bar = adjoint(m_bar)
+    return triangle(m_bar, lower, unit_diagonal), b_bar[..., 0] if vector else b_bar
+
+
+@solve_triangular.define_jvp
+def _solve_triangular_jvp(dots, out, a, b, *, lower=False, trans=0, unit_diagonal=False):
+    a_dot, b_dot = dots
+    vector = b.ndim == 1
+    trans = TRANS[trans]
+    right = None if b_dot is None else b_dot[:, None] if vector else b_dot
+    if a_dot is not None:
+        m_dot = triangle(a_dot, lower, unit_diagonal)
+        m_dot = adjoint(m_dot) if trans == 2 else m_dot.mT if trans == 1 else m_dot
+        moved = m_dot @ (out[..., None] if vector else out)
+        right = -moved if right is None else right - moved
+    x_dot = solve_triangular(a, right, lower=lower, trans=trans, unit_diagonal=unit_diagonal)
+    return x_dot[..., 0] if vector else x_dot
+
+
+def _solve_triangle(a, b, *, lower=False, trans=0, unit_diagonal=False):
+    m = np.tril(a) if lower else np.triu(a)
+    if unit_diagonal:
+        m = m * (1 - np.eye(m.shape[-1])) + np.eye(m.shape[-1])
+    m = [m, m.mT, adjoint(m)][TRANS[trans]]
+    return np.linalg.solve(m, b)
+
+
+solve_triangular.oracle = _solve_triangle
+
+
+solving(solve_triangular)
+
+
+@solve_triangular.examples
+def _(rng):
+    a = rng.normal(size=(3, 3)) + 3.0 * np.eye(3)
+    yield (a, rng.normal(size=3)), {"lower": True}
+    yield (a, rng.normal(size=(3, 2))), {"trans": 1}
+    yield (a, rng.normal(size=(2, 3, 2))), {"lower": True, "unit_diagonal": True}
+    yield (a * (1 + 0.5j), rng.normal(size=(3, 1)) * (1 + 1j)), {"trans": 2}
+
+
+# ---- Cholesky ----------------------------------------------------------------------------------
+
+
+@matrices(
+    "Add a small multiple of the identity, or use eigh, if it may be semidefinite",
+    oracle="numpy",
+    prepare=lambda a: (hermitian(a),),
+)
+def cholesky(a, *, upper=False):
+    """L with a = L @ adjoint(L), L lower triangular; or U with a = adjoint(U) @ U.
+
+    One triangle of `a` is read; the derivative is that of a function of (a + adjoint(a)) / 2.
+    """
+    return np.linalg.cholesky(a, upper=upper) if upper else np.linalg.cholesky(a)
+
+
+def _lower_half(x: Any) -> Any:
+    """The lower triangle with half the diagonal: the lower y with y + adjoint(y) = x."""
+    weights = 1.0 - 0.5 * identity(x.shape[-1])
+    return triangle(x * weights.astype(real_dtype(x)), True)
+
+
+@cholesky.define_vjp
+def _cholesky_vjp(t, out, a, *, upper=False):
+    low, t = (adjoint(out), adjoint(t)) if upper else (out, t)
+    return (cholesky_cotangent(low, t),)
+
+
+@cholesky.define_jvp
+def _cholesky_jvp(dots, out, a, *, upper=False):
+    low = adjoint(out) if upper else out
+    half = solve_triangular(low, hermitian(dots[0]), lower=True)
+    inner = solve_triangular(low, adjoint(half), lower=True)
+    dot = low @ _lower_half(inner)
+    return adjoint(dot) if upper else dot
+
+
+on_last_axes(cholesky, 2)
+
+
+@cholesky.examples
+def _(rng):
+    for shape, upper in [((3, 3), False), ((2, 2, 2), False), ((3, 3), True)]:
+        a = rng.normal(size=shape)
+        yield (a @ a.mT + np.eye(shape[-1]),), {"upper": upper}
+    a = rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3))
+    yield (a @ adjoint(a) + np.eye(3),), {}
+
+
+BLOCK = 64  # rows, of which a product of matrices is made
+
+
+@matrices("The factor has to be regular")
+def cholesky_cotangent(low, t):
+    """The cotangent of a Hermitian matrix by that of its lower Cholesky factor.
+
+    With S the Hermitian part of the lower triangle of adjoint(low) @ t, its diagonal halved:
+    adjoint(inv(low)) @ S @ inv(low).  Lower triangles of `low` and `t` are read.  Large matrices
+    are taken block by block from the last one, in twice the operations of the factorization (after
+    Murray, section 4.2).
+    """
+    low, t = np.asarray(low), np.asarray(t)
+    shape = np.broadcast_shapes(low.shape, t.shape)
+    if shape[-1] <= BLOCK:
+        return (_small_cotangent if len(shape) == 2 else _many_cotangents)(np.tril(low), t)
+    out = np.empty(shape, np.result_type(low.dtype, t.dtype, np.float32))
+    factors, bars = (np.broadcast_to(x, shape) for x in (low, t))
+    for i in np.ndindex(*shape[:-2]):
+        out[i] = _blocked_cotangent(factors[i].astype(out.dtype, copy=False), bars[i])
+    return out
+
+
+def _small_cotangent(low: Any, t: Any) -> Any:
+    half = solve_triangular.run(low, _half(adjoint(low) @ np.tril(t)), lower=True, trans=2)
+    return hermitian(adjoint(solve_triangular.run(low, adjoint(half), lower=True, trans=2)))
+
+
+def _many_cotangents(low: Any, t: Any) -> Any:
+    """The blocks are rows, taken in all matrices at once."""
+    n = low.shape[-1]
+    low, t = np.broadcast_arrays(low, t)
+    out = np.empty(low.shape, np.result_type(low.dtype, t.dtype, np.float32))
+    for j in reversed(range(n)):
+        here, below = slice(j, j + 1), slice(j + 1, n)
+        diagonal, column = low[..., here, here], low[..., below, here]
+        rest = (t[..., below, here] - 2.0 * (out[..., below, below] @ column)) / diagonal
+        inner = t[..., here, here] - adjoint(rest) @ column
+        back = np.conjugate(diagonal)
+        out[..., here, here] = 0.5 * (back * inner).real / (back * diagonal).real
+        out[..., below, here] = 0.5 * rest
+        out[..., here, below] = adjoint(out[..., below, here])
+    return out
+
+
+def _half(x: Any) -> Any:
+    """The Hermitian part of the lower triangle, its diagonal halved."""
+    return hermitian(_lower_half(x))
+
+
+def _blocked_cotangent(low: Any, t: Any) -> Any:
+    n = low.shape[-1]
+    out = np.empty_like(low)
+    for stop in range(n, 0, -BLOCK):
+        start = max(0, stop - BLOCK)
+        here, below = slice(start, stop), slice(stop, n)
+        diagonal, column, inner = np.tril(low[here, here]), low[below, here], t[here, here]
+        if stop < n:
+            rest = t[below, here] - 2.0 * (out[below, below] @ column)
+            rest = solve_triangular.run(diagonal, adjoint(rest), lower=True, trans=2)
+            inner = inner - rest @ column
+            out[here, below] = 0.5 * rest
+            out[below, here] = adjoint(out[here, below])
+        out[here, here] = _small_cotangent(diagonal, inner)
+    return out
+
+
+def _cotangent_by_inverses(low: Any, t: Any) -> Any:
+    low, t = np.tril(low), np.tril(t)
+    inverse = np.linalg.inv(low)
+    inner = np.tril(adjoint(low) @ t)
+    inner = inner - 0.5 * inner * np.eye(low.shape[-1])
+    return adjoint(inverse) @ ((inner + adjoint(inner)) / 2) @ inverse
+
+
+cholesky_cotangent.oracle = _cotangent_by_inverses
+
+
+@cholesky_cotangent.define_vjp
+def _cholesky_cotangent_vjp(t, out, low, bar):
+    t, low, bar = hermitian(t), triangle(low, True), triangle(bar, True)
+    right = adjoint(solve_triangular(low, t, lower=True))  # t @ adjoint(inv(low))
+    inner = _lower_half(solve_triangular(low, right, lower=True))
+    by_low = bar @ adjoint(inner) - 2.0 * (out @ right)
+    return triangle(by_low, True), triangle(low @ inner, True)
+
+
+@cholesky_cotangent.define_jvp
+def _cholesky_cotangent_jvp(dots, out, low, bar):
+    low_dot, bar_dot = dots
+    total = None if bar_dot is None else cholesky_cotangent(low, bar_dot)
+    if low_dot is not None:
+        low_dot, low = triangle(low_dot, True), triangle(low, True)
+        inner = hermitian(_lower_half(adjoint(low_dot) @ triangle(bar, True)))
+        half = solve_triangular(low, inner, lower=True, trans=2)
+        moved = adjoint(solve_triangular(low, adjoint(half), lower=True, trans=2))
+        turned = solve_triangular(low, adjoint(out @ low_dot), lower=True, trans=2)
+        moved = moved - turned - adjoint(turned)
+        total = moved if total is None else total + moved
+    return total
+
+
+on_last_axes(cholesky_cotangent, 2)
+
+
+@cholesky_cotangent.examples
+def _(rng):
+    for shape in [(3, 3), (2, 2, 2)]:
+        yield (regular(rng, *shape[:-1]), rng.normal(size=shape)), {}
+    low, t = (rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3)) for _ in range(2))
+    yield (low + 3.0 * np.eye(3), t), {}
+
+
+# ---- QR ----------------------------------------------------------------------------------------
+
+
+@matrices("The matrix has to have as many rows as columns, or more", oracle="numpy")
+def qr(a):
+    """Q with orthonormal columns and upper triangular R with a = Q @ R; no more columns than rows.
+
+    The derivative needs independent columns: where they are not, it is refused.
+    """
+    return tuple(np.linalg.qr(a))
+
+
+def _divisor(r: Any, rows: Any) -> Any:
+    """R to divide by; refused where columns are dependent, NaN there in a graph.
+
+    A diagonal element is then zero but for rounding, and a derivative would be rounding only.
+    """
+    columns = r.shape[-1]
+    size: Any = np.abs(np.diagonal(value_of(r), axis1=-2, axis2=-1))
+    if columns == 0:
+        return r
+    eps = float(np.finfo(r.dtype).eps) * (100 if is_symbolic((rows, columns)) else rows)
+    dependent: Any = size <= eps * np.max(size, axis=-1, keepdims=True)
+    if is_traced(dependent):
+        return where(dependent[..., None], nan, r)
+    if np.any(dependent):
+        raise MatrixError(
+            f"The derivative of qr of a matrix with {columns} columns was needed, which are "
+            "dependent, or nearly so: there Q jumps. Use svd or pinv, or leave out a column"
+            f"{at(user_line())}."
+        )
+    return r
+
+
+def _imaginary_diagonal(x: Any) -> Any:
+    return 1j * (x.imag * identity(x.shape[-1], real_dtype(x)))
+
+
+@qr.define_vjp
+def _qr_vjp(t, out, a):
+    q, r = out
+    r = _divisor(r, a.shape[-2])
+    t_q, t_r = t
+    inner = t_r @ adjoint(r)
+    across = adjoint(q) @ t_q
+    turn = across - inner
+    low = triangle(turn - adjoint(turn), True, strict=True)
+    if a.dtype.kind == "c":
+        low = low + _imaginary_diagonal(turn)
+    c_bar = t_q + q @ (inner + low - across)
+    return (adjoint(solve_triangular(r, adjoint(c_bar))),)
+
+
+@qr.define_jvp
+def _qr_jvp(dots, out, a):
+    q, r = out
+    r = _divisor(r, a.shape[-2])
+    c = adjoint(solve_triangular(r, adjoint(dots[0]), trans=2))
+    x = adjoint(q) @ c
+    low = triangle(x, True, strict=True)
+    turn = low - adjoint(low)
+    if a.dtype.kind == "c":
+        turn = turn + _imaginary_diagonal(x)
+    return q @ turn + c - q @ x, (x - turn) @ r
+
+
+on_last_axes(qr, 2)
+
+
+@qr.examples
+def _(rng):
+    yield (rng.normal(size=(3, 3)),), {}
+    yield (rng.normal(size=(2, 4, 2)),), {}
+    yield (rng.normal(size=(3, 2)) + 1j * rng.normal(size=(3, 2)),), {}
+
+
+def _scipy_completing(a):
+    a = np.asarray(a)
+    n = a.shape[-1]
+    rows = a.reshape((-1, *a.shape[-2:]))
+    found = [scipy.linalg.qr(one)[0][:, n:] for one in rows]
+    return np.stack(found).reshape((*a.shape[:-1], -1)).astype(a.dtype)
+
+
+@matrices("Look for NaN or infinity in it", oracle=_scipy_completing, discrete=True)
+def completing_columns(a):
+    """The columns that complete the orthonormal Q of a tall matrix to a basis, as LAPACK picks."""
+    return np.linalg.qr(a, mode="complete")[0][..., np.shape(a)[-1] :]
+
+
+on_last_axes(completing_columns, 2)
+
+
+@completing_columns.examples
+def _(rng):
+    yield (rng.normal(size=(3, 2)),), {}
+    yield (rng.normal(size=(2, 4, 1)),), {}

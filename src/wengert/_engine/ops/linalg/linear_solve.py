@@ -1,0 +1,291 @@
+"""Linear algebra: solving, inverse, pseudoinverse.
+
+    matrices    the decorator that registers such an operation: LAPACK's refusals become our errors
+    adjoint     conjugate transpose
+    solve, inv, pinv, matrix_rank
+
+Determinants are in ops/linalg/determinants.py, factorizations in ops/linalg/factorizations.py,
+eigenvalues and singular values in ops/linalg/eigen_svd.py.  Matrices stand in the last two axes.
+Rules are written with the operations themselves, so every order of derivative exists; for complex
+matrices they give the direction of steepest ascent.  Most are collected by M. B. Giles, "Collected
+matrix derivative results for forward and reverse mode algorithmic differentiation", 2008.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from numpy.linalg import LinAlgError
+
+from wengert._engine.core.op import register
+from wengert._engine.core.spec import example_of, spec_of
+from wengert._engine.kinds.batching import deepened, ndim_of, on_last_axes, row_ranks
+from wengert._engine.kinds.opaque import Opaque
+from wengert.errors import MatrixError, at, user_line
+
+from ..shapes import reshape, transpose
+
+
+class MatrixOperation(Opaque):
+    """An operation of LAPACK's; made by the decorator `matrices`.
+
+    Attributes
+    ----------
+    prepare : callable or None
+        Makes operands as the operation needs them of any: Hermitian ones, for an operation that
+        reads one triangle only.  The laws differentiate the operation after it.
+    """
+
+    prepare: Any = None
+
+    def example(self, spec: Any) -> Any:
+        """An identity matrix, which LAPACK does not refuse."""
+        x = example_of(spec)
+        return x * np.eye(*x.shape[-2:], dtype=x.dtype) if np.ndim(x) > 1 else x
+
+
+def matrices(hint: str, *, prepare: Any = None, **options: Any) -> Any:
+    """Register the function below it as an operation on matrices (a decorator).
+
+    Parameters
+    ----------
+    hint : str
+        What to do when LAPACK refuses the matrix.
+    prepare : callable, optional
+        See `MatrixOperation`.
+    """
+
+    def enter(run: Any) -> Any:
+        @functools.wraps(run)
+        def checked(*args: Any, **params: Any) -> Any:
+            try:
+                return run(*args, **params)
+            except ValueError as error:  # SciPy's, of what is not finite; LinAlgError is one too
+                if not (isinstance(error, LinAlgError) or _are_not_finite(args)):
+                    raise
+                given = ", ".join(str(spec_of(np.asarray(x))) for x in args)
+                raise MatrixError(
+                    f"{run.__name__} of {given}: {str(error).rstrip('.')}. {hint}{at(user_line())}."
+                ) from error
+
+        op = MatrixOperation(checked, trusted=True, **options)
+        op.prepare = prepare
+        return register(op)
+
+    return enter
+
+
+def _are_not_finite(args: Any) -> bool:
+    return not all(np.isfinite(x).all() for x in args)
+
+
+def finite(a: Any) -> Any:
+    """The matrices, unless they have NaN or infinity: LAPACK's iterations may not end with those.
+
+    Raises
+    ------
+    LinAlgError
+        NumPy's, as its `eig` does.
+    """
+    if not np.logical_and.reduce(np.isfinite(a), None):
+        raise LinAlgError("Array must not contain infs or NaNs")
+    return a
+
+
+def adjoint(x: Any) -> Any:
+    """The conjugate transpose of the matrices in the last two axes."""
+    return np.conjugate(x.mT) if x.dtype.kind == "c" else x.mT
+
+
+def real_dtype(x: Any) -> Any:
+    """The dtype of the real part."""
+    return np.finfo(x.dtype).dtype
+
+
+def hermitian(x: Any) -> Any:
+    """The Hermitian part."""
+    return (x + adjoint(x)) * 0.5
+
+
+def trace_of(x: Any, y: Any) -> Any:
+    """The trace of x @ y."""
+    return np.sum(x * y.mT, axis=(-2, -1))
+
+
+def spread(x: Any) -> Any:
+    """A number for each matrix, with two axes of length one, to be multiplied with it."""
+    return x[..., None, None]
+
+
+def solving(op: Any) -> Any:
+    """The batching rule of an operation `op(a, b)` that solves for vectors or matrices b."""
+
+    def rule(args: Any, batched: Any, size: Any, **params: Any) -> Any:
+        a, b = args
+        rank_of_a, rank_of_b = row_ranks(args, batched)
+        vector = rank_of_b == 1
+        if not batched[0] and rank_of_a == 2 and rank_of_b <= 2:
+            return _with_one_matrix(op, a, b, vector, size, **params)
+        b = b[..., None] if vector else b
+        most = max(rank_of_a, rank_of_b + vector)
+        a, b = (deepened(x, most) if rows else x for x, rows in zip((a, b), batched, strict=True))
+        out = op(a, b, **params)
+        return out[..., 0] if vector else out
+
+    return op.batch(rule)
+
+
+def _with_one_matrix(op: Any, a: Any, b: Any, vector: bool, size: Any, **params: Any) -> Any:
+    """One matrix for all rows is factorized once: the rows are columns of one right-hand side."""
+    if vector:
+        return op(a, b.mT, **params).mT
+    _, n, columns = b.shape
+    wide = reshape(transpose(b, axes=(1, 0, 2)), shape=(n, size * columns))
+    out = reshape(op(a, wide, **params), shape=(n, size, columns))
+    return transpose(out, axes=(1, 0, 2))
+
+
+# ---- solving -----------------------------------------------------------------------------------
+
+
+@matrices("Use lstsq, or add a multiple of the identity, if it may be singular", oracle="numpy")
+def solve(a, b):
+    """x with a @ x = b; b is one vector if it has one axis, else matrices."""
+    return np.linalg.solve(a, b)
+
+
+@solve.define_vjp
+def _solve_vjp(t, out, a, b):
+    if b.ndim == 1:
+        b_bar = solve(adjoint(a), t[..., None])
+        x = out[..., None]
+        return -(b_bar @ adjoint(x)), b_bar[..., 0]
+    b_bar = solve(adjoint(a), t)
+    return -(b_bar @ adjoint(out)), b_bar
+
+
+@solve.define_jvp
+def _solve_jvp(dots, out, a, b):
+    a_dot, b_dot = dots
+    vector = b.ndim == 1
+    right = None if b_dot is None else b_dot[:, None] if vector else b_dot
+    if a_dot is not None:
+        moved = a_dot @ (out[..., None] if vector else out)
+        right = -moved if right is None else right - moved
+    x_dot = solve(a, right)
+    return x_dot[..., 0] if vector else x_dot
+
+
+solving(solve)
+
+
+@solve.examples
+def _(rng):
+    yield (regular(rng, 3), rng.normal(size=3)), {}
+    yield (regular(rng, 3), rng.normal(size=(3, 2))), {}
+    yield (regular(rng, 2, 1, 3), rng.normal(size=(4, 3, 2))), {}
+    yield (regular(rng, 2, 3), rng.normal(size=3)), {}
+
+
+def regular(rng, *shape):
+    """Matrices that are well away from singular ones; the last length counts twice."""
+    n = shape[-1]
+    return rng.normal(size=(*shape, n)) + 3.0 * np.eye(n)
+
+
+@matrices("Use pinv, or solve or lstsq for a right-hand side", oracle="numpy")
+def inv(a):
+    """The inverse."""
+    return np.linalg.inv(a)
+
+
+@inv.define_vjp
+def _inv_vjp(t, out, a):
+    h = adjoint(out)
+    return (-(h @ t @ h),)
+
+
+@inv.define_jvp
+def _inv_jvp(dots, out, a):
+    return -(out @ dots[0] @ out)
+
+
+on_last_axes(inv, 2)
+
+
+@inv.examples
+def _(rng):
+    yield (regular(rng, 3),), {}
+    yield (regular(rng, 2, 2),), {}
+
+
+# ---- matrices of any rank ----------------------------------------------------------------------
+
+
+@matrices("Look for NaN or infinity in it", oracle="numpy")
+def pinv(a, *, rtol=None, hermitian=False):
+    """The pseudoinverse; differentiable among matrices of the same rank.
+
+    Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems
+    whose variables separate", SIAM J. Numer. Anal. 10 (1973), 413-432.
+    """
+    cutoff = () if rtol is None else (np.asarray(rtol),)
+    return np.linalg.pinv(finite(a), *cutoff, hermitian=hermitian)
+
+
+@pinv.compose
+def _(a, *, rtol=None, hermitian=False):
+    if not hermitian or np.ndim(rtol or 0.0):
+        return NotImplemented
+    w, v = np.linalg.eigh(a)
+    size = np.abs(w)
+    kept = size > np.max(size, axis=-1, keepdims=True, initial=0.0) * (
+        1e-15 if rtol is None else rtol
+    )
+    inverted = np.where(kept, 1.0 / np.where(kept, w, 1.0), 0.0)
+    return (v * inverted[..., None, :]) @ adjoint(v)
+
+
+@pinv.define_vjp
+def _pinv_vjp(t, out, a, *, rtol=None, hermitian=False):
+    h, th = adjoint(out), adjoint(t)
+    outside = th - a @ (out @ th)  # t^H, outside the range of a
+    across = th - (th @ out) @ a
+    return (-(h @ t @ h) + outside @ (out @ h) + (h @ out) @ across,)
+
+
+@pinv.define_jvp
+def _pinv_jvp(dots, out, a, *, rtol=None, hermitian=False):
+    h, dh = adjoint(out), adjoint(dots[0])
+    outside = dh - (dh @ a) @ out
+    across = dh - out @ (a @ dh)
+    return -(out @ dots[0] @ out) + (out @ h) @ outside + across @ (h @ out)
+
+
+on_last_axes(pinv, 2)
+
+
+@pinv.examples
+def _(rng):
+    yield (rng.normal(size=(4, 2)),), {}
+    yield (rng.normal(size=(2, 2, 3)),), {}
+
+
+@matrices("Look for NaN or infinity in it", oracle="numpy", discrete=True)
+def matrix_rank(a, *, tol=None, hermitian=False, rtol=None):
+    """How many singular values are larger than the tolerance; a whole number."""
+    return np.linalg.matrix_rank(finite(a), tol, hermitian, rtol=rtol)
+
+
+@matrix_rank.batch
+def _matrix_rank_rows(args, batched, size, **params):
+    # A vector by itself has a rank, too; vectors in rows would be taken for a matrix.
+    return matrix_rank(args[0], **params) if ndim_of(args[0]) > 2 else NotImplemented
+
+
+@matrix_rank.examples
+def _(rng):
+    yield (rng.normal(size=(3, 2)) @ rng.normal(size=(2, 4)),), {}
+    yield (rng.normal(size=(2, 2, 2)),), {}

@@ -1,0 +1,244 @@
+"""Packed factors: solving with a matrix in two lines, of which a loop repeats the second only.
+
+    lu_packed          LAPACK's LU factors of square matrices, and which rows changed places
+    solve_packed       x with op(a) @ x = b, from these factors
+
+`solve` is both in one; simplifying takes it apart where the matrix is the same in each step of a
+loop (rewrite/loops/hoist_factorizations.py).  Nothing but this writes them.  What getrf leaves is L
+below the diagonal, where it has ones, and U; it is kept transposed, which is how it lies in memory,
+so that no matrix is turned.  A singular matrix has factors, too: it is refused when something is
+solved.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.linalg import LinAlgError
+
+from wengert._engine.core.spec import Spec
+from wengert._engine.kinds.batching import on_last_axes
+
+from ..shapes import reshape, transpose
+from .factorizations import TRANS, solve_triangular, triangle
+from .linear_solve import adjoint, matrices
+
+_HINT = "Use lstsq, or add a multiple of the identity, if it may be singular"
+_FLOATS = "fdFD"
+
+
+def _routine(name: str, *arrays: Any) -> Any:
+    from scipy.linalg.lapack import get_lapack_funcs  # seldom needed, and not fast to import
+
+    (found,) = get_lapack_funcs((name,), arrays)
+    return found
+
+
+@matrices(_HINT, oracle=lambda a: _packed_oracle(a))
+def lu_packed(a):
+    """The factors of square matrices, transposed, and LAPACK's exchanges of rows, from 1 on."""
+    a = np.asarray(a)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2] or a.dtype.char not in _FLOATS:
+        raise LinAlgError(f"square matrices of floats are factorized, and not {a.shape} {a.dtype}")
+    packed, pivots = np.empty(a.shape, a.dtype), np.empty(a.shape[:-1], np.int32)
+    for i in np.ndindex(*a.shape[:-2]):
+        if a.size:
+            found, exchanged, _ = _routine("getrf", a[i])(a[i])
+            packed[i], pivots[i] = found.T, exchanged + 1
+    return packed, pivots
+
+
+lu_packed.total = True
+
+
+@lu_packed.spec
+def _(a: Any) -> Any:
+    return Spec(a.shape, a.dtype), Spec(a.shape[:-1], np.dtype(np.int32))
+
+
+def _packed_oracle(a: Any) -> Any:
+    import scipy.linalg
+
+    found = [scipy.linalg.lu_factor(x) for x in a.reshape(-1, *a.shape[-2:])]
+    packed = np.stack([lu.T for lu, _ in found]).reshape(a.shape)
+    return packed, np.stack([p + 1 for _, p in found]).reshape(a.shape[:-1]).astype(np.int32)
+
+
+def _triangles(packed: Any) -> tuple[Any, Any]:
+    """L without its ones, and U."""
+    both = packed.mT
+    return triangle(both, True, strict=True), triangle(both, False)
+
+
+def _with_ones(low: Any) -> Any:
+    return low + np.eye(low.shape[-1], dtype=low.dtype)
+
+
+def _order_oracle(pivots: Any) -> Any:
+    found = np.empty(pivots.shape, np.int64)
+    for i in np.ndindex(*pivots.shape[:-1]):
+        m = np.eye(pivots.shape[-1])
+        for k, other in enumerate(pivots[i] - 1):
+            swap = np.eye(len(m))
+            swap[[k, other]] = swap[[other, k]]
+            m = swap @ m
+        found[i] = np.argmax(m, axis=1)
+    return found
+
+
+@matrices(
+    "It is made of exchanges of rows",
+    name="rows_exchanged",
+    discrete=True,
+    oracle=lambda pivots: _order_oracle(pivots),
+)
+def _order(pivots):
+    """The order of rows that LAPACK's exchanges lead to."""
+    pivots = np.asarray(pivots)
+    order = np.empty(pivots.shape, np.int64)
+    for i in np.ndindex(*pivots.shape[:-1]):
+        rows = np.arange(pivots.shape[-1])
+        for k, other in enumerate(pivots[i] - 1):
+            rows[[k, other]] = rows[[other, k]]
+        order[i] = rows
+    return order
+
+
+@_order.spec
+def _(pivots: Any) -> Any:
+    return Spec(pivots.shape, np.dtype(np.int64))
+
+
+@_order.examples
+def _(rng):
+    yield (np.array([2, 3, 3], np.int32),), {}
+
+
+on_last_axes(_order, 1)
+
+
+def _rows(x: Any, order: Any) -> Any:
+    return np.take_along_axis(x, order[..., None], axis=-2)
+
+
+def _back(order: Any) -> Any:
+    return np.argsort(order, axis=-1)
+
+
+@lu_packed.define_vjp
+def _lu_packed_vjp(t, out, a):
+    (low, up), order = _triangles(out[0]), _order(out[1])
+    t_low, t_up = _triangles(t[0])
+    low = _with_ones(low)
+    inner = triangle(adjoint(low) @ t_low, True, strict=True) + triangle(t_up @ adjoint(up), False)
+    bar = solve_triangular(low, inner, lower=True, trans=2)
+    bar = adjoint(solve_triangular(up, adjoint(bar)))
+    return (_rows(bar, _back(order)),)
+
+
+@lu_packed.define_jvp
+def _lu_packed_jvp(dots, out, a):
+    (low, up), order = _triangles(out[0]), _order(out[1])
+    low = _with_ones(low)
+    f = solve_triangular(low, _rows(dots[0], order), lower=True)
+    f = adjoint(solve_triangular(up, adjoint(f), trans=2))
+    moved = low @ triangle(f, True, strict=True) + triangle(f, False) @ up
+    return moved.mT, None
+
+
+on_last_axes(lu_packed, 2)
+
+
+@lu_packed.examples
+def _(rng):
+    yield (rng.normal(size=(3, 3)) + np.diag([3.0, 0.0, 3.0]),), {}
+    yield (rng.normal(size=(2, 3, 3)),), {}
+    yield (rng.normal(size=(2, 2)) + 1j * rng.normal(size=(2, 2)),), {}
+
+
+# ---- solving -----------------------------------------------------------------------------------
+
+
+@matrices(_HINT, oracle=lambda *args, **how: _solve_oracle(*args, **how))
+def solve_packed(packed, pivots, b, *, trans=0):
+    """x with op(a) @ x = b for matrices b; op: none, transpose, adjoint (0, 1, 2)."""
+    packed, pivots, b = np.asarray(packed), np.asarray(pivots), np.asarray(b)
+    if np.any(np.diagonal(packed, axis1=-2, axis2=-1) == 0):
+        raise LinAlgError("Singular matrix")
+    batch = np.broadcast_shapes(packed.shape[:-2], b.shape[:-2])
+    x = np.empty((*batch, *b.shape[-2:]), np.result_type(packed, b))
+    packed = np.broadcast_to(packed, (*batch, *packed.shape[-2:]))
+    pivots = np.broadcast_to(pivots, (*batch, pivots.shape[-1]))
+    b = np.broadcast_to(b, x.shape)
+    for i in np.ndindex(*batch):
+        if x.size:
+            run = _routine("getrs", packed[i], b[i])
+            x[i], _ = run(packed[i].T, pivots[i] - 1, b[i], trans=TRANS[trans])
+    return x
+
+
+@solve_packed.spec
+def _(packed: Any, pivots: Any, b: Any, trans: Any = 0) -> Any:
+    from wengert._engine.core.symbolic import constraints
+
+    batch = constraints.broadcast(packed.shape[:-2], b.shape[:-2])
+    return Spec((*batch, *b.shape[-2:]), np.result_type(packed.dtype, b.dtype))
+
+
+def _solve_oracle(packed: Any, pivots: Any, b: Any, trans: Any = 0) -> Any:
+    low, up = np.tril(packed.mT, -1) + np.eye(packed.shape[-1]), np.triu(packed.mT)
+    order = np.argsort(_order.run(pivots), axis=-1)
+    a = np.take_along_axis(low @ up, order[..., None], axis=-2)
+    return np.linalg.solve([a, a.mT, np.conj(a.mT)][TRANS[trans]], b)
+
+
+def _with_adjoint(packed: Any, pivots: Any, t: Any, trans: int) -> Any:
+    """The solution with the adjoint of op(a)."""
+    if trans == 1 and packed.dtype.kind == "c":
+        return np.conjugate(solve_packed(packed, pivots, np.conjugate(t)))
+    return solve_packed(packed, pivots, t, trans=(2, 0, 0)[trans])
+
+
+@solve_packed.define_vjp
+def _solve_packed_vjp(t, out, packed, pivots, b, *, trans=0):
+    trans = TRANS[trans]
+    b_bar = _with_adjoint(packed, pivots, t, trans)
+    a_bar = -(b_bar @ adjoint(out))
+    a_bar = (a_bar, a_bar.mT, adjoint(a_bar))[trans]
+    (low, up), moved = _triangles(packed), _rows(a_bar, _order(pivots))
+    low_bar = triangle(moved @ adjoint(up), True, strict=True)
+    up_bar = triangle(adjoint(_with_ones(low)) @ moved, False)
+    return (low_bar + up_bar).mT, None, b_bar
+
+
+@solve_packed.define_jvp
+def _solve_packed_jvp(dots, out, packed, pivots, b, *, trans=0):
+    packed_dot, _, right = dots
+    if packed_dot is not None:
+        (low, up), (low_dot, up_dot) = _triangles(packed), _triangles(packed_dot)
+        a_dot = _rows(low_dot @ up + _with_ones(low) @ up_dot, _back(_order(pivots)))
+        moved = (a_dot, a_dot.mT, adjoint(a_dot))[TRANS[trans]] @ out
+        right = -moved if right is None else right - moved
+    return solve_packed(packed, pivots, right, trans=trans)
+
+
+@solve_packed.batch
+def _solve_packed_rows(args, batched, size, *, trans=0):
+    packed, pivots, b = args
+    if batched[0] or batched[1] or packed.ndim > 2 or b.ndim != 3:
+        return NotImplemented
+    _, n, columns = b.shape  # one matrix for all rows: they are columns of one right-hand side
+    wide = reshape(transpose(b, axes=(1, 0, 2)), shape=(n, size * columns))
+    found = reshape(solve_packed(packed, pivots, wide, trans=trans), shape=(n, size, columns))
+    return transpose(found, axes=(1, 0, 2))
+
+
+@solve_packed.examples
+def _(rng):
+    a, b = rng.normal(size=(3, 3)) + np.diag([3.0, 0.0, 3.0]), rng.normal(size=(3, 2))
+    complex_a = a + 1j * rng.normal(size=(3, 3))
+    for trans in (0, 1, 2):
+        yield (*lu_packed.run(a), b), {"trans": trans}
+    for trans in (1, 2):
+        yield (*lu_packed.run(complex_a), b + 1j * b[::-1]), {"trans": trans}

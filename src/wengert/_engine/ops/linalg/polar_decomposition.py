@@ -1,0 +1,193 @@
+"""The unitary factor of a matrix, and the sum of its singular values.
+
+    lyapunov        x with p @ x + x @ p = q, p Hermitian
+    polar_factor    U @ adjoint(V) of the singular value decomposition
+    nuclear_norm    the sum of the singular values
+
+Neither looks at a singular value alone: their rules divide by sums of singular values and never by
+differences, so they are right where singular values are equal, to every order (N. J. Higham,
+Functions of Matrices, 2008, chapter 8; G. A. Watson, "Characterization of the subdifferential of
+some matrix norms", Linear Algebra Appl. 170 (1992), 33-45).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.linalg import LinAlgError
+
+from wengert._engine.kinds.batching import on_last_axes
+
+from .check import accepted
+from .linear_solve import adjoint, finite, hermitian, matrices, solve
+
+RANK = "The unitary factor of a matrix that has not full rank has no derivative"
+
+
+# ---- a symmetric equation ----------------------------------------------------------------------
+
+
+def _by_kronecker(p: Any, q: Any) -> Any:
+    n = p.shape[-1]
+    unit = np.eye(n)
+    whole = np.einsum("...ik,jl->...ijkl", p, unit) + np.einsum("ik,...lj->...ijkl", unit, p)
+    right = q.reshape((*q.shape[:-2], n * n, 1))
+    return np.linalg.solve(whole.reshape((*p.shape[:-2], n * n, n * n)), right).reshape(q.shape)
+
+
+@matrices(
+    f"No two eigenvalues of p may have the sum zero. {RANK}",
+    oracle=_by_kronecker,
+    prepare=lambda p, q: (hermitian(p), q),
+)
+def lyapunov(p, q):
+    """x with p @ x + x @ p = q, for Hermitian p."""
+    v, sums, fits = _sums(finite(p))
+    if not np.all(fits):
+        raise LinAlgError("two eigenvalues have the sum zero, or nearly so")
+    return v @ ((adjoint(v) @ q @ v) / sums) @ adjoint(v)
+
+
+def _sums(p: Any) -> Any:
+    """Eigenvectors, the sums of two eigenvalues, and whether these are not zero."""
+    w, v = np.linalg.eigh(p)
+    sums = w[..., :, None] + w[..., None, :]
+    limit = np.finfo(w.dtype).eps * np.max(np.abs(w), axis=-1, initial=0.0) * w.shape[-1]
+    return v, sums, np.abs(sums) > limit[..., None, None]
+
+
+@lyapunov.compose
+def _(p, q):
+    v, sums, fits = _sums(p)
+    return v @ ((adjoint(v) @ q @ v) / accepted(sums, fits)) @ adjoint(v)
+
+
+@lyapunov.define_vjp
+def _lyapunov_vjp(t, out, p, q):
+    z = lyapunov(p, t)
+    moved = z @ adjoint(out)
+    across = adjoint(out) @ z
+    return -hermitian(moved + across), z
+
+
+@lyapunov.define_jvp
+def _lyapunov_jvp(dots, out, p, q):
+    p_dot, right = dots
+    if p_dot is not None:
+        p_dot = hermitian(p_dot)
+        moved = p_dot @ out + out @ p_dot
+        right = -moved if right is None else right - moved
+    return lyapunov(p, right)
+
+
+on_last_axes(lyapunov, 2)
+
+
+@lyapunov.examples
+def _(rng):
+    yield (hermitian(rng.normal(size=(2, 2))) + 4.0 * np.eye(2), rng.normal(size=(2, 2))), {}
+
+
+# ---- the unitary factor ------------------------------------------------------------------------
+
+
+def _by_newton(a: Any) -> Any:
+    """N. J. Higham's iteration: the mean of a matrix and the adjoint of its inverse."""
+    if a.shape[-1] > a.shape[-2]:
+        return adjoint(_by_newton(adjoint(a)))
+    q, u = np.linalg.qr(a)
+    for _ in range(60):
+        u = 0.5 * (u + np.conj(np.linalg.inv(u).mT))
+    return q @ u
+
+
+def _by_singular_values(a: Any) -> Any:
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    largest = np.max(s, axis=-1, keepdims=True, initial=0.0)
+    kept = s > np.finfo(s.dtype).eps * max(a.shape[-2:]) * largest
+    return (u * kept[..., None, :]) @ vh
+
+
+@matrices(RANK, oracle=_by_newton)
+def polar_factor(a):
+    """U @ adjoint(V) of the singular value decomposition.
+
+    Singular values that are zero but for rounding count as zero, and their vectors are left out.
+    """
+    return _by_singular_values(finite(a))
+
+
+polar_factor.compose(_by_singular_values)
+
+
+def _moved(x: Any, u: Any, a: Any) -> Any:
+    """The derivative of the factor `u` of a tall `a` in direction `x`; its own adjoint."""
+    p = hermitian(adjoint(u) @ a)
+    inside = adjoint(u) @ x
+    turn = lyapunov(p, inside - adjoint(inside))
+    return u @ turn + adjoint(solve(p, adjoint(x - u @ inside)))
+
+
+def _along(x: Any, u: Any, a: Any) -> Any:
+    rows, columns = a.shape[-2:]
+    if rows is not columns and columns > rows:
+        return adjoint(_moved(adjoint(x), adjoint(u), adjoint(a)))
+    return _moved(x, u, a)
+
+
+@polar_factor.define_vjp
+def _polar_factor_vjp(t, out, a):
+    return (_along(t, out, a),)
+
+
+@polar_factor.define_jvp
+def _polar_factor_jvp(dots, out, a):
+    return _along(dots[0], out, a)
+
+
+on_last_axes(polar_factor, 2)
+
+
+@polar_factor.examples
+def _(rng):
+    yield (rng.normal(size=(3, 2)),), {}
+    yield (rng.normal(size=(2, 3)),), {}
+    yield (rng.normal(size=(2, 2, 2)),), {}
+
+
+@matrices(
+    "Look for NaN or infinity in it", oracle=lambda a: np.linalg.norm(a, "nuc", axis=(-2, -1))
+)
+def nuclear_norm(a):
+    """The sum of the singular values.
+
+    The derivative is the unitary factor; where singular values are zero, the subgradient of least
+    norm, which leaves their vectors out.
+    """
+    return np.sum(np.linalg.svd(finite(a), compute_uv=False), axis=-1)
+
+
+nuclear_norm.compose(lambda a: np.sum(np.linalg.svd(a, compute_uv=False), axis=-1))
+
+
+@nuclear_norm.define_vjp
+def _nuclear_norm_vjp(t, out, a):
+    return (t[..., None, None] * polar_factor(a),)
+
+
+@nuclear_norm.define_jvp
+def _nuclear_norm_jvp(dots, out, a):
+    u = polar_factor(a)
+    if a.dtype.kind == "c":
+        return np.sum((np.conjugate(u) * dots[0]).real, axis=(-2, -1))
+    return np.sum(u * dots[0], axis=(-2, -1))
+
+
+on_last_axes(nuclear_norm, 2)
+
+
+@nuclear_norm.examples
+def _(rng):
+    yield (rng.normal(size=(3, 2)),), {}
+    yield (rng.normal(size=(2, 2, 3)),), {}

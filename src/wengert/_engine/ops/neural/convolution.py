@@ -1,0 +1,337 @@
+"""Convolution: sums of products of channels with kernels that are moved over them.
+
+The three operations are the three derivatives of one trilinear form.  For x of shape (N, C, *axes),
+w of shape (O, C/groups, *kernel), y of shape (N, O, *places), and the places of
+ops/neural/sliding_windows.py,
+
+    form = sum  y[n, o, i]  w[o, c, j]  x[n, group(o) C/groups + c, i stride + j dilation - low]
+
+    convolution          y, from x and w: the cross-correlation that learning calls a convolution
+    convolution_input    x, from y and w: its adjoint by the input, the transposed convolution
+    convolution_weight   w, from x and y: its adjoint by the weights
+
+So the family is closed: each is linear in both operands, and its derivative by one of them is
+another of the three.  It is closed under batching, too: rows of two arrays become longer axes of
+all three, rows of all three become groups.
+
+In NumPy the windows of some samples are copied beside each other, and multiplied as matrices.
+The formula: V. Dumoulin, F. Visin, "A guide to convolution arithmetic for deep learning",
+arXiv:1603.07285.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.constraints import require_equal
+from wengert._engine.core.symbolic.dim import spelled
+from wengert._engine.kinds.opaque import opaque
+
+from .sliding_windows import (
+    Array,
+    Frame,
+    added_windows,
+    counts_of,
+    merged,
+    padded,
+    split,
+    windows_of,
+)
+
+_AT_ONCE = 1 << 22  # bytes of windows that are copied at once
+
+
+def frame_of(kernel: Sequence[int], stride: Any, padding: Any, dilation: Any) -> Frame:
+    """The windows of a kernel."""
+    return Frame(tuple(kernel), tuple(stride), tuple(padding), tuple(dilation))
+
+
+def _conj(x: Any) -> Any:
+    return np.conjugate(x) if x.dtype.kind == "c" else x
+
+
+def _blocks(count: int, size: int) -> Any:
+    """Parts of the samples, such that so many bytes for each are not too many together."""
+    step = max(1, _AT_ONCE // max(size, 1))
+    return [slice(k, min(k + step, count)) for k in range(0, count, step)]
+
+
+def _columns(x: Array, frame: Frame, groups: int) -> Array:
+    """The windows of padded samples as columns: (N, groups, C/groups taps, places)."""
+    n, c = x.shape[:2]
+    k = len(frame.window)
+    windows = windows_of(x, frame)
+    order = (0, 1, *range(2 + k, 2 + 2 * k), *range(2, 2 + k))
+    taps, places = prod(frame.window), prod(windows.shape[2 : 2 + k])
+    if taps == 1:
+        order = (0, 1, *range(2, 2 + 2 * k))
+    return windows.transpose(order).reshape(n, groups, c // groups * taps, places)
+
+
+# ---- the value ---------------------------------------------------------------------------------
+
+
+def _plainly(x, w, *, stride, padding, dilation, groups):
+    """One output at a time."""
+    x, w = np.asarray(x), np.asarray(w)
+    frame = frame_of(w.shape[2:], stride, padding, dilation)
+    counts = counts_of(x.shape[2:], frame, "input")
+    y = np.zeros((x.shape[0], w.shape[0], *counts), np.result_type(x, w))
+    each, outputs = w.shape[1], w.shape[0] // groups
+    for n, o, *i in np.ndindex(*y.shape):
+        for c, *j in np.ndindex(*w.shape[1:]):
+            at = [
+                a * s + b * d - low
+                for a, b, s, d, (low, _) in zip(i, j, stride, dilation, padding, strict=True)
+            ]
+            if all(0 <= a < m for a, m in zip(at, x.shape[2:], strict=True)):
+                y[n, o, *i] += w[o, c, *j] * x[n, o // outputs * each + c, *at]
+    return y
+
+
+@opaque(trusted=True, oracle=_plainly)
+def convolution(x, w, *, stride, padding, dilation, groups):
+    """y[n, o, i] = sum w[o, c, j] x[n, c, i stride + j dilation - low], in groups of channels."""
+    frame = frame_of(w.shape[2:], stride, padding, dilation)
+    counts = counts_of(x.shape[2:], frame, "input")
+    n, outputs = x.shape[0], w.shape[0]
+    y = np.empty((n, outputs, *counts), np.result_type(x, w))
+    if not y.size or not w.size:
+        return np.zeros_like(y)
+    matrix = w.reshape(groups, outputs // groups, -1)
+    for part in _blocks(n, w[0].size * groups * prod(counts) * x.itemsize):
+        columns = _columns(padded(x[part], frame.padding), frame, groups)
+        y[part] = np.matmul(matrix, columns).reshape(y[part].shape)
+    return y
+
+
+@convolution.define_vjp
+def _convolution_vjp(t, out, x, w, **params):
+    return (
+        convolution_input(t, _conj(w), size=tuple(x.shape[2:]), **params),
+        convolution_weight(_conj(x), t, kernel=tuple(w.shape[2:]), **params),
+    )
+
+
+# ---- its adjoints ------------------------------------------------------------------------------
+
+
+def _input_plainly(y, w, *, size, stride, padding, dilation, groups):
+    """What is put into each element of y goes to the elements of x that it was made of."""
+    y, w = np.asarray(y), np.asarray(w)
+    each, outputs = w.shape[1], w.shape[0] // groups
+    x = np.zeros((y.shape[0], each * groups, *size), np.result_type(y, w))
+    for n, o, *i in np.ndindex(*y.shape):
+        for c, *j in np.ndindex(*w.shape[1:]):
+            at = [
+                a * s + b * d - low
+                for a, b, s, d, (low, _) in zip(i, j, stride, dilation, padding, strict=True)
+            ]
+            if all(0 <= a < m for a, m in zip(at, size, strict=True)):
+                x[n, o // outputs * each + c, *at] += w[o, c, *j] * y[n, o, *i]
+    return x
+
+
+@opaque(trusted=True, oracle=_input_plainly)
+def convolution_input(y, w, *, size, stride, padding, dilation, groups):
+    """The adjoint of `convolution` by x, which has axes of lengths `size`."""
+    frame = frame_of(w.shape[2:], stride, padding, dilation)
+    n, counts = y.shape[0], y.shape[2:]
+    _check_counts(size, frame, counts)
+    channels, outputs = w.shape[1] * groups, w.shape[0]
+    x = np.zeros((n, channels, *size), np.result_type(y, w))
+    if not x.size or not y.size or not w.size:
+        return x
+    matrix = w.reshape(groups, outputs // groups, -1).swapaxes(1, 2)
+    for part in _blocks(n, w[0].size * groups * prod(counts) * y.itemsize):
+        rows = y[part].reshape(-1, groups, outputs // groups, prod(counts))
+        columns = np.matmul(matrix, rows).reshape(len(rows), channels, *w.shape[2:], *counts)
+
+        def tap_of(tap, columns=columns):
+            return columns[(slice(None), slice(None), *tap)]
+
+        x[part] = added_windows(tap_of, size, frame, (len(rows), channels), x.dtype)
+    return x
+
+
+@convolution_input.define_vjp
+def _convolution_input_vjp(t, out, y, w, *, size, **params):
+    return (
+        convolution(t, _conj(w), **params),
+        convolution_weight(t, _conj(y), kernel=tuple(w.shape[2:]), **params),
+    )
+
+
+def _weight_plainly(x, y, *, kernel, stride, padding, dilation, groups):
+    """Each weight is the product of x and y over the places where it stands between them."""
+    x, y = np.asarray(x), np.asarray(y)
+    each, outputs = x.shape[1] // groups, y.shape[1] // groups
+    w = np.zeros((y.shape[1], each, *kernel), np.result_type(x, y))
+    for n, o, *i in np.ndindex(*y.shape):
+        for c, *j in np.ndindex(*w.shape[1:]):
+            at = [
+                a * s + b * d - low
+                for a, b, s, d, (low, _) in zip(i, j, stride, dilation, padding, strict=True)
+            ]
+            if all(0 <= a < m for a, m in zip(at, x.shape[2:], strict=True)):
+                w[o, c, *j] += y[n, o, *i] * x[n, o // outputs * each + c, *at]
+    return w
+
+
+@opaque(trusted=True, oracle=_weight_plainly)
+def convolution_weight(x, y, *, kernel, stride, padding, dilation, groups):
+    """The adjoint of `convolution` by w, whose kernels have the shape `kernel`."""
+    frame = frame_of(kernel, stride, padding, dilation)
+    n, counts, outputs = x.shape[0], y.shape[2:], y.shape[1]
+    _check_counts(x.shape[2:], frame, counts)
+    each = x.shape[1] // groups
+    w = np.zeros((outputs, each, *kernel), np.result_type(x, y))
+    if not x.size or not y.size or not w.size:
+        return w
+    total = w.reshape(groups, outputs // groups, -1)
+    for part in _blocks(n, x.shape[1] * prod(kernel) * prod(counts) * x.itemsize):
+        columns = _columns(padded(x[part], frame.padding), frame, groups)
+        rows = y[part].reshape(-1, groups, outputs // groups, prod(counts))
+        for one, other in zip(rows, columns, strict=True):
+            total += np.matmul(one, other.swapaxes(1, 2))
+    return w
+
+
+@convolution_weight.define_vjp
+def _convolution_weight_vjp(t, out, x, y, *, kernel, **params):
+    return (
+        convolution_input(_conj(y), t, size=tuple(x.shape[2:]), **params),
+        convolution(_conj(x), t, **params),
+    )
+
+
+# ---- what they share ---------------------------------------------------------------------------
+
+
+def _check_counts(lengths: Sequence[Any], frame: Frame, counts: Sequence[Any]) -> None:
+    """The places that y has are those of x and w."""
+    expected = counts_of(lengths, frame, "input")
+    for have, want in zip(counts, expected, strict=True):
+        require_equal(
+            have,
+            want,
+            f"places {spelled(tuple(counts))} where windows of {spelled(frame.window)} on axes "
+            f"{spelled(tuple(lengths))} have {spelled(expected)}",
+        )
+
+
+def _check_channels(channels: Any, outputs: Any, each: Any, groups: int) -> None:
+    require_equal(channels, each * groups, f"channels of the input, in {groups} groups")
+    if isinstance(outputs, int) and outputs % groups:
+        raise ValueError(f"{outputs} output channels cannot be {groups} groups of one size")
+
+
+@convolution.spec
+def _(x: Spec, w: Spec, *, groups: int, **params: Any) -> Spec:
+    _check_channels(x.shape[1], w.shape[0], w.shape[1], groups)
+    counts = counts_of(x.shape[2:], frame_of(w.shape[2:], **params), "input")
+    return Spec((x.shape[0], w.shape[0], *counts), np.result_type(x.dtype, w.dtype))
+
+
+@convolution_input.spec
+def _(y: Spec, w: Spec, *, size: Any, groups: int, **params: Any) -> Spec:
+    require_equal(y.shape[1], w.shape[0], "output channels")
+    _check_counts(size, frame_of(w.shape[2:], **params), y.shape[2:])
+    shape = (y.shape[0], w.shape[1] * groups, *size)
+    return Spec(shape, np.result_type(y.dtype, w.dtype))
+
+
+@convolution_weight.spec
+def _(x: Spec, y: Spec, *, kernel: Any, groups: int, **params: Any) -> Spec:
+    require_equal(x.shape[0], y.shape[0], "samples")
+    _check_channels(x.shape[1], y.shape[1], x.shape[1] // groups, groups)
+    _check_counts(x.shape[2:], frame_of(kernel, **params), y.shape[2:])
+    shape = (y.shape[1], x.shape[1] // groups, *kernel)
+    return Spec(shape, np.result_type(x.dtype, y.dtype))
+
+
+def _bilinear(op: Any, roles: str) -> None:
+    """State the forward derivative of an operation, its batching, and its examples.
+
+    `roles` says which of x, w and y the two operands and the result are.
+    """
+
+    @op.define_jvp
+    def jvp(dots, out, a, b, **params):
+        parts = [op(dots[0], b, **params)] if dots[0] is not None else []
+        parts += [op(a, dots[1], **params)] if dots[1] is not None else []
+        return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+
+    @op.batch
+    def rows(args, batched, count, /, *, groups, **params):
+        return _batched(op, roles, args, batched, count, groups, params)
+
+
+# For the arrays that have rows: the axis that the rows become part of, and whether that is so in
+# each group of channels.
+_MERGED = {
+    "xy": {"x": (0, False), "y": (0, False)},
+    "wy": {"w": (0, True), "y": (1, True)},
+    "xw": {"x": (1, True), "w": (1, False)},
+    "xwy": {"x": (1, False), "w": (0, False), "y": (1, False)},
+}
+
+
+def _batched(
+    op: Any, roles: str, args: Any, batched: Any, size: Any, groups: int, params: dict[str, Any]
+) -> Any:
+    """Rows become samples, output channels, input channels, or groups."""
+    with_rows = {r for r, b in zip(roles, batched, strict=False) if b} | {roles[2]}
+    axes = _MERGED["".join(r for r in "xwy" if r in with_rows)]
+    if size == 0 or (len(axes) == 3 and not isinstance(size, int)):
+        return NotImplemented
+    taken = []
+    for a, b, r in zip(args, batched, roles, strict=False):
+        if b:
+            axis, inside = axes[r]
+            a = merged(a, axis, groups if inside else 1)
+        taken.append(a)
+    out = op(*taken, groups=groups * size if len(axes) == 3 else groups, **params)
+    axis, inside = axes[roles[2]]
+    return split(out, size, axis, groups if inside else 1)
+
+
+_bilinear(convolution, "xwy")
+_bilinear(convolution_input, "ywx")
+_bilinear(convolution_weight, "xyw")
+_ONE: dict[str, Any] = {"stride": (2,), "padding": ((1, 0),), "dilation": (2,), "groups": 2}
+_TWO: dict[str, Any] = {
+    "stride": (1, 2),
+    "padding": ((1, 1), (0, 0)),
+    "dilation": (1, 1),
+    "groups": 1,
+}
+
+
+@convolution.examples
+def _(rng):
+    yield (rng.normal(size=(3, 2, 4)), rng.normal(size=(2, 1, 2))), _ONE
+    yield (rng.normal(size=(1, 2, 2, 3)), rng.normal(size=(1, 2, 2, 1))), _TWO
+
+
+@convolution_input.examples
+def _(rng):
+    yield (rng.normal(size=(3, 2, 2)), rng.normal(size=(2, 1, 2))), {"size": (4,), **_ONE}
+    yield (
+        (rng.normal(size=(1, 1, 3, 2)), rng.normal(size=(1, 2, 2, 1))),
+        {"size": (2, 3), **_TWO},
+    )
+
+
+@convolution_weight.examples
+def _(rng):
+    yield (rng.normal(size=(3, 2, 4)), rng.normal(size=(3, 2, 2))), {"kernel": (2,), **_ONE}
+    yield (
+        (rng.normal(size=(1, 2, 2, 3)), rng.normal(size=(1, 1, 3, 2))),
+        {"kernel": (2, 1), **_TWO},
+    )

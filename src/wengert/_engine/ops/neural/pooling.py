@@ -1,0 +1,359 @@
+"""Pooling: the sum or the largest element of windows that are moved over an array.
+
+    sum_pool           sums over windows of the last axes; its transpose is `sum_pool_adjoint`
+    max_pool           the largest elements of windows
+    max_pool_indices   where they stand: the first of equal ones, in the order of memory
+    max_pool_tangent   the elements of one array that stand where those of another are largest
+    max_pool_adjoint   its transpose
+
+The derivative of a maximum is a choice, and the choice is that of the primal: the first of equal
+elements receives everything, as in PyTorch; a NaN counts as largest.  So the last two are linear,
+and each other's transposes.  An average is a sum times a constant (nn/pool.py).
+
+Everything before the spatial axes, of which there are as many as the window has, is treated alike.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.constraints import require_equal
+from wengert._engine.kinds.batching import fronted
+from wengert._engine.kinds.linear_map import linear
+from wengert._engine.kinds.opaque import opaque
+
+from .sliding_windows import Array, Frame, added_windows, counts_of, padded, windows_of
+
+
+def _framed(window: Any, stride: Any, padding: Any, dilation: Any = None) -> Frame:
+    ones = (1,) * len(window)
+    return Frame(tuple(window), tuple(stride), tuple(padding), tuple(dilation or ones))
+
+
+# ---- sums --------------------------------------------------------------------------------------
+
+
+def _sum_plainly(x, *, window, stride, padding):
+    frame = _framed(window, stride, padding)
+    x, k = padded(np.asarray(x), frame.padding), len(window)
+    return windows_of(x, frame).sum(axis=tuple(range(-k, 0)))
+
+
+@linear(oracle=_sum_plainly)
+def sum_pool(x, *, window, stride, padding):
+    """Sums over windows of the last axes, zeros around them."""
+    frame = _framed(window, stride, padding)
+    x, k = np.asarray(x), len(window)
+    counts = counts_of(x.shape[-k:], frame, "input")
+    x = padded(x, frame.padding)
+    out = np.zeros((*x.shape[:-k], *counts), x.dtype)
+    for tap in frame.taps():
+        out += x[frame.part(tap, counts)]
+    return out
+
+
+def _sum_adjoint_plainly(y, *, size, window, stride, padding):
+    y = np.asarray(y)
+    k = len(size)
+    x = np.zeros((*y.shape[: y.ndim - k], *size), y.dtype)
+    for place in np.ndindex(*y.shape[y.ndim - k :]):
+        at = [
+            slice(max(i * s - low, 0), max(i * s - low + w, 0))
+            for i, s, w, (low, _) in zip(place, stride, window, padding, strict=True)
+        ]
+        x[(..., *at)] += y[(..., *place, *[None] * k)]
+    return x
+
+
+@linear(oracle=_sum_adjoint_plainly)
+def sum_pool_adjoint(y, *, size, window, stride, padding):
+    """The transpose of `sum_pool`: each element goes to all those of its window."""
+    frame = _framed(window, stride, padding)
+    y = np.asarray(y)
+    return added_windows(lambda tap: y, size, frame, y.shape[: y.ndim - len(size)], y.dtype)
+
+
+@sum_pool.transpose
+def _(t, x, *, window, **params):
+    size = tuple(x.shape[x.ndim - len(window) :])
+    return sum_pool_adjoint(t, size=size, window=window, **params)
+
+
+@sum_pool_adjoint.transpose
+def _(t, y, *, size, **params):
+    return sum_pool(t, **params)
+
+
+# ---- the largest -------------------------------------------------------------------------------
+
+
+def _lowest(dtype: Any) -> Any:
+    if dtype.kind == "f":
+        return -np.inf
+    return False if dtype.kind == "b" else np.iinfo(dtype).min
+
+
+def _largest(x: Array, frame: Frame) -> tuple[Array, Array]:
+    """The largest elements of windows, and the numbers of their taps."""
+    k = len(frame.window)
+    counts = counts_of(x.shape[-k:], frame, "input")
+    x = padded(x, frame.padding, _lowest(x.dtype))
+    best = x[frame.part((0,) * k, counts)].copy()
+    taps = frame.taps()
+    which = np.zeros(best.shape, np.min_scalar_type(len(taps)))
+    some_nan = x.size and x.dtype.kind == "f" and np.isnan(np.max(x))
+    for number, tap in enumerate(taps[1:], 1):
+        new = x[frame.part(tap, counts)]
+        better = new > best
+        if some_nan:
+            better |= np.isnan(new) & ~np.isnan(best)
+        np.maximum(best, new, out=best)
+        np.maximum(which, better * which.dtype.type(number), out=which)  # the numbers rise
+    return best, which
+
+
+def _positions(x: Array, frame: Frame) -> Array:
+    """Where in the spatial axes, written in a line, the largest elements stand."""
+    k = len(frame.window)
+    lengths = x.shape[-k:]
+    which = _inside(x, frame)
+    tap = np.unravel_index(which, frame.window)
+    total = np.zeros(which.shape, np.int64)
+    for axis in range(k):
+        places = np.arange(which.shape[axis - k]).reshape(-1, *[1] * (k - 1 - axis))
+        low = frame.padding[axis][0]
+        at = places * frame.stride[axis] + tap[axis] * frame.dilation[axis] - low
+        total = total * lengths[axis] + at
+    return total
+
+
+def _inside(x: Array, frame: Frame) -> Array:
+    """The numbers of the first largest taps, of those that are no padding."""
+    best, which = _largest(x, frame)
+    if not any(map(any, frame.padding)) or not best.size:
+        return which
+    # Where all are -inf the padding is as large: the first tap that is inside counts.
+    k = len(frame.window)
+    counts = best.shape[-k:]
+    inside = padded(np.ones(x.shape[-k:], bool), frame.padding, False)
+    first = np.zeros(counts, which.dtype)
+    for number, tap in reversed(list(enumerate(frame.taps()))):
+        first = np.where(inside[frame.part(tap, counts)], number, first)
+    return np.where(best == _lowest(x.dtype), first, which)
+
+
+def _max_plainly(x, *, window, stride, padding, dilation):
+    frame = _framed(window, stride, padding, dilation)
+    x, k = np.asarray(x), len(window)
+    x = padded(x, frame.padding, _lowest(x.dtype))
+    return windows_of(x, frame).max(axis=tuple(range(-k, 0)))
+
+
+@opaque(trusted=True, oracle=_max_plainly)
+def max_pool(x, *, window, stride, padding, dilation):
+    """The largest elements of windows of the last axes; padding is never one of them."""
+    frame = _framed(window, stride, padding, dilation)
+    x, k = np.asarray(x), len(window)
+    counts = counts_of(x.shape[-k:], frame, "input")
+    x = padded(x, frame.padding, _lowest(x.dtype))
+    out = None
+    for tap in frame.taps():
+        part = x[frame.part(tap, counts)]
+        out = part.copy() if out is None else np.maximum(out, part, out=out)
+    return out
+
+
+def _indices_plainly(x, *, window, stride, padding, dilation):
+    x, k = np.asarray(x), len(window)
+    frame = _framed(window, stride, padding, dilation)
+    lengths = x.shape[x.ndim - k :]
+    numbers = padded(np.arange(prod(lengths)).reshape(lengths), padding, -1)
+    numbers = windows_of(numbers, frame)
+    numbers = numbers.reshape(*numbers.shape[:k], -1)
+    values = windows_of(padded(x, padding, -np.inf), frame)
+    values = values.reshape(*values.shape[: x.ndim], -1)
+    out = np.zeros(values.shape[:-1], np.int64)
+    for index in np.ndindex(*out.shape):
+        own = numbers[index[x.ndim - k :]]
+        out[index] = own[own >= 0][np.argmax(values[index][own >= 0])]
+    return out
+
+
+@opaque(trusted=True, discrete=True, oracle=_indices_plainly)
+def max_pool_indices(x, *, window, stride, padding, dilation):
+    """Where the largest elements of windows stand, counted along all spatial axes together."""
+    return _positions(np.asarray(x), _framed(window, stride, padding, dilation))
+
+
+@max_pool.define_vjp
+def _max_pool_vjp(t, out, x, **params):
+    return (max_pool_adjoint(t, x, **params),)
+
+
+@max_pool.define_jvp
+def _max_pool_jvp(dots, out, x, **params):
+    return max_pool_tangent(dots[0], x, **params)
+
+
+def _tangent_plainly(v, x, *, window, stride, padding, dilation):
+    v, k = np.asarray(v), len(window)
+    positions = _positions(np.asarray(x), _framed(window, stride, padding, dilation))
+    lead = v.shape[: v.ndim - k]
+    out = np.empty(positions.shape, v.dtype)
+    for index in np.ndindex(*lead):
+        out[index] = v[index].ravel()[positions[index]]
+    return out
+
+
+@linear(oracle=_tangent_plainly)
+def max_pool_tangent(v, x, *, window, stride, padding, dilation):
+    """The elements of v that stand where those of x are the largest of their windows."""
+    v, x = np.asarray(v), np.asarray(x)
+    frame = _framed(window, stride, padding, dilation)
+    which, v = _inside(x, frame), padded(v, frame.padding)
+    counts = which.shape[x.ndim - len(window) :]
+    out = np.zeros(which.shape, v.dtype)
+    for number, tap in enumerate(frame.taps()):
+        out = np.where(which == number, v[frame.part(tap, counts)], out)
+    return out
+
+
+def _adjoint_plainly(t, x, *, window, stride, padding, dilation):
+    t, x, k = np.asarray(t), np.asarray(x), len(window)
+    positions = _positions(x, _framed(window, stride, padding, dilation))
+    out = np.zeros(x.shape, t.dtype)
+    for index in np.ndindex(*positions.shape):
+        at = np.unravel_index(positions[index], x.shape[x.ndim - k :])
+        out[(*index[: x.ndim - k], *at)] += t[index]
+    return out
+
+
+@linear(oracle=_adjoint_plainly)
+def max_pool_adjoint(t, x, *, window, stride, padding, dilation):
+    """Each element of t is added where x is the largest of its window."""
+    t, x = np.asarray(t), np.asarray(x)
+    frame = _framed(window, stride, padding, dilation)
+    which, lead = _inside(x, frame), x.ndim - len(window)
+    numbers = {tap: number for number, tap in enumerate(frame.taps())}
+
+    def share(tap: tuple[int, ...]) -> Array:
+        return np.where(which == numbers[tap], t, np.zeros((), t.dtype))
+
+    return added_windows(share, x.shape[lead:], frame, x.shape[:lead], t.dtype)
+
+
+@max_pool_tangent.transpose
+def _(t, v, x, **params):
+    return max_pool_adjoint(t, x, **params)
+
+
+@max_pool_adjoint.transpose
+def _(t, y, x, **params):
+    return max_pool_tangent(t, x, **params)
+
+
+# ---- shapes, rows, examples --------------------------------------------------------------------
+
+
+def _pooled(
+    x: Spec, window: Any, stride: Any, padding: Any, dilation: Any = None
+) -> tuple[Any, ...]:
+    lead = x.ndim - len(window)
+    frame = _framed(window, stride, padding, dilation)
+    return (*x.shape[:lead], *counts_of(x.shape[lead:], frame, "input"))
+
+
+@sum_pool.spec
+def _(x: Spec, **params: Any) -> Spec:
+    return Spec(_pooled(x, **params), x.dtype)
+
+
+@sum_pool_adjoint.spec
+def _(y: Spec, *, size: Any, **params: Any) -> Spec:
+    out = Spec((*y.shape[: y.ndim - len(size)], *size), y.dtype)
+    for have, want in zip(y.shape, _pooled(out, **params), strict=True):
+        require_equal(have, want, "places of a pooling")
+    return out
+
+
+@max_pool.spec
+def _(x: Spec, **params: Any) -> Spec:
+    return Spec(_pooled(x, **params), x.dtype)
+
+
+@max_pool_indices.spec
+def _(x: Spec, **params: Any) -> Spec:
+    return Spec(_pooled(x, **params), np.dtype(np.int64))
+
+
+@max_pool_tangent.spec
+def _(v: Spec, x: Spec, **params: Any) -> Spec:
+    return Spec(_pooled(x, **params), v.dtype)
+
+
+@max_pool_adjoint.spec
+def _(t: Spec, x: Spec, **params: Any) -> Spec:
+    for have, want in zip(t.shape, _pooled(x, **params), strict=True):
+        require_equal(have, want, "places of a pooling")
+    return Spec(x.shape, t.dtype)
+
+
+def _of_lines(op: Any) -> None:
+    """What comes before the spatial axes is treated alike: rows are one axis more."""
+
+    @op.batch
+    def rows(args, batched, count, /, **params):
+        return op(*[fronted(a, b, count) for a, b in zip(args, batched, strict=True)], **params)
+
+
+for _op in (
+    sum_pool,
+    sum_pool_adjoint,
+    max_pool,
+    max_pool_indices,
+    max_pool_tangent,
+    max_pool_adjoint,
+):
+    _of_lines(_op)
+_SUMS: dict[str, Any] = {"window": (2, 3), "stride": (1, 2), "padding": ((1, 0), (0, 1))}
+_MOST: dict[str, Any] = {**_SUMS, "dilation": (2, 1)}
+_FEW: dict[str, Any] = {
+    "window": (2, 2),
+    "stride": (1, 2),
+    "padding": ((1, 0), (0, 1)),
+    "dilation": (1, 1),
+}
+_LINE: dict[str, Any] = {"window": (2,), "stride": (2,), "padding": ((0, 0),)}
+
+
+@sum_pool.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3, 4)),), _SUMS
+    yield (rng.normal(size=(1, 2, 5)),), _LINE
+
+
+@sum_pool_adjoint.examples
+def _(rng):
+    yield (rng.normal(size=(5, 3, 2)),), {"size": (3, 4), **_SUMS}
+    yield (rng.normal(size=(1, 2, 2)),), {"size": (5,), **_LINE}
+
+
+@max_pool.examples
+@max_pool_indices.examples
+def _(rng):
+    yield (rng.normal(size=(2, 3, 4)),), _MOST
+    yield (rng.normal(size=(1, 2, 5)),), {**_LINE, "dilation": (1,)}
+
+
+@max_pool_tangent.examples
+def _(rng):
+    yield (rng.normal(size=(3, 2, 2)), rng.normal(size=(3, 2, 2))), _FEW
+
+
+@max_pool_adjoint.examples
+def _(rng):
+    yield (rng.normal(size=(3, 2, 1)), rng.normal(size=(3, 2, 2))), _FEW

@@ -1,0 +1,179 @@
+"""Windows: the places that a kernel of a convolution, or a window of a pooling, stands on.
+
+Along an axis of n elements, with `low` and `high` elements put before and behind them, a window of
+k elements that are d apart, moved on by s each time, has
+
+    count = (n + low + high - d (k - 1) - 1) // s + 1
+
+places, and its tap j at place i is element  i s + j d - low.  Convolutions
+                                             (ops/neural/convolution.py) and
+poolings (ops/neural/pooling.py) are sums over these; what they have in common is here.
+
+    Frame          strides, padding and dilation of all axes, and what follows from them
+    counts_of      how many places there are
+    windows_of     the elements of all windows, without a copy
+    padded, cut    elements put around an array; taken away again
+    added_windows  the transpose of `windows_of`
+    merged, split  rows of `vmap` brought into another axis, and back
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.core.handle import shape_of
+from wengert._engine.core.op import lookup
+from wengert._engine.core.symbolic.constraints import require_at_least
+from wengert._engine.core.symbolic.dim import Dim, spelled
+
+Array = np.ndarray[Any, Any]
+Pairs = tuple[tuple[int, int], ...]
+
+
+class Frame(NamedTuple):
+    """How windows stand on the spatial axes of an array; one entry for each axis.
+
+    window : their lengths.
+    stride : how far the next one is.
+    padding : how many elements are put before and behind.
+    dilation : how far neighbouring elements of one window are.
+    """
+
+    window: tuple[Any, ...]
+    stride: tuple[int, ...]
+    padding: Pairs
+    dilation: tuple[int, ...]
+
+    @property
+    def spans(self) -> tuple[Any, ...]:
+        """From the first to the last element of a window."""
+        return tuple([d * (k - 1) + 1 for k, d in zip(self.window, self.dilation, strict=True)])
+
+    def taps(self) -> list[tuple[int, ...]]:
+        """The indices within a window."""
+        return list(product(*map(range, self.window)))
+
+    def part(self, tap: Sequence[int], counts: Sequence[int]) -> Any:
+        """Where in a padded array one tap of all windows is."""
+        return (
+            ...,
+            *[
+                slice(j * d, j * d + (n - 1) * s + 1 if n else j * d, s)
+                for j, n, s, d in zip(tap, counts, self.stride, self.dilation, strict=True)
+            ],
+        )
+
+
+def counts_of(lengths: Sequence[Any], frame: Frame, what: str) -> tuple[Any, ...]:
+    """How many windows there are along each axis.
+
+    Raises
+    ------
+    ValueError
+        An axis is shorter than a window, also with its padding.
+    """
+    found = []
+    for n, span, s, (low, high) in zip(
+        lengths, frame.spans, frame.stride, frame.padding, strict=True
+    ):
+        room = n + (low + high)
+        require_at_least(
+            room,
+            span,
+            f"{what} of axes {spelled(tuple(lengths))} with padding {frame.padding} is shorter "
+            f"than its window, which spans {spelled(frame.spans)}",
+        )
+        found.append((room - span) // s + 1)
+    return tuple(found)
+
+
+def padded(x: Array, padding: Pairs, value: Any = 0) -> Array:
+    """`x` with elements around its last axes; what is less than none is cut off."""
+    if not any(map(any, padding)):
+        return x
+    k = len(padding)
+    lengths = [n + low + high for n, (low, high) in zip(x.shape[-k:], padding, strict=True)]
+    out = np.full((*x.shape[:-k], *lengths), value, x.dtype)
+    inside: Any = [
+        slice(max(low, 0), n - max(high, 0))
+        for n, (low, high) in zip(lengths, padding, strict=True)
+    ]
+    kept: Any = _kept(x.shape[-k:], padding)
+    out[(..., *inside)] = x[(..., *kept)]
+    return out
+
+
+def _kept(lengths: Sequence[int], padding: Pairs) -> list[slice]:
+    """What of an array is kept where padding is negative."""
+    return [
+        slice(max(-low, 0), n - max(-high, 0))
+        for n, (low, high) in zip(lengths, padding, strict=True)
+    ]
+
+
+def cut(x: Array, padding: Pairs) -> Array:
+    """`x` without the padding: the transpose of `padded`."""
+    return padded(x, tuple([(-low, -high) for low, high in padding]))
+
+
+def windows_of(x: Array, frame: Frame) -> Array:
+    """All windows of a padded array: its axes, the last replaced by places, then by taps."""
+    k = len(frame.window)
+    counts = counts_of(x.shape[-k:], frame._replace(padding=((0, 0),) * k), "windows")
+    steps = x.strides[-k:]
+    return np.lib.stride_tricks.as_strided(
+        x,
+        (*x.shape[:-k], *counts, *frame.window),
+        (
+            *x.strides[:-k],
+            *[a * s for a, s in zip(steps, frame.stride, strict=True)],
+            *[a * d for a, d in zip(steps, frame.dilation, strict=True)],
+        ),
+        writeable=False,
+    )
+
+
+def added_windows(parts: Any, lengths: Sequence[int], frame: Frame, lead: Any, dtype: Any) -> Array:
+    """The transpose of `windows_of`, padding cut off: `parts[tap]` is added where that tap was."""
+    room = [n + low + high for n, (low, high) in zip(lengths, frame.padding, strict=True)]
+    out = np.zeros((*lead, *room), dtype)
+    for tap in frame.taps():
+        part = parts(tap)
+        out[frame.part(tap, part.shape[len(lead) :])] += part
+    return cut(out, frame.padding)
+
+
+# ---- rows of vmap ------------------------------------------------------------------------------
+
+
+def merged(x: Any, axis: int, inner: int = 1) -> Any:
+    """Rows, the first axis, brought into axis `axis` of a row, behind `inner` parts of that."""
+    rows, *lengths = shape_of(x)
+    n = lengths[axis]
+    x = lookup("reshape")(x, shape=(rows, *lengths[:axis], inner, n // inner, *lengths[axis + 1 :]))
+    count = len(lengths) + 2
+    order = [*range(1, axis + 2), 0, *range(axis + 2, count)]
+    x = lookup("transpose")(x, axes=tuple(order))
+    return lookup("reshape")(x, shape=(*lengths[:axis], rows * n, *lengths[axis + 1 :]))
+
+
+def split(x: Any, rows: Any, axis: int, inner: int = 1) -> Any:
+    """The reverse of `merged`."""
+    lengths = list(shape_of(x))
+    n = _quotient(lengths[axis], rows)
+    taken = (*lengths[:axis], inner, rows, n // inner, *lengths[axis + 1 :])
+    x = lookup("reshape")(x, shape=taken)
+    order = [axis + 1, *range(axis + 1), *range(axis + 2, len(taken))]
+    x = lookup("transpose")(x, axes=tuple(order))
+    return lookup("reshape")(x, shape=(rows, *lengths[:axis], n, *lengths[axis + 1 :]))
+
+
+def _quotient(n: Any, rows: Any) -> Any:
+    """n / rows, which is whole; rows there are none of tell nothing of n."""
+    if isinstance(rows, Dim) or isinstance(n, Dim):
+        return n // rows
+    return n // rows if rows else 0

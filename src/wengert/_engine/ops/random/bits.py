@@ -1,0 +1,171 @@
+"""Random numbers as operations: a pure function of a state and a position.
+
+The state is an array of words (uint64): a key of two words, and a position, which is 0 where there
+are only two words; an array of states has them along its last axis, and gives numbers for each. The
+numbers at a position follow from the key and the position alone (ops/random/philox.py), so a line
+of a graph gives the same numbers for the same state, may be computed again or merged with an equal
+line, and never waits for another.
+
+    random_uniform, random_normal, random_integers    those of NumPy's generator
+    random_bits                                       the words themselves, or halves of words
+    random_tail     a probability with its sign: what symmetric distributions are made of
+    normal_of_tail  the normal number with that probability beyond it
+
+A stream that moves the position along is wengert.random; functions of keys are wengert.draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.dispatch import Example, Operation
+from wengert._engine.core.op import register
+from wengert._engine.core.spec import Spec
+from wengert._engine.kinds.elementwise import elementwise
+
+from .philox import bit_generator
+
+WORD = np.dtype(np.uint64)
+_ROUND = 1 << 64
+
+
+def generator_at(state: Any, number: int) -> np.random.Generator:
+    """NumPy's generator at a position: each has 2**64 blocks of its own."""
+    position = int(state[2]) if len(state) == 3 else 0
+    return np.random.Generator(bit_generator(state[:2], (position + number) % _ROUND))
+
+
+class Draw(Operation):
+    """Random numbers of a state.
+
+    Parameters
+    ----------
+    name : str
+    draw : callable
+        ``draw(generator, shape, dtype, **options)``.
+    doc : str
+    """
+
+    discrete = True
+
+    def __init__(self, name: str, draw: Callable[..., Any], doc: str) -> None:
+        super().__init__(name, doc)
+        self.draw = draw
+        self.oracle = self._the_long_way
+
+    def run(self, state: Any, *, number: int, shape: Any, dtype: Any, **options: Any) -> Any:  # type: ignore[override]
+        """The numbers at the position of the state, and `number` further."""
+        shape, dtype = tuple(shape), np.dtype(dtype)
+        if state.ndim == 1:
+            out = self.draw(generator_at(state, number), shape, dtype, **options)
+            return out if shape else dtype.type(out)
+        out = np.empty((*state.shape[:-1], *shape), dtype)
+        for i in np.ndindex(*state.shape[:-1]):
+            out[i] = self.draw(generator_at(state[i], number), shape, dtype, **options)
+        return out
+
+    def _the_long_way(self, state: Any, *, number: int, shape: Any, dtype: Any, **more: Any) -> Any:
+        """The same numbers, by a generator that walks to the position."""
+        if state.ndim > 1:
+            more = {"number": number, "shape": shape, "dtype": dtype, **more}
+            return np.array([self._the_long_way(s, **more) for s in state])
+        low, high, position = (*map(int, state), 0)[:3]
+        bits = np.random.Philox(key=low | high << 64).advance((position + number) << 64)
+        return np.asarray(self.draw(np.random.Generator(bits), shape, np.dtype(dtype), **more))
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
+        """Shape and dtype as asked for, once for each state."""
+        (state,) = specs
+        if not state.shape or state.shape[-1] not in (2, 3) or state.dtype != WORD:
+            raise ValueError(f"a key is uint64[2], the state of a stream uint64[3], not {state}")
+        return Spec((*state.shape[:-1], *params["shape"]), np.dtype(params["dtype"]))
+
+    def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+        """The states of all rows together."""
+        return self(args[0], **params)
+
+
+uniform = register(
+    Draw("random_uniform", lambda g, shape, dtype: g.random(shape, dtype), "Uniform in [0, 1).")
+)
+normal = register(
+    Draw(
+        "random_normal",
+        lambda g, shape, dtype: g.standard_normal(shape, dtype),
+        "Normal, of mean 0 and deviation 1.",
+    )
+)
+integers = register(
+    Draw(
+        "random_integers",
+        lambda g, shape, dtype, low, high: g.integers(low, high, shape, dtype),
+        "Whole numbers from low to before high, each equally likely.",
+    )
+)
+
+
+def _words(generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """Words, or their halves, of which the lower one comes first."""
+    count = int(np.prod(shape))
+    if dtype.itemsize == 8:
+        return generator.bit_generator.random_raw(count).reshape(shape)  # type: ignore[attr-defined]
+    found = generator.bit_generator.random_raw(-(-count // 2))  # type: ignore[attr-defined]
+    return found.astype("<u8").view("<u4").astype(np.uint32)[:count].reshape(shape)
+
+
+def _tails(generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """Odd whole numbers with a sign, divided so that they lie between -1/2 and 1/2."""
+    single = dtype.itemsize == 4
+    found = _words(generator, shape, np.dtype(np.uint32 if single else np.uint64))
+    signed = (found | found.dtype.type(1)).view(np.int32 if single else np.int64)
+    return signed.astype(dtype) * dtype.type(2.0**-32 if single else 2.0**-64)
+
+
+bits = register(Draw("random_bits", _words, "Random bits: uint64 or uint32."))
+tail = register(
+    Draw(
+        "random_tail",
+        _tails,
+        "Uniform in (-1/2, 1/2) without 0, and as fine around 0 as numbers of the dtype go.",
+    )
+)
+
+
+@elementwise(
+    domain=[(2.0**-65, 0.5)], singular=True, half=False, oracle="sqrt(2) * erfinv(1 - 2 * v)"
+)
+def normal_of_tail(s, v):
+    """The normal number beyond which there is the probability |v|, on the side of v's sign."""
+    return s.copysign(s.special("ndtri", s.abs(v)), v)
+
+
+normal_of_tail.partials(lambda t, out, v: t * (-sqrt(2.0 * pi) * np.exp(0.5 * out * out)))
+
+
+def _examples(rng: np.random.Generator) -> Iterator[Example]:
+    for states, shape in (((), (2, 3)), ((), ()), ((), (0,)), ((2,), (4,))):
+        state = rng.integers(0, 1 << 63, (*states, 3)).astype(WORD)
+        yield (state,), {"number": 2, "shape": shape, "dtype": np.dtype(np.float64)}
+
+
+uniform.examples(_examples)
+normal.examples(_examples)
+tail.examples(_examples)
+
+
+@bits.examples
+def _(rng: np.random.Generator) -> Iterator[Example]:
+    for dtype, states, shape in (("u8", (), (2, 3)), ("u4", (4,), (5,)), ("u4", (), ())):
+        state = rng.integers(0, 1 << 63, (*states, 2)).astype(WORD)
+        yield (state,), {"number": 0, "shape": shape, "dtype": np.dtype(dtype)}
+
+
+@integers.examples
+def _(rng: np.random.Generator) -> Iterator[Example]:
+    state = np.array([[1, 2, 3], [1, 2, 4]], WORD)
+    params = {"number": 0, "shape": (4,), "dtype": np.dtype(np.int64), "low": -2, "high": 5}
+    yield (state,), params

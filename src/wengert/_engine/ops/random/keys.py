@@ -1,0 +1,127 @@
+"""Keys of random numbers as operations: many from one, and one from a key and a number.
+
+    random_split    as many keys as asked for: block 1, 2, ... of the counters for children
+    random_fold     the key of a key and whole numbers: one block for each, of counters of its own
+
+A key is two words (uint64), the first two of a block of Philox; the counters are divided in
+ops/random/philox.py, so neither a child nor a number that is drawn ever comes from the same block
+as another.  Equal keys of different ancestry have the probability of equal 128-bit numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.dispatch import Example, Operation
+from wengert._engine.core.op import register
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.constraints import broadcast
+from wengert._engine.kinds.batching import fronted
+
+from .philox import FOLD, SPLIT, blocks, raw
+
+WORD = np.dtype(np.uint64)
+
+
+def expect_key(spec: Any) -> None:
+    """Refuse what is no key."""
+    if not spec.shape or spec.shape[-1] != 2 or spec.dtype != WORD:
+        raise ValueError(f"a key is uint64[2], not {spec}")
+
+
+class Split(Operation):
+    """Keys from a key."""
+
+    discrete = True
+
+    def run(self, key: Any, *, shape: Any) -> Any:  # type: ignore[override]
+        """Keys of a shape, for each key along the last axis of `key`."""
+        shape = tuple(shape)
+        if key.ndim == 1:
+            found = raw(key, 4 * prod(shape), space=SPLIT).reshape(-1, 4)[:, :2]
+            return np.ascontiguousarray(found).reshape(*shape, 2)
+        number = np.arange(1, prod(shape) + 1, dtype=WORD)
+        words = blocks((number, 0, 0, SPLIT), key[..., None, :])
+        return np.stack(words[:2], -1).reshape(*key.shape[:-1], *shape, 2)
+
+    def oracle(self, key: Any, *, shape: Any) -> Any:
+        """The same, one block after the other."""
+        shape = tuple(shape)
+        found = np.empty((*key.shape[:-1], prod(shape), 2), WORD)
+        for *outer, i in np.ndindex(*found.shape[:-1]):
+            found[(*outer, i)] = [int(w) for w in blocks((i + 1, 0, 0, SPLIT), key[*outer])[:2]]
+        return found.reshape(*key.shape[:-1], *shape, 2)
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
+        """The shape that is asked for, of keys, for each key."""
+        (key,) = specs
+        expect_key(key)
+        return Spec((*key.shape[:-1], *params["shape"], 2), WORD)
+
+    def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+        """The keys of all rows together."""
+        return self(args[0], **params)
+
+
+class Fold(Operation):
+    """The key of a key and numbers."""
+
+    discrete = True
+
+    def run(self, key: Any, data: Any) -> Any:  # type: ignore[override]
+        """One key for each number and key; their leading axes broadcast."""
+        number = np.asarray(data).astype(WORD)
+        if key.ndim == 1 and number.ndim == 0:
+            return raw(key, 2, int(number), FOLD)
+        return np.stack(blocks((1, number, 0, FOLD), key)[:2], -1)
+
+    def oracle(self, key: Any, data: Any) -> Any:
+        """The same, one after the other, by NumPy's generator."""
+        number = np.asarray(data).astype(WORD)
+        shape = np.broadcast_shapes(key.shape[:-1], number.shape)
+        keys, numbers = np.broadcast_to(key, (*shape, 2)), np.broadcast_to(number, shape)
+        found = np.empty((*shape, 2), WORD)
+        for i in np.ndindex(*shape):
+            found[i] = raw(keys[i], 2, int(numbers[i]), FOLD)
+        return found
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
+        """A key for each number."""
+        key, data = specs
+        expect_key(key)
+        if data.dtype.kind not in "iu":
+            raise TypeError(f"what is folded into a key is a whole number, not {data}")
+        return Spec((*broadcast(key.shape[:-1], data.shape), 2), WORD)
+
+    def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+        """Rows of keys, rows of numbers, or both, of which each has no further axis."""
+        key, data = args
+        if np.ndim(data) - batched[1] or len(key.shape) - batched[0] > 1:
+            return NotImplemented
+        return self(fronted(key, batched[0], size), data) if batched[1] else self(key, data)
+
+
+split = register(Split("random_split", "Keys from a key, as many as a shape has places."))
+fold = register(Fold("random_fold", "The key of a key and of a whole number."))
+
+
+def _key(rng: np.random.Generator, *shape: int) -> Any:
+    return rng.integers(0, 1 << 63, (*shape, 2)).astype(WORD)
+
+
+@split.examples
+def _(rng: np.random.Generator) -> Iterator[Example]:
+    for shape in ((3,), (2, 2), ()):
+        yield (_key(rng),), {"shape": shape}
+    yield (_key(rng, 4),), {"shape": (3,)}
+
+
+@fold.examples
+def _(rng: np.random.Generator) -> Iterator[Example]:
+    yield (_key(rng), np.int64(3)), {}
+    yield (_key(rng, 3), np.array([3, -4, 0])), {}
+    yield (_key(rng, 4), np.int32(7)), {}

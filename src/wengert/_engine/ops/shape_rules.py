@@ -1,0 +1,318 @@
+"""Result shapes: the specs of views, joins, orders and matrices by rule, exact for all sizes.
+
+Elementwise operations, reductions and contractions have theirs from their kind.  What a rule needs
+of sizes that cannot be decided for all of them it demands (core/symbolic/constraints.py), and the
+graph refuses to run where it does not hold.  The shapes of indices are in indexing/shapes.py.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.constraints import broadcast, require_at_least, require_equal
+from wengert._engine.core.symbolic.dim import Dim, bounds, spelled
+from wengert._engine.kinds.shape_rules import of_elements, of_matrices, small_run
+
+from . import casts, cumulative, joining, shapes, sorting
+from .elementwise import comparison, complex_parts, rounding
+from .indexing.shapes import values_needed
+from .linalg import determinants, eigen_svd, factorizations, linear_solve
+
+Shape = tuple[Any, ...]
+
+of_elements(
+    casts.cast,
+    casts.discretise,
+    complex_parts.real,
+    complex_parts.imag,
+    cumulative.cumprod,
+    cumulative.cumsum,
+    cumulative.recurrence,
+    cumulative.running,
+    cumulative.shift,
+    comparison.isclose,
+    rounding.frexp,
+    rounding.modf,
+    rounding.round,
+    shapes.copy,
+    shapes.flip,
+    shapes.roll,
+    *comparison.BITS,
+)
+
+
+# ---- views -------------------------------------------------------------------------------------
+
+
+@shapes.reshape.spec
+def _(x, *, shape, order="C"):
+    shape = tuple(shape)
+    known = math.prod(n for n in shape if not _is_open(n))
+    reason = f"reshape of {spelled(x.shape)} to {spelled(shape)}"
+    if sum(map(_is_open, shape)) > 1:
+        raise ValueError("can only specify one unknown dimension")
+    if any(map(_is_open, shape)):
+        if not isinstance(known, Dim) and known == 0:
+            raise ValueError(f"cannot reshape an array of size {x.size} into shape {shape}")
+        shape = tuple(x.size // known if _is_open(n) else n for n in shape)
+    require_equal(math.prod(shape), x.size, reason)
+    return Spec(shape, x.dtype)
+
+
+def _is_open(n: Any) -> bool:
+    return type(n) is int and n == -1
+
+
+@shapes.transpose.spec
+def _(x, *, axes=None):
+    order = range(x.ndim)[::-1] if axes is None else [_axis(a, x.ndim) for a in axes]
+    if sorted(order) != list(range(x.ndim)):
+        raise ValueError(f"axes {axes} are not those of an array with {x.ndim}")
+    return Spec(tuple(x.shape[a] for a in order), x.dtype)
+
+
+def _axis(axis: int, ndim: int) -> int:
+    if not -ndim <= axis < ndim:
+        raise np.exceptions.AxisError(axis, ndim)
+    return axis % ndim
+
+
+def _axes(axis: Any, ndim: int) -> list[int]:
+    return [_axis(a, ndim) for a in (axis if isinstance(axis, tuple | list) else (axis,))]
+
+
+@shapes.expand_dims.spec
+def _(x, *, axis):
+    ndim = x.ndim + (len(axis) if isinstance(axis, tuple | list) else 1)
+    new = _axes(axis, ndim)
+    if len(set(new)) < len(new):
+        raise ValueError("repeated axis")
+    lengths = iter(x.shape)
+    return Spec(tuple(1 if k in new else next(lengths) for k in range(ndim)), x.dtype)
+
+
+@shapes.squeeze.spec
+def _(x, *, axis=None):
+    if axis is None:
+        for n in x.shape:
+            if isinstance(n, Dim):
+                require_at_least(n, 2, f"squeeze of {spelled(x.shape)}, which names no axis")
+        return Spec(tuple(n for n in x.shape if n != 1), x.dtype)
+    gone = _axes(axis, x.ndim)
+    for k in gone:
+        require_equal(x.shape[k], 1, f"squeeze of axis {k} of {spelled(x.shape)}")
+    return Spec(tuple(n for k, n in enumerate(x.shape) if k not in gone), x.dtype)
+
+
+@shapes.diagonal.spec
+def _(x, *, offset=0, axis1=0, axis2=1):
+    one, two = _axis(axis1, x.ndim), _axis(axis2, x.ndim)
+    if one == two:
+        raise ValueError("axis1 and axis2 cannot be the same")
+    rows, columns = x.shape[one] - max(-offset, 0), x.shape[two] - max(offset, 0)
+    length = _smaller(rows, columns, f"the diagonal of {spelled(x.shape)}")
+    if isinstance(length, Dim):
+        require_at_least(length, 0, f"diagonal {offset} of {spelled(x.shape)}")
+    else:
+        length = max(length, 0)
+    rest = tuple(n for k, n in enumerate(x.shape) if k not in (one, two))
+    return Spec((*rest, length), x.dtype)
+
+
+def _smaller(a: Any, b: Any, what: str) -> Any:
+    """The smaller of two lengths; where that depends on the sizes, the second, on demand."""
+    if a == b:
+        return a
+    low, high = bounds(a - b)
+    if high is not None and high <= 0:
+        return a
+    if low is None or low < 0:
+        require_at_least(a, b, what)
+    return b
+
+
+@casts.broadcast_to.spec
+def _(x, *, shape):
+    shape = tuple(shape)
+    if len(shape) < x.ndim or broadcast(x.shape, shape) != shape:
+        raise ValueError(f"{spelled(x.shape)} does not broadcast to {spelled(shape)}")
+    return Spec(shape, x.dtype)
+
+
+@casts.sum_to.spec
+def _(x, *, shape):
+    shape = tuple(shape)
+    if len(shape) > x.ndim or broadcast(shape, x.shape) != x.shape:
+        raise ValueError(f"{spelled(shape)} does not broadcast to {spelled(x.shape)}")
+    return Spec(shape, x.dtype)
+
+
+# ---- joins -------------------------------------------------------------------------------------
+
+
+@joining.concatenate.spec
+def _(*arrays, axis):
+    first = arrays[0].shape
+    if not first:
+        raise ValueError("arrays without axes cannot be concatenated")
+    k = _axis(axis, len(first))
+    for other in arrays[1:]:
+        _alike(first, other.shape, "concatenate", leaving=k)
+    total = sum(a.shape[k] for a in arrays)
+    return Spec((*first[:k], total, *first[k + 1 :]), np.result_type(*[a.dtype for a in arrays]))
+
+
+@joining.stack.spec
+def _(*arrays, axis):
+    first = arrays[0].shape
+    k = _axis(axis, len(first) + 1)
+    for other in arrays[1:]:
+        _alike(first, other.shape, "stack")
+    dtype = np.result_type(*[a.dtype for a in arrays])
+    return Spec((*first[:k], len(arrays), *first[k:]), dtype)
+
+
+def _alike(a: Shape, b: Shape, what: str, leaving: int = -1) -> None:
+    reason = f"{what} of {spelled(a)} and {spelled(b)}"
+    if len(a) != len(b):
+        raise ValueError(f"{reason}: they have different numbers of axes")
+    for k, (n, m) in enumerate(zip(a, b, strict=True)):
+        if k != leaving:
+            require_equal(n, m, reason)
+
+
+# ---- order and positions -----------------------------------------------------------------------
+
+
+@sorting.gather_along.spec
+def _(x, positions, *, axis, unique=False):
+    k = _axis(axis, x.ndim)
+    if len(positions.shape) != x.ndim:
+        raise ValueError("the positions must have as many axes as the array")
+    one = (*x.shape[:k], 1, *x.shape[k + 1 :])
+    return Spec(broadcast(one, positions.shape), x.dtype)
+
+
+@sorting.scatter_along.spec
+def _(t, positions, *, axis, length, unique=False):
+    k = _axis(axis, t.ndim)
+    return Spec((*t.shape[:k], length, *t.shape[k + 1 :]), t.dtype)
+
+
+def _positions_like(x: Spec, *_: Any, **__: Any) -> Spec:
+    return Spec(x.shape, np.dtype(np.intp))
+
+
+def _order_of(x: Spec, *_: Any, **__: Any) -> Spec:
+    return Spec(x.shape or (1,), np.dtype(np.intp))  # NumPy takes a number as a list of one
+
+
+for _op in (sorting.argsort, sorting.argpartition):
+    _op.spec(_order_of)
+for _op in (sorting.lexsort, sorting.digitize):
+    _op.spec(_positions_like)
+
+
+@sorting.searchsorted.spec
+def _(x, v, *sorter, side="left"):
+    return Spec(v.shape, np.dtype(np.intp))
+
+
+@sorting.histogram_counts.spec
+def _(x, edges):
+    require_at_least(edges.size, 1, "histogram")
+    return Spec((edges.size - 1,), np.dtype(np.intp))
+
+
+for _op in (sorting.nonzero, sorting.bincount, sorting.unique_positions):
+    _op.sized_by_values = True
+    _op.spec(values_needed(_op.name))
+
+
+@sorting.slide.spec
+def _(x, v):
+    require_at_least(x.size, v.size, "slide")
+    return Spec((x.size - v.size + 1,), small_run(sorting.slide, (x, v), {}).dtype)
+
+
+@sorting.convolve.spec
+def _(x, v):
+    return Spec((x.size + v.size - 1,), small_run(sorting.convolve, (x, v), {}).dtype)
+
+
+# ---- matrices ----------------------------------------------------------------------------------
+
+
+def _square(a: Shape) -> Any:
+    """The length of both axes of square matrices."""
+    require_equal(a[-2], a[-1], f"square matrices, not {spelled(a)}")
+    return a[-1]
+
+
+def _solution(a: Shape, b: Shape, **_: Any) -> Shape:
+    n = _square(a)
+    rows = b[-1] if len(b) == 1 else b[-2]
+    require_equal(rows, n, f"a right-hand side {spelled(b)} for matrices {spelled(a)}")
+    if len(b) == 1:
+        return (*a[:-2], n)
+    return (*broadcast(a[:-2], b[:-2]), *b[-2:])
+
+
+def _same_square(a: Shape, *others: Shape, **_: Any) -> Shape:
+    _square(a)
+    return broadcast(a, *others)
+
+
+def _eigen(a: Shape, **_: Any) -> list[Shape]:
+    return [(*a[:-2], _square(a)), a]
+
+
+def _numbers(a: Shape, **_: Any) -> Shape:
+    _square(a)
+    return a[:-2]
+
+
+def _qr(a: Shape, **_: Any) -> list[Shape]:
+    k = _smaller(a[-2], a[-1], f"qr of {spelled(a)}, rows at least as many as columns")
+    return [(*a[:-1], k), (*a[:-2], k, a[-1])]
+
+
+def _svd(a: Shape, *, full_matrices: bool = False) -> list[Shape]:
+    *batch, m, n = a
+    k = _smaller(m, n, f"svd of {spelled(a)}, rows at least as many as columns")
+    left, right = (m, n) if full_matrices else (k, k)
+    return [(*batch, m, left), (*batch, k), (*batch, right, n)]
+
+
+def _completing(a: Shape) -> Shape:
+    missing = a[-2] - a[-1]
+    if isinstance(missing, Dim):
+        require_at_least(missing, 0, f"as many rows as columns, or more, in {spelled(a)}")
+    return (*a[:-1], missing if isinstance(missing, Dim) else max(missing, 0))
+
+
+of_matrices(factorizations.completing_columns, _completing)
+for _op in (linear_solve.solve, factorizations.solve_triangular):
+    of_matrices(_op, _solution)
+for _op in (linear_solve.inv, factorizations.cholesky, eigen_svd.expm, determinants.det_derivative):
+    of_matrices(_op, _same_square)
+for _op in (eigen_svd.eigh, eigen_svd.eig):
+    of_matrices(_op, _eigen)
+
+
+@factorizations.cholesky_cotangent.spec
+def _(low, t):  # not run, since that would load SciPy's linear algebra
+    dtype = np.result_type(low.dtype, t.dtype, np.float32)
+    return Spec(_same_square(low.shape, t.shape), dtype)
+
+
+of_matrices(determinants.det, _numbers)
+of_matrices(determinants.slogdet, lambda a: [_numbers(a)] * 2)
+of_matrices(linear_solve.pinv, lambda a, **_: (*a[:-2], a[-1], a[-2]))
+of_matrices(linear_solve.matrix_rank, lambda a, **_: a[:-2])
+of_matrices(factorizations.qr, _qr)
+of_matrices(eigen_svd.svd, _svd)

@@ -1,0 +1,342 @@
+"""Effects: identities that do something on the way: print, keep, log, guard; and order.
+
+The value passes unchanged, and so does the derivative.  Eager, an effect acts at once.  In a graph
+it is a line that acts whenever the graph runs, in the order in which the lines were written, even
+if nobody uses its value; no pass merges or drops it (``op.effect``).
+
+    Effect              the class of all of them: one function, `act(value, where, **params)`
+    show, log, guard, retrieve    what users know as wengert.debug
+    after               one value, once others have been computed
+
+With ``gradient=True`` the same happens to the cotangent when a derivative passes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.dispatch import Example, Operation, apply
+from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import Sweep, lookup, register
+from wengert._engine.core.recording import session
+from wengert._engine.core.source_location import short
+from wengert._engine.core.spec import spec_of
+from wengert.errors import GuardError, RegistryError, at, user_line
+
+from .value_summaries import entry, write_line
+
+Act = Callable[..., None]
+
+
+def _same(x: Any, *others: Any, **params: Any) -> Any:
+    return x
+
+
+class Effect(Operation):
+    """The identity, with something done on the way.
+
+    Parameters
+    ----------
+    name : str
+    act : callable
+        ``act(value, where, *, label, ...)``: what is done, with a plain value and the user's line.
+    """
+
+    effect = True
+    view = True
+    notes_where = True
+    oracle = staticmethod(_same)
+
+    def __init__(self, name: str, act: Act) -> None:
+        super().__init__(name, act.__doc__)
+        self.act = act
+
+    def run(self, x: Any, **params: Any) -> Any:  # type: ignore[override]
+        """Act, and return the operand."""
+        self._act(x, user_line(), params)
+        return x
+
+    def placed(self, node: Node) -> Callable[..., Any]:
+        """What runs at a line of a graph: `run` that knows the user's line."""
+
+        def run(x: Any, **params: Any) -> Any:
+            self._act(x, node.where or "", params)
+            return x
+
+        return run
+
+    def _act(self, x: Any, where: str, params: dict[str, Any]) -> None:
+        self.act(x, where, **{k: v for k, v in params.items() if k != "gradient"})
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """Act at once; while a graph is built, write a line down that will."""
+        opened = session()
+        if opened is None or not any(isinstance(a, Handle) for a in args):
+            return super().__call__(*args, **params)
+        out = apply(self, args, params, _same)
+        if out.node.args:
+            opened.effects.append(out.node)
+        else:  # of a constant: there will be no line
+            self._act(out.node.value, user_line(), params)
+        return out
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """That of the operand."""
+        return specs[0]
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, sweep: Sweep) -> Any:
+        """The cotangent itself; if asked for, with the same done to it."""
+        if not node.params.get("gradient"):
+            return [t]
+        # An eager sweep that meets NaN starts again, guarded: a branch not taken (reverse.py).
+        if not sweep.guarded and not is_traced(t) and np.any(np.isnan(value_of(t))):
+            return [t]
+        params = {**node.params, "gradient": False}
+        params["label"] = f"gradient of {node.params.get('label') or node.name or 'the value'}"
+        if isinstance(t, Handle):
+            return [self(t, **params)]
+        self._act(t, node.where or "", params)
+        return [t]
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+        """The tangent itself."""
+        return dots[0]
+
+    def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+        """Once for all rows together."""
+        return self(args[0], **params)
+
+
+def effect(act: Act) -> Effect:
+    """Register the function below it as an identity that acts (a decorator)."""
+    return register(Effect(f"debug_{act.__name__}", act))
+
+
+class _After(Operation):
+    """The first operand, once the others have been computed."""
+
+    kind = "view"
+    view = True
+    oracle = staticmethod(_same)
+    run = staticmethod(_same)
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """That of the first operand."""
+        return specs[0]
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, sweep: Sweep) -> Any:
+        """The cotangent, to the first operand."""
+        return [t, *[None] * (len(node.args) - 1)]
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+        """The tangent of the first operand."""
+        return dots[0]
+
+
+_after = register(_After("after", _After.__doc__))
+
+
+@_after.batch
+def _after_batched(args: Any, batched: Sequence[bool], size: Any, **params: Any) -> Any:
+    x, *others = args
+    if not batched[0]:
+        x = lookup("broadcast_to")(x, shape=(size, *shape_of(x)))
+    return _after(x, *others)
+
+
+@_after.examples
+def _after_examples(rng: np.random.Generator) -> Iterator[Example]:
+    yield (rng.normal(size=(2, 3)), rng.normal(size=4)), {}
+    yield (rng.normal(size=()), 1.0, rng.normal(size=(0,))), {}
+
+
+def after(x: Any, *others: Any) -> Any:
+    """A value, once others have been computed: a control dependency.
+
+    Parameters
+    ----------
+    x : array_like or Tensor
+    *others : array_like or Tensor
+        What has to be computed, and to have acted, before `x` is used.
+
+    Returns
+    -------
+    The value of `x`; derivatives pass to `x` alone.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> x = wg.input("x")
+    >>> shown = wg.debug.show(x, "x")
+    >>> f = wg.computation(wg.after(x * 2.0, shown), x)
+    >>> float(f(1.5))
+    x: float64[] 1.5
+    3.0
+    """
+    return _after(x, *others)
+
+
+# ---- what is done ------------------------------------------------------------------------------
+
+
+@effect
+def show(x: Any, where: str, *, label: Any = None, file: Any = None, logger: Any = None) -> None:
+    """Print a value with its label."""
+    array = np.asarray(x)
+    start = f"{label or short(where) or 'value'}: {spec_of(x)} "
+    several = array.ndim > 0
+    line = start + (np.array2string(array, prefix=start, threshold=40) if several else str(x))
+    if logger is not None:
+        logger.info(line)
+        return
+    # One write, so that lines of several threads do not mix.
+    (sys.stdout if file is None else file).write(line + "\n")
+
+
+@show.examples
+def _show_examples(rng: np.random.Generator) -> Iterator[Example]:
+    yield (rng.normal(size=(2, 3)),), {"label": "x", "file": _Nowhere()}
+
+
+class _Nowhere:
+    """A file that forgets what is written to it."""
+
+    def write(self, text: str) -> None:
+        """Forget it."""
+
+
+@effect
+def log(x: Any, where: str, *, to: Any, label: Any = None, bins: int | None = None) -> None:
+    """Append a line of JSON about a value to a file, or send it to a logger."""
+    write_line(to, entry(x, label, where, bins))
+
+
+log.kept = False  # a graph from elsewhere must not choose files to write to
+
+
+@log.examples
+def _log_examples(rng: np.random.Generator) -> Iterator[Example]:
+    yield (rng.normal(size=(2, 3)),), {"to": _Silent(), "label": "x"}
+
+
+class _Silent:
+    """A logger that forgets what is sent to it."""
+
+    def info(self, text: str) -> None:
+        """Forget it."""
+
+
+@effect
+def guard(
+    x: Any, where: str, *, low: Any = None, high: Any = None, finite: bool = True, label: Any = None
+) -> None:
+    """Raise GuardError if an element is out of range, NaN or infinite."""
+    with np.errstate(invalid="ignore"):
+        for name, is_bad in (
+            ("finite", finite and np.logical_not(np.isfinite(x))),
+            (f"at least {low}", low is not None and np.less(x, low)),
+            (f"at most {high}", high is not None and np.greater(x, high)),
+        ):
+            if np.any(is_bad):
+                raise GuardError(_complaint(np.asarray(x), np.asarray(is_bad), name, label, where))
+
+
+def _complaint(x: Any, is_bad: Any, wanted: str, label: Any, where: str) -> str:
+    count = int(np.count_nonzero(is_bad))
+    index = tuple(int(k) for k in np.unravel_index(int(np.argmax(is_bad)), x.shape))
+    place = f" at index {index if len(index) > 1 else index[0]}" if index else ""
+    more = f", the first of {count} such elements" if count > 1 else ""
+    return (
+        f"the guarded value {label or 'here'!s}, {spec_of(x)}, is {x[index]}{place}{more}; it has "
+        f"to be {wanted}. Look at the lines it is computed from (wengert.why, or more guards "
+        f"before this one){at(where)}."
+    )
+
+
+@guard.examples
+def _guard_examples(rng: np.random.Generator) -> Iterator[Example]:
+    yield (rng.normal(size=(2, 3)),), {"label": "x"}
+
+
+class Retrieved:
+    """The values that `retrieve` has kept, by name; see `wengert.debug.retrieved`.
+
+    Safe to use from several threads.  Beyond a thousand names the oldest is forgotten.
+    """
+
+    __module__ = "wengert.debug"
+
+    limit = 1000
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, deque[Any]] = OrderedDict()
+        self._lock = lock()
+
+    def put(self, name: str, value: Any, count: int = 1) -> None:
+        """Keep a value under a name, the last `count` of them."""
+        with self._lock:
+            have = self._kept.pop(name, ())
+            self._kept[name] = deque(have, maxlen=count)
+            self._kept[name].append(value)
+            while len(self._kept) > self.limit:
+                self._kept.popitem(last=False)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.history(name)[-1]
+
+    def history(self, name: str) -> list[Any]:
+        """All values kept under a name, the newest last.
+
+        Raises
+        ------
+        RegistryError
+            There is none; the message lists the names there are.
+        """
+        with self._lock:
+            if isinstance(name, str) and name in self._kept:
+                return list(self._kept[name])
+            known = ", ".join(self._kept) or "nothing yet"
+        raise RegistryError(
+            f"no value has been retrieved under the name {name!r}; there is {known}. A value is "
+            f"kept when its line runs{at(user_line())}."
+        )
+
+    def __contains__(self, name: object) -> bool:
+        with self._lock:
+            return isinstance(name, str) and name in self._kept
+
+    def __iter__(self) -> Iterator[str]:
+        with self._lock:
+            return iter(list(self._kept))
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def clear(self) -> None:
+        """Forget all."""
+        with self._lock:
+            self._kept.clear()
+
+    def __repr__(self) -> str:
+        return f"<values retrieved: {', '.join(self) or 'none'}>"
+
+
+retrieved = Retrieved()
+
+
+@effect
+def retrieve(x: Any, where: str, *, label: str, keep: int = 1) -> None:
+    """Keep a copy of a value for reading after the run."""
+    retrieved.put(label, np.array(x)[()], keep)
+
+
+@retrieve.examples
+def _retrieve_examples(rng: np.random.Generator) -> Iterator[Example]:
+    yield (rng.normal(size=(2, 3)),), {"label": "an example of the tests"}

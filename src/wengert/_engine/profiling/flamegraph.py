@@ -1,0 +1,258 @@
+"""Flames: where the time of a run went, as SVG text, drawn here.
+
+Three panels.  Above, steps from left to right in the order in which they run, as wide as they take
+long, those of loops below their loop; under them the memory that is held meanwhile.  Below, the
+user's lines, the slowest first; of each what its value took and, darker, what its derivatives did.
+Pale: shared out by estimated work.
+
+    Bar      a step: how long, and what is inside
+    LineBar  one of the user's lines
+    flames   the picture
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+
+from wengert._engine.visualization.colors import KINDS, OTHER
+
+WIDTH, MARGIN = 960.0, 20.0
+_ROW, _GAP = 26.0, 2.0
+_LINE, _HIGH = 24.0, 40.0
+_SHOWN = 20  # of the user's lines
+_NARROW = 0.4  # a bar narrower than this is not drawn
+_LETTER, _CODE = 6.3, 6.6  # widths of a letter of a label, and of the user's text
+_FONT = "Helvetica, Arial, sans-serif"
+_MONO = "Menlo, Consolas, monospace"
+_COLOURS = {
+    "nest": KINDS["elementwise"],
+    "straight": KINDS["reduction"],
+    "call": KINDS["contraction"],
+    "island": KINDS["indexing"],
+    "line": KINDS["elementwise"],
+    "loop": KINDS["opaque"],
+    "choice": KINDS["view"],
+    "around": ("#f1f1f1", "#c4c4c4", "#5a6570"),
+}
+_WORDS = {
+    "nest": "loops over arrays",
+    "straight": "numbers in registers",
+    "call": "kernels and libraries",
+    "island": "Python",
+    "line": "lines, one by one",
+    "loop": "loops of the program",
+    "choice": "choices",
+    "around": "around: arguments, results",
+}
+_VALUE, _DERIVATIVE = "#8fb4de", "#2f6db3"
+
+
+class Bar(NamedTuple):
+    """A step.
+
+    note : what is told when the mouse is on it.
+    held : bytes of intermediate values in memory while it runs.
+    """
+
+    label: str
+    seconds: float
+    kind: str
+    note: str
+    inside: tuple[Bar, ...] = ()
+    held: int = 0
+
+
+class LineBar(NamedTuple):
+    """One of the user's lines.
+
+    value, derivative : seconds.
+    said : the figure at the end of the bar.
+    """
+
+    place: str
+    text: str
+    value: float
+    derivative: float
+    is_estimated: bool
+    said: str
+
+
+def flames(
+    bars: Sequence[Bar],
+    lines: Sequence[LineBar] = (),
+    title: str = "",
+    memory: str = "",
+    path: str | PathLike[str] | None = None,
+) -> str:
+    """A picture of where the time went.
+
+    Parameters
+    ----------
+    bars : sequence of Bar
+        What ran one after the other.
+    lines : sequence of LineBar
+        The slowest first.
+    title, memory : str
+        Written above, and beside the memory.
+    path : path, optional
+        Where to write it.
+
+    Returns
+    -------
+    str
+        The SVG document.
+    """
+    whole = sum(bar.seconds for bar in bars)
+    parts: list[str] = []
+    top = MARGIN + 6.0
+    if title:
+        parts.append(_text(MARGIN, top + 8.0, title, 14.0, "#222222", weight="bold"))
+        top += 24.0
+    top = _legend(parts, bars, top)
+    scale = (WIDTH - 2 * MARGIN) / whole if whole > 0.0 else 0.0
+    _level(parts, bars, MARGIN, top, scale)
+    top += (max(map(_depth, bars), default=0)) * (_ROW + _GAP) + 10.0
+    top = _memory(parts, bars, memory, top, scale) + 14.0
+    shown = [line for line in lines if line.value + line.derivative > 0.0][:_SHOWN]
+    if shown:
+        top = _lines(parts, shown, top)
+    height = top + MARGIN
+    document = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {WIDTH:.0f} {height:.0f}" font-family="{_FONT}">\n'
+        f'<rect width="100%" height="100%" fill="white"/>\n' + "\n".join(parts) + "\n</svg>\n"
+    )
+    if path is not None:
+        Path(path).write_text(document, encoding="utf-8")
+    return document
+
+
+def _depth(bar: Bar) -> int:
+    return 1 + max(map(_depth, bar.inside), default=0)
+
+
+def _kinds(bars: Sequence[Bar]) -> dict[str, None]:
+    found: dict[str, None] = {}
+    for bar in bars:
+        found[bar.kind] = None
+        found.update(_kinds(bar.inside))
+    return found
+
+
+def _legend(parts: list[str], bars: Sequence[Bar], top: float) -> float:
+    x = MARGIN
+    for kind in _kinds(bars):
+        fill, stroke, _ = _COLOURS.get(kind, OTHER)
+        word = _WORDS.get(kind, kind)
+        parts.append(_box(x, top, 11.0, 11.0, fill, stroke))
+        parts.append(_text(x + 16.0, top + 9.5, word, 11.0, "#5a6570"))
+        x += 34.0 + 5.6 * len(word)
+    return top + 22.0
+
+
+def _level(parts: list[str], bars: Sequence[Bar], x: float, y: float, scale: float) -> None:
+    for bar in bars:
+        width = bar.seconds * scale
+        if width > _NARROW:
+            fill, stroke, ink = _COLOURS.get(bar.kind, OTHER)
+            label = _cut(bar.label, (width - 8.0) / _LETTER)
+            parts.append(
+                f"<g><title>{escape(bar.note)}</title>"
+                + _box(x, y, max(0.5, width - 0.8), _ROW, fill, stroke)
+                + (_text(x + 4.0, y + 17.0, label, 11.5, ink) if label else "")
+                + "</g>"
+            )
+            _level(parts, bar.inside, x, y + _ROW + _GAP, scale)
+        x += width
+
+
+def _memory(parts: list[str], bars: Sequence[Bar], said: str, top: float, scale: float) -> float:
+    """Columns as high as the memory that is held."""
+    leaves = [leaf for bar in bars for leaf in _leaves(bar)]
+    most = max((leaf.held for leaf in leaves), default=0)
+    if said:
+        parts.append(_text(MARGIN, top + 9.0, said, 11.0, "#5a6570"))
+        top += 16.0
+    if not most:
+        return top
+    x = MARGIN
+    for leaf in leaves:
+        width, height = leaf.seconds * scale, _HIGH * leaf.held / most
+        if width > _NARROW and height > 0.0:
+            column = _box(x, top + _HIGH - height, width, height, "#d9c2a0", "none", 0)
+            parts.append(f"<g><title>{escape(leaf.note)}</title>{column}</g>")
+        x += width
+    parts.append(_box(MARGIN, top + _HIGH, WIDTH - 2 * MARGIN, 0.6, "#b59a6d", "none", 0))
+    return top + _HIGH
+
+
+def _leaves(bar: Bar) -> list[Bar]:
+    """The bars inside that have none inside; of what they do not fill, the bar itself."""
+    found = [leaf for inner in bar.inside for leaf in _leaves(inner)]
+    rest = bar.seconds - sum(inner.seconds for inner in bar.inside)
+    return [*found, bar._replace(seconds=max(0.0, rest), inside=())]
+
+
+def _lines(parts: list[str], lines: Sequence[LineBar], top: float) -> float:
+    has_both = any(line.derivative for line in lines)
+    head = "your lines" + (": values, and darker their derivatives" if has_both else "")
+    parts.append(_text(MARGIN, top + 9.0, head, 12.0, "#222222", weight="bold"))
+    top += 20.0
+    places = 6.3 * max(len(line.place) for line in lines) + 14.0
+    bar_at, room = 500.0, WIDTH - 500.0 - MARGIN - 170.0
+    longest = max(line.value + line.derivative for line in lines)
+    for line in lines:
+        text = _cut(line.text, (bar_at - MARGIN - places - 12.0) / _CODE)
+        middle = top + 15.0
+        opacity = ' opacity="0.6"' if line.is_estimated else ""
+        parts.append(f"<g><title>{escape(f'{line.place}  {line.text}')}</title>")
+        parts.append(_text(MARGIN, middle, line.place, 11.5, "#5a6570"))
+        parts.append(_text(MARGIN + places, middle, text, 11.0, "#222222", family=_MONO))
+        value, rest = (s * room / longest for s in (line.value, line.derivative))
+        parts.append(f"<g{opacity}>" + _box(bar_at, top + 3.0, value, 16.0, _VALUE, "none"))
+        parts.append(_box(bar_at + value, top + 3.0, rest, 16.0, _DERIVATIVE, "none") + "</g>")
+        parts.append(_text(bar_at + value + rest + 6.0, middle, line.said, 11.0, "#222222"))
+        parts.append("</g>")
+        top += _LINE
+    return top
+
+
+def _cut(text: str, letters: float) -> str:
+    room = int(letters)
+    if len(text) <= room:
+        return text
+    return text[: room - 1] + "…" if room > 3 else ""
+
+
+def _box(
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    fill: str,
+    stroke: str,
+    round: int = 2,
+) -> str:
+    return (
+        f'<rect x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}" rx="{round}" '
+        f'fill="{fill}" stroke="{stroke}" stroke-width="0.8"/>'
+    )
+
+
+def _text(
+    x: float,
+    y: float,
+    text: str,
+    size: float,
+    ink: str,
+    weight: str = "normal",
+    family: str = _FONT,
+) -> str:
+    return (
+        f'<text x="{x:.2f}" y="{y:.2f}" font-size="{size}" fill="{ink}" font-weight="{weight}" '
+        f'font-family="{family}" xml:space="preserve">{escape(text)}</text>'
+    )

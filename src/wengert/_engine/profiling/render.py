@@ -1,0 +1,273 @@
+"""Telling: a profile as text, as a picture, as a page.
+
+text      two tables: the user's lines, and steps
+picture   an SVG document (profiling/flamegraph.py)
+html      the picture with both tables, for a notebook; page, for a file
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from wengert._engine.core.format_units import duration, memory
+from wengert._engine.core.source_location import short
+
+from .flamegraph import Bar, LineBar, flames
+
+if TYPE_CHECKING:
+    from .profile import Profile, Row, UserLine
+    from .record import Step
+
+_LINES, _SCOPES, _STEPS = 15, 20, 40  # rows that are printed
+_SMALL = 0.002  # share of steps that are left out where there are many
+_TEXT, _WHAT = 46, 64  # letters of a line of the user's, and of what a step is
+_NOTE = "~ shared out among the lines of one loop, by estimated work"
+
+
+def text(profile: Profile) -> str:
+    """Two tables."""
+    found = _head(profile)
+    lines, left = _lines(profile)
+    found += ["", *_table(_LINE_HEAD, [_line_cells(x) for x in lines], "<<>>>>>>"), *left]
+    if any(x.is_estimated for x in lines):
+        found.append(_NOTE)
+    scopes = list(profile.by_scope().items())
+    if len(scopes) > 1:
+        cells = [_scope_cells(name, s, profile.seconds) for name, s in scopes[:_SCOPES]]
+        found += ["", *_table(_SCOPE_HEAD, cells, "<>>")]
+    rows, left = _rows(profile)
+    several = _with_several_bodies(profile.rows)
+    cells = [_row_cells(x, x.number.rpartition(".")[0] in several) for x in rows]
+    found += ["", *_table(_ROW_HEAD, cells, "<<>>>>>>"), *left]
+    return "\n".join(found)
+
+
+def picture(profile: Profile, path: Any = None) -> str:
+    """An SVG document."""
+    around = profile.rows[-1]
+    bars = [_bar(step, profile.seconds) for step in profile.timing.steps]
+    bars.append(Bar("around", around.seconds, "around", _said(around.title, around.seconds)))
+    lines = [
+        LineBar(
+            x.place,
+            x.text,
+            x.seconds - x.derivative,
+            x.derivative,
+            x.is_estimated,
+            f"{duration(x.seconds)}  {x.share:.0%}"
+            + (f", keeps {memory(x.kept)}" if x.kept else ""),
+        )
+        for x in profile.by_line()
+    ]
+    return flames(bars, lines, _head(profile)[0], _head(profile)[1], path)
+
+
+def html(profile: Profile) -> str:
+    """A picture and two tables, as a piece of a page."""
+    lines, _ = _lines(profile)
+    rows, _ = _rows(profile)
+    return (
+        f"<div>{picture(profile)}"
+        f"{_html_table(_LINE_HEAD, map(_line_cells, lines))}"
+        f"{_html_table(_ROW_HEAD, map(_row_cells, rows))}<p>{escape(_NOTE)}</p></div>"
+    )
+
+
+def page(profile: Profile) -> str:
+    """A page of its own."""
+    style = (
+        "body{font-family:sans-serif;max-width:980px;margin:2em auto}"
+        "td,th{padding:2px 8px;text-align:left;font-size:13px}code{font-size:12px}"
+    )
+    return (
+        f'<!doctype html><html><head><meta charset="utf-8"><title>{escape(profile.name)}</title>'
+        f"<style>{style}</style></head><body>{html(profile)}</body></html>\n"
+    )
+
+
+# ---- words ---------------------------------------------------------------------------------------
+
+
+def _head(profile: Profile) -> list[str]:
+    timing = profile.timing
+    count = len(timing.steps)
+    steps = "1 step" if count == 1 else f"{count} steps"
+    sizes = "".join(f", {name} = {n}" for name, n in sorted(timing.sizes.items()))
+    threads = "1 thread" if timing.threads == 1 else f"up to {timing.threads} threads"
+    differs = abs(timing.plain - profile.seconds) > 0.02 * profile.seconds
+    apart = f" ({duration(timing.plain)} without clocks)" if differs else ""
+    return [
+        f"{profile.name}: {duration(profile.seconds)} a call{apart} in {steps}, "
+        f"{timing.backend}, {threads}{sizes}",
+        f"memory: {memory(timing.inputs)} given, {memory(timing.outputs)} returned, "
+        f"{memory(timing.workspace)} between; with results {memory(timing.peak)} at most",
+    ]
+
+
+_LINE_HEAD = ("your lines", "", "time", "share", "deriv.", "moved", "kept", "steps")
+_SCOPE_HEAD = ("scopes, with those in them", "time", "share")
+_ROW_HEAD = ("steps", "", "time", "share", "calls", "GB/s", "Gflop/s", "held")
+
+
+def _scope_cells(name: str, seconds: float, whole: float) -> tuple[str, ...]:
+    return f"  {name or '(none)'}", duration(seconds), f"{seconds / whole:.0%}"
+
+
+def _line_cells(line: UserLine) -> tuple[str, ...]:
+    mark = "~ " if line.is_estimated else "  "
+    moved = line.read + line.written
+    share = f"{line.derivative / line.seconds:.0%}" if line.derivative and line.seconds else ""
+    steps = ", ".join(line.steps[:3]) + (", ..." if len(line.steps) > 3 else "")
+    return (
+        mark + line.place,
+        _cut(line.text, _TEXT),
+        duration(line.seconds),
+        f"{line.share:.0%}",
+        share,
+        memory(moved) if moved else "",
+        memory(line.kept) if line.kept else "",
+        steps,
+    )
+
+
+def _row_cells(row: Row, names_body: bool = False) -> tuple[str, ...]:
+    indent = "  " * row.depth
+    what = _described(row.title, row.operations, row.lines)
+    return (
+        f"  {indent}{row.number or 'around'} {'' if row.kind == 'around' else row.kind}".rstrip(),
+        _cut(f"<{row.body}> {what}" if names_body else what, _WHAT),
+        duration(row.seconds),
+        f"{row.share:.0%}",
+        "" if row.calls in (0.0, 1.0) else f"{row.calls:,.6g}",
+        "" if row.kind == "loop" else _rate(row.gbytes),
+        _rate(row.gflops),
+        memory(row.held) if row.held else "",
+    )
+
+
+def _described(title: str, operations: Sequence[str], lines: Sequence[tuple[str, float]]) -> str:
+    """What a step is, in a few words: of a nest the operations, of others where they stand."""
+    name = title.split(" ", 1)[0]
+    if operations and name not in operations:
+        listed = ", ".join(operations[:4]) + (", ..." if len(operations) > 4 else "")
+        return f"{listed} {title}"
+    place = short(lines[0][0]) if len(lines) == 1 and lines[0][0] != "(call)" else ""
+    return f"{title}  {place}".rstrip()
+
+
+def _with_several_bodies(rows: Sequence[Row]) -> set[str]:
+    """The numbers of loops and choices whose steps are in more than one body."""
+    bodies: dict[str, set[str]] = {}
+    for row in rows:
+        if row.depth:
+            bodies.setdefault(row.number.rpartition(".")[0], set()).add(row.body)
+    return {number for number, found in bodies.items() if len(found) > 1}
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def _rate(value: float | None) -> str:
+    return "" if value is None or value < 0.0005 else f"{value:.3g}"
+
+
+def _bar(step: Step, whole: float) -> Bar:
+    places = [short(part.where) for part in step.parts if part.where]
+    rest = f" ({', '.join(dict.fromkeys(places))})" if places else ""
+    label = _described(step.title, step.operations, ())
+    if step.operations and step.title.split(" ", 1)[0] not in step.operations:
+        label = f"{', '.join(step.operations)} {step.title}"
+    body = f" in <{step.body}>" if step.body else ""
+    note = f"{step.kind} {label}{body}{rest}: {duration(step.seconds)}, {step.seconds / whole:.1%}"
+    if step.calls != 1.0:
+        note += f", {step.calls:,.6g} times"
+    if step.held:
+        note += f"; {memory(step.held)} held"
+    inside = tuple(_bar(s, whole) for s in step.inside)
+    return Bar(label, step.seconds, step.kind, note, inside, step.held)
+
+
+def _said(title: str, seconds: float) -> str:
+    return f"{title}: {duration(seconds)}"
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+
+def _lines(profile: Profile) -> tuple[list[UserLine], list[str]]:
+    return _first(profile.by_line(), _LINES, lambda x: x.share, "lines")
+
+
+def _rows(profile: Profile) -> tuple[list[Row], list[str]]:
+    """The steps to be printed; where there are many, equal ones together, without the small."""
+    rows = list(profile.rows)
+    if len(rows) <= _STEPS:
+        return rows, []
+    groups: dict[Any, list[Row]] = {}
+    for row in rows:
+        key = row.number if row.kind in ("loop", "choice", "around") else _alike(row)
+        groups.setdefault(key, []).append(row)
+    merged = [_merged(group) for group in groups.values()]
+    large = sorted(merged, key=lambda r: -r.share)[:_STEPS]
+    least = max(_SMALL, large[-1].share)
+    kept = [r for r in merged if r.share >= least or r.kind == "around"]
+    left = len(merged) - len(kept)
+    return kept, [f"  and {left} more of less than {least:.1%} each"] if left else []
+
+
+def _alike(row: Row) -> Any:
+    """Equal for steps that do the same for the same lines, in the same loop."""
+    within = row.number.rpartition(".")[0]
+    return within, row.kind, row.title, row.operations, row.lines, row.body
+
+
+def _merged(rows: Sequence[Row]) -> Row:
+    """Steps that are alike as one."""
+    if len(rows) == 1:
+        return rows[0]
+    return replace(
+        rows[0],
+        title=f"{rows[0].title}, {len(rows)} such steps",
+        calls=sum(r.calls for r in rows),
+        seconds=sum(r.seconds for r in rows),
+        share=sum(r.share for r in rows),
+        flops=None if rows[0].flops is None else sum(r.flops or 0.0 for r in rows),
+        read=sum(r.read for r in rows),
+        written=sum(r.written for r in rows),
+        held=max(r.held for r in rows),
+    )
+
+
+def _first(
+    found: Sequence[Any], most: int, share: Callable[[Any], float], what: str
+) -> tuple[list[Any], list[str]]:
+    rest = found[most:]
+    said = [f"  and {len(rest)} more {what}, {sum(map(share, rest)):.1%}"] if rest else []
+    return list(found[:most]), said
+
+
+def _table(head: Sequence[str], cells: Sequence[Sequence[str]], sides: str) -> list[str]:
+    rows = [head, *cells]
+    widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
+    used = [k for k in range(len(head)) if any(row[k] for row in cells)]
+    return [
+        "  ".join(
+            row[k].ljust(widths[k]) if sides[k] == "<" else row[k].rjust(widths[k]) for k in used
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _html_table(head: Sequence[str], cells: Iterable[Sequence[str]]) -> str:
+    rows = ["<tr>" + "".join(f"<th>{escape(x)}</th>" for x in head) + "</tr>"]
+    for row in cells:
+        shown = [
+            x.lstrip() if k else x.replace("  ", "&ensp;") for k, x in enumerate(map(escape, row))
+        ]
+        shown[1] = f"<code>{shown[1]}</code>"
+        rows.append("<tr>" + "".join(f"<td>{x}</td>" for x in shown) + "</tr>")
+    return f"<table>{''.join(rows)}</table>"

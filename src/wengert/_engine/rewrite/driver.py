@@ -1,0 +1,402 @@
+"""Walk: one pass over a list in which every line takes its simplest form.
+
+Lines are met in order, so their operands already have theirs.  A line is looked up among those that
+are there (merging); if it is new, the rules that can apply are tried (rule_index.py), and what a
+rule writes goes the same way.  So the list that comes out has no line to which a rule applies, and
+the time is linear in its length.
+
+What replaces a line has the same spec, and lets no derivative through that the line stopped: that
+is seen to here, for all rules.  Nothing of the list that went in is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.core.copy_graph import with_args
+from wengert._engine.core.graph import AnyGraph, Graph
+from wengert._engine.core.graph_fingerprint import is_stopped, key_of_value
+from wengert._engine.core.handle import Handle
+from wengert._engine.core.node import (
+    CONSTANT,
+    NO_PARAMS,
+    Constant,
+    Discrete,
+    Leaf,
+    Node,
+    constant,
+    next_serial,
+)
+from wengert._engine.core.op import Op, linear_in, lookup
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.static_params import frozen, sizes_of
+from wengert._engine.core.tracing import SIZE, infer
+from wengert.errors import GraphError, OperandError, at
+
+from .pattern import Found, Hole, Line, Slot, number_key
+from .rule import LineRule, Writer
+from .rule_index import Index
+from .value_properties import Facts
+
+_DEPTH = 50  # rules at work inside each other: each replaces what another has just written
+_SMALL = 1 << 14  # bytes; larger constants are compared by identity
+
+
+class Applied(NamedTuple):
+    """One application of a rule: its name, the line, and what took its place."""
+
+    rule: str
+    line: Node
+    replacement: Node
+
+
+class Walk:
+    """One walk over a graph.
+
+    Parameters
+    ----------
+    graph : Graph
+    index : Index
+        The rules.
+    merge : bool
+        Whether equal lines become one.
+
+    Attributes
+    ----------
+    applied : list of Applied
+    """
+
+    def __init__(self, graph: Graph, index: Index, merge: bool) -> None:
+        self.graph, self.index, self.merge = graph, index, merge
+        self.applied: list[Applied] = []
+        self.facts = Facts(self)
+        self._known: dict[Hashable, Node] = {}
+        self._place: dict[Node, Node] = {}
+        self._specs: dict[Node, Any] = {}
+        self._numbers: dict[Node, tuple[str, str | None, Any]] = {}
+        self._frozen: dict[int, tuple[Any, Hashable]] = {}
+        self._chain: list[str] = []  # of the rules at work
+        self._full = lookup("full")
+        self._final: set[Node] = set()
+        self._linear: set[Node] = set()  # (co)tangents, and what is made of them
+
+    def run(self, graph: AnyGraph) -> AnyGraph:
+        """The graph in its simplest form; itself if nothing changes."""
+        place, final, reordered = self._place, self._final, False
+        linear = _linear_lines(graph)
+        for node in graph.nodes:
+            op, args = node.op, node.args
+            if isinstance(op, Leaf):
+                place[node] = self._leaf(node)
+                if node in linear:
+                    self._linear.add(place[node])
+                continue
+            new = tuple([place[a] for a in args])
+            if op.effect:  # in their order, so all after one that has been written anew
+                reordered = reordered or new != args
+                made = _moved(node, new) if reordered else node
+            else:
+                made = self.simplest(node if new == args else _moved(node, new))
+            place[node] = made
+            final.add(made)
+            if node in linear:
+                self._linear.add(made)
+        changed = {old: new for old, new in place.items() if old is not new}
+        return graph.with_lines(changed) if changed else graph
+
+    def _leaf(self, node: Node) -> Node:
+        if not self.merge:
+            return node
+        if node.op is CONSTANT and type(node) is Constant and node.extra is None:
+            value = node.value
+            if type(value) is np.ndarray and value.nbytes > _SMALL:
+                return node
+            key = key_of_value(value)
+            return node if key is None else self._known.setdefault(key, node)
+        if node.op is SIZE:
+            return self._known.setdefault((SIZE, node.params["size"]), node)
+        return node
+
+    # ---- what is known of lines ----------------------------------------------------------------
+
+    def spec(self, node: Node) -> Any:
+        """The spec of a line."""
+        extra = node.extra
+        if extra is not None and "spec" in extra:
+            return extra["spec"]
+        found = self._specs.get(node)
+        if found is None:
+            found = self._specs[node] = node.spec
+        return found
+
+    def _number(self, node: Node) -> tuple[str, str | None, Any]:
+        """Description, key and value of a constant or of an array of one number."""
+        found = self._numbers.get(node)
+        if found is None:
+            is_full = node.op is self._full
+            word = "full" if is_full else "number"
+            value = node.params["value"] if is_full else same_everywhere(node.value)
+            key = None
+            if value is not None and not isinstance(value, complex | np.complexfloating):
+                key = number_key(value)
+            asked = key is not None and key in self.index.numbers
+            found = self._numbers[node] = (f"{word} {key}" if asked else word, key, value)
+        return found
+
+    def describe(self, node: Node) -> Any:
+        """The word for an operand by which rules are found (rule_index.py)."""
+        op = node.op
+        return self._number(node)[0] if op is CONSTANT or op is self._full else op
+
+    def number_key(self, node: Node) -> str | None:
+        """The key of the real number that a line holds everywhere, or None."""
+        op = node.op
+        return self._number(node)[1] if op is CONSTANT or op is self._full else None
+
+    def number(self, node: Node) -> Any:
+        """The number that a line holds everywhere, or None."""
+        op = node.op
+        return self._number(node)[2] if op is CONSTANT or op is self._full else None
+
+    def has(self, node: Node, *facts: str) -> bool:
+        """Whether all of these are known of a line (value_properties.py)."""
+        return self.facts.has(node, *facts)
+
+    # ---- simplest forms ------------------------------------------------------------------------
+
+    def simplest(self, line: Node) -> Node:
+        """The simplest form of a line whose operands have theirs."""
+        if not self.merge:
+            made = self._rewritten(line)
+            return line if made is None else made
+        key = self._key(line)
+        known = self._known.get(key)
+        if known is not None:
+            if known is not line:
+                self.applied.append(Applied("merge", line, known))
+            return known
+        made = self._rewritten(line)
+        if made is None:
+            made = line
+        self._known[key] = made
+        return made
+
+    def _key(self, line: Node) -> Hashable:
+        op, args, params = line.op, line.args, line.params
+        if len(args) == 2 and op.commutative and args[1].serial < args[0].serial:  # type: ignore[union-attr]
+            args = args[::-1]
+        if not params:
+            return op, type(line), args
+        known = self._frozen.get(id(params))
+        if known is None:  # held, so that the id stays its own
+            known = self._frozen[id(params)] = (params, frozen(params))
+        return op, type(line), known[1], args
+
+    def _rewritten(self, line: Node) -> Node | None:
+        """What the first rule that applies puts in the place of a line."""
+        args = line.args
+        operands = tuple([self.describe(a) for a in args])
+        same = len(args) == 2 and args[0] is args[1]
+        found = self.index.candidates(line.op, operands, same)  # type: ignore[arg-type]
+        if not found:
+            return None
+        since = next_serial()
+        for rule, tree in found:
+            count = len(self.applied)
+            self._entered(rule.name, line)
+            try:
+                made = (
+                    self._by_function(rule, line) if tree is None else rule.apply(tree, line, self)
+                )
+                if made is not None:
+                    widens = tree is not None and type(rule.made) is Hole
+                    made = self._fitted(made, line, widens)
+            finally:
+                self._chain.pop()
+            if made is not None and made is not line:
+                if made.serial > since:
+                    _named(made, line)
+                self.applied.append(Applied(rule.name, line, made))
+                return made
+            del self.applied[count:]
+        return None
+
+    def _entered(self, name: str, line: Node) -> None:
+        """Note that a rule is at work; more than a few inside each other are a circle."""
+        self._chain.append(name)
+        if len(self._chain) > _DEPTH:
+            last = ", ".join(dict.fromkeys(self._chain[-6:]))
+            self._chain.pop()
+            raise GraphError(
+                f"rules that undo each other: after {_DEPTH} replacements of one line rules still "
+                f"apply (the last were {last}). Give one of them a condition{at(line.where)}."
+            )
+
+    def _by_function(self, rule: LineRule, line: Node) -> Node | None:
+        if type(line) is Node and any(map(is_stopped, line.args)):
+            return None  # the rule may look through it, and what it writes would not stop
+        made = rule.function(line, Writer(self, line))
+        if made is None:
+            return None
+        if isinstance(made, Handle):
+            made = made.node
+        return self._absorbed(made, line) if isinstance(made, Node) else self.constant(made)
+
+    def _absorbed(self, made: Node, like: Node) -> Node:
+        """A line that a user's rule wrote past us, with NumPy, in its simplest form."""
+        waiting, place = [made], self._place
+        while waiting:
+            node = waiting[-1]
+            if node in place or node in self._final or not node.args:
+                waiting.pop()
+                continue
+            later = [a for a in node.inputs if not self._is_ours(a)]
+            if later:
+                waiting += later
+                continue
+            args = [place.get(a, a) for a in node.args]
+            place[node] = self.line(node.op, args, node.params, like)  # type: ignore[arg-type]
+            waiting.pop()
+        return place.get(made, made)
+
+    def _is_ours(self, node: Node) -> bool:
+        return node in self._place or node in self._final or not node.args
+
+    def _fitted(self, made: Node, line: Node, widens: bool) -> Node | None:
+        """A replacement with the spec of what it replaces; None if it cannot have it.
+
+        It may be repeated; cast only if it is an operand itself (`widens`), for what is computed
+        in less precision is something else.
+        """
+        have, wanted = self.spec(made), self.spec(line)
+        if have is not wanted and have != wanted:
+            if type(have) is not Spec or type(wanted) is not Spec:
+                return None
+            if have.dtype != wanted.dtype:
+                if not widens or not holds(wanted.dtype, have.dtype):
+                    return None
+                made = self.line(lookup("cast"), (made,), {"dtype": wanted.dtype}, line)
+            if have.shape != wanted.shape:
+                try:
+                    made = self.line(lookup("broadcast_to"), (made,), {"shape": wanted.shape}, line)
+                except OperandError:
+                    return None
+            if self.spec(made) != wanted:
+                return None
+        if type(made) is Node and type(line) is not Node:
+            return None  # a derivative would pass where it was stopped
+        return made
+
+    # ---- writing lines -------------------------------------------------------------------------
+
+    def constant(self, value: Any) -> Node:
+        """A line that holds a value."""
+        return self._leaf(constant(value))
+
+    def filled(self, value: Any, like: Node) -> Node:
+        """A number in the shape and dtype of a line."""
+        spec = self.spec(like)
+        number = value if spec.weak else np.asarray(value, spec.dtype)[()]
+        if spec.shape == ():
+            return self.constant(type(spec.dtype.type(0).item())(value) if spec.weak else number)
+        params = {"shape": spec.shape, "value": number.item(), "dtype": spec.dtype}
+        return self.line(self._full, (), params, like)
+
+    def line(self, op: Op, operands: Sequence[Any], params: dict[str, Any], like: Node) -> Node:
+        """A new line in its simplest form, bearing the user's line of another."""
+        args = tuple([a if isinstance(a, Node) else self._operand(a) for a in operands])
+        spec, needs = infer(op, tuple([self.spec(a) for a in args]), params)
+        cls: type[Node] = Discrete if params and sizes_of(params) else Constant
+        for a in args:
+            if type(a) is Node:
+                cls = Node if type(like) is Node and not op.discrete else Discrete
+                break
+            if type(a) is Discrete:
+                cls = Discrete
+        extra = _like(like)
+        extra["spec"] = spec
+        if needs.needs:
+            extra["requires"] = [*extra.get("requires", ()), *needs.needs]
+        if needs.probed:
+            extra["probed"] = True
+        linear = linear_in(like) and [k for k, a in enumerate(args) if a in self._linear]
+        if linear and not op.discrete:
+            extra["linear"] = tuple(linear)
+        made = self.simplest(cls(op, args, params or NO_PARAMS, None, extra))
+        self._final.add(made)
+        if "linear" in extra:
+            self._linear.add(made)
+        return made
+
+    def _operand(self, x: Any) -> Node:
+        return x.node if isinstance(x, Handle) else self.constant(x)
+
+    def built(self, tree: Any, found: Found, like: Node) -> Node:
+        """The lines of a pattern with what its holes and slots stand for."""
+        kind = type(tree)
+        if kind is Hole:
+            return found.operands[tree.number]  # type: ignore[no-any-return]
+        if kind is not Line:
+            return self.constant(tree.value)
+        args = [self.built(a, found, like) for a in tree.args]
+        params = {k: _slotted(v, found) for k, v in tree.params.items()}
+        return self.line(tree.op, args, params, like)
+
+
+def _linear_lines(graph: AnyGraph) -> set[Node]:
+    """The lines of derivatives that note in which operands they are linear, and these operands."""
+    found = {n for n in graph.nodes if n.extra is not None and "linear" in n.extra}
+    return found.union(*[[n.args[k] for k in linear_in(n)] for n in found])
+
+
+def _slotted(value: Any, found: Found) -> Any:
+    return found.params[value.name] if type(value) is Slot else value
+
+
+def _like(line: Node) -> dict[str, Any]:
+    """What a new line takes over from the one it replaces."""
+    extra = line.extra or {}
+    return {k: extra[k] for k in ("where", "scope", "level", "metadata", "requires") if k in extra}
+
+
+def _named(made: Node, line: Node) -> None:
+    """Let a new line bear the name of the one it replaces."""
+    if line.name is not None and made.args:
+        made.note("name", line.name)
+
+
+def _moved(node: Node, args: tuple[Node, ...]) -> Node:
+    """A line on other operands of the same specs."""
+    if node.value is None and node.extra is not None:
+        return type(node)(node.op, args, node.params, None, node.extra)
+    return with_args(node, args)
+
+
+def same_everywhere(value: Any) -> Any:
+    """The number that a constant has everywhere, or None."""
+    if isinstance(value, bool | int | float | complex):
+        return value
+    if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind not in "biufc":
+        return None
+    if isinstance(value, np.generic):
+        return value
+    if value.ndim == 0:
+        return value[()]
+    if value.size == 0 or value.size > _SMALL:
+        return None
+    first = value.flat[0]
+    same = value == first
+    if not same.all() or (first == 0 and np.signbit(value.real).any() != np.signbit(first.real)):
+        return None
+    return first
+
+
+def holds(wide: np.dtype[Any], narrow: np.dtype[Any]) -> bool:
+    """Whether every number of one dtype is one of the other."""
+    if wide.kind == "f" and narrow.kind in "iub":
+        bits = 8 * narrow.itemsize
+        return narrow.kind == "b" or bits <= np.finfo(wide).nmant + 1
+    return wide.kind in "fc" and narrow.kind in "fc" and np.can_cast(narrow, wide, "safe")

@@ -1,0 +1,124 @@
+"""Loops: what is done with loops and choices as a whole, when a graph is simplified.
+
+    leaving       a loop that leaves snapshots is that loop, too (loops/merge_checkpointed_loops.py)
+    written out   loops of at most one step, choices that are known (loops/unroll.py)
+    trimmed       what nobody needs is not carried, stacked or taken along (loops/loop_dce.py)
+    factored      a matrix that is the same in every step is factorized once
+                  (loops/hoist_factorizations.py)
+    hoisted       what is the same in every step is computed before the loop
+    afterwards    products that are only added up are one product behind it
+                  (loops/sink_accumulations.py)
+    laid out      matrices are transposed before it, if products want it so
+                  (loops/hoist_transposes.py)
+    in step       loops that do the same work become one (loops/loop_fusion.py)
+
+Their bodies are lists like any other, and simplified by the same passes (loops/nested_graphs.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert._engine.control_flow.closure_conversion import hoisted
+from wengert._engine.core.graph import AnyGraph
+from wengert._engine.core.node import Node
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.dim import is_open
+from wengert._engine.core.tracing import placeholder
+
+from ..driver import Applied
+from .hoist_factorizations import NAME as FACTORED
+from .hoist_factorizations import factored
+from .hoist_transposes import laid_out
+from .loop_dce import Need, narrowed, trimmed, used
+from .loop_fusion import joined
+from .loop_view import CHOICES, LOOPS, Loop, Rewiring, inlined, like, parts_of
+from .merge_checkpointed_loops import taken_over
+from .sink_accumulations import summed_afterwards
+from .unroll import written_out
+
+
+def rewritten(graph: AnyGraph) -> tuple[AnyGraph, tuple[Applied, ...]]:
+    """A graph whose loops do no more than they have to, and what was done."""
+    names = ("checkpointed", *LOOPS, *CHOICES)
+    if not any(n.op.name in names for n in graph.nodes):
+        return graph, ()
+    graph, first = taken_over(graph)
+    graph, applied = _each(graph)
+    graph, later = summed_afterwards(graph)
+    graph, more = joined(graph)
+    graph, turned = laid_out(graph)
+    return graph, (*first, *applied, *later, *more, *turned)
+
+
+def _each(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
+    """Each loop and choice by itself."""
+    needs = used(graph)
+    new, applied = Rewiring(), []
+    for node in graph.nodes:
+        if node not in needs:
+            new.follow(node)
+            continue
+        done, parts = _one(node, tuple(new.now(node.inputs)), needs[node])
+        if not done:
+            new.follow(node)
+            continue
+        new.replace(node, parts)
+        made = next((x.args[0] for x in parts.values() if x.op.name == "part"), None)
+        made = made if isinstance(made, Node) else next(iter(parts.values()), node)
+        applied += [Applied(word, node, made) for word in done]
+    return (new.graph(graph), applied) if applied else (graph, [])
+
+
+def _one(node: Node, operands: tuple[Node, ...], need: Need) -> tuple[list[str], dict[int, Node]]:
+    """What is done with one line, in words, and its results then."""
+    parts = written_out(node, operands, need)
+    if parts is not None:
+        return ["written out"], parts
+    is_loop = node.op.name in LOOPS
+    found = (trimmed if is_loop else narrowed)(node, operands, need)
+    done: list[str] = []
+    if found is not None:
+        done, parts = list(found.done), found.results
+        node, operands = found.line, found.line.inputs
+    if is_loop and (found_before := _hoisted(node, operands)) is not None:
+        words, moved = found_before
+        done += words
+        if parts is None:
+            return done, parts_of(moved, need.results)
+        for k, x in parts.items():
+            if x.op.name == "part" and x.args[0] is node:
+                parts[k] = parts_of(moved, [x.params["index"]])[x.params["index"]]
+    return done, parts or {}
+
+
+def _hoisted(node: Node, operands: tuple[Node, ...]) -> tuple[list[str], Node] | None:
+    """The loop without what is the same in every step, and in words what was done to get there.
+
+    None if there is nothing of the kind.
+    """
+    first = Loop(node)
+    runs = not first.is_while and not first.count and _is_some(first.length)
+    split = factored(first.body, first.fixed, runs)
+    body, before = hoisted(split or first.body, first.fixed, runs)
+    if before is None:
+        return None
+    words = [FACTORED] * (split is not None) + ["hoisted"]
+    loop = Loop(like(node, operands, node.params))
+    count = len(loop.count)
+    given = operands[count:]
+    consts, carry = given[: loop.fixed], given[loop.fixed : loop.fixed + loop.carried]
+    ready = inlined(before, consts, type(node) is Node)
+    condition = loop.condition
+    if condition is not None:
+        places = [placeholder(n.spec, n.name, type(n) is Node) for n in before.outputs]
+        inner = condition.inputs
+        inputs = [*inner[: loop.fixed], *places, *inner[loop.fixed :]]
+        condition = Body(*condition.outputs, inputs=inputs, name=condition.name)
+    rows = given[loop.fixed + loop.carried :]
+    return words, loop.line(body, condition, [*consts, *ready], carry, rows)
+
+
+def _is_some(length: Any) -> bool:
+    """Whether it is known that a loop of this length has a step."""
+    return isinstance(length, int) and not is_open(length) and length > 0

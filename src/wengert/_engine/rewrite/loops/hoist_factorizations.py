@@ -1,0 +1,121 @@
+"""Factored: a matrix that is the same in each step of a loop is factorized once.
+
+    x = solve(a, b)       in each step, of an `a` that does not depend on the step,
+
+factorizes `a` in each, which takes n / 3 times as long as what it is for.  It becomes
+
+    factors, exchanges = lu_packed(a)             before the loop
+    x = solve_packed(factors, exchanges, b)       in each step
+
+The way back of such a loop solves with the transpose of the same matrix, which its factors serve
+too.  A singular matrix has factors and is refused where it was: at the first solve.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert._engine.control_flow.closure_conversion import same_in_each_step
+from wengert._engine.core.copy_graph import rebuilt
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import lookup
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.tracing import infer, part_of
+
+from .loop_view import NOTED
+
+NAME = "factorized before the loop"
+_ROWS = 16  # smaller systems are solved in registers, for less than a routine of LAPACK's is called
+_DTYPES = "fdFD"
+
+
+def factored(body: Body, count: int, runs: bool) -> Body | None:
+    """A body that solves with factors, where matrices depend on its first inputs only.
+
+    Parameters
+    ----------
+    body : Body
+    count : int
+        So many inputs are the same in each step.
+    runs : bool
+        Whether there is a step for sure.
+
+    Returns
+    -------
+    Body or None
+        None if there is no such matrix.
+    """
+    if not any(n.op.name == "solve" for n in body.nodes):
+        return None
+    fixed = same_in_each_step(body, count, runs)
+    found = [n for n in body.nodes if n not in fixed and _is_split(n) and n.inputs[0] in fixed]
+    if not found:
+        return None
+    factors: dict[Node, Node] = {}
+
+    def change(node: Node, args: tuple[Any, ...]) -> Node | None:
+        return _solved(node, args, factors) if node in found else None
+
+    lines = rebuilt(body.nodes, {}, change)
+    outputs = [lines.get(n, n) for n in body.outputs]
+    return Body(*outputs, inputs=body.inputs, name=body.name)
+
+
+def _is_split(node: Node) -> bool:
+    """Whether a line solves with matrices that are worth factors of their own."""
+    if node.op.name != "solve":
+        return False
+    a, b = (x.spec for x in node.inputs)
+    rows = a.shape[-1]
+    return (
+        ((b.ndim == 1 and a.ndim == 2) or b.ndim >= 2)
+        and type(rows) is int
+        and rows >= _ROWS
+        and a.dtype == b.dtype
+        and a.dtype.char in _DTYPES
+    )
+
+
+def _solved(node: Node, args: tuple[Node, ...], factors: dict[Node, Node]) -> Node:
+    """The line as one that solves with factors."""
+    (a, trans), b = _plain(args[0]), args[1]
+    if a not in factors:
+        factors[a] = _line("lu_packed", (a,), {}, a, node)
+    packed, pivots = (part_of(factors[a], k) for k in (0, 1))
+    if b.spec.ndim > 1:
+        return _line("solve_packed", (packed, pivots, b), {"trans": trans}, node, node)
+    column = _line("reshape", (b,), {"shape": (*b.spec.shape, 1)}, b, node)
+    x = _line("solve_packed", (packed, pivots, column), {"trans": trans}, node, node)
+    return _line("reshape", (x,), {"shape": node.spec.shape}, node, node)
+
+
+def _plain(a: Node) -> tuple[Node, int]:
+    """A matrix without its transpose, and how it is to be taken: plain, transposed, adjoint."""
+    inner = _untransposed(a)
+    if inner is not None and inner.op.name == "conjugate":
+        return inner.inputs[0], 2
+    if inner is not None:
+        return inner, 1
+    if a.op.name == "conjugate" and (inner := _untransposed(a.inputs[0])) is not None:
+        return inner, 2
+    return a, 0
+
+
+def _untransposed(a: Node) -> Node | None:
+    """What a line transposes the last two axes of; None if it does something else."""
+    if a.op.name != "transpose":
+        return None
+    before, axes = range(a.spec.ndim), a.params.get("axes")
+    if tuple(before[::-1] if axes is None else axes) != (*before[:-2], *before[:-3:-1]):
+        return None
+    return a.inputs[0]
+
+
+def _line(
+    name: str, args: tuple[Node, ...], params: dict[str, Any], like: Node, near: Node
+) -> Node:
+    """A new line, through which derivatives pass as through another."""
+    op = lookup(name)
+    spec, _ = infer(op, tuple([a.spec for a in args]), params)
+    extra = {k: v for k, v in (near.extra or {}).items() if k in NOTED}
+    return type(like)(op, args, params, None, {**extra, "spec": spec})

@@ -1,0 +1,111 @@
+"""Laid out: what is the same in each step of a loop is transposed before it, where products ask it.
+
+    h @ weight.T       in each step
+
+is read along the rows of the result, but across the rows of `weight`: a product of matrices has to
+rearrange it, in every step.  Here the transpose is an operand of the loop, written down once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert._engine.core.copy_graph import rebuilt
+from wengert._engine.core.graph import AnyGraph
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import lookup
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.tracing import part_of, placeholder
+
+from ..driver import Applied
+from .loop_dce import used
+from .loop_view import LOOPS, NOTED, Loop, Rewiring
+
+_PRODUCTS = ("einsum", "strong_einsum", "matmul", "dot")
+_FEW = 4  # rows of the other factor; for fewer a product reads the matrix once, in any order
+_SMALL = 1024  # elements of a matrix that is not worth it
+NAME = "laid out before the loop"
+
+
+def laid_out(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
+    """A graph whose loops are given matrices as products read them, and what was done."""
+    if not any(n.op.name in LOOPS for n in graph.nodes):
+        return graph, []
+    needs = used(graph)  # without those that somebody takes whole
+    new, applied = Rewiring(), []
+    for node in graph.nodes:
+        new.follow(node)
+        now = new.place.get(node, node)
+        if node not in needs or node.op.name not in LOOPS or (made := _turned(now)) is None:
+            continue
+        new.replace(node, {k: part_of(made, k) for k in range(len(now.spec))})
+        applied.append(Applied(NAME, node, made))
+    return (new.graph(graph), applied) if applied else (graph, [])
+
+
+def _turned(node: Node) -> Node | None:
+    """The loop with transposed matrices in the place of some; None if all lie well."""
+    loop = Loop(node)
+    wanted = [k for k in range(loop.fixed) if _is_read_across(loop, k)]
+    if not wanted:
+        return None
+    inputs, consts, place = list(loop.body.inputs), list(loop.consts), {}
+    for k in wanted:
+        old = inputs[k]
+        spec = Spec(old.spec.shape[::-1], old.spec.dtype)
+        inputs[k] = placeholder(spec, old.name, type(old) is Node)
+        place[old] = _transpose(inputs[k], old)
+        consts[k] = _transpose(consts[k], node)
+    lines = rebuilt(loop.body.nodes, place)
+    outputs = [lines.get(n, n) for n in loop.body.outputs]
+    body = Body(*outputs, inputs=inputs, name=loop.body.name)
+    return loop.line(body, loop.condition, consts, loop.carry, loop.rows)
+
+
+def _transpose(x: Node, near: Node) -> Node:
+    spec = Spec(x.spec.shape[::-1], x.spec.dtype)
+    extra = {k: v for k, v in (near.extra or {}).items() if k in NOTED}
+    return type(x)(lookup("transpose"), (x,), {"axes": None}, None, {**extra, "spec": spec})
+
+
+def _is_read_across(loop: Loop, k: int) -> bool:
+    """Whether a const is a matrix that all its products read across its rows."""
+    matrix = loop.body.inputs[k]
+    shape = matrix.spec.shape
+    if len(shape) != 2 or not all(isinstance(n, int) for n in shape):
+        return False
+    if shape[0] * shape[1] < _SMALL or loop.condition is not None:
+        return False
+    views = {matrix: False}  # whether the matrix is seen transposed
+    found = False
+    for n in loop.body.nodes:
+        seen = [a for a in n.inputs if a in views]
+        if not seen:
+            continue
+        if n.op.name == "transpose" and n.params.get("axes") in (None, (1, 0)):
+            views[n] = not views[seen[0]]
+        elif len(seen) == 1 and n.op.name in _PRODUCTS and len(n.inputs) == 2:
+            if not _is_across(n, seen[0], views[seen[0]]):
+                return False
+            found = True
+        else:
+            return False
+    return found and views.keys().isdisjoint(loop.body.outputs)
+
+
+def _is_across(product: Node, view: Node, is_turned: bool) -> bool:
+    """Whether neighbours in a row of the result lie in different rows of the matrix."""
+    ranks = [len(a.spec.shape) for a in product.inputs]
+    *words, result = lookup(product.op.name).letters(*ranks, **product.params)
+    place = product.inputs.index(view)
+    mine, other = words[place], words[1 - place]
+    mine = mine[::-1] if is_turned else mine  # as it lies in memory
+    if len(set(mine)) != 2 or not result or result[-1] != mine[0] or mine[1] not in other:
+        return False
+    if mine[1] in result or mine[0] in other:
+        return False
+    rows: Any = 1
+    for letter, n in zip(result, product.spec.shape, strict=True):
+        rows = rows * n if letter in other else rows
+    return isinstance(rows, int) and rows >= _FEW

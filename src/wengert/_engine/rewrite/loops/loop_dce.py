@@ -1,0 +1,387 @@
+"""Trimming: what a loop carries, stacks and takes along without anybody needing it.
+
+From the results that are used follows which lines of a body matter: a carried value matters if its
+last value is used, if the condition reads it, or if the next value of one that matters depends on
+it.  The rest goes.  What a loop carries along unchanged is no carry, what is the same in every step
+is not stacked, and an operand that is one known number is a part of the body.
+
+    used         which results of each loop and choice are needed, and of their operands
+    trimmed      a loop without what it does not need
+    by_itself    one of its results
+    narrowed     a choice without what it does not need
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.core.copy_graph import rebuilt
+from wengert._engine.core.dispatch import PART
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph_fingerprint import key_of_value
+from wengert._engine.core.node import CONSTANT, Constant, Discrete, Node, constant
+from wengert._engine.core.op import lookup
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.static_params import frozen, sizes_of
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.dim import is_open
+from wengert._engine.core.tracing import part_of
+
+from ..driver import same_everywhere
+from .loop_view import CHOICES, LOOPS, NOTED, Loop, held, like
+
+_INSIDE = 64  # elements of a constant that may be a part of a body
+
+
+class Need(NamedTuple):
+    """What is needed of a line with bodies: results, and inputs of the bodies, by number."""
+
+    results: frozenset[int]
+    inputs: frozenset[int]
+
+
+def used(graph: Graph) -> dict[Node, Need]:
+    """What is needed of the loops and choices of a graph, but for those that are taken whole."""
+    needed: set[Node] = {*graph.outputs, *graph.updates, *graph.updates.values(), *graph.effects}
+    needed.update(graph.inputs)
+    parts: dict[Node, set[int]] = {}
+    found: dict[Node, Need] = {}
+    for node in reversed(graph.nodes):
+        if node.op is PART and node in needed:
+            parts.setdefault(node.args[0], set()).add(node.params["index"])
+            continue
+        name = node.op.name
+        if name in LOOPS or name in CHOICES:
+            if node in needed:  # somebody takes all of it at once
+                needed.update(node.inputs)
+            elif node in parts:
+                need = (_need_of_loop if name in LOOPS else _need_of_choice)(node, parts[node])
+                found[node] = need
+                first = len(node.inputs) - _inputs(node)
+                needed.update(node.inputs[:first])
+                needed.update(node.inputs[first + k] for k in need.inputs)
+        elif node in needed:
+            needed.update(node.inputs)
+    return found
+
+
+def _inputs(node: Node) -> int:
+    params = node.params
+    return len((params["body"] if "body" in params else params["branches"][0]).inputs)
+
+
+def _need_of_loop(node: Node, results: Iterable[int]) -> Need:
+    loop = Loop(node)
+    first = loop.fixed
+    on = reads(loop.body)
+    inputs = set() if loop.condition is None else set(reads(loop.condition)[0])
+    numbers = [loop.of_body(k) for k in results]
+    waiting = [k for k in numbers if k is not None]
+    waiting += [k - first for k in inputs if first <= k < first + loop.carried]
+    done: set[int] = set()
+    while waiting:
+        k = waiting.pop()
+        if k in done:
+            continue
+        done.add(k)
+        if k < loop.carried:
+            inputs.add(first + k)
+        inputs |= on[k]
+        waiting += [i - first for i in on[k] if first <= i < first + loop.carried]
+    return Need(frozenset(results), frozenset(inputs))
+
+
+def _need_of_choice(node: Node, results: Iterable[int]) -> Need:
+    inputs: set[int] = set()
+    for branch in node.params["branches"]:
+        on = reads(branch)
+        inputs.update(*[on[k] for k in results])
+    return Need(frozenset(results), frozenset(inputs))
+
+
+def reads(body: Body) -> list[frozenset[int]]:
+    """For each output of a body the inputs that it is computed from."""
+    mask = {n: 1 << k for k, n in enumerate(body.inputs)}
+    for node in body.nodes:
+        if node not in mask:
+            found = 0
+            for a in node.inputs:
+                found |= mask[a]
+            mask[node] = found
+    count = len(body.inputs)
+    return [frozenset(k for k in range(count) if mask[n] >> k & 1) for n in body.outputs]
+
+
+# ---- loops -------------------------------------------------------------------------------------
+
+
+class Trimmed(NamedTuple):
+    """A loop's new line, its results by number, and what was done, in words."""
+
+    line: Node
+    results: dict[int, Node]
+    done: list[str]
+
+
+def trimmed(node: Node, operands: Sequence[Node], need: Need) -> Trimmed | None:
+    """A loop without what it does not need; None if it needs everything.
+
+    Parameters
+    ----------
+    operands : sequence of Node
+        As they are now.
+    """
+    loop = Loop(
+        node if tuple(operands) == node.inputs else like(node, tuple(operands), node.params)
+    )
+    plan = _Plan(loop, need)
+    return plan.made() if plan.done else None
+
+
+class _Plan:
+    """What stays of a loop, and how."""
+
+    def __init__(self, loop: Loop, need: Need) -> None:
+        self.loop, self.need = loop, need
+        self.done: list[str] = []
+        inputs, first, stop = need.inputs, loop.fixed, loop.fixed + loop.carried
+        self.still = self._unchanging()
+        self.inside: dict[int, Node] = {}  # constants in the place of inputs of the body
+        for k, x in enumerate((*loop.consts, *loop.carry, *loop.rows)):
+            is_const = k < first or (k < stop and k - first in self.still)
+            known = _known(x, loop.body.inputs[k], k >= stop) if is_const or k >= stop else None
+            if k in inputs and known is not None:
+                self.inside[k] = known
+        moved = [first + i for i in self.still if first + i in inputs]
+        self.consts = [k for k in (*range(first), *moved) if k in inputs and k not in self.inside]
+        self.carry = [k for k in range(first, stop) if k in inputs and k not in moved]
+        self.rows = [k for k in range(stop, len(loop.body.inputs)) if k in inputs]
+        self.rows = [k for k in self.rows if k not in self.inside]
+        ys = [loop.of_body(k) for k in sorted(need.results)]
+        self.ys = [k for k in ys if k is not None and k >= loop.carried]
+        self.same = self._same_in_every_step()
+        self._say(moved)
+
+    def _say(self, moved: Sequence[int]) -> None:
+        loop, inputs = self.loop, self.need.inputs
+        first, stop = loop.fixed, loop.fixed + loop.carried
+        if moved:
+            self.done.append("carried along unchanged")
+        if any(k not in inputs for k in range(first, stop)):
+            self.done.append("carried for nobody")
+        if len(self.ys) < len(loop.body.outputs) - loop.carried:
+            self.done.append("stacked for nobody")
+        if any(k not in inputs for k in (*range(first), *range(stop, len(loop.body.inputs)))):
+            self.done.append("taken along for nobody")
+        if self.inside:
+            self.done.append("a known number")
+        if self.same:
+            self.done.append("the same in every step")
+
+    def _unchanging(self) -> list[int]:
+        """The carried values that every step returns as they are."""
+        loop = self.loop
+        found = []
+        for i, start in enumerate(loop.carry):
+            inside, out = loop.body.inputs[loop.fixed + i], loop.body.outputs[i]
+            if out is inside or _is_same_number(out, start):
+                found.append(i)
+        return found
+
+    def _same_in_every_step(self) -> set[int]:
+        """The ys that are an operand, or a constant, in every step, of loops of known length."""
+        loop, length = self.loop, self.loop.length
+        if loop.is_while or loop.count or length is None or is_open(length):
+            return set()
+        fixed = set(loop.body.inputs[: loop.fixed])
+        fixed.update(loop.body.inputs[loop.fixed + i] for i in self.still)
+        outs = loop.body.outputs
+        return {k for k in self.ys if outs[k] in fixed or _is_number(outs[k])}
+
+    def made(self) -> Trimmed:
+        loop = self.loop
+        order = [*self.consts, *self.carry, *self.rows]
+        operands = (*loop.consts, *loop.carry, *loop.rows)
+        ends = [k - loop.fixed for k in self.carry]
+        ys = [k for k in self.ys if k not in self.same]
+        body = _cut(loop.body, order, [*ends, *ys], self.inside)
+        condition = None
+        if loop.condition is not None:
+            condition = _cut(loop.condition, order, [0], self.inside)
+        given = [operands[k] for k in order]
+        first, stop = len(self.consts), len(self.consts) + len(self.carry)
+        line = loop.line(body, condition, given[:first], given[first:stop], given[stop:])
+        new = Loop(line)
+        results: dict[int, Node] = {}
+        for k in self.need.results:
+            number = loop.of_body(k)
+            if number is None:
+                results[k] = part_of(line, len(self.carry))
+            elif number in self.same:
+                results[k] = self._repeated(number)
+            elif number < loop.carried and number in self.still:
+                x = loop.carry[number]
+                stops = type(loop.body.inputs[loop.fixed + number]) is not Node
+                results[k] = held(x) if stops and type(x) is Node else x
+            else:
+                place = ends.index(number) if number < loop.carried else ys.index(number)
+                place += 0 if number < loop.carried else len(ends)
+                results[k] = part_of(line, new.output(place))
+        return Trimmed(line, results, self.done)
+
+    def _repeated(self, number: int) -> Node:
+        """A y that is the same in every step, as an array."""
+        loop, out = self.loop, self.loop.body.outputs[number]
+        x = out
+        if out in loop.body.inputs:
+            x = (*loop.consts, *loop.carry)[loop.body.inputs.index(out)]
+            x = x if type(out) is Node or type(x) is not Node else held(x)
+        return repeated(x, (loop.length, *out.spec.shape), loop.node)
+
+
+def _cut(
+    body: Body, inputs: Sequence[int], outputs: Sequence[int], inside: Mapping[int, Node]
+) -> Body:
+    """Some outputs of a body, as functions of some inputs, of others with a known value."""
+    place = {body.inputs[k]: x for k, x in inside.items()}
+    lines = rebuilt(body.nodes, place)
+    return Body(
+        *[lines[body.outputs[k]] for k in outputs],
+        inputs=[body.inputs[k] for k in inputs],
+        name=body.name,
+    )
+
+
+def _is_number(node: Node) -> bool:
+    """Whether a line holds one number and nothing else, whatever the sizes are."""
+    if node.op is CONSTANT and isinstance(node, Constant):
+        return np.size(node.value) <= _INSIDE and key_of_value(node.value) is not None
+    return node.op.name == "full" and not node.args and not sizes_of(node.params)
+
+
+def _is_same_number(out: Node, start: Node) -> bool:
+    if not (_is_number(out) and _is_number(start)) or out.op is not start.op:
+        return False
+    if out.op is CONSTANT:
+        dtype = out.spec.dtype
+        values = [np.asarray(x.value, dtype) for x in (out, start)]
+        return key_of_value(values[0]) == key_of_value(values[1])
+    return bool(frozen(out.params) == frozen(start.params))
+
+
+def _known(x: Node, inner: Node, is_row: bool) -> Node | None:
+    """The constant in the place of an input of a body; None if its operand is none."""
+    spec = inner.spec
+    if is_row:
+        number = _number_of_rows(x)
+        if number is None or sizes_of(spec.shape):
+            return None
+        if spec.shape == ():
+            return constant(np.asarray(number, spec.dtype)[()])
+        params = {"shape": spec.shape, "value": number, "dtype": spec.dtype}
+        extra = {"spec": Spec(spec.shape, spec.dtype)}
+        return Constant(lookup("full"), (), params, None, extra)
+    if not _is_number(x):
+        return None
+    return x if x.op is not CONSTANT else constant(np.asarray(x.value, spec.dtype)[()])
+
+
+def _number_of_rows(x: Node) -> Any:
+    """The number that an array of rows holds everywhere, as Python's; None if there is none."""
+    if x.op is CONSTANT and isinstance(x, Constant):
+        found = same_everywhere(x.value)
+        return None if found is None else np.asarray(found).item()
+    return x.params["value"] if x.op.name == "full" and not x.args else None
+
+
+def repeated(x: Node, shape: tuple[Any, ...], near: Node) -> Node:
+    """A value for each step, the same in all."""
+    cls = type(x) if type(x) is not Constant or not sizes_of(shape) else Discrete
+    extra = {k: v for k, v in (near.extra or {}).items() if k in NOTED}
+    extra["spec"] = Spec(shape, x.spec.dtype)
+    return cls(lookup("broadcast_to"), (x,), {"shape": shape}, None, extra)
+
+
+# ---- one result --------------------------------------------------------------------------------
+
+
+def by_itself(node: Node, index: int) -> tuple[Hashable, tuple[Node, ...]]:
+    """What one result of a loop or choice is, and the operands that it depends on.
+
+    The same for lines that give other results beside it.
+    """
+    params = node.params
+    if node.op.name not in LOOPS:
+        need = _need_of_choice(node, [index])
+        inputs = sorted(need.inputs)
+        made = tuple([_cut(b, inputs, [index], {}) for b in params["branches"]])
+        operands = [node.inputs[0], *[node.inputs[k + 1] for k in inputs]]
+        return (node.op, type(node), made), tuple(operands)
+    loop = Loop(node)
+    need = _need_of_loop(node, [index])
+    first, stop = loop.fixed, loop.fixed + loop.carried
+    met = _order(loop, index)
+    met += [k for k in sorted(need.inputs) if k not in met]
+    groups = (range(first), range(first, stop), range(stop, len(loop.body.inputs)))
+    order = [k for group in groups for k in met if k in group]
+    number = loop.of_body(index)
+    ends = [k - first for k in order if first <= k < stop]
+    body = _cut(loop.body, order, [*ends, *([] if number is None else [number])], {})
+    condition = None if loop.condition is None else _cut(loop.condition, order, [0], {})
+    kind = "count" if number is None else "last" if number < loop.carried else "all"
+    # Lengths that loops end with have names, which other lines of the body know.
+    length = None if (loop.is_while or loop.count) and kind != "all" else loop.length
+    rest = length, params.get("reverse"), params.get("limit"), len(ends), kind
+    operands = [*loop.consts, *loop.carry, *loop.rows]
+    key = node.op, type(node), body, condition, rest, len(loop.count)
+    return key, (*loop.count, *[operands[k] for k in order])
+
+
+def _order(loop: Loop, index: int) -> list[int]:
+    """The inputs in the order in which a result meets them, walking back."""
+    place = {n: k for k, n in enumerate(loop.body.inputs)}
+    number = loop.of_body(index)
+    waiting = [] if number is None else [loop.body.outputs[number]]
+    met: dict[int, None] = {}
+    seen: set[Node] = set()
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node in place:
+            k = place[node]
+            met[k] = None
+            if loop.fixed <= k < loop.fixed + loop.carried:
+                waiting.append(loop.body.outputs[k - loop.fixed])
+        waiting += node.inputs
+    return list(met)
+
+
+# ---- choices -----------------------------------------------------------------------------------
+
+
+def narrowed(node: Node, operands: Sequence[Node], need: Need) -> Trimmed | None:
+    """A choice without what it does not need; None if it needs everything."""
+    branches: tuple[Body, ...] = node.params["branches"]
+    which, *given = operands
+    inside: dict[int, Node] = {}
+    for k, x in enumerate(given):
+        known = _known(x, branches[0].inputs[k], False) if k in need.inputs else None
+        if known is not None:
+            inside[k] = known
+    inputs = [k for k in range(len(given)) if k in need.inputs and k not in inside]
+    outputs = sorted(need.results)
+    done = ["a known number"] if inside else []
+    if len(inputs) + len(inside) < len(given):
+        done.append("taken along for nobody")
+    if len(outputs) < len(branches[0].outputs):
+        done.append("computed for nobody")
+    if not done:
+        return None
+    made = tuple([_cut(b, inputs, outputs, inside) for b in branches])
+    line = like(node, (which, *[given[k] for k in inputs]), {**node.params, "branches": made})
+    return Trimmed(line, {k: part_of(line, i) for i, k in enumerate(outputs)}, done)

@@ -1,0 +1,414 @@
+"""In step: loops that do the same work become one.
+
+A derivative leaves several loops over the same operands behind: the one that was written, the one
+that keeps what the way back needs, the one that carries tangents.  Two carried values are the same
+in all steps if they start the same and their next values are the same functions of values that are
+the same.  So all are thought to be the same that start so, and told apart by their next values
+until nothing changes (as the states of automata are minimised: Hopcroft, 1971).  A loop all of
+whose carried values another carries too runs along with that one: its other results become results
+of it.
+
+    joined     a graph in which loops run along with others
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any
+
+from wengert._engine.core.copy_graph import with_args
+from wengert._engine.core.dispatch import PART
+from wengert._engine.core.graph import AnyGraph, Graph
+from wengert._engine.core.graph_fingerprint import key_of_value
+from wengert._engine.core.node import CONSTANT, Leaf, Node
+from wengert._engine.core.static_params import frozen, substituted
+from wengert._engine.core.subgraph import Body, bodies_of
+from wengert._engine.core.symbolic.dim import names_in
+from wengert._engine.core.tracing import SIZE, part_of, placeholder
+
+from ..driver import Applied
+from .loop_dce import by_itself
+from .loop_view import CHOICES, LOOPS, Loop, Rewiring
+
+# What a line does, what that depends on, and its operands; by number.
+Row = tuple[Any, tuple[int, ...], tuple[int, ...]]
+
+
+def joined(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
+    """The graph with one loop in the place of those that run in step."""
+    loops = [_Member(n) for n in graph.nodes if n.op.name in LOOPS]
+    if not loops:
+        return graph, []
+    groups: dict[Hashable, list[_Member]] = {}
+    for one in loops:
+        groups.setdefault(one.key(), []).append(one)
+    before = _Before(graph, [one.loop.node for one in loops])
+    lengths = _Lengths(graph)
+    crews: list[list[_Member]] = []
+    for group in groups.values():
+        _tell_apart(group)
+        crews += _crews(group, before, lengths)
+    crews = [c for c in crews if len(c) > 1 or c[0].repeats()]
+    return _with_crews(graph, crews, lengths.new) if crews else (graph, [])
+
+
+# ---- what is the same --------------------------------------------------------------------------
+
+
+class _Member:
+    """A loop, and the numbers of what its body computes; of equal lines the same in all loops.
+
+    Attributes
+    ----------
+    classes : list of int
+        Of the carried values: those of one class are thought to be the same.
+    of : list of int
+        The numbers of the body's lines: its inputs, then the others in order.
+    asked : list of int
+        Those of the condition's lines.
+    holds : int or None
+        That of the condition.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self.loop = loop = Loop(node)
+        self.inner, self.rows, self.places = _rows_of(loop.body)
+        inputs, first = loop.body.inputs, loop.fixed
+        kinds = [(type(n), n.spec) for n in inputs]
+        self.consts = [("const", x, *kinds[k]) for k, x in enumerate(loop.consts)]
+        self.starts = [(x, *kinds[first + k]) for k, x in enumerate(loop.carry)]
+        stop = first + loop.carried
+        self.stacks = [("row", x, *kinds[stop + k]) for k, x in enumerate(loop.rows)]
+        self.classes: list[int] = []
+        self.of: list[int] = []
+        self.asked: list[int] = []
+        self.holds: int | None = None
+
+    def key(self) -> Hashable:
+        """What loops that may run in step have in common."""
+        loop, params = self.loop, self.loop.params
+        length = None if loop.count or loop.is_while else loop.length
+        count = loop.count, length, *[params.get(k) for k in ("limit", "reverse", "slots")]
+        return loop.node.op, type(loop.node), count
+
+    def number(self, table: dict[Hashable, int]) -> None:
+        """Give the lines their numbers."""
+        inputs = [key for keys in self.names() for key in keys]
+        self.of = _numbers(self.rows, inputs, table)
+        if self.loop.condition is not None:
+            _, rows, places = _rows_of(self.loop.condition)
+            self.asked = _numbers(rows, inputs, table)
+            self.holds = self.asked[places[0]]
+
+    def names(self) -> tuple[list[Hashable], list[Hashable], list[Hashable]]:
+        """By what the inputs are known: what they are outside, or what is carried the same."""
+        return [*self.consts], [("carry", k) for k in self.classes], [*self.stacks]
+
+    @property
+    def outputs(self) -> list[int]:
+        """The numbers of the body's outputs."""
+        return [self.of[k] for k in self.places]
+
+    def repeats(self) -> bool:
+        """Whether it carries, stacks or takes something along twice."""
+        ys = self.outputs[self.loop.carried :]
+        return any(len(set(x)) < len(x) for x in (self.consts, self.classes, self.stacks, ys))
+
+
+_Rows = tuple[list[Row], list[int]]
+_ROWS: weakref.WeakKeyDictionary[Body, _Rows] = weakref.WeakKeyDictionary()
+
+
+def _rows_of(body: Body) -> tuple[list[Node], list[Row], list[int]]:
+    """The lines of a body that are no inputs, what tells them apart, and where its outputs are."""
+    inputs = set(body.inputs)
+    inner = [n for n in body.nodes if n not in inputs]
+    found = _ROWS.get(body)
+    if found is None:
+        place = {n: k for k, n in enumerate((*body.inputs, *inner))}
+        rows = [_row(n, place) for n in inner]
+        found = _ROWS[body] = rows, [place[n] for n in body.outputs]
+    return inner, *found
+
+
+def _row(node: Node, place: Mapping[Node, int]) -> Row:
+    operands = tuple([place[a] for a in node.inputs])
+    if node.op is PART and node.inputs[0].op.name in (*LOOPS, *CHOICES):
+        # What else a loop inside gives does not matter for this.
+        key, reads = by_itself(node.inputs[0], node.params["index"])
+        return (node.op, type(node), key), tuple([place[a] for a in reads]), operands
+    return _key(node), operands, operands
+
+
+def _key(node: Node) -> Any:
+    op: Any = node.op
+    if isinstance(op, Leaf):
+        if op is SIZE:
+            return op, frozen(node.params)
+        value = key_of_value(node.value) if op is CONSTANT else None
+        return (op, node if value is None else value)
+    return op, node if op.effect else (type(node), frozen(node.params), node.spec)
+
+
+def _numbers(
+    rows: Sequence[Row], inputs: Sequence[Hashable], table: dict[Hashable, int]
+) -> list[int]:
+    of = [table.setdefault(x, len(table)) for x in inputs]
+    for key, operands, _ in rows:
+        given = [of[k] for k in operands]
+        if len(given) == 2 and key[0].commutative:
+            given.sort()
+        of.append(table.setdefault((key, *given), len(table)))
+    return of
+
+
+def _tell_apart(group: Sequence[_Member]) -> None:
+    """Find which carried values, of all loops of a group, are the same."""
+    known: dict[Hashable, int] = {}
+    for one in group:
+        one.classes = [known.setdefault(start, len(known)) for start in one.starts]
+    while True:
+        table: dict[Hashable, int] = {}
+        for one in group:
+            one.number(table)
+        finer: dict[Hashable, int] = {}
+        for one in group:
+            ends = one.outputs[: one.loop.carried]
+            pairs = zip(one.classes, ends, strict=True)
+            one.classes = [finer.setdefault(pair, len(finer)) for pair in pairs]
+        if len(finer) == len(known):
+            break
+        known = finer
+    table = {}
+    for one in group:  # by the classes that have been found
+        one.number(table)
+
+
+# ---- which loops run along ---------------------------------------------------------------------
+
+
+class _Before:
+    """Which loops of a graph have to have ended before others begin."""
+
+    def __init__(self, graph: Graph, loops: Sequence[Node]) -> None:
+        self._bit = {n: 1 << k for k, n in enumerate(loops)}
+        mask: dict[Node, int] = {}
+        for node in graph.nodes:
+            found = 0
+            for a in node.inputs:
+                found |= mask[a] | self._bit.get(a, 0)
+            mask[node] = found
+        self._mask = {n: mask[n] for n in loops}
+
+    def may_join(self, a: Node, b: Node) -> bool:
+        """Whether neither has to wait for the other."""
+        return not (self._mask[a] & self._bit[b] or self._mask[b] & self._bit[a])
+
+    def join(self, a: Node, b: Node) -> None:
+        """From now on they are one: who waits for one waits for both, and what they wait for."""
+        bits, waits = self._bit[a] | self._bit[b], self._mask[a] | self._mask[b]
+        for node, mask in self._mask.items():
+            if mask & bits:
+                self._mask[node] = mask | bits | waits
+        self._mask[a] = self._mask[b] = waits
+        for node, bit in self._bit.items():
+            if bit & bits:
+                self._bit[node], self._mask[node] = bits, waits
+
+
+class _Lengths:
+    """Names of lengths that are known when loops have ended: loops that are joined have one.
+
+    Attributes
+    ----------
+    new : dict
+        For names that are not needed any more the length in their place.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.new: dict[str, Any] = {}
+        self._fixed: set[str] = set()  # of what bodies take from outside
+        for node in graph.nodes:
+            for body in bodies_of(node):
+                self._fixed |= names_in([d for n in body.inputs for d in n.spec.shape])
+
+    def may_be_one(self, a: Any, b: Any) -> bool:
+        """Whether two lengths can have the same name."""
+        return a is None or b is None or a == b or self._fixed.isdisjoint((*a.names, *b.names))
+
+    def make_one(self, a: Any, b: Any) -> None:
+        """Let one of them stand for both."""
+        if a is not None and b is not None and a != b:
+            one = substituted(a, self.new)
+            for name in b.names - one.names:
+                self.new[name] = one
+            self.new = {name: substituted(x, self.new) for name, x in self.new.items()}
+
+
+def _crews(group: Sequence[_Member], before: _Before, lengths: _Lengths) -> Iterator[list[_Member]]:
+    """The loops of a group that run in step, the one that carries most first."""
+    crews: list[list[_Member]] = []
+    for one in sorted(group, key=lambda m: (-len(set(m.classes)), -len(m.rows))):
+        mine = one.loop
+        for crew in crews:
+            first = crew[0].loop
+            length = next((m.loop.length for m in crew if m.loop.length is not None), None)
+            if (
+                _runs_along(one, crew[0])
+                and before.may_join(mine.node, first.node)
+                and lengths.may_be_one(length, mine.length)
+            ):
+                before.join(mine.node, first.node)
+                lengths.make_one(length, mine.length)
+                crew.append(one)
+                break
+        else:
+            crews.append([one])
+    yield from crews
+
+
+def _runs_along(one: _Member, leader: _Member) -> bool:
+    if one.holds != leader.holds:
+        return False
+    if one.classes:
+        return set(one.classes) <= set(leader.classes)
+    return bool(one.stacks) and set(one.stacks) <= set(leader.stacks)
+
+
+# ---- one loop in the place of several ------------------------------------------------------------
+
+
+def _with_crews(
+    graph: AnyGraph, crews: Sequence[Sequence[_Member]], lengths: dict[str, Any]
+) -> tuple[AnyGraph, list[Applied]]:
+    of: dict[Node, Sequence[_Member]] = {m.loop.node: crew for crew in crews for m in crew}
+    applied: list[Applied] = []
+    new = Rewiring(lengths)
+    for node in _in_order(graph, of):
+        if node in new.parts:
+            continue
+        if node not in of:
+            new.follow(node)
+            continue
+        crew = of[node]
+        line, results = _Crew(crew, new).made()
+        for one, parts in zip(crew, results, strict=True):
+            new.replace(one.loop.node, parts)
+            word = "loops in step" if len(crew) > 1 else "twice in a loop"
+            applied.append(Applied(word, one.loop.node, line))
+    return new.graph(graph), applied
+
+
+def _in_order(graph: Graph, of: dict[Node, Sequence[_Member]]) -> list[Node]:
+    """The lines in an order in which the loops of each crew have their operands at once."""
+    done: dict[Node, None] = {}
+    for root in graph.nodes:
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            crew = of.get(node, ())
+            needs = node.inputs if not crew else [a for m in crew for a in m.loop.node.inputs]
+            later = [a for a in needs if a not in done]
+            if later and node not in done:
+                stack += later
+            else:
+                done[stack.pop()] = None
+    return list(done)
+
+
+class _Crew:
+    """One loop that does what several do."""
+
+    def __init__(self, crew: Sequence[_Member], new: Rewiring) -> None:
+        self.crew, self.new = crew, new
+        self.line_of: dict[int, Node] = {}  # by number
+        self.inputs: dict[Hashable, Node] = {}
+        self.operands: dict[Hashable, Node] = {}
+
+    def made(self) -> tuple[Node, list[dict[int, Node]]]:
+        """The line, and for each loop its results."""
+        consts, carry, rows = self._inputs()
+        ends: dict[int, int] = {}
+        ys: dict[int, None] = {}
+        for one in self.crew:
+            self._write(one)
+            carried = one.loop.carried
+            for c, number in zip(one.classes, one.outputs[:carried], strict=True):
+                ends.setdefault(c, number)
+            ys.update(dict.fromkeys(one.outputs[carried:]))
+        inputs = list(self.inputs.values())
+        first = self.crew[0].loop
+        body = Body(
+            *[self.line_of[ends[k[1]]] for k in carry],
+            *[self.line_of[n] for n in ys],
+            inputs=inputs,
+            name=first.body.name,
+        )
+        condition = None
+        if self.crew[0].holds is not None and first.condition is not None:
+            truth = self.line_of[self.crew[0].holds]
+            condition = Body(truth, inputs=inputs, name=first.condition.name)
+        length = next((m.loop.length for m in self.crew if m.loop.length is not None), None)
+        line = first.line(
+            body,
+            condition,
+            self._given(consts),
+            self._given(carry),
+            self._given(rows),
+            length=substituted(length, self.new.lengths),
+        )
+        return line, [self._results(m, line, list(carry), list(ys)) for m in self.crew]
+
+    def _inputs(self) -> tuple[list[Any], list[Any], list[Any]]:
+        """What the loops take along, carry and walk along, each once."""
+        taken: tuple[dict[Any, Node], ...] = ({}, {}, {})
+        for one in self.crew:
+            groups = one.names()
+            operands = (one.loop.consts, one.loop.carry, one.loop.rows)
+            inner = iter(one.loop.body.inputs)
+            for found, keys, given in zip(taken, groups, operands, strict=True):
+                for key, x in zip(keys, given, strict=True):
+                    node = next(inner)
+                    if key not in found:
+                        found[key] = placeholder(node.spec, node.name, type(node) is Node)
+                        self.operands[key] = self.new.place.get(x, x)
+        for found in taken:
+            self.inputs.update(found)
+        consts, carry, rows = map(list, taken)
+        return consts, carry, rows
+
+    def _given(self, keys: Sequence[Any]) -> list[Node]:
+        return [self.operands[k] for k in keys]
+
+    def _write(self, one: _Member) -> None:
+        """The lines of one loop that are not there yet."""
+        loop = one.loop
+        names = [key for keys in one.names() for key in keys]
+        for number, name in zip(one.of, names, strict=False):
+            self.line_of.setdefault(number, self.inputs[name])
+        self._add(one.inner, one.rows, one.of, len(names))
+        if loop.condition is not None:
+            inner, rows, _ = _rows_of(loop.condition)
+            self._add(inner, rows, one.asked, len(names))
+
+    def _add(self, inner: Sequence[Node], rows: Any, of: Sequence[int], first: int) -> None:
+        for node, (_, _, operands), number in zip(inner, rows, of[first:], strict=True):
+            if number not in self.line_of:
+                args = tuple([self.line_of[of[k]] for k in operands])
+                self.line_of[number] = with_args(node, args) if args else node
+
+    def _results(
+        self, one: _Member, line: Node, carry: list[Any], ys: list[int]
+    ) -> dict[int, Node]:
+        loop, results = one.loop, {}
+        for k in range(len(loop.node.spec)):
+            number = loop.of_body(k)
+            if number is None:
+                results[k] = part_of(line, len(carry))
+            elif number < loop.carried:
+                results[k] = part_of(line, carry.index(("carry", one.classes[number])))
+            else:
+                place = len(carry) + loop.is_while + ys.index(one.outputs[number])
+                results[k] = part_of(line, place)
+        return results

@@ -1,0 +1,93 @@
+"""Leaving: a loop that leaves snapshots for the way back does what the loop itself does.
+
+The pullback of a loop with little memory writes the loop once more, leaving snapshots.  Where the
+value is needed too, one of the two is enough; where it is not, nobody needs what it stacks.
+
+    taken_over    a graph in which each of these loops runs once
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping
+
+from wengert._engine.control_flow.checkpointed_loop import plain
+from wengert._engine.core.dispatch import PART
+from wengert._engine.core.graph import AnyGraph
+from wengert._engine.core.node import Node
+from wengert._engine.core.static_params import frozen
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.tracing import part_of
+
+from ..driver import Applied
+from .loop_view import LOOPS, Rewiring, like
+
+_ROOM = ("slots", "bytes")
+
+
+def taken_over(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
+    """The graph without loops that another repeats, and what was done."""
+    used = _used(graph)
+    leaving = {_key(n): n for n in used if n.op.name == "checkpointed"}
+    if not leaving:
+        return graph, []
+    same = {n: leaving[_key(n)] for n in used if n.op.name in LOOPS and _key(n) in leaving}
+    new, applied = Rewiring(), []
+    lines: dict[Node, Node] = {}
+    for node in graph.nodes:
+        one = same.get(node, node)
+        if one not in leaving.values():
+            new.follow(node)
+        elif one in same.values():
+            if one not in lines:
+                lines[one] = like(one, tuple(new.now(node.inputs)), one.params)
+            new.replace(node, _parts(lines[one], {k: k for k in used[node]}))
+            if node is not one:
+                applied.append(Applied("leaves snapshots too", node, lines[one]))
+        elif (found := _without_rows(node, tuple(new.now(node.inputs)), used[node])) is not None:
+            new.replace(node, found)
+            applied.append(Applied("stacked for nobody", node, next(iter(found.values())).args[0]))
+        else:
+            new.follow(node)
+    return (new.graph(graph), applied) if applied else (graph, [])
+
+
+def _used(graph: AnyGraph) -> dict[Node, set[int]]:
+    """For each loop the results that are used, if nobody takes them all at once."""
+    names = ("checkpointed", *LOOPS)
+    found: dict[Node, set[int]] = {n: set() for n in graph.nodes if n.op.name in names}
+    whole = {*graph.outputs, *graph.updates, *graph.updates.values(), *graph.effects}
+    for node in graph.nodes:
+        if node.op is PART and node.args[0] in found:
+            found[node.args[0]].add(node.params["index"])
+        else:
+            whole.update(node.inputs)
+    return {n: used for n, used in found.items() if n not in whole}
+
+
+def _key(node: Node) -> Hashable:
+    """What says which loop it is."""
+    is_leaving = node.op.name == "checkpointed"
+    params = plain(node.params) if is_leaving else node.params
+    params = {k: x for k, x in params.items() if is_leaving or k not in _ROOM}
+    name = node.params["loop"] if is_leaving else node.op.name
+    return name, type(node), node.inputs, frozen(params)
+
+
+def _parts(line: Node, places: Mapping[int, int]) -> dict[int, Node]:
+    return {k: part_of(line, place) for k, place in places.items()}
+
+
+def _without_rows(
+    node: Node, operands: tuple[Node, ...], used: Collection[int]
+) -> dict[int, Node] | None:
+    """Its results, if it stacks something that nobody uses; of ys all or none are kept."""
+    params = node.params
+    body: Body = params["body"]
+    carried = params["carried"]
+    first = carried + (params["loop"] == "while")
+    last = first + len(body.outputs) - carried
+    if last == first or any(first <= k < last for k in used):
+        return None
+    short = Body(*body.outputs[:carried], inputs=body.inputs, name=body.name)
+    line = like(node, operands, {**params, "body": short})
+    return _parts(line, {k: k if k < first else first for k in used})

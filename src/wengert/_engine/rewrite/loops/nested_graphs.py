@@ -1,0 +1,82 @@
+"""Bodies: what loops and choices do, simplified as the list around them is.
+
+Each distinct body is simplified once, however many lines have it, and remembered for as long as
+somebody has it.  What comes out has the same inputs, and outputs of the same specs.
+
+    Bodies      the bodies of graphs, simplified by the same passes
+    Inside      what was done in one of them
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from wengert._engine.core.copy_graph import rebuilt
+from wengert._engine.core.graph import AnyGraph
+from wengert._engine.core.node import Node
+from wengert._engine.core.subgraph import Body, bodies_of
+
+from .loop_view import like
+
+
+class Inside(NamedTuple):
+    """What was done in a body: its name, and the history of its simplification."""
+
+    name: str
+    history: Any
+
+
+class Bodies:
+    """Bodies, simplified; remembers which it has seen.
+
+    Parameters
+    ----------
+    simplify : callable
+        ``simplify(body, history)`` gives the same body in fewer lines; it may be itself.
+    """
+
+    def __init__(self, simplify: Callable[[Body, Any], Body]) -> None:
+        self._simplify = simplify
+        # What is as simple as it gets is its own simplest form, which None stands for: a value
+        # that is its key would never be let go.
+        self._known: weakref.WeakKeyDictionary[Body, Body | None] = weakref.WeakKeyDictionary()
+
+    def of(self, graph: AnyGraph, new_history: Callable[[], Any] | None) -> tuple[AnyGraph, Any]:
+        """A graph whose bodies are simplified, and what was done in each (`Inside`)."""
+        inside: list[Inside] = []
+        made: dict[Body, Body] = {}
+        for node in graph.nodes:
+            for body in bodies_of(node):
+                if body not in made:
+                    made[body] = self._simplest(body, new_history, inside)
+        if all(old is new for old, new in made.items()):
+            return graph, ()
+
+        def change(node: Node, args: tuple[Any, ...]) -> Node | None:
+            if any(made[b] is not b for b in bodies_of(node)):
+                return like(node, args, {k: _put(x, made) for k, x in node.params.items()})
+            return None
+
+        new = rebuilt(graph.nodes, None, change)
+        changed = {old: line for old, line in new.items() if old is not line}
+        return graph.with_lines(changed), tuple(inside)
+
+    def _simplest(self, body: Body, new_history: Any, inside: list[Inside]) -> Body:
+        if body in self._known and new_history is None:  # a history tells all that is done
+            return self._known[body] or body
+        history = None if new_history is None else new_history()
+        made = self._simplify(body, history)
+        if made is not body:
+            self._known[made] = None
+            if history is not None:
+                inside.append(Inside(body.name, history))
+        self._known[body] = made if made is not body else None
+        return made
+
+
+def _put(x: Any, made: dict[Body, Body]) -> Any:
+    if type(x) is tuple and x and all(isinstance(b, Body) for b in x):
+        return tuple([made[b] for b in x])
+    return made[x] if isinstance(x, Body) else x

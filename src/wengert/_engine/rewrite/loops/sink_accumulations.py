@@ -1,0 +1,223 @@
+"""Afterwards: products that a loop only adds up are one product behind the loop.
+
+    total = total + a.T @ b       in each step, of a and b that are rows of arrays,
+
+is the product of the arrays, summed over steps too: one large product of matrices, which is twice
+as fast as many small ones, and the total is neither read nor written in each step.  Derivatives by
+the weights of a recurrent layer are such totals.
+
+A factor is a row that the loop walks along, or something that it stacks already.  One that it does
+not is stacked for this where that takes no more memory than what lies there for the way back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from string import ascii_letters
+from typing import Any, NamedTuple
+
+from wengert._engine.core.graph import AnyGraph
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import lookup
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.dim import is_open
+from wengert._engine.core.tracing import infer, part_of
+
+from ..driver import Applied
+from .loop_dce import Need, used
+from .loop_view import NOTED, Loop, Rewiring, like
+
+_PRODUCTS = ("einsum", "strong_einsum", "matmul", "dot")
+_WORTH = 4096  # multiplications of a step; fewer are as well done in registers
+NAME = "summed after the loop"
+
+
+class Sum(NamedTuple):
+    """A carried total.
+
+    number : which of the carried values it is
+    product : what is added
+    factors, words : of the product, without transposes, and the letters of their axes
+    views : transposes of the product, innermost first
+    """
+
+    number: int
+    product: Node
+    factors: tuple[Node, ...]
+    words: tuple[str, ...]
+    views: tuple[Node, ...]
+
+
+def summed_afterwards(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
+    """A graph whose loops leave sums of products for later, and what was done."""
+    if not any(n.op.name == "scan" for n in graph.nodes):
+        return graph, []
+    needs = used(graph)
+    new, applied = Rewiring(), []
+    for node in graph.nodes:
+        parts = None
+        if node.op.name == "scan" and node in needs:
+            parts = _without_sums(node, tuple(new.now(node.inputs)), needs[node])
+        if parts is None:
+            new.follow(node)
+            continue
+        new.replace(node, parts)
+        applied.append(Applied(NAME, node, next(iter(parts.values()))))
+    return (new.graph(graph), applied) if applied else (graph, [])
+
+
+def _without_sums(node: Node, operands: tuple[Node, ...], need: Need) -> dict[int, Node] | None:
+    """The results of a loop that leaves its sums for later; None if it has none."""
+    first = Loop(node)
+    if first.count or not isinstance(first.length, int) or is_open(first.length):
+        return None
+    sums = [x for k in sorted(need.results) if k < first.carried and (x := _sum(first, k))]
+    more = _to_be_stacked(first, sums)
+    sums = [x for x in sums if all(_is_there(first, a) or a in more for a in x.factors)]
+    if not sums:
+        return None
+    body, gone = first.body, {x.number for x in sums}
+    more = list(dict.fromkeys(a for x in sums for a in x.factors if a in more))
+    kept = [k for k in range(first.carried) if k not in gone]
+    ys = [*body.outputs[first.carried :], *more]
+    loop = Loop(like(node, operands, node.params))
+    inputs = [x for k, x in enumerate(body.inputs) if k - first.fixed not in gone]
+    line = loop.line(
+        Body(*[body.outputs[k] for k in kept], *ys, inputs=inputs, name=body.name),
+        None,
+        loop.consts,
+        [loop.carry[k] for k in kept],
+        loop.rows,
+    )
+    parts = {k: _part(line, k, loop.carried, kept) for k in need.results if k not in gone}
+    stacks = dict(zip(body.inputs[first.fixed + first.carried :], loop.rows, strict=True))
+    for x in sums:
+        factors = []
+        for a in x.factors:
+            if a not in stacks:
+                stacks[a] = part_of(line, len(kept) + ys.index(a))
+            factors.append(stacks[a])
+        parts[x.number] = _total(x, factors, loop.carry[x.number], node)
+    return parts
+
+
+def _part(line: Node, k: int, carried: int, kept: Sequence[int]) -> Node:
+    return part_of(line, kept.index(k) if k < carried else k - carried + len(kept))
+
+
+def _sum(loop: Loop, k: int) -> Sum | None:
+    """Carried value number k as a sum of products; None if it is something else."""
+    body = loop.body
+    total, out = body.inputs[loop.fixed + k], body.outputs[k]
+    if out.op.name != "add" or list(out.inputs).count(total) != 1:
+        return None
+    (added,) = (a for a in out.inputs if a is not total)
+    views = []
+    while added.op.name == "transpose":
+        views.append(added)
+        (added,) = added.inputs
+    own = [total, out, *views, added]
+    if added.op.name not in _PRODUCTS or len(added.inputs) != 2 or not _used_once(body, own):
+        return None
+    if added.spec.dtype != total.spec.dtype or out.spec != total.spec:
+        return None
+    if _work(added) < _WORTH:
+        return None
+    bases = [_base(a, w) for a, w in zip(added.inputs, _letters(added)[:-1], strict=True)]
+    factors, words = zip(*bases, strict=True)
+    return Sum(k, added, factors, words, tuple(views[::-1]))
+
+
+def _base(x: Node, word: str) -> tuple[Node, str]:
+    """What a factor is a transpose of, and the letters of its axes."""
+    while x.op.name == "transpose":
+        axes = x.params.get("axes")
+        n = len(word)
+        order = range(n)[::-1] if axes is None else [k % n for k in axes]
+        word = "".join(c for _, c in sorted(zip(order, word, strict=True)))
+        (x,) = x.inputs
+    return x, word
+
+
+def _used_once(body: Body, lines: Sequence[Node]) -> bool:
+    """Whether each of some lines is used once in a body, as an output too."""
+    uses = dict.fromkeys(lines, 0)
+    for x in (*(a for n in body.nodes for a in n.inputs), *body.outputs):
+        if x in uses:
+            uses[x] += 1
+    return all(n == 1 for n in uses.values())
+
+
+def _work(product: Node) -> int:
+    """How many multiplications a product takes; 0 if its sizes are not known."""
+    *words, _ = _letters(product)
+    lengths: dict[str, Any] = {}
+    for word, a in zip(words, product.inputs, strict=True):
+        for letter, n in zip(word, a.spec.shape, strict=True):
+            lengths[letter] = n if lengths.get(letter, 1) == 1 else lengths[letter]
+    return prod(lengths.values()) if all(isinstance(n, int) for n in lengths.values()) else 0
+
+
+def _letters(product: Node) -> tuple[str, ...]:
+    ranks = [len(a.spec.shape) for a in product.inputs]
+    found: tuple[str, ...] = lookup(product.op.name).letters(*ranks, **product.params)
+    return found
+
+
+def _is_there(loop: Loop, x: Node) -> bool:
+    """Whether there is an array of the values of a line in all steps."""
+    rows = loop.body.inputs[loop.fixed + loop.carried :]
+    return x in rows or x in loop.body.outputs[loop.carried :]
+
+
+def _to_be_stacked(loop: Loop, sums: Sequence[Sum]) -> list[Node]:
+    """Factors that are worth being stacked: with one that is there, and not more than is there."""
+    inputs = loop.body.inputs
+    room = sum(_bytes(x) for x in inputs[loop.fixed + loop.carried :])
+    moving, found = _moving(loop), list[Node]()
+    for x in sums:
+        missing = [a for a in x.factors if not _is_there(loop, a) and a not in found]
+        if len(missing) == 1 and missing[0] in moving and _bytes(missing[0]) <= room:
+            room -= _bytes(missing[0])
+            found.append(missing[0])
+    return found
+
+
+def _moving(loop: Loop) -> set[Node]:
+    """The lines of a body that differ from step to step."""
+    found = set(loop.body.inputs[loop.fixed :])
+    for n in loop.body.nodes:
+        if n not in found and not found.isdisjoint(n.inputs):
+            found.add(n)
+    return found.difference(loop.body.inputs)
+
+
+def _bytes(x: Node) -> int:
+    shape = x.spec.shape
+    known = all(isinstance(n, int) for n in shape)
+    return prod(shape) * x.spec.dtype.itemsize if known else 0
+
+
+def _total(x: Sum, factors: Sequence[Node], start: Node, near: Node) -> Node:
+    """The product of whole arrays, added to what the total began with."""
+    words, result = x.words, _letters(x.product)[-1]
+    step = next(c for c in ascii_letters if c not in "".join((*words, result)))
+    name = "strong_einsum" if x.product.op.name == "strong_einsum" else "einsum"
+    letters = (*[step + w for w in words], result)
+    made = _line(name, tuple(factors), {"letters": letters}, x.product, near)
+    for view in x.views:
+        made = _line("transpose", (made,), dict(view.params), view, near)
+    if start.op.name == "full" and start.params["value"] == 0:
+        return made
+    return _line("add", (start, made), {}, x.product, near)
+
+
+def _line(
+    name: str, args: tuple[Node, ...], params: dict[str, Any], origin: Node, near: Node
+) -> Node:
+    """A line in the place of one of the body."""
+    op = lookup(name)
+    spec, _ = infer(op, tuple([a.spec for a in args]), params)
+    extra = {k: v for k, v in (origin.extra or near.extra or {}).items() if k in NOTED}
+    return type(near)(op, args, params, None, {**extra, "spec": spec})

@@ -1,0 +1,79 @@
+"""Written out: loops of at most one step, and choices of which it is known which way they go.
+
+Their bodies' lines become lines of the list around them, where they meet all other rules: what a
+loop of one step does is arithmetic like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from wengert._engine.core.node import CONSTANT, Constant, Node
+from wengert._engine.core.op import lookup
+from wengert._engine.core.spec import Spec
+
+from .loop_dce import Need
+from .loop_view import LOOPS, NOTED, Loop, inlined
+
+
+def written_out(node: Node, operands: Sequence[Node], need: Need) -> dict[int, Node] | None:
+    """The needed results as lines without a loop or choice; None if it has to stay one."""
+    if node.op.name in LOOPS:
+        return _few_steps(node, operands, need) if node.op.name == "scan" else None
+    which = operands[0]
+    if which.op is not CONSTANT or not isinstance(which, Constant):
+        return None
+    branches = node.params["branches"]
+    chosen = branches[min(max(int(which.value), 0), len(branches) - 1)]
+    outs = inlined(chosen, operands[1:], type(node) is Node)
+    return {k: outs[k] for k in need.results}
+
+
+def _few_steps(node: Node, operands: Sequence[Node], need: Need) -> dict[int, Node] | None:
+    loop = Loop(node)
+    length = loop.length
+    if loop.count:
+        first = operands[0]
+        if first.op is not CONSTANT or not isinstance(first, Constant):
+            return None
+        length = max(int(first.value), 0) if length is None else None
+    if length not in (0, 1) or not isinstance(length, int):
+        return None
+    given = operands[len(loop.count) :]
+    carry = given[loop.fixed : loop.fixed + loop.carried]
+    if length == 0:
+        empty = {k: _none(loop, k) for k in need.results if k >= loop.carried}
+        return {k: empty[k] if k in empty else carry[k] for k in need.results}
+    rows = [_first(x) for x in given[loop.fixed + loop.carried :]]
+    start = given[: loop.fixed + loop.carried]
+    outs = inlined(loop.body, [*start, *rows], type(node) is Node)
+    return {k: _alone(outs[k], node) if k >= loop.carried else outs[k] for k in need.results}
+
+
+def _first(x: Node) -> Node:
+    """The only row of an operand."""
+    shape = x.spec.shape[1:]
+    extra = {**_noted(x), "spec": Spec(shape, x.spec.dtype)}
+    return type(x)(lookup("getitem"), (x,), {"index": 0}, None, extra)
+
+
+def _alone(x: Node, near: Node) -> Node:
+    """A value as the only row."""
+    shape = (1, *x.spec.shape)
+    extra = {**_noted(near), "spec": Spec(shape, x.spec.dtype)}
+    return type(x)(lookup("reshape"), (x,), {"shape": shape}, None, extra)
+
+
+def _none(loop: Loop, k: int) -> Node:
+    """No rows."""
+    spec = loop.node.spec[k]
+    zero = np.zeros((), spec.dtype).item()
+    params = {"shape": spec.shape, "value": zero, "dtype": spec.dtype}
+    return Constant(lookup("full"), (), params, None, {**_noted(loop.node), "spec": spec})
+
+
+def _noted(line: Node) -> dict[str, object]:
+    extra = line.extra or {}
+    return {k: extra[k] for k in NOTED if k in extra}

@@ -1,0 +1,112 @@
+"""History: what each pass did to a graph, to be watched step by step.
+
+A `Step` is one run of one pass: its name, how long it took, the graph before and after, and every
+rule that was applied, with the line and what took its place.  `print(history)` reads aloud.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.node import Node
+from wengert._engine.core.source_location import short
+
+from .driver import Applied
+from .loops.nested_graphs import Inside
+
+
+@dataclass(frozen=True)
+class Step:
+    """One run of one pass.
+
+    Attributes
+    ----------
+    name : str
+        Of the pass; of several that share one walk, "fold + merge + ...".
+    seconds : float
+        For the pass and its verification.
+    before, after : Graph
+    applied : tuple of Applied
+        ``(rule, line, replacement)``, in order. The line is one of `before`, or one that an earlier
+        rule wrote.
+    inside : tuple of Inside
+        ``(name, history)`` of the bodies of loops and choices, where that is what was simplified.
+    """
+
+    __module__ = "wengert.rewrite"
+
+    name: str
+    seconds: float
+    before: Graph
+    after: Graph
+    applied: tuple[Applied, ...]
+    inside: tuple[Inside, ...] = ()
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How often each rule was applied."""
+        return Counter(a.rule for a in self.applied)
+
+    def __str__(self) -> str:
+        head = (
+            f"{self.name}: {len(self.before)} lines -> {len(self.after)}, "
+            f"{self.seconds * 1e3:.1f} ms"
+        )
+        lines = [head, *(f"    {n} x {rule}" for rule, n in self.counts.most_common())]
+        for body in self.inside:
+            told = str(body.history).replace("\n", "\n        ")
+            lines += [f"    in {body.name}:", f"        {told}"]
+        return "\n".join(lines)
+
+
+class History:
+    """The steps of one simplification, in order.
+
+    Attributes
+    ----------
+    steps : list of Step
+    """
+
+    __module__ = "wengert.rewrite"
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    def __getitem__(self, index: int) -> Step:
+        return self.steps[index]
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.steps)) if self.steps else "nothing was done"
+
+    def __repr__(self) -> str:
+        return f"<History of {len(self)} steps: {', '.join(s.name for s in self.steps) or 'none'}>"
+
+    def applications(self) -> str:
+        """Every application of a rule on a line of its own, with the user's line."""
+        lines: list[str] = []
+        for step in self.steps:
+            for body in step.inside:
+                told = body.history.applications()
+                lines += [f"in {body.name}:", *(f"    {line}" for line in told.splitlines())]
+            lines += map(_spelled, step.applied)
+        return "\n".join(lines)
+
+
+def _spelled(applied: Applied) -> str:
+    where = applied.line.where
+    place = f"   # {short(where)}" if where else ""
+    return f"{applied.rule}: {_brief(applied.line)} -> {_brief(applied.replacement)}{place}"
+
+
+def _brief(node: Node) -> str:
+    operands = ", ".join(a.name or a.op.name for a in node.inputs)
+    return f"{node.op.name}({operands})" if operands else node.name or node.op.name

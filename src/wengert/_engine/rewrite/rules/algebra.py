@@ -1,0 +1,373 @@
+"""Algebra: what is the same number, with less work.
+
+Floating point is not a field, so most of what a book of algebra says is missing here on purpose:
+
+    x + 0.0     is 0.0 for x = -0.0; but x - 0.0 is x, and x + -0.0 is
+    x * 0.0     is NaN for x = inf, and -0.0 for x = -1: only where x is known to be finite
+    x - x       is NaN for x = inf: only where x is known to be finite
+    x / c       is x * (1 / c) only for powers of two
+    (x + a) + b, x * a / a, -(x - y)    round, or lose the sign of a zero
+
+A rule marked `exact` gives the same bits, whatever the operands.  Complex products of infinities
+are another story, so rules hold for real numbers unless `kinds` says "c".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.node import Node
+
+from ..rule import Match, Rule, Writer, rule
+
+_X = np.array([-2.0, -0.0, 0.5, 3.0])
+_Y = np.array([1.5, -0.5, 0.0, -3.0])
+_P = np.array([0.5, 1.0, 2.0, 7.0])
+_C = np.array([True, False, True, False])
+ALL = "fciu"
+
+
+def _finite(match: Match) -> bool:
+    return match.has("x", "finite")
+
+
+def _no_negative_zero(match: Match) -> bool:
+    return match.has("x", "nonnegative") or match.has("x", "nonzero") or _is_whole(match)
+
+
+def _is_whole(match: Match) -> bool:
+    return match.spec("x").dtype.kind in "iu"
+
+
+NEUTRAL = (
+    Rule("x * 1", lambda x: x * 1, lambda x: x, exact=True, kinds="fiu", example=(_X,)),
+    Rule("x / 1", lambda x: x / 1, lambda x: x, exact=True, example=(_X,)),
+    Rule("x - 0", lambda x: x - 0, lambda x: x, exact=True, kinds="fiu", example=(_X,)),
+    Rule("x + -0", lambda x: x + -0.0, lambda x: x, exact=True, kinds="f", example=(_X,)),
+    Rule(
+        "x + 0",
+        lambda x: x + 0,
+        lambda x: x,
+        reason="except for x = -0.0, which gives 0.0",
+        condition=_no_negative_zero,
+        exact=True,
+        kinds="fiu",
+        example=(np.arange(3),),
+    ),
+    Rule(
+        "x * 0",
+        lambda x: x * 0,
+        lambda x: 0,
+        reason="a finite number times zero is zero, up to its sign",
+        condition=lambda m: m.has("x", "finite"),
+        kinds="fiu",
+        example=(np.arange(3),),
+    ),
+    Rule("x ** 1", lambda x: x**1, lambda x: x, exact=True, example=(_X,)),
+    Rule(
+        "x ** 0", lambda x: x**0, lambda x: 1.0, reason="also nan ** 0", exact=True, example=(_X,)
+    ),
+    Rule(
+        "x ** -1",
+        lambda x: x**-1.0,
+        lambda x: 1.0 / x,
+        reason="a quotient is rounded correctly",
+        example=(_P,),
+    ),
+    Rule("x ** 2", lambda x: x**2, lambda x: np.square(x), reason="one rounding", example=(_X,)),
+    Rule("x * x", lambda x: x * x, lambda x: np.square(x), exact=True, kinds="fiu", example=(_X,)),
+    Rule(
+        "x ** 0.5",
+        lambda x: x**0.5,
+        lambda x: np.sqrt(x),
+        reason="they differ at -0.0 and -inf only",
+        condition=lambda m: m.has("x", "nonnegative"),
+        example=(lambda x: abs(x) ** 0.5, _X),
+    ),
+)
+
+SIGNS = (
+    Rule(
+        "x * -1",
+        lambda x: x * -1,
+        lambda x: -x,
+        reason="but of truth values, which have no sign",
+        condition=lambda m: m.spec("x").dtype.kind != "b",
+        exact=True,
+        kinds="fi",
+        example=(_X,),
+    ),
+    Rule(
+        "--x",
+        lambda x: np.negative(np.negative(x)),
+        lambda x: x,
+        exact=True,
+        kinds=ALL,
+        example=(_X,),
+    ),
+    Rule(
+        "x - -y", lambda x, y: x - (-y), lambda x, y: x + y, exact=True, kinds=ALL, example=(_X, _Y)
+    ),
+    Rule(
+        "x + -y", lambda x, y: x + (-y), lambda x, y: x - y, exact=True, kinds=ALL, example=(_X, _Y)
+    ),
+    Rule(
+        "-x * y",
+        lambda x, y: -x * y,
+        lambda x, y: -(x * y),
+        reason="signs moved outwards meet each other",
+        exact=True,
+        kinds="fi",
+        example=(_X, _Y),
+    ),
+    Rule(
+        "-x / y",
+        lambda x, y: -x / y,
+        lambda x, y: -(x / y),
+        reason="signs moved outwards meet each other",
+        exact=True,
+        example=(_X, _P),
+    ),
+    Rule(
+        "x / -y",
+        lambda x, y: x / -y,
+        lambda x, y: -(x / y),
+        reason="signs moved outwards meet each other",
+        exact=True,
+        example=(_X, _P),
+    ),
+    Rule("abs(-x)", lambda x: abs(-x), lambda x: abs(x), exact=True, kinds="fi", example=(_X,)),
+    Rule(
+        "square(-x)",
+        lambda x: np.square(-x),
+        lambda x: np.square(x),
+        exact=True,
+        kinds="fi",
+        example=(_X,),
+    ),
+    Rule(
+        "abs(abs(x))",
+        lambda x: abs(abs(x)),
+        lambda x: abs(x),
+        exact=True,
+        kinds="fciu",
+        example=(_X,),
+    ),
+    Rule(
+        "square(abs(x))",
+        lambda x: np.square(abs(x)),
+        lambda x: np.square(x),
+        exact=True,
+        example=(_X,),
+    ),
+    Rule(
+        "abs(x), x >= 0",
+        lambda x: abs(x),
+        lambda x: x,
+        condition=lambda m: m.has("x", "nonnegative"),
+        exact=True,
+        kinds="fiu",
+        example=(np.arange(3, dtype=np.uint8),),
+    ),
+    Rule(
+        "conj(conj(x))",
+        lambda x: np.conj(np.conj(x)),
+        lambda x: x,
+        exact=True,
+        kinds=ALL,
+        dtypes={"x": complex},
+        example=(_X + 1j,),
+    ),
+    Rule(
+        "conj(x), x real",
+        lambda x: np.conjugate(x),
+        lambda x: x,
+        exact=True,
+        kinds="fiu",
+        dtypes={"x": complex},
+        example=(_X,),
+    ),
+    Rule("+x", lambda x: np.positive(x), lambda x: x, exact=True, kinds=ALL, example=(_X,)),
+    Rule(
+        "x - x",
+        lambda x: x - x,
+        lambda x: 0.0,
+        reason="inf - inf is NaN, so only of finite numbers",
+        condition=_finite,
+        exact=True,
+        kinds="fiu",
+        example=(np.arange(3),),
+    ),
+    Rule(
+        "exp(log(x))",
+        lambda x: np.exp(np.log(x)),
+        lambda x: x,
+        reason="without two roundings; the logarithm of a negative number is NaN",
+        condition=lambda m: m.has("x", "nonnegative"),
+        example=(lambda x: np.exp(np.log(abs(x))), _X),
+    ),
+    Rule(
+        "square(sqrt(x))",
+        lambda x: np.square(np.sqrt(x)),
+        lambda x: x,
+        reason="without two roundings; the root of a negative number is NaN",
+        condition=lambda m: m.has("x", "nonnegative"),
+        example=(lambda x: np.square(np.sqrt(abs(x))), _X),
+    ),
+)
+
+CHOICES = (
+    Rule(
+        "max(x, x)", lambda x: np.maximum(x, x), lambda x: x, exact=True, kinds="fiu", example=(_X,)
+    ),
+    Rule(
+        "min(x, x)", lambda x: np.minimum(x, x), lambda x: x, exact=True, kinds="fiu", example=(_X,)
+    ),
+    Rule(
+        "x > y",
+        lambda x, y: np.greater(x, y),
+        lambda x, y: np.less(y, x),
+        reason="one way to ask, so that equal questions are found",
+        exact=True,
+        kinds="fiub",
+        example=(_X, _Y),
+    ),
+    Rule(
+        "x >= y",
+        lambda x, y: np.greater_equal(x, y),
+        lambda x, y: np.less_equal(y, x),
+        reason="one way to ask, so that equal questions are found",
+        exact=True,
+        kinds="fiub",
+        example=(_X, _Y),
+    ),
+    Rule(
+        "c & False",
+        lambda c: np.bitwise_and(c, False),
+        lambda c: False,
+        exact=True,
+        kinds="b",
+        dtypes={"c": bool},
+        example=(_C,),
+    ),
+    Rule(
+        "where(c, x, x)",
+        lambda c, x: np.where(c, x, x),
+        lambda c, x: x,
+        exact=True,
+        kinds="fciub",
+        dtypes={"c": bool},
+        example=(_C, _X),
+    ),
+    Rule(
+        "where(not c, x, y)",
+        lambda c, x, y: np.where(np.logical_not(c), x, y),
+        lambda c, x, y: np.where(c, y, x),
+        exact=True,
+        kinds="fciub",
+        dtypes={"c": bool},
+        example=(_C, _X, _Y),
+    ),
+    Rule(
+        "where(c, where(c, x, y), z)",
+        lambda c, x, y, z: np.where(c, np.where(c, x, y), z),
+        lambda c, x, y, z: np.where(c, x, z),
+        exact=True,
+        kinds="fciub",
+        dtypes={"c": bool},
+        example=(_C, _X, _Y, _P),
+    ),
+    Rule(
+        "where(c, x, where(c, y, z))",
+        lambda c, x, y, z: np.where(c, x, np.where(c, y, z)),
+        lambda c, x, y, z: np.where(c, x, z),
+        exact=True,
+        kinds="fciub",
+        dtypes={"c": bool},
+        example=(_C, _X, _Y, _P),
+    ),
+    Rule(
+        "where(True, x, y)",
+        lambda x, y: np.where(True, x, y),
+        lambda x, y: x,
+        exact=True,
+        kinds="fciub",
+        example=(_X, _Y),
+    ),
+    Rule(
+        "where(False, x, y)",
+        lambda x, y: np.where(False, x, y),
+        lambda x, y: y,
+        exact=True,
+        kinds="fciub",
+        example=(_X, _Y),
+    ),
+)
+
+
+@rule(
+    "x / 2**k",
+    "divide",
+    "number",
+    reason="the reciprocal of a power of two is exact, and a product is faster than a quotient",
+    exact=True,
+    example=(lambda x: x / 4.0, _X),
+)
+def by_power_of_two(line: Node, new: Writer) -> Node | None:
+    """The product with an exact reciprocal."""
+    x, y = line.args
+    value, spec = new.walk.number(y), new.walk.spec(y)
+    if new.walk.spec(x).dtype.kind != "f" or not isinstance(value, int | float | np.number):
+        return None
+    if isinstance(value, bool) or spec.dtype.kind not in "fiu" or not np.isfinite(value):
+        return None
+    mantissa, _ = math.frexp(float(value))
+    narrowest = [d for d in (new.walk.spec(line).dtype, spec.dtype) if d.kind == "f"]
+    reciprocal = 1.0 / float(value) if value else math.inf
+    if abs(mantissa) != 0.5 or abs(value) == 1 or not all(_has(d, value) for d in narrowest):
+        return None
+    if not all(_has(d, reciprocal) for d in narrowest) or (not spec.weak and spec.shape != ()):
+        return None
+    if spec.weak:
+        return new("multiply", x, reciprocal)
+    return new("multiply", x, spec.dtype.type(reciprocal)) if spec.dtype.kind == "f" else None
+
+
+def _has(dtype: np.dtype[Any], value: Any) -> bool:
+    """Whether a float is large enough and small enough to have all its bits in a dtype."""
+    info = np.finfo(dtype)
+    return bool(float(info.smallest_normal) <= abs(float(value)) <= float(info.max))
+
+
+@rule(
+    "group whole numbers",
+    ("add", "multiply"),
+    "number",
+    reason="whole numbers wrap around, so their sums and products may be grouped at will",
+    exact=True,
+    example=(lambda x: x + 3 + 4, np.arange(3)),
+)
+def grouped(line: Node, new: Writer) -> Node | None:
+    """x + (a + b) for (x + a) + b."""
+    walk = new.walk
+    dtype = walk.spec(line).dtype
+    if dtype.kind not in "iu":
+        return None
+    for inner, outer in (line.args, line.args[::-1]):
+        if inner.op is not line.op or walk.number(outer) is None:
+            continue
+        for x, first in (inner.args, inner.args[::-1]):
+            specs = [walk.spec(a) for a in (x, first, outer)]
+            if walk.number(first) is None or not all(s.weak or s.dtype == dtype for s in specs):
+                continue
+            compute = np.add if line.op.name == "add" else np.multiply
+            with np.errstate(all="ignore"):
+                both = compute(*[np.asarray(walk.number(a), dtype) for a in (first, outer)])[()]
+            return new(line.op, x, both)
+    return None
+
+
+RULES = (*NEUTRAL, *SIGNS, *CHOICES, by_power_of_two, grouped)

@@ -1,0 +1,159 @@
+"""Fold: lines that depend on constants only are computed once, when the graph is simplified.
+
+Large results stay lines: a graph that is kept or sent should not grow because somebody wrote
+`np.eye(10_000) * 2`.  An array of one number, `full`, stays that number through whatever treats its
+elements alike, also where its lengths have names.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.node import CONSTANT, Node
+from wengert._engine.core.op import Op
+from wengert._engine.core.spec import Spec, spec_of
+from wengert._engine.core.static_params import sizes_of
+from wengert._engine.core.symbolic.dim import is_symbolic
+from wengert.errors import WengertError
+
+from ..rule import Descriptor, LineRule, Writer, rule
+
+LIMIT = 1 << 16  # bytes of a result that is kept as a constant
+_MOVES = (
+    "reshape transpose expand_dims squeeze flip roll copy diagonal broadcast_to getitem"
+).split()
+
+
+def _all_constant(op: Op, operands: tuple[Descriptor, ...]) -> bool:
+    def is_constant(d: Descriptor) -> bool:
+        return isinstance(d, str) or getattr(d, "kind", "") == "creation"
+
+    return bool(operands) and all(map(is_constant, operands))
+
+
+def _computed(line: Node, new: Writer) -> Node | None:
+    """The value of a line, from those of its operands."""
+    spec = new.walk.spec(line)
+    if type(spec) is not Spec or is_symbolic(spec.shape) or sizes_of(line.params):
+        return None
+    operands = [new.walk.spec(a) for a in line.args]
+    if any(type(s) is not Spec or is_symbolic(s.shape) for s in operands):
+        return None
+    if max(map(_bytes, (spec, *operands))) > LIMIT:
+        return None
+    values = [a.value if a.op is CONSTANT else a.op.run(**a.params) for a in line.args]
+    value = _run(line, values, spec)
+    return None if value is None else new.walk.constant(value)
+
+
+def _bytes(spec: Spec) -> int:
+    return int(np.prod(spec.shape, dtype=float)) * spec.dtype.itemsize
+
+
+def _run(line: Node, values: list[Any], spec: Spec) -> Any:
+    """What an operation gives, if it is what its spec says and nothing goes wrong."""
+    op: Any = line.op
+    try:
+        with np.errstate(all="ignore"):
+            value = op.run(*values, **line.params)
+    except (WengertError, TypeError, ValueError, IndexError, ArithmeticError):
+        return None  # whoever runs the graph is to see it, with the user's line
+    if spec.weak and isinstance(value, np.generic):
+        value = value.item()
+    found = spec_of(value)
+    if found != spec:
+        return None
+    # Memory of its own: a view would keep the whole array, or be written to with it.
+    return np.array(value) if isinstance(value, np.ndarray) else value
+
+
+computed = LineRule(
+    "compute",
+    _computed,
+    _all_constant,
+    reason="it is the same number whenever the graph runs",
+    exact=True,
+    example=(lambda x: x * np.sqrt(np.full_like(x, 2.0)), np.ones(3)),
+)
+
+
+def _all_uniform(op: Op, operands: tuple[Descriptor, ...]) -> bool:
+    strings = all(isinstance(d, str) for d in operands)
+    return op.kind == "elementwise" and strings and any(d[:4] == "full" for d in operands)
+
+
+def _computed_once(line: Node, new: Writer) -> Node | None:
+    """An elementwise operation on arrays of one number, computed on the numbers."""
+    walk = new.walk
+    spec = walk.spec(line)
+    if not is_symbolic(spec.shape) and _bytes(spec) <= 64:
+        return None
+    values: list[Any] = []
+    for a in line.args:
+        number, own = walk.number(a), walk.spec(a)
+        if number is None:
+            return None
+        values.append(number if own.weak else own.dtype.type(number))
+    one = _run(line, values, Spec((), spec.dtype))
+    return None if one is None else _full(new, spec, one)
+
+
+def _full(new: Writer, spec: Spec, value: Any) -> Node:
+    number = value.item() if isinstance(value, np.generic) else value
+    return new("full", shape=spec.shape, value=number, dtype=spec.dtype)
+
+
+uniform = LineRule(
+    "compute one number",
+    _computed_once,
+    _all_uniform,
+    reason="all elements are the same: one is enough",
+    exact=True,
+    example=(lambda x: x + np.exp(np.full_like(x, 2.0)) * 3.0, np.ones((4, 5))),
+)
+
+
+def _moved_uniform(line: Node, new: Writer) -> Node | None:
+    spec = new.walk.spec(line)
+    value = new.walk.number(line.args[0])
+    is_number = new.walk.spec(line.args[0]).shape == ()
+    if value is None or len(line.args) > 1 or (line.args[0].op is CONSTANT and not is_number):
+        return None
+    if line.args[0].op is CONSTANT and (spec.shape == () or not _may_repeat(spec)):
+        return None
+    return _full(new, spec, value)
+
+
+def _may_repeat(spec: Spec) -> bool:
+    return is_symbolic(spec.shape) or _bytes(spec) > 64
+
+
+uniform_moved = rule(
+    "move one number",
+    _MOVES,
+    ("full", "number"),
+    reason="wherever its elements go, they are the same number",
+    exact=True,
+    example=(lambda x: x + np.reshape(np.full_like(x, 2.0), (5, 4)).T, np.ones((4, 5))),
+)(_moved_uniform)
+
+
+@rule(
+    "cast one number",
+    "cast",
+    "full",
+    reason="one number is cast instead of many",
+    exact=True,
+    example=(lambda x: x + np.full_like(x, 2.0).astype("float32"), np.ones((4, 5))),
+)
+def uniform_cast(line: Node, new: Writer) -> Node | None:
+    """The cast of an array of one number."""
+    spec = new.walk.spec(line)
+    with np.errstate(all="ignore"):
+        number = np.asarray(new.walk.number(line.args[0])).astype(spec.dtype)[()]
+    return _full(new, spec, number)
+
+
+RULES = (uniform, uniform_moved, uniform_cast, computed)

@@ -1,0 +1,98 @@
+"""Derivatives: what a sweep writes to be safe, and is not needed where more is known.
+
+A sweep that writes a graph cannot look at values, so behind a choice and beside a pole it writes
+`strong_zero(t, g)`: g, but 0 where t is exactly 0 and g is not a number.  It is g itself where t is
+never zero, or where g cannot be NaN, or where g is a sum of multiples of t with finite factors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.node import Node
+from wengert._engine.ops.elementwise import selection
+from wengert._engine.ops.linalg import matmul
+
+from ..rule import Writer, rule
+
+_DEPTH = 8  # operations between t and g that are looked through
+
+
+@rule(
+    "strong zero",
+    "strong_zero",
+    reason="the cotangent is nowhere zero, or what is made of it has no NaN where it is",
+    exact=True,
+    example=(lambda x: selection.strong_zero(np.ones(3), x), np.array([1.0, np.nan, np.inf])),
+)
+def strong_zero(line: Node, new: Writer) -> Node | None:
+    """The second operand."""
+    t, g = line.inputs
+    walk = new.walk
+    if walk.spec(g) != walk.spec(line):
+        return None
+    if walk.has(t, "nonzero", "number") or walk.has(g, "number") or _vanishes(t, g, walk, _DEPTH):
+        return g
+    return None
+
+
+def _vanishes(t: Node, g: Node, walk: Any, depth: int) -> bool:
+    """Whether g is zero wherever t is."""
+    if g is t:
+        return True
+    name = g.op.name
+    if depth == 0 or not g.args:
+        return name in ("full", "constant") and walk.number(g) == 0
+    if name in ("negative", "positive", "absolute"):
+        return _vanishes(t, g.args[0], walk, depth - 1)
+    if name in ("add", "subtract", "where", "strong_zero"):
+        parts = g.args[1:] if name in ("where", "strong_zero") else g.args
+        return all(_vanishes(t, a, walk, depth - 1) for a in parts)
+    if name == "multiply":
+        a, b = g.args
+        return (walk.has(b, "finite") and _vanishes(t, a, walk, depth - 1)) or (
+            walk.has(a, "finite") and _vanishes(t, b, walk, depth - 1)
+        )
+    if name == "divide":
+        a, b = g.args
+        return walk.has(b, "nonzero", "number") and _vanishes(t, a, walk, depth - 1)
+    return False
+
+
+@rule(
+    "strong zero twice",
+    "strong_zero",
+    "strong_zero",
+    reason="once is enough",
+    exact=True,
+    example=(lambda x: selection.strong_zero(x, selection.strong_zero(x, 1.0 / x)), np.zeros(2)),
+)
+def strong_zero_twice(line: Node, new: Writer) -> Node | None:
+    """The inner one, if it guards against the same."""
+    t, g = line.args
+    same = g.op is line.op and g.args[0] is t and new.walk.spec(g) == new.walk.spec(line)
+    return g if same else None
+
+
+@rule(
+    "strong contraction",
+    "strong_einsum",
+    reason="no zero meets an infinity",
+    exact=True,
+    example=(
+        lambda x: matmul.strong_einsum(x, np.eye(2), letters=("ab", "bc", "ac")),
+        np.ones((2, 2)),
+    ),
+)
+def strong_contraction(line: Node, new: Writer) -> Node | None:
+    """The plain contraction."""
+    t, *others = line.args
+    walk = new.walk
+    if walk.has(t, "nonzero") or all(walk.has(a, "finite") for a in others):
+        return new("einsum", *line.args, **line.params)
+    return None
+
+
+RULES = (strong_zero, strong_zero_twice, strong_contraction)

@@ -1,0 +1,301 @@
+"""Exponentials in derivatives: products in which one factor overflows and the other underflows.
+
+The derivative of log(1 + exp(x)) is written as t / (1 + exp(x)) * exp(x), which is 0 * inf for
+large x although the function was made safe.  Whoever simplifies a gradient and not the function
+before (which is better, see rules/stabilize.py) needs these rules.  All replace a product by one of
+bounded factors.  Where the product was 0 * inf, its limit takes the place of NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.graph_fingerprint import is_stopped
+from wengert._engine.core.node import Node
+from wengert._engine.ops.casts import sum_to
+from wengert._engine.ops.elementwise import selection
+from wengert._engine.ops.elementwise.exponential import sigmoid
+
+from ..rule import AnyRule, Match, Rule, Writer, rule
+
+_X = np.array([[-1.5, -0.25, 0.5], [2.0, -3.0, 0.125]])
+_T = np.array([[0.75, 1.5, -2.0], [1.0, 0.5, -0.5]])
+
+STEPS = (
+    Rule(
+        "t / (1 + exp(x))",
+        lambda t, x: t / (1 + np.exp(x)),
+        lambda t, x: t * sigmoid(-x),
+        reason="the factor is bounded",
+        example=(_T, _X),
+    ),
+    Rule(
+        "sigmoid(x) exp(-x)",
+        lambda x: sigmoid(x) * np.exp(-x),
+        lambda x: sigmoid(-x),
+        reason="0 * inf for x < -745",
+        example=(_X,),
+    ),
+    Rule(
+        "sigmoid(-x) exp(x)",
+        lambda x: sigmoid(-x) * np.exp(x),
+        lambda x: sigmoid(x),
+        reason="0 * inf for x > 745",
+        example=(_X,),
+    ),
+    Rule(
+        "((t sigmoid(x)) sigmoid(x)) exp(-x)",
+        lambda t, x: ((t * sigmoid(x)) * sigmoid(x)) * np.exp(-x),
+        lambda t, x: t * (sigmoid(x) * sigmoid(-x)),
+        reason="0 * inf for x < -745",
+        example=(_T, _X),
+    ),
+    Rule(
+        "((t sigmoid(-x)) sigmoid(-x)) exp(x)",
+        lambda t, x: ((t * sigmoid(-x)) * sigmoid(-x)) * np.exp(x),
+        lambda t, x: t * (sigmoid(x) * sigmoid(-x)),
+        reason="0 * inf for x > 745",
+        example=(_T, _X),
+    ),
+    Rule(
+        "(t sigmoid(x)) exp(-x)",
+        lambda t, x: (t * sigmoid(x)) * np.exp(-x),
+        lambda t, x: t * sigmoid(-x),
+        reason="0 * inf for x < -745",
+        example=(_T, _X),
+    ),
+    Rule(
+        "(t sigmoid(-x)) exp(x)",
+        lambda t, x: (t * sigmoid(-x)) * np.exp(x),
+        lambda t, x: t * sigmoid(x),
+        reason="0 * inf for x > 745",
+        example=(_T, _X),
+    ),
+    Rule(
+        "square(sigmoid(x)) exp(-x)",
+        lambda x: np.square(sigmoid(x)) * np.exp(-x),
+        lambda x: sigmoid(x) * sigmoid(-x),
+        reason="0 * inf for x < -745",
+        example=(_X,),
+    ),
+    Rule(
+        "square(sigmoid(-x)) exp(x)",
+        lambda x: np.square(sigmoid(-x)) * np.exp(x),
+        lambda x: sigmoid(x) * sigmoid(-x),
+        reason="0 * inf for x > 745",
+        example=(_X,),
+    ),
+    Rule(
+        "(t square(sigmoid(x))) exp(-x)",
+        lambda t, x: (t * np.square(sigmoid(x))) * np.exp(-x),
+        lambda t, x: t * (sigmoid(x) * sigmoid(-x)),
+        reason="0 * inf for x < -745",
+        example=(_T, _X),
+    ),
+    Rule(
+        "(t square(sigmoid(-x))) exp(x)",
+        lambda t, x: (t * np.square(sigmoid(-x))) * np.exp(x),
+        lambda t, x: t * (sigmoid(x) * sigmoid(-x)),
+        reason="0 * inf for x > 745",
+        example=(_T, _X),
+    ),
+    Rule(
+        "(t / sigmoid(x)) sigmoid(x)",
+        lambda t, x: (t / sigmoid(x)) * sigmoid(x),
+        lambda t, x: t,
+        reason="0 / 0 for x < -745",
+        example=(_T, _X),
+    ),
+    Rule(
+        "(t / sigmoid(x)) square(sigmoid(x))",
+        lambda t, x: (t / sigmoid(x)) * np.square(sigmoid(x)),
+        lambda t, x: t * sigmoid(x),
+        reason="0 / 0 for x < -745",
+        example=(_T, _X),
+    ),
+    Rule(
+        "(t / sigmoid(x)) (sigmoid(x) y)",
+        lambda t, x, y: (t / sigmoid(x)) * (sigmoid(x) * y),
+        lambda t, x, y: t * y,
+        reason="0 / 0 for x < -745",
+        example=(_T, _X, _T),
+    ),
+    Rule(
+        "(t / exp(x)) exp(x)",
+        lambda t, x: (t / np.exp(x)) * np.exp(x),
+        lambda t, x: t,
+        reason="0 * inf for x > 709, inf * 0 for x < -745",
+        example=(_T, _X),
+    ),
+)
+
+
+# ---- quotients by sums of exponentials ---------------------------------------------------------
+
+
+def _quotient(e: Any, t: Any) -> Any:
+    return t / np.sum(e, axis=1, keepdims=True) * e
+
+
+_SPREADS = ("reshape", "expand_dims", "broadcast_to")
+
+
+@rule(
+    "(t / sum(exp(x))) exp(x)",
+    "multiply",
+    "exp",
+    reason="0 * inf where a sum of exponentials overflows",
+    example=(lambda x, t: _quotient(np.exp(x), t), _X, _T[:, :1]),
+)
+def share(line: Node, new: Writer) -> Node | None:
+    """t times the share of exp(x) in the sum, shifted."""
+    for quotient, e in (line.args, line.args[::-1]):
+        if e.op.name != "exp" or new.walk.spec(e).dtype.kind != "f":
+            continue
+        if any(type(n) is int and n == 0 for n in new.walk.spec(e).shape):
+            continue  # of nothing there is no maximum
+        way = []
+        while quotient.op.name in _SPREADS:
+            way.append(quotient)
+            quotient = quotient.args[0]
+        if quotient.op.name != "divide" or quotient.args[1].op.name != "sum":
+            continue
+        t, total = quotient.args
+        if total.args[0] is not e or any(map(is_stopped, (quotient, total, e, *way))):
+            continue
+        whole = _whole_axes(total, way, e, new)
+        if not whole:
+            continue
+        t = new("broadcast_to", t, shape=new.walk.spec(quotient).shape)
+        for step in reversed(way):
+            t = new(step.op, t, **step.params)
+        return new("multiply", t, _shifted_share(e.args[0], total.params["axis"], new))
+    return None
+
+
+def _whole_axes(total: Node, way: list[Node], e: Node, new: Writer) -> bool:
+    """Whether the sum meets what was summed: it has kept its axes, or has got them back."""
+    shape = new.walk.spec(e).shape
+    axis = total.params.get("axis")
+    gone = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    kept = tuple(1 if i in {a % len(shape) for a in gone} else n for i, n in enumerate(shape))
+    shapes = [new.walk.spec(n).shape for n in (total, *way)]
+    return kept in shapes or (axis is None and () in shapes)
+
+
+def _shifted_share(x: Node, axis: Any, new: Writer) -> Node:
+    top = new("stop_gradient", new("max", x, axis=axis, keepdims=True))
+    e = new("exp", new("subtract", x, top))
+    return new("divide", e, new("sum", e, axis=axis, dtype=None, keepdims=True))
+
+
+@rule(
+    "sum of quotients",
+    "sum_to",
+    ("divide", "multiply"),
+    reason="divided once, after the sum",
+    example=(lambda x, t: sum_to(x * (t / np.sum(t, 1, keepdims=True)), shape=(2, 1)), _X, _X),
+)
+def sum_of_quotients(line: Node, new: Writer) -> Node | None:
+    """The quotient of the sum, where the divisor is the same for all that is summed."""
+    inner, shape = line.args[0], new.walk.spec(line).shape
+    factor, quotient = None, inner
+    if inner.op.name == "multiply":
+        for a, b in (inner.args, inner.args[::-1]):
+            if b.op.name == "divide" and not is_stopped(b):
+                factor, quotient = a, b
+    if quotient.op.name != "divide":
+        return None
+    above, below = quotient.args
+    if new.walk.spec(below).shape != shape or below.op.name != "sum":
+        return None
+    if new.walk.spec(line).dtype.kind != "f":
+        return None
+    if factor is not None:
+        above = new("multiply", factor, above)
+    if new.walk.spec(above).shape != new.walk.spec(inner).shape:
+        return None
+    return new("divide", new("sum_to", above, shape=shape), below)
+
+
+# ---- what stands between the factors ------------------------------------------------------------
+
+
+def _is_shallow(match: Match) -> bool:
+    g = match["g"]
+    return g.op.name != "strong_zero" or g.args[1].op.name != "strong_zero"
+
+
+_S, _G = np.array([0.0, 2.0, 0.0]), np.array([np.nan, 3.0, 0.0])
+MOVED = (
+    # Of a product with an exponential only, and not of many inside each other: in a long chain they
+    # would all meet at its end.
+    Rule(
+        "strong_zero(s, g) exp(x)",
+        lambda s, g, x: selection.strong_zero(s, g) * np.exp(x),
+        lambda s, g, x: selection.strong_zero(s, g * np.exp(x)),
+        reason="the sweep is linear: where the cotangent is zero, so is all that is made of it",
+        condition=_is_shallow,
+        example=(_S, _G, _S),
+    ),
+    Rule(
+        "strong_zero(s, t / sigmoid(x)) sigmoid(x)",
+        lambda s, t, x: selection.strong_zero(s, t / sigmoid(x)) * sigmoid(x),
+        lambda s, t, x: selection.strong_zero(s, t),
+        reason="0 / 0 for x < -745",
+        example=(_T, _T, _X),
+    ),
+    Rule(
+        "strong_zero(s, t / sigmoid(x)) square(sigmoid(x))",
+        lambda s, t, x: selection.strong_zero(s, t / sigmoid(x)) * np.square(sigmoid(x)),
+        lambda s, t, x: selection.strong_zero(s, t * sigmoid(x)),
+        reason="0 / 0 for x < -745",
+        example=(_T, _T, _X),
+    ),
+    Rule(
+        "strong_zero(s, t / sigmoid(x)) (sigmoid(x) y)",
+        lambda s, t, x, y: selection.strong_zero(s, t / sigmoid(x)) * (sigmoid(x) * y),
+        lambda s, t, x, y: selection.strong_zero(s, t * y),
+        reason="0 / 0 for x < -745",
+        example=(_T, _T, _X, _T),
+    ),
+    Rule(
+        "strong_zero(s, -g)",
+        lambda s, g: selection.strong_zero(s, -g),
+        lambda s, g: -selection.strong_zero(s, g),
+        reason="signs moved outwards meet each other; the zero may get another",
+        example=(_S, _G),
+    ),
+)
+
+# The gradient of a binary cross entropy of a sigmoid, y log(s) + (1 - y) log(1 - s).
+LOGISTIC = (
+    Rule(
+        "(t / sigmoid(-x) - w / sigmoid(x)) sigmoid(x) sigmoid(-x)",
+        lambda s, t, r, w, x: (
+            (selection.strong_zero(s, t / sigmoid(-x)) - selection.strong_zero(r, w / sigmoid(x)))
+            * (sigmoid(x) * sigmoid(-x))
+        ),
+        lambda s, t, r, w, x: (
+            selection.strong_zero(s, t * sigmoid(x)) - selection.strong_zero(r, w * sigmoid(-x))
+        ),
+        reason="0 / 0 for large x and for small x",
+        example=(_T, _T, _T, _T, _X),
+    ),
+    Rule(
+        "(t / sigmoid(x) - w / sigmoid(-x)) sigmoid(x) sigmoid(-x)",
+        lambda s, t, r, w, x: (
+            (selection.strong_zero(s, t / sigmoid(x)) - selection.strong_zero(r, w / sigmoid(-x)))
+            * (sigmoid(x) * sigmoid(-x))
+        ),
+        lambda s, t, r, w, x: (
+            selection.strong_zero(s, t * sigmoid(-x)) - selection.strong_zero(r, w * sigmoid(x))
+        ),
+        reason="0 / 0 for large x and for small x",
+        example=(_T, _T, _T, _T, _X),
+    ),
+)
+
+RULES: tuple[AnyRule, ...] = (*LOGISTIC, *MOVED, *STEPS, share, sum_of_quotients)

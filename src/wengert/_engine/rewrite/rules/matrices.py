@@ -1,0 +1,82 @@
+"""Matrices: what is known of a matrix saves work (value_properties.py says how it is known).
+
+A matrix that is called triangular and singular is refused by the triangular solver as it was by the
+general one, so errors stay errors.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wengert._engine.core.node import Node
+
+from ..assume import assume
+from ..rule import Writer, rule
+
+_S = np.array([[2.0, 1.0], [1.0, 3.0]])
+_L = np.array([[2.0, 0.0], [1.0, 3.0]])
+_B = np.array([[1.0, 2.0], [0.5, -1.0]])
+
+
+@rule(
+    "transpose of symmetric",
+    "transpose",
+    reason="a symmetric matrix is its own transpose",
+    exact=True,
+    example=(lambda x: assume(x, symmetric=True).T + 1.0, _S),
+)
+def symmetric(line: Node, new: Writer) -> Node | None:
+    """The matrix itself."""
+    x, walk = line.args[0], new.walk
+    ndim = len(walk.spec(line).shape)
+    if ndim < 2 or not walk.has(x, "symmetric"):
+        return None
+    axes = line.params.get("axes")
+    order = tuple(range(ndim))[::-1] if axes is None else tuple(a % ndim for a in axes)
+    return x if order == (*range(ndim - 2), ndim - 1, ndim - 2) else None
+
+
+@rule(
+    "solve with a triangle",
+    "solve",
+    reason="a triangle is solved by substitution, without a factorization",
+    example=(lambda x, y: np.linalg.solve(assume(x, lower=True), y), _L, _B),
+)
+def triangle(line: Node, new: Writer) -> Node | None:
+    """The triangular solver."""
+    a, b = line.args
+    is_lower = new.walk.has(a, "lower")
+    if not is_lower and not new.walk.has(a, "upper"):
+        return None
+    return new("solve_triangular", a, b, lower=is_lower, trans=0, unit_diagonal=False)
+
+
+@rule(
+    "inverse times",
+    "matmul",
+    "inv",
+    operand=0,
+    reason="solving is more accurate than the inverse, and cheaper",
+    example=(lambda x, y: np.linalg.inv(x) @ y, _S, _B),
+)
+def inverse_times(line: Node, new: Writer) -> Node | None:
+    """solve(a, b) for inv(a) @ b."""
+    left, b = line.args
+    return new("solve", left.args[0], b)
+
+
+@rule(
+    "determinant of a triangle",
+    "det",
+    reason="the product of the diagonal",
+    example=(lambda x: np.linalg.det(assume(x, lower=True)), _L),
+)
+def determinant(line: Node, new: Writer) -> Node | None:
+    """The product of the diagonal."""
+    a = line.args[0]
+    if not (new.walk.has(a, "lower") or new.walk.has(a, "upper")):
+        return None
+    return new("prod", new("diagonal", a, offset=0, axis1=-2, axis2=-1), axis=-1)
+
+
+RULES = (symmetric, triangle, inverse_times, determinant)

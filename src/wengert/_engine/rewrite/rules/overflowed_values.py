@@ -1,0 +1,96 @@
+"""Overflows: what is done with a recorded list in which a value left the range of its dtype.
+
+    stabilised    the same function by the rules of rules/stabilize.py and those below; the graph
+                  itself
+                  if none fits
+
+The rules below cost more than what they replace, so they are no part of `simplify`: they serve
+derivatives of lists of which it is known that they overflow (autodiff/overflows.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.autodiff.grad import stop_gradient
+from wengert._engine.core.graph import AnyGraph
+
+from ..pass_manager import Pass, Passes
+from ..rule import AnyRule, Match, Rule
+from . import stabilize
+
+_X = np.array([[-1.5, -0.25, 0.5], [2.0, -3.0, 0.125]])
+_Y = np.array([[0.75, 1.5, -2.0], [1.0, 0.5, -0.5]])
+
+
+def _largest(x: Any, axis: Any, keepdims: bool) -> Any:
+    size = np.max(abs(x), axis=axis, keepdims=keepdims)
+    return stop_gradient(np.where(size == 0, 1.0, size))
+
+
+def _is_new(match: Match) -> bool:
+    """Whether the largest has not been divided by already."""
+    x = match["x"]
+    return x.op.name != "divide" or x.args[1].op.name != "stop_gradient"
+
+
+def _scaled(x: Any, *, axis: Any, keepdims: bool) -> Any:
+    """The root of a sum of squares of numbers near 1, times the largest."""
+    squares = np.square(x / _largest(x, axis, True))
+    root = np.sqrt(np.sum(squares, axis=axis, keepdims=keepdims))
+    return root * _largest(x, axis, keepdims)
+
+
+_SQUARES: dict[str, Any] = {
+    "square(x)": np.square,
+    "x * x": lambda x: x * x,
+    "x ** 2": lambda x: x**2,
+}
+
+
+def _roots(word: str, square: Any) -> list[AnyRule]:
+    return [
+        Rule(
+            f"sqrt({word} + {word.replace('x', 'y')})",
+            lambda x, y: np.sqrt(square(x) + square(y)),
+            lambda x, y: np.hypot(x, y),
+            reason="squares overflow and underflow",
+            example=(_X, _Y),
+        ),
+        Rule(
+            f"sqrt(sum({word}))",
+            lambda x, *, axis, keepdims: np.sqrt(np.sum(square(x), axis=axis, keepdims=keepdims)),
+            _scaled,
+            reason="squares overflow and underflow",
+            condition=_is_new,
+            example=((_X,), {"axis": 1, "keepdims": False}),
+        ),
+    ]
+
+
+RULES: tuple[AnyRule, ...] = (
+    *[r for word, square in _SQUARES.items() for r in _roots(word, square)],
+    Rule(
+        "norm(x)",
+        lambda x, *, axis, keepdims: np.linalg.vector_norm(x, axis=axis, keepdims=keepdims),
+        _scaled,
+        reason="squares overflow and underflow",
+        condition=_is_new,
+        example=((_X,), {"axis": 1, "keepdims": False}),
+    ),
+    Rule(
+        "log(cosh(x))",
+        lambda x: np.log(np.cosh(x)),
+        lambda x: np.logaddexp(x, -x) - np.log(2.0),
+        reason="cosh(x) overflows for x beyond 710",
+        example=(_X,),
+    ),
+)
+_PASS = Pass("overflows", [*stabilize.RULES, *RULES], merges=True, joins=True)
+
+
+def stabilised(graph: AnyGraph) -> AnyGraph:
+    """The same function without overflow, as far as rules know it."""
+    return Passes(["algebra", _PASS])(graph, verify=False)

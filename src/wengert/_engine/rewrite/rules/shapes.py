@@ -1,0 +1,348 @@
+"""Shapes: elements moved once instead of often, and repeated late or not at all.
+
+    merged     transpose of transpose, reshape of reshape, broadcast of broadcast, cast of cast
+    dropped    what moves nothing
+    absorbed   a broadcast by an operation that broadcasts anyway; a transpose by the index letters
+               of a contraction
+    moved      broadcasts and transposes behind elementwise operations, where there is less to
+               compute and more to merge
+    counted    the sum of n equal numbers is n times the number
+
+All but the sums are exact: elements move, and nothing is computed differently.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.node import Node
+from wengert._engine.core.symbolic.constraints import broadcast, repeated_axes
+from wengert._engine.core.tracing import size_node
+from wengert._engine.kinds.reduction import axes_of
+from wengert._engine.ops.casts import sum_to
+
+from ..driver import holds
+from ..rule import Writer, rule
+
+_A = np.arange(6.0).reshape(2, 3)
+SAME_ORDER = ("reshape", "expand_dims", "squeeze")
+
+
+# ---- dropped and merged ------------------------------------------------------------------------
+
+
+@rule(
+    "moves nothing",
+    (*SAME_ORDER, "broadcast_to", "sum_to", "transpose"),
+    reason="the shape and the order of the elements are what they were",
+    exact=True,
+    example=(lambda x: np.broadcast_to(np.reshape(x, (2, 3)).sum(0), (3,)), _A),
+)
+def nothing(line: Node, new: Writer) -> Node | None:
+    """The operand itself."""
+    x = line.inputs[0]
+    if new.walk.spec(x).shape != new.walk.spec(line).shape or line.params.get("order", "C") != "C":
+        return None
+    if line.op.name == "transpose" and not _is_identity(_axes(line, new)):
+        return None
+    return x
+
+
+def _axes(line: Node, new: Writer) -> tuple[int, ...]:
+    ndim = len(new.walk.spec(line).shape)
+    axes = line.params.get("axes")
+    return tuple(range(ndim))[::-1] if axes is None else tuple(a % ndim for a in axes)
+
+
+def _is_identity(axes: tuple[int, ...]) -> bool:
+    return axes == tuple(range(len(axes)))
+
+
+@rule(
+    "transpose of transpose",
+    "transpose",
+    "transpose",
+    reason="two orders of axes make one",
+    exact=True,
+    example=(lambda x: np.transpose(x[None], (2, 0, 1)).transpose(1, 0, 2), _A),
+)
+def transposes(line: Node, new: Writer) -> Node | None:
+    """One transpose, or none."""
+    inner = line.args[0]
+    first, second = _axes(inner, new), _axes(line, new)
+    return _transposed(inner.args[0], tuple(first[a] for a in second), new)
+
+
+def _transposed(x: Node, axes: tuple[int, ...], new: Writer) -> Node:
+    if _is_identity(axes):
+        return x
+    backwards = axes == tuple(range(len(axes)))[::-1]
+    return new("transpose", x, axes=None if backwards else axes)
+
+
+@rule(
+    "reshape of reshape",
+    SAME_ORDER,
+    SAME_ORDER,
+    reason="the elements stay in their order",
+    exact=True,
+    example=(lambda x: np.squeeze(np.expand_dims(np.reshape(x, (3, 2)), 1)), _A),
+)
+def reshapes(line: Node, new: Writer) -> Node | None:
+    """One reshape, or none."""
+    inner = line.args[0]
+    if any(n.params.get("order", "C") != "C" for n in (line, inner)):
+        return None
+    x, shape = inner.args[0], new.walk.spec(line).shape
+    return x if new.walk.spec(x).shape == shape else new("reshape", x, shape=shape, order="C")
+
+
+@rule(
+    "broadcast of broadcast",
+    "broadcast_to",
+    "broadcast_to",
+    reason="repeated once to the last shape",
+    exact=True,
+    example=(lambda x: np.broadcast_to(np.broadcast_to(x, (1, 2, 3)), (4, 2, 3)), _A),
+)
+def broadcasts(line: Node, new: Writer) -> Node | None:
+    """One broadcast."""
+    return new("broadcast_to", line.args[0].args[0], **line.params)
+
+
+@rule(
+    "broadcast of new axes",
+    "broadcast_to",
+    SAME_ORDER,
+    reason="broadcasting makes axes of length one in front by itself",
+    exact=True,
+    example=(lambda x: np.broadcast_to(np.reshape(x, (1, 1, 2, 3)), (5, 4, 2, 3)), _A),
+)
+def broadcast_of_new_axes(line: Node, new: Writer) -> Node | None:
+    """The broadcast of what had fewer axes."""
+    inner = line.args[0]
+    x = inner.args[0]
+    have, wanted = new.walk.spec(x).shape, new.walk.spec(inner).shape
+    extra = len(wanted) - len(have)
+    if extra <= 0 or wanted != (1,) * extra + have:
+        return None
+    return new("broadcast_to", x, **line.params)
+
+
+@rule(
+    "cast of cast",
+    "cast",
+    "cast",
+    reason="the first dtype holds every number of the operand",
+    exact=True,
+    example=(lambda x: x.astype("float32").astype("float64").astype("float32"), _A),
+)
+def casts(line: Node, new: Writer) -> Node | None:
+    """One cast, or none."""
+    inner = line.inputs[0]
+    x = inner.inputs[0]
+    given, between = new.walk.spec(x), new.walk.spec(inner).dtype
+    if given.weak or not holds(between, given.dtype):
+        return None
+    if given.dtype == line.params["dtype"]:
+        return x
+    return None if given.dtype.kind == "c" else new("cast", x, **line.params)
+
+
+@rule(
+    "cast to the same",
+    "cast",
+    reason="the dtype is what it was",
+    exact=True,
+    example=(lambda x: x.astype("float32").astype("float32"), _A),
+)
+def same_cast(line: Node, new: Writer) -> Node | None:
+    """The operand itself."""
+    spec = new.walk.spec(line.args[0])
+    return line.args[0] if spec.dtype == line.params["dtype"] and not spec.weak else None
+
+
+# ---- absorbed and moved ------------------------------------------------------------------------
+
+
+@rule(
+    "broadcast in elementwise",
+    "elementwise",
+    ("broadcast_to", "full"),
+    reason="the operation broadcasts by itself, and computes less if all operands are repeated",
+    exact=True,
+    example=(lambda x: np.exp(np.broadcast_to(x, (4, 2, 3))) + _A, _A),
+)
+def elementwise_broadcasts(line: Node, new: Writer) -> Node | None:
+    """The operation on what was broadcast, broadcast again if it has to be."""
+    walk = new.walk
+    bare = [_bare(a, walk) for a in line.args]
+    if all(a is b for a, b in zip(bare, line.args, strict=True)):
+        return None
+    shape = broadcast(*[walk.spec(a).shape for a in bare])
+    wanted = walk.spec(line).shape
+    if shape != wanted and not _is_less(shape, wanted):
+        return None
+    return new(line.op, *bare, **line.params)
+
+
+def _bare(a: Node, walk: Any) -> Node:
+    if a.op.name == "broadcast_to":
+        return a.args[0]  # type: ignore[no-any-return]
+    spec = walk.spec(a)
+    if a.op.name == "full" and spec.shape != ():
+        return walk.constant(spec.dtype.type(a.params["value"]))  # type: ignore[no-any-return]
+    return a
+
+
+def _is_less(shape: tuple[Any, ...], wanted: tuple[Any, ...]) -> bool:
+    """Whether a shape can be broadcast to another, and has fewer elements."""
+    tail = wanted[len(wanted) - len(shape) :]
+    return len(shape) <= len(wanted) and all(
+        n == m or n == 1 for n, m in zip(shape, tail, strict=True)
+    )
+
+
+@rule(
+    "transposes before elementwise",
+    "elementwise",
+    "transpose",
+    reason="the result is transposed once, and may meet another transpose",
+    exact=True,
+    example=(lambda x, y: np.exp(x.T) * y.T + 1.0, _A, _A),
+)
+def elementwise_transposes(line: Node, new: Writer) -> Node | None:
+    """The transpose of the operation."""
+    walk, axes = new.walk, None
+    operands = []
+    for a in line.args:
+        if a.op.name == "transpose":
+            own = _axes(a, new)
+            if axes is not None and own != axes:
+                return None
+            axes, a = own, a.args[0]
+        elif walk.spec(a).shape != ():
+            return None
+        operands.append(a)
+    if axes is None:
+        return None
+    return _transposed(new(line.op, *operands, **line.params), axes, new)
+
+
+@rule(
+    "transpose in einsum",
+    ("einsum", "strong_einsum"),
+    "transpose",
+    reason="the index letters say in which order axes are read",
+    example=(lambda x, y: np.einsum("ij,jk->ik", x.T, y), _A, _A),
+)
+def einsum_transposes(line: Node, new: Writer) -> Node | None:
+    """The contraction with the letters of an operand in the order before the transpose."""
+    *words, result = line.params["letters"]
+    operands = []
+    for i, a in enumerate(line.args):
+        if a.op.name == "transpose":
+            letters = [""] * len(words[i])
+            for k, axis in enumerate(_axes(a, new)):
+                letters[axis] = words[i][k]
+            words[i], a = "".join(letters), a.args[0]
+        operands.append(a)
+    return new(line.op, *operands, letters=(*words, result))
+
+
+@rule(
+    "transpose of einsum",
+    "transpose",
+    ("einsum", "strong_einsum"),
+    reason="the index letters say in which order axes are written",
+    example=(lambda x, y: np.einsum("ij,kj->ik", x, y).T, _A, _A),
+)
+def einsum_transposed(line: Node, new: Writer) -> Node | None:
+    """The contraction with the letters of the result in the order after the transpose."""
+    inner = line.args[0]
+    *words, result = inner.params["letters"]
+    turned = "".join(result[a] for a in _axes(line, new))
+    return new(inner.op, *inner.args, letters=(*words, turned))
+
+
+# ---- sums of what was repeated -----------------------------------------------------------------
+
+
+@rule(
+    "sum of a broadcast",
+    ("sum_to", "sum"),
+    ("broadcast_to", "full"),
+    reason="n equal numbers sum to n times the number, with one rounding",
+    example=(lambda x: np.sum(np.broadcast_to(x, (4, 2, 3)), axis=0), _A),
+)
+def sum_of_broadcast(line: Node, new: Writer) -> Node | None:
+    """The number of repetitions times what was repeated, if no more than that is summed."""
+    walk, inner = new.walk, line.args[0]
+    have, wanted = walk.spec(inner), walk.spec(line)
+    if have.dtype != wanted.dtype or wanted.dtype.kind not in "fc" or line.params.get("dtype"):
+        return None
+    source = inner.args[0] if inner.args else None
+    small = walk.spec(source).shape if source is not None else ()
+    small = (1,) * (len(have.shape) - len(small)) + small
+    gone = _summed(line, have.shape, wanted.shape)
+    if gone is None or any(small[k] != 1 for k in gone):
+        return None
+    count: Any = 1
+    for k in gone:
+        count = count * have.shape[k]
+    if isinstance(count, int):
+        if count == 0 or count > 2 ** (np.finfo(wanted.dtype).nmant + 1):
+            return None
+    elif source is None or wanted.dtype.itemsize < 4:
+        return None
+    else:
+        count = size_node(count)
+    if source is None:
+        number = have.dtype.type(inner.params["value"])
+        with np.errstate(all="ignore"):
+            value = number * have.dtype.type(count)
+        return new("full", shape=wanted.shape, value=value.item(), dtype=wanted.dtype)
+    if line.op.name == "sum_to":
+        small = small[len(have.shape) - len(wanted.shape) :]
+    elif not line.params.get("keepdims"):
+        small = tuple(n for k, n in enumerate(small) if k not in gone)
+    rest = new("reshape", source, shape=small, order="C")
+    return new("broadcast_to", new("multiply", rest, count), shape=wanted.shape)
+
+
+def _summed(line: Node, shape: Any, wanted: Any) -> tuple[int, ...] | None:
+    """The axes that a line sums over."""
+    if line.op.name == "sum":
+        return axes_of(line.params.get("axis"), len(shape))
+    return repeated_axes(shape, wanted)
+
+
+@rule(
+    "sum_to of sum_to",
+    "sum_to",
+    "sum_to",
+    reason="summed once",
+    example=(lambda x: sum_to(sum_to(x, shape=(1, 3)), shape=()), _A),
+)
+def sums(line: Node, new: Writer) -> Node | None:
+    """One sum."""
+    return new("sum_to", line.args[0].args[0], **line.params)
+
+
+RULES = (
+    nothing,
+    transposes,
+    reshapes,
+    broadcasts,
+    broadcast_of_new_axes,
+    same_cast,
+    casts,
+    elementwise_broadcasts,
+    elementwise_transposes,
+    einsum_transposes,
+    einsum_transposed,
+    sum_of_broadcast,
+    sums,
+)

@@ -1,0 +1,115 @@
+"""Writes: what has just been written is not read back, and not written over.
+
+Loops write positions of arrays that they carry, and their derivatives clear and add to the same
+positions.  Each of these is a write of its own; what comes of them is often one.
+
+    read back      x[i] after x[i] = v is v
+    written over   of two writes to the same positions the second counts
+    copied         a copy of what nobody writes to is the thing itself; in a graph that is all
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.node import Node
+from wengert._engine.ops.indexing.getitem import scatter
+from wengert._engine.ops.indexing.template import Hole
+
+from ..rule import Writer, rule
+
+_A = np.arange(6.0).reshape(2, 3)
+
+
+def _written(x: Any, i: Any, v: Any) -> Any:
+    x = x.copy()
+    x[i] = v
+    return x
+
+
+def _places(line: Node) -> tuple[Node, ...]:
+    """The operands that are positions."""
+    return line.args[2 if line.op.name == "setitem" else 1 :]
+
+
+def _is_same_place(line: Node, inner: Node) -> bool:
+    return line.params["index"] == inner.params["index"] and _places(line) == _places(inner)
+
+
+def _is_alone(line: Node, new: Writer) -> bool:
+    """Whether no element is chosen twice: positions are numbers and slices, not arrays."""
+    template = line.params["index"]
+    parts = template if isinstance(template, tuple) else (template,)
+    holes = sum(isinstance(p, Hole) for p in parts)
+    specs = [new.walk.spec(a) for a in _places(line)]
+    return holes == len(specs) and all(s.shape == () and s.dtype.kind in "iu" for s in specs)
+
+
+@rule(
+    "read back",
+    "getitem",
+    "setitem",
+    operand=0,
+    reason="what was just written there",
+    exact=True,
+    example=(lambda x, i, v: _written(x, i, v)[i], np.arange(3.0), 1, np.array(5.0)),
+)
+def read_back(line: Node, new: Writer) -> Node | None:
+    """The value, where it has the shape and dtype of what is read."""
+    inner = line.args[0]
+    if not _is_same_place(line, inner) or not _is_alone(line, new):
+        return None
+    value = inner.args[1]
+    have, wanted = new.walk.spec(value), new.walk.spec(line)
+    return value if (have.shape, have.dtype) == (wanted.shape, wanted.dtype) else None
+
+
+@rule(
+    "read back from zeros",
+    "getitem",
+    "scatter",
+    operand=0,
+    reason="what was just put there",
+    exact=True,
+    example=(lambda v, i: scatter(v, i, index=Hole(0), shape=(3,))[i], np.array(5.0), 1),
+)
+def read_from_zeros(line: Node, new: Writer) -> Node | None:
+    """The value."""
+    inner = line.args[0]
+    return inner.args[0] if _is_same_place(line, inner) and _is_alone(line, new) else None
+
+
+@rule(
+    "written over",
+    "setitem",
+    "setitem",
+    operand=0,
+    reason="the first write leaves nothing",
+    exact=True,
+    example=(lambda x, i, v: _written(_written(x, i, 7.0), i, v), np.arange(3.0), 1, 5.0),
+)
+def written_over(line: Node, new: Writer) -> Node | None:
+    """The second write alone."""
+    inner = line.args[0]
+    if not _is_same_place(line, inner):
+        return None
+    made: Node = new(line.op, inner.args[0], *line.args[1:], **line.params)
+    return made
+
+
+@rule(
+    "copied",
+    "copy",
+    reason="nobody writes to what a graph computes",
+    exact=True,
+    example=(lambda x: x.copy() + 1.0, _A),
+)
+def copied(line: Node, new: Writer) -> Node | None:
+    """The array itself."""
+    made: Node = line.args[0]
+    return made
+
+
+RULES = (read_back, read_from_zeros, written_over, copied)

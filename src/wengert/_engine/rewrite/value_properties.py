@@ -1,0 +1,322 @@
+"""Properties: what is known of the values of a line without computing them.
+
+    finite        every element is a finite number
+    number        no element is NaN
+    positive      no element is zero or negative
+    nonnegative   no element has its sign bit set: 0.0 is, -0.0 is not
+    nonzero       no element is zero
+    integer       every finite element is a whole number
+    symmetric, diagonal, lower, upper    of the matrices in the last two axes
+    definite      they are symmetric and positive definite
+
+All but `finite` and `number` say nothing of NaN: exp(x) is nonnegative, also where x is NaN.  They
+hold in floating point: exp(x) is not positive, for it underflows to zero; the sum of finite numbers
+may be infinite.
+
+Facts come from constants, from dtypes, from what users assume (`assume`), and through operations
+by the rules of this file, one function for each fact-giving operation.  They are found when a
+condition asks, once for each line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert._engine.core.node import CONSTANT, Leaf, Node
+from wengert._engine.core.spec import Spec
+from wengert.errors import ArgumentError, at, user_line
+
+if TYPE_CHECKING:
+    from .driver import Walk
+
+FACTS = (
+    "finite number positive nonnegative nonzero integer symmetric diagonal lower upper definite"
+).split()
+Known = frozenset[str]
+NOTHING: Known = frozenset()
+
+_IMPLIED = {
+    "finite": {"number"},
+    "positive": {"nonnegative", "nonzero"},
+    "diagonal": {"symmetric", "lower", "upper"},
+    "definite": {"symmetric"},
+}
+_ELEMENTS = frozenset(FACTS[:6])
+_LARGEST = 1 << 16  # elements of a constant that are looked at
+
+
+def closed(facts: Any) -> Known:
+    """Facts with what follows from them."""
+    known = set(facts)
+    for fact in list(known):
+        known |= _IMPLIED.get(fact, set())
+    if {"nonnegative", "nonzero"} <= known:
+        known.add("positive")
+    if {"lower", "upper"} <= known or ("symmetric" in known and known & {"lower", "upper"}):
+        known |= {"diagonal", "symmetric", "lower", "upper"}
+    return frozenset(known)
+
+
+def facts_of_value(value: Any, most: int | None = _LARGEST) -> Known:
+    """What holds of a plain array or number; nothing, if it has more elements than `most`."""
+    x = np.asarray(value)
+    if x.dtype.kind not in "biuf" or (most is not None and x.size > most):
+        return NOTHING
+    nan = np.isnan(x)
+    held = {
+        "finite": np.isfinite(x),
+        "number": ~nan,
+        "positive": (x > 0) | nan,
+        "nonnegative": ~np.signbit(x) | nan if x.dtype.kind == "f" else x >= 0,
+        "nonzero": x != 0,
+        "integer": ~np.isfinite(x) | (np.trunc(x) == x),
+    }
+    facts = {name for name, where in held.items() if np.all(where)}
+    if x.ndim >= 2 and x.shape[-1] == x.shape[-2]:
+        facts |= {
+            name
+            for name, other in (("symmetric", x.mT), ("lower", np.tril(x)), ("upper", np.triu(x)))
+            if np.array_equal(x, other)
+        }
+        if {"symmetric", "finite"} <= facts and _is_definite(x):
+            facts.add("definite")
+    return closed(facts)
+
+
+def _is_definite(x: np.ndarray[Any, Any]) -> bool:
+    try:
+        np.linalg.cholesky(x.astype(float))
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def checked(names: Any) -> Known:
+    """Names of facts, or an error that lists them."""
+    for name in names:
+        if name not in FACTS:
+            raise ArgumentError(
+                f"{name!r} is no property of values. Choose among {', '.join(FACTS)}"
+                f"{at(user_line())}."
+            )
+    return closed(names)
+
+
+class Facts:
+    """What is known of the lines of a walk; found when asked for, and remembered."""
+
+    def __init__(self, walk: Walk) -> None:
+        self._walk = walk
+        self._known: dict[Node, Known] = {}
+
+    def has(self, node: Node, *facts: str) -> bool:
+        """Whether all of these are known of a line."""
+        known = self.of(node)
+        return all(fact in known for fact in facts)
+
+    def of(self, node: Node) -> Known:
+        """All that is known of a line."""
+        known = self._known
+        stack = [node]
+        while stack:
+            line = stack[-1]
+            if line in known:
+                stack.pop()
+                continue
+            rule = _RULES.get(line.op.name)
+            later = [a for a in line.args if a not in known] if rule is not None else []
+            if later:
+                stack += later
+                continue
+            known[line] = self._found(line, rule)
+            stack.pop()
+        return known[node]
+
+    def _found(self, line: Node, rule: Any) -> Known:
+        spec = self._walk.spec(line)
+        if type(spec) is not Spec:
+            return NOTHING
+        facts: set[str] = set()
+        if spec.dtype.kind in "biu":
+            facts |= {"finite", "integer"} | ({"nonnegative"} if spec.dtype.kind != "i" else set())
+        if line.op is CONSTANT:
+            facts |= facts_of_value(line.value)
+        if rule is not None and not isinstance(line.op, Leaf):
+            operands = [self._known[a] for a in line.args]
+            facts |= rule(operands, line, self._walk)
+        return closed(facts)
+
+
+# ---- through operations ------------------------------------------------------------------------
+
+_RULES: dict[str, Callable[..., Any]] = {}
+
+
+def fact_rule(*names: str) -> Callable[[Any], Any]:
+    """State what is known of the result of operations (a decorator).
+
+    The function takes the facts of the operands, the line, and the walk.
+    """
+
+    def enter(function: Any) -> Any:
+        _RULES.update(dict.fromkeys(names, function))
+        return function
+
+    return enter
+
+
+_RULES["full"] = lambda known, line, walk: facts_of_value(line.params["value"]) & _ELEMENTS
+_RULES["eye"] = lambda known, line, walk: (
+    {"finite", "integer", "nonnegative", *_shape_of_eye(line)}
+)
+_RULES["assume"] = lambda known, line, walk: known[0] | set(line.params["facts"])
+_RULES["exp"] = _RULES["exp2"] = lambda known, line, walk: {"nonnegative"} | (known[0] & {"number"})
+_RULES["sigmoid"] = lambda known, line, walk: {"nonnegative", *_if_number(known[0])}
+_RULES["softplus"] = lambda known, line, walk: {"nonnegative"} | (known[0] & {"number"})
+_RULES["cosh"] = lambda known, line, walk: {"positive"} | (known[0] & {"number"})
+_RULES["tanh"] = _RULES["erf"] = lambda known, line, walk: _if_number(known[0])
+_RULES["sin"] = _RULES["cos"] = lambda known, line, walk: known[0] & {"finite"}
+_RULES["arctan"] = lambda known, line, walk: _if_number(known[0])
+_RULES["absolute"] = _RULES["fabs"] = lambda known, line, walk: (
+    _if_float(line, walk, "nonnegative") | (known[0] & {"finite", "number", "nonzero", "integer"})
+)
+_RULES["negative"] = lambda known, line, walk: (
+    known[0] & {"finite", "number", "nonzero", "integer", "symmetric", "diagonal", "lower", "upper"}
+)
+
+
+def _shape_of_eye(line: Node) -> set[str]:
+    params = line.params
+    square = params.get("offset", 0) == 0 and params["rows"] == params["columns"]
+    return {"diagonal", "definite"} if square else set()
+
+
+def _if_float(line: Node, walk: Walk, fact: str) -> set[str]:
+    """Whole numbers wrap around: the absolute value of the least of them is negative."""
+    return {fact} if walk.spec(line).dtype.kind == "f" else set()
+
+
+def _if_number(known: Known) -> set[str]:
+    return {"finite"} if "number" in known else set()
+
+
+@fact_rule("square")
+def _square(known: list[Known], line: Node, walk: Walk) -> set[str]:
+    return _if_float(line, walk, "nonnegative") | (known[0] & {"number", "integer"})
+
+
+@fact_rule("sqrt")
+def _sqrt(known: list[Known], line: Node, walk: Walk) -> set[str]:
+    if "nonnegative" not in known[0]:
+        return set()
+    return {"nonnegative"} | (known[0] & {"finite", "number", "nonzero"})
+
+
+@fact_rule("add")
+def _add(known: list[Known], line: Node, walk: Walk) -> set[str]:
+    a, b = known
+    facts = set(a & b & {"nonnegative", "integer"})
+    if {"nonnegative"} <= facts and (a | b) & {"positive"}:
+        facts.add("positive")
+    if {"nonnegative", "number"} <= a & b:
+        facts.add("number")  # no inf - inf
+    if walk.spec(line).dtype.kind in "iu":
+        facts -= {"nonnegative", "positive"}  # they wrap around
+    return facts | _structure(known, line, walk)
+
+
+@fact_rule("subtract")
+def _subtract(known: list[Known], line: Node, walk: Walk) -> set[str]:
+    return set(known[0] & known[1] & {"integer"}) | _structure(known, line, walk)
+
+
+@fact_rule("multiply")
+def _multiply(known: list[Known], line: Node, walk: Walk) -> set[str]:
+    a, b = known
+    facts = set(a & b & {"integer"})
+    if walk.spec(line).dtype.kind == "f":
+        facts |= a & b & {"nonnegative"}
+    return facts | _structure(known, line, walk)
+
+
+@fact_rule("divide")
+def _divide(known: list[Known], line: Node, walk: Walk) -> set[str]:
+    return set(known[0] & known[1] & {"nonnegative"})
+
+
+def _structure(known: list[Known], line: Node, walk: Walk) -> set[str]:
+    """Symmetric plus symmetric is symmetric, and so on, for matrices of one shape."""
+    if walk.spec(line.args[0]) != walk.spec(line.args[1]):
+        return set()
+    # inf - inf and 0 * inf are NaN, but where there is none both operands have the pattern.
+    return set(known[0] & known[1] & {"symmetric"})
+
+
+@fact_rule("maximum", "fmax")
+def _maximum(known: list[Known], line: Node, walk: Walk) -> set[str]:
+    a, b = known
+    facts = set(a & b & {"finite", "number", "integer", "nonnegative", "positive", "nonzero"})
+    if line.op.name == "maximum":
+        facts |= (a | b) & {"positive"}
+    return facts
+
+
+@fact_rule("minimum", "fmin")
+def _minimum(known: list[Known], line: Node, walk: Walk) -> set[str]:
+    return set(known[0] & known[1] & (_ELEMENTS))
+
+
+@fact_rule("where")
+def _where(known: list[Known], line: Node, walk: Walk) -> set[str]:
+    return set(known[1] & known[2] & _ELEMENTS)
+
+
+@fact_rule("floor", "ceil", "rint", "trunc")
+def _whole(known: list[Known], line: Node, walk: Walk) -> set[str]:
+    return {"integer"} | (known[0] & {"finite", "number"})
+
+
+@fact_rule(
+    "reshape", "expand_dims", "squeeze", "broadcast_to", "flip", "roll", "diagonal", "getitem"
+)
+def _moved(known: list[Known], line: Node, walk: Walk) -> set[str]:
+    return set(known[0] & _ELEMENTS)
+
+
+@fact_rule("copy", "stop_gradient", "positive")
+def _same(known: list[Known], line: Node, walk: Walk) -> Known:
+    return known[0]
+
+
+@fact_rule("transpose")
+def _transposed(known: list[Known], line: Node, walk: Walk) -> set[str]:
+    facts = set(known[0] & _ELEMENTS)
+    axes, ndim = line.params.get("axes"), len(walk.spec(line).shape)
+    swapped = (*range(ndim - 2), ndim - 1, ndim - 2)
+    order = tuple(range(ndim))[::-1] if axes is None else tuple(a % ndim for a in axes)
+    if ndim >= 2 and order == swapped:
+        facts |= known[0] & {"symmetric", "diagonal", "definite"}
+        facts |= {"lower"} if "upper" in known[0] else set()
+        facts |= {"upper"} if "lower" in known[0] else set()
+    return facts
+
+
+@fact_rule("sum", "max", "min", "mean")
+def _reduced(known: list[Known], line: Node, walk: Walk) -> set[str]:
+    if walk.spec(line).dtype.kind != "f":
+        return set()
+    return set(known[0] & {"nonnegative"})
+
+
+@fact_rule("inv")
+def _inverse(known: list[Known], line: Node, walk: Walk) -> set[str]:
+    # What LAPACK gives of a symmetric matrix is symmetric up to rounding only.
+    return set(known[0] & {"diagonal"})
+
+
+@fact_rule("cholesky")
+def _cholesky(known: list[Known], line: Node, walk: Walk) -> set[str]:
+    return {"lower"}
