@@ -1,12 +1,12 @@
 """Minimax coefficients: the polynomials of the circular and hyperbolic leaves, computed anew.
 
-Those in wengert/_engine/backends/llvm/leaves/circular.py, hyperbolic.py and their inverses: the
-largest error relative to the function is as small as a polynomial of that length can make it.  E.
-Y. Remez' exchange (1934; J.-M. Muller, Elementary Functions, 3rd ed., sect. 3.5) on a fine grid, in
-mpmath at 70 digits.  The first coefficients are rounded, one after the other, before the rest is
-found again. Printed are the error, as a power of two, after rounding, and the coefficients,
-constant first. (Those of arctan for float32 in the leaves are better rounded: they were found on
-another grid.)
+Those in wengert/_engine/backends/llvm/vector_math/trigonometric.py, hyperbolic.py and their
+inverses: the largest error relative to the function is as small as a polynomial of that length can
+make it.  E. Y. Remez' exchange (1934; J.-M. Muller, Elementary Functions, 3rd ed., sect. 3.5) on a
+fine grid, in mpmath at 70 digits.  The first coefficients are rounded, one after the other, before
+the rest is found again. Printed are the error, as a power of two, after rounding, and the
+coefficients, constant first. (Those of arctan for float32 in the leaves are better rounded: they
+were found on another grid.)
 
     python docs/generate/minimax_coefficients.py sin tan
     python docs/generate/minimax_coefficients.py             # all of them, for both dtypes

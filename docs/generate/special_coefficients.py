@@ -1,7 +1,7 @@
 """Special coefficients: the polynomials of erf, erfc, gamma and gammaln, computed anew.
 
-The functions stand in wengert/_engine/backends/llvm/leaves/erf.py and gamma.py; the fit is the one
-of leaf_coefficients.py, beside this file.
+The functions stand in wengert/_engine/backends/llvm/vector_math/erf.py and gamma.py; the fit is the
+one of leaf_coefficients.py, beside this file.
 
     python docs/generate/special_coefficients.py erf_tail64
     python docs/generate/special_coefficients.py            # all of them

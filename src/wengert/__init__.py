@@ -90,7 +90,9 @@ ELSEWHERE = {
         "associative_scan cond custom_jvp custom_vjp fori_loop map scan switch while_loop".split(),
         "_engine.control_flow",
     ),
-    **dict.fromkeys("get_threads set_threads".split(), "_engine.backends.llvm.runtime.threads"),
+    **dict.fromkeys(
+        "get_threads set_threads".split(), "_engine.backends.llvm.runtime.thread_count"
+    ),
     **dict.fromkeys(
         "save load".split(), "_engine.graphs"
     ),  # which makes the graphs that are loaded

@@ -69,6 +69,6 @@ def quick(request, monkeypatch):
     is_thorough = not request.config.option.markexpr  # `make test-all`
     if is_thorough or request.function.__name__ not in QUICK or "llvm" not in backends():
         return
-    kept = importlib.import_module("wengert._engine.backends.llvm.kept")
+    kept = importlib.import_module("wengert._engine.backends.llvm.program_cache")
     compiled = kept.kept_object_of
     monkeypatch.setattr(kept, "kept_object_of", lambda text, _: compiled(text, quick=True))

@@ -15,7 +15,7 @@ from wengert.backends import Interpreter
 
 import wengert as wg
 from wengert import compiling
-from wengert._engine.backends.llvm import clock
+from wengert._engine.backends.llvm.profile import timers
 from wengert._engine.profiling.record import Part, Step, in_turn, undisturbed, whole
 from wengert.errors import ArgumentError, BackendError, MatrixError, TraceError
 
@@ -448,11 +448,13 @@ def test_repeats_that_cannot_be(repeats):
 
 @pytest.mark.skipif(os.name != "posix", reason="the clock of POSIX")
 def test_the_clock_of_the_system(monkeypatch):
-    monkeypatch.setattr(clock.platform, "machine", lambda: "another")
+    monkeypatch.setattr(timers.platform, "machine", lambda: "another")
     seen = check(wg.profile(lambda x: np.sum(np.tanh(x)), **FEW)(np.ones(3000)))
     assert kinds(seen) == ["nest", "around"] and 0.0 < seen.rows[0].seconds < 0.1
-    monkeypatch.setattr(clock, "is_available", lambda: False)
-    monkeypatch.setattr("wengert._engine.backends.llvm.measuring.is_available", clock.is_available)
+    monkeypatch.setattr(timers, "is_available", lambda: False)
+    monkeypatch.setattr(
+        "wengert._engine.backends.llvm.profile.profile_runner.is_available", timers.is_available
+    )
     with pytest.raises(BackendError, match=r"no clock here.*backend='interpret'"):
         wg.profile(lambda x: x * 3.0)(np.ones(3))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.backends.llvm.kernels import keys as native
+from wengert._engine.backends.llvm.kernels.random import keys as native
 from wengert._engine.ops.random import philox
 from wengert.errors import ArgumentError, DtypeError, ShapeError
 

@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
-from wengert._engine.backends.llvm import engine
+from wengert._engine.backends.llvm.ir import execution_engine
 
 
 def run(options: Any) -> None:
     """Measure and print."""
-    print(f"{engine.cpu()}, {wg.get_threads()} thread(s), {8 * engine.vector_bytes()} bit vectors")
+    print(
+        f"{execution_engine.cpu()}, {wg.get_threads()} thread(s), "
+        f"{8 * execution_engine.vector_bytes()} bit vectors"
+    )
     print(f"{'gradient of':<38}{'wengert':>12}{'NumPy':>12}{'ratio':>8}")
     for name, ours, by_hand in _cases(options.quick):
         a, b = _medians(ours, by_hand, 0.2 if options.quick else 1.0)

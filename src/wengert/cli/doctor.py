@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
-from wengert._engine.backends.llvm import engine
+from wengert._engine.backends.llvm.ir import execution_engine
 
 REQUIRED = ("wengert", "numpy", "scipy", "llvmlite", "optree")
 EXTRAS = {
@@ -64,8 +64,8 @@ def _versions() -> Iterator[tuple[str, Any]]:
 
 
 def _native() -> Iterator[tuple[str, Any]]:
-    yield "processor", engine.cpu()
-    yield "vectors", f"{8 * engine.vector_bytes()} bits"
+    yield "processor", execution_engine.cpu()
+    yield "vectors", f"{8 * execution_engine.vector_bytes()} bits"
     yield "threads", wg.get_threads()
     cache, memory = wg.cache.info(), wg.memory.info()
     where = cache.directory if cache.enabled else "switched off"

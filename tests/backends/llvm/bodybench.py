@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm import engine
-from wengert._engine.backends.llvm.assembly import Function, Module, Section
-from wengert._engine.backends.llvm.dtypes import in_memory, of_width, part_of
-from wengert._engine.backends.llvm.lane import Lane, Pair
-from wengert._engine.backends.llvm.language import Language
-from wengert._engine.backends.llvm.leaves import call_leaf
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Section
+from wengert._engine.backends.llvm.ir.llvm_types import in_memory, of_width, part_of
+from wengert._engine.backends.llvm.ir.scalar_language import Language
+from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
+from wengert._engine.backends.llvm.vector_math import call_leaf
 
 
 def _places(section: Section, name: str, i: str, dtype: Any, width: int) -> list[tuple[str, str]]:
@@ -88,7 +88,9 @@ def compiled(body: Callable[..., Any], dtypes: tuple[Any, ...], out: Any, width:
         _write(s, section, i, s.cast(body(s, *lanes), out), width)
     function.body.write("ret void")
     module.add(function)
-    code = engine.Code(engine.object_of(module.text(engine.heading())), {})
+    code = execution_engine.Code(
+        execution_engine.object_of(module.text(execution_engine.heading())), {}
+    )
     kinds = [ctypes.c_void_p] * (len(dtypes) + 1)
     run = ctypes.CFUNCTYPE(None, *kinds, ctypes.c_int64)(code.address("kernel"))
     run.code = code  # lives as long as its address

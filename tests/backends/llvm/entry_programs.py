@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from wengert._engine.backends.llvm import engine
-from wengert._engine.backends.llvm.assembly import Function, Module
-from wengert._engine.backends.llvm.dtypes import in_memory
-from wengert._engine.backends.llvm.entry import entry_text, make_entry
-from wengert._engine.backends.llvm.port import Port
+from wengert._engine.backends.llvm.abi import entry_text, make_entry
+from wengert._engine.backends.llvm.abi.ports import Port
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
+from wengert._engine.backends.llvm.ir.llvm_types import in_memory
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.parsing import dim
 
@@ -95,11 +95,11 @@ def text_of(made, **style):
     function.body.write(f"ret i64 {status or 0}")
     module.add(function)
     entry_text(module, made, **style)
-    return module.text(engine.heading())
+    return module.text(execution_engine.heading())
 
 
 def code_of(made, **style):
-    return engine.Code(engine.object_of(text_of(made, **style)), {})
+    return execution_engine.Code(execution_engine.object_of(text_of(made, **style)), {})
 
 
 def never(*args):

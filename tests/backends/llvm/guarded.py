@@ -17,7 +17,10 @@ import sys
 import numpy as np
 
 import wengert as wg
-from wengert._engine.backends.llvm import elements, engine, program, routine
+from wengert._engine.backends.llvm import program
+from wengert._engine.backends.llvm.codegen import elements
+from wengert._engine.backends.llvm.codegen import function as routine
+from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.core.symbolic.dim import replaced
 
 from .random_programs import Bundle, differing, is_differentiable, laid
@@ -96,7 +99,9 @@ class Guarded:
         assert left == 0, f"{left} blocks were not given back"
 
 
-object_of = functools.lru_cache(4)(engine.object_of)  # the same code serves both ends of pages
+object_of = functools.lru_cache(4)(
+    execution_engine.object_of
+)  # the same code serves both ends of pages
 
 
 class guarded:
@@ -108,7 +113,7 @@ class guarded:
         image = object_of(self.program.text)
         own = self.program.symbols
         instead = {k: v for k, v in self.memory.symbols.items() if k in own}
-        self.code = engine.Code(image, {**own, **instead})
+        self.code = execution_engine.Code(image, {**own, **instead})
         self._kernel = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(
             self.code.address("kernel")
         )

@@ -11,8 +11,8 @@ import sys
 import numpy as np
 
 import wengert as wg
-from wengert._engine.backends.llvm import engine
-from wengert._engine.backends.llvm.objectfile import symbols_of
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.object_symbols import symbols_of
 
 WHOLE = "?bBhHiIqQ"
 HALVES = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
@@ -139,9 +139,9 @@ def whole_numbers() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] != "host":
-        engine.cpu, engine.features = (lambda: sys.argv[1]), (lambda: "")
+        execution_engine.cpu, execution_engine.features = (lambda: sys.argv[1]), (lambda: "")
     called: set[str] = set()
-    load = engine.Code.__init__
+    load = execution_engine.Code.__init__
 
     def noted(self, image, symbols):
         load(self, image, symbols)
@@ -149,7 +149,7 @@ if __name__ == "__main__":
         called.update(*(n for _, n in found))
         called.difference_update(symbols, *(d for d, _ in found))
 
-    engine.Code.__init__ = noted
+    execution_engine.Code.__init__ = noted
     with np.errstate(all="ignore"):
         conversions()
         functions()

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm import engine
-from wengert._engine.backends.llvm.assembly import Function, Module
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
+from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.kernels import Array, Steps
-from wengert._engine.backends.llvm.language import Language
 from wengert._engine.core.symbolic.dim import names_in
 from wengert._engine.core.symbolic.parsing import dim
 
@@ -56,8 +56,8 @@ class Compiled:
         )
         body.write(f"ret i64 {status}")
         module.add(function)
-        self.text = module.text(engine.heading())
-        self.code = engine.Code(engine.object_of(self.text), steps.symbols)
+        self.text = module.text(execution_engine.heading())
+        self.code = execution_engine.Code(execution_engine.object_of(self.text), steps.symbols)
         self.run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.code.address("kernel"))
 
     def __call__(self, pointers: list[int], sizes: dict[str, int]) -> int:

@@ -24,12 +24,12 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from wengert._engine.backends.llvm import engine
-from wengert._engine.backends.llvm.assembly import Function, Module
-from wengert._engine.backends.llvm.dtypes import in_memory, of_width
-from wengert._engine.backends.llvm.lane import Lane
-from wengert._engine.backends.llvm.language import Language, loop_of
-from wengert._engine.backends.llvm.leaves import call_leaf
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
+from wengert._engine.backends.llvm.ir.llvm_types import in_memory, of_width
+from wengert._engine.backends.llvm.ir.scalar_language import Language, loop_of
+from wengert._engine.backends.llvm.ir.simd_value import Lane
+from wengert._engine.backends.llvm.vector_math import call_leaf
 
 MP = mpmath.mp.clone()
 MP.dps = 60
@@ -70,7 +70,7 @@ def nanoseconds(name: str, *arrays: Any, width: int = 8) -> float:
 
 def assembly(name: str, *dtypes: Any, width: int = 8) -> str:
     """The machine's assembly of a loop that does nothing but this leaf."""
-    return engine.assembly_of(_compiled(name, tuple(map(np.dtype, dtypes)), width)[2])
+    return execution_engine.assembly_of(_compiled(name, tuple(map(np.dtype, dtypes)), width)[2])
 
 
 def forget() -> None:
@@ -105,8 +105,8 @@ def _compiled(name: str, dtypes: tuple[Any, ...], width: int) -> tuple[Any, Any,
         section.write(f"store {kind} {value}, ptr {place}, align {out.itemsize}")
     function.body.write("ret void")
     module.add(function)
-    text = module.text(engine.heading())
-    code = engine.Code(engine.object_of(text), {})
+    text = module.text(execution_engine.heading())
+    code = execution_engine.Code(execution_engine.object_of(text), {})
     kinds = [ctypes.c_void_p] * (len(dtypes) + 1)
     run = ctypes.CFUNCTYPE(None, *kinds, ctypes.c_int64)(code.address("kernel"))
     run.code = code  # lives as long as its address

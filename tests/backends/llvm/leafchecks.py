@@ -18,7 +18,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from wengert._engine.backends.llvm import engine
+from wengert._engine.backends.llvm.ir import execution_engine
 
 from .leafbench import assembly, forget, run_leaf, ulps
 
@@ -66,16 +66,16 @@ def check_widths(name: str, *args: Any) -> None:
 
 def check_processors(names: list[str], points: Any, monkeypatch: Any, cpu: str) -> None:
     """An older processor gives the same bits; `points` makes the operands of a leaf."""
-    if cpu == "haswell" and not engine.has("avx2"):
+    if cpu == "haswell" and not execution_engine.has("avx2"):
         pytest.skip("this processor cannot run it")
     here = {name: run_leaf(name, *points(name)) for name in names}
-    engine.machine()
+    execution_engine.machine()
     target = llvm.Target.from_default_triple()
     older = target.create_target_machine(cpu=cpu, opt=2, reloc="pic", jit=True)
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(engine, "machine", lambda quick=False: older)
-            patch.setattr(engine, "features", lambda: "")
+            patch.setattr(execution_engine, "machine", lambda quick=False: older)
+            patch.setattr(execution_engine, "features", lambda: "")
             forget()
             assert "zmm" not in assembly(names[0], F64)  # a register of newer ones
             for name in names:

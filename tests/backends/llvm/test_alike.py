@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.backends.llvm import engine
-from wengert._engine.backends.llvm.nests import Nest
+from wengert._engine.backends.llvm.codegen.loop_nests import Nest
+from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.program import Program
 
 from .random_programs import Bundle
@@ -20,7 +20,7 @@ def checked(program):
     """How many calls of nests there are, and how many nests, after writing all of them again."""
     for written, name in program.nests:
         stored = set(program.plan.stored)
-        again = Nest(program.language, written.walk, stored, engine.vector_bytes())
+        again = Nest(program.language, written.walk, stored, execution_engine.vector_bytes())
         assert again.text(name) == program.module.parts[name]
         assert again.table == written.table
         assert (again.partial, again.spaces) == (written.partial, written.spaces)

@@ -5,9 +5,9 @@ import pytest
 from wengert.backends import backend
 
 import wengert as wg
-from wengert._engine.backends.llvm.apart import parted
 from wengert._engine.backends.llvm.program import Program
-from wengert._engine.backends.llvm.walks import Sweep
+from wengert._engine.backends.llvm.schedule.fusion import Sweep
+from wengert._engine.backends.llvm.schedule.loop_fission import parted
 
 N = 200
 

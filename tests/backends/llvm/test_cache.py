@@ -13,10 +13,10 @@ import time
 import pytest
 
 import wengert as wg
-from wengert._engine.backends.llvm import engine
-from wengert._engine.backends.llvm.assembly import Function, Module
-from wengert._engine.backends.llvm.runtime import cache, objects
-from wengert._engine.backends.llvm.runtime import folder as folders
+from wengert._engine.backends.llvm.cache import disk_cache, object_files
+from wengert._engine.backends.llvm.cache import private_directory as folders
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs the owners and modes of POSIX")
 KEY = bytes(range(32))
@@ -28,9 +28,9 @@ def folder(monkeypatch, tmp_path):
     path = tmp_path / "cache"
     monkeypatch.setenv("WENGERT_CACHE", str(path))
     for name, value in (("enabled", None), ("limit", 512 << 20), ("unswept", 0)):
-        monkeypatch.setattr(cache._State, name, value)
+        monkeypatch.setattr(disk_cache._State, name, value)
     for name, value in (("hits", 0), ("misses", 0), ("problem", "")):
-        monkeypatch.setattr(cache._State, name, value)
+        monkeypatch.setattr(disk_cache._State, name, value)
     return path
 
 
@@ -40,11 +40,11 @@ def text_of(number):
     f = Function(module, "answer", [], "i64", linkage="")
     f.body.write(f"ret i64 {number}")
     module.add(f)
-    return module.text(engine.heading())
+    return module.text(execution_engine.heading())
 
 
 def answer(image):
-    code = engine.Code(image, {})
+    code = execution_engine.Code(image, {})
     return ctypes.CFUNCTYPE(ctypes.c_int64)(code.address("answer"))()
 
 
@@ -54,49 +54,49 @@ def only(folder):
 
 
 def test_what_is_written_is_read():
-    assert cache.read(KEY) is None
+    assert disk_cache.read(KEY) is None
     for payload in (b"", b"x", os.urandom(100_000)):
-        cache.write(KEY, payload)
-        assert cache.read(KEY) == payload
+        disk_cache.write(KEY, payload)
+        assert disk_cache.read(KEY) == payload
     info = wg.cache.info()
     assert (info.hits, info.misses, info.files, info.problem) == (3, 1, 1, "")
     assert info.bytes == only(info.directory).stat().st_size
 
 
 def test_a_second_compilation_does_not_happen(monkeypatch):
-    image = objects.kept_object_of(text_of(42))
+    image = object_files.kept_object_of(text_of(42))
     assert answer(image) == 42
 
     def refuse(text, quick):
         raise AssertionError("compiled once more")
 
-    monkeypatch.setattr(engine, "object_of", refuse)
-    assert objects.kept_object_of(text_of(42)) == image
+    monkeypatch.setattr(execution_engine, "object_of", refuse)
+    assert object_files.kept_object_of(text_of(42)) == image
     with pytest.raises(AssertionError):
-        objects.kept_object_of(text_of(43))
+        object_files.kept_object_of(text_of(43))
 
 
 def test_an_object_file_of_another_processor_is_not_used(monkeypatch):
     keys = set()
     for name in ("cpu", "features", "heading"):
-        monkeypatch.setattr(engine, name, lambda: "another")
-        objects.circumstances.cache_clear()
-        keys.add(objects.key_of("text"))
+        monkeypatch.setattr(execution_engine, name, lambda: "another")
+        object_files.circumstances.cache_clear()
+        keys.add(object_files.key_of("text"))
         monkeypatch.undo()
-    objects.circumstances.cache_clear()
-    keys.add(objects.key_of("text"))
-    monkeypatch.setattr(objects.llvm, "llvm_version_info", (1, 2, 3))
-    objects.circumstances.cache_clear()
-    keys.add(objects.key_of("text"))
+    object_files.circumstances.cache_clear()
+    keys.add(object_files.key_of("text"))
+    monkeypatch.setattr(object_files.llvm, "llvm_version_info", (1, 2, 3))
+    object_files.circumstances.cache_clear()
+    keys.add(object_files.key_of("text"))
     monkeypatch.undo()
-    objects.circumstances.cache_clear()
-    keys |= {objects.key_of("texts"), objects.key_of("")}
+    object_files.circumstances.cache_clear()
+    keys |= {object_files.key_of("texts"), object_files.key_of("")}
     assert len(keys) == 7
 
 
 def test_every_byte_counts(folder):
     payload = b"object file"
-    cache.write(KEY, payload)
+    disk_cache.write(KEY, payload)
     path = only(folder)
     whole = path.read_bytes()
     for index in range(len(whole)):
@@ -104,52 +104,52 @@ def test_every_byte_counts(folder):
             damaged = bytearray(whole)
             damaged[index] ^= change
             path.write_bytes(damaged)
-            assert cache.read(KEY) is None
+            assert disk_cache.read(KEY) is None
             assert not path.exists()
             path.touch(0o600)
     path.write_bytes(whole)
-    assert cache.read(KEY) == payload
+    assert disk_cache.read(KEY) == payload
 
 
 def test_every_length_counts(folder):
     payload = b"object file"
-    cache.write(KEY, payload)
+    disk_cache.write(KEY, payload)
     path = only(folder)
     whole = path.read_bytes()
     for damaged in [whole[:length] for length in range(len(whole))] + [whole + b"\0", whole * 2]:
         path.write_bytes(damaged)
         path.chmod(0o600)
-        assert cache.read(KEY) is None
+        assert disk_cache.read(KEY) is None
         assert not path.exists()
-    cache.write(KEY, payload)
-    assert cache.read(KEY) == payload
+    disk_cache.write(KEY, payload)
+    assert disk_cache.read(KEY) == payload
 
 
 def test_a_damaged_file_is_compiled_anew(folder):
-    objects.kept_object_of(text_of(7))
+    object_files.kept_object_of(text_of(7))
     path = only(folder)
     path.write_bytes(path.read_bytes()[:-1])
-    assert answer(objects.kept_object_of(text_of(7))) == 7
-    assert answer(objects.kept_object_of(text_of(7))) == 7
+    assert answer(object_files.kept_object_of(text_of(7))) == 7
+    assert answer(object_files.kept_object_of(text_of(7))) == 7
     assert wg.cache.info().hits == 1
 
 
 def test_a_file_under_another_key_is_not_taken(folder):
     other = bytes(32)
-    cache.write(KEY, b"mine")
-    cache.write(other, b"another")
+    disk_cache.write(KEY, b"mine")
+    disk_cache.write(other, b"another")
     os.replace(folder / f"{other.hex()}.object", folder / f"{KEY.hex()}.object")
-    assert cache.read(KEY) is None
+    assert disk_cache.read(KEY) is None
 
 
 def test_off(folder, monkeypatch):
     wg.cache.enabled(False)
-    assert answer(objects.kept_object_of(text_of(1))) == 1
+    assert answer(object_files.kept_object_of(text_of(1))) == 1
     assert not folder.exists() and not wg.cache.info().enabled
     wg.cache.enabled(True)
-    objects.kept_object_of(text_of(1))
+    object_files.kept_object_of(text_of(1))
     assert wg.cache.info().files == 1
-    monkeypatch.setattr(cache._State, "enabled", None)
+    monkeypatch.setattr(disk_cache._State, "enabled", None)
     for word, on in (("0", False), ("off", False), ("1", True), ("", True), ("/x", True)):
         monkeypatch.setenv("WENGERT_CACHE", word)
         assert wg.cache.enabled() is on
@@ -176,7 +176,7 @@ def test_where_it_is(monkeypatch, tmp_path):
 def test_clear_deletes_what_is_the_caches_and_nothing_else(folder):
     assert wg.cache.clear() == 0
     for number in range(3):
-        cache.write(bytes([number]) * 32, b"x")
+        disk_cache.write(bytes([number]) * 32, b"x")
     (folder / "notes.txt").write_text("the user's")
     (folder / "abc.unfinished").write_text("half")
     assert wg.cache.clear() == 3
@@ -190,9 +190,9 @@ def test_what_was_used_longest_ago_is_deleted(folder):
     wg.cache.limit(20_000)
     keys = [bytes([number]) * 32 for number in range(30)]
     for number, key in enumerate(keys):
-        cache.write(key, bytes(1000))
+        disk_cache.write(key, bytes(1000))
         os.utime(folder / f"{key.hex()}.object", (1000 + number, 1000 + number))
-        assert cache.read(keys[0]) is not None  # used all the time
+        assert disk_cache.read(keys[0]) is not None  # used all the time
     info = wg.cache.info()
     assert info.bytes <= 20_000 + 2 * 1100
     assert info.files > 12
@@ -202,38 +202,38 @@ def test_what_was_used_longest_ago_is_deleted(folder):
 
 
 def test_there_are_not_too_many_files(monkeypatch):
-    monkeypatch.setattr(cache, "_FILES", 32)
+    monkeypatch.setattr(disk_cache, "_FILES", 32)
     for number in range(256):  # one in 64 measures the folder
-        cache.write(bytes([number]) * 32, b"x")
+        disk_cache.write(bytes([number]) * 32, b"x")
     assert 30 <= wg.cache.info().files <= 30 + 64
 
 
 def test_many_small_writes_stay_within_a_sixteenth_of_the_limit():
     wg.cache.limit(100_000)
     for number in range(300):
-        cache.write(number.to_bytes(32, "big"), bytes(900))
+        disk_cache.write(number.to_bytes(32, "big"), bytes(900))
     assert wg.cache.info().bytes <= 100_000 * 17 // 16
 
 
 def test_what_is_larger_than_the_limit_is_not_kept():
     wg.cache.limit(1000)
-    cache.write(KEY, bytes(1000))
+    disk_cache.write(KEY, bytes(1000))
     assert wg.cache.info().files == 0
     wg.cache.limit(0)
-    assert answer(objects.kept_object_of(text_of(5))) == 5
+    assert answer(object_files.kept_object_of(text_of(5))) == 5
     for wrong in (-1, 0.5, "1", None, True):
         with pytest.raises(wg.errors.ArgumentError, match="number of bytes"):
             wg.cache.limit(wrong)
 
 
 def test_files_that_were_never_finished_are_deleted_after_an_hour(folder):
-    cache.write(KEY, b"x")
+    disk_cache.write(KEY, b"x")
     old, new = folder / "old.unfinished", folder / "new.unfinished"
     for path, age in ((old, 7200), (new, 60)):
         path.touch()
         os.utime(path, (time.time() - age,) * 2)
     wg.cache.limit(1 << 20)
-    cache.write(KEY, b"y")
+    disk_cache.write(KEY, b"y")
     assert new.exists() and not old.exists()
 
 
@@ -245,68 +245,68 @@ def test_files_that_were_never_finished_are_deleted_after_an_hour(folder):
 def test_a_folder_that_others_may_write_to_is_refused(folder, mode):
     folder.mkdir()
     folder.chmod(mode)
-    assert answer(objects.kept_object_of(text_of(3))) == 3
+    assert answer(object_files.kept_object_of(text_of(3))) == 3
     assert list(folder.iterdir()) == []
     assert "others may write" in wg.cache.info().problem
     folder.chmod(0o755)
-    objects.kept_object_of(text_of(3))
+    object_files.kept_object_of(text_of(3))
     assert wg.cache.info().files == 1 and wg.cache.info().problem == ""
 
 
 @posix
 def test_a_folder_of_somebody_else_is_refused(folder, monkeypatch):
-    cache.write(KEY, b"x")
+    disk_cache.write(KEY, b"x")
     monkeypatch.setattr(os, "geteuid", lambda: os.stat(folder).st_uid + 1)
-    assert cache.read(KEY) is None
-    cache.write(bytes(32), b"y")
+    assert disk_cache.read(KEY) is None
+    disk_cache.write(bytes(32), b"y")
     assert "another user" in wg.cache.info().problem
     assert len(list(folder.iterdir())) == 1
 
 
 @posix
 def test_a_file_that_others_may_write_to_is_refused(folder):
-    cache.write(KEY, b"x")
+    disk_cache.write(KEY, b"x")
     path = only(folder)
     assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
     path.chmod(0o622)
-    assert cache.read(KEY) is None
-    cache.write(KEY, b"y")  # replaces it
-    assert cache.read(KEY) == b"y"
+    assert disk_cache.read(KEY) is None
+    disk_cache.write(KEY, b"y")  # replaces it
+    assert disk_cache.read(KEY) == b"y"
 
 
 @posix
 def test_links_are_not_followed(folder, tmp_path):
-    cache.write(KEY, b"x")
+    disk_cache.write(KEY, b"x")
     path = only(folder)
     elsewhere = tmp_path / "elsewhere"
     path.rename(elsewhere)
     path.symlink_to(elsewhere)
-    assert cache.read(KEY) is None
-    cache.write(KEY, b"y")
-    assert cache.read(KEY) == b"y" and not path.is_symlink()
+    assert disk_cache.read(KEY) is None
+    disk_cache.write(KEY, b"y")
+    assert disk_cache.read(KEY) == b"y" and not path.is_symlink()
     assert elsewhere.exists()
     folder.rename(tmp_path / "real")
     folder.symlink_to(tmp_path / "real")
-    assert cache.read(KEY) is None and wg.cache.info().problem
+    assert disk_cache.read(KEY) is None and wg.cache.info().problem
 
 
 @posix
 def test_no_file_at_all_under_the_name(folder):
-    cache.write(KEY, b"x")
+    disk_cache.write(KEY, b"x")
     path = only(folder)
     path.unlink()
     os.mkfifo(path)  # which would keep a reader waiting for ever
-    assert cache.read(KEY) is None
+    assert disk_cache.read(KEY) is None
     path.unlink()
     path.mkdir()
-    assert cache.read(KEY) is None
-    cache.write(KEY, b"y")
-    assert cache.read(KEY) is None and wg.cache.info().problem
+    assert disk_cache.read(KEY) is None
+    disk_cache.write(KEY, b"y")
+    assert disk_cache.read(KEY) is None and wg.cache.info().problem
 
 
 def test_a_file_in_the_place_of_the_folder(folder):
     folder.write_text("not a folder")
-    assert answer(objects.kept_object_of(text_of(3))) == 3
+    assert answer(object_files.kept_object_of(text_of(3))) == 3
     assert wg.cache.info().problem and wg.cache.clear() == 0
     assert folder.read_text() == "not a folder"
 
@@ -314,7 +314,7 @@ def test_a_file_in_the_place_of_the_folder(folder):
 def test_a_folder_that_cannot_be_made(monkeypatch, tmp_path):
     (tmp_path / "file").touch()
     monkeypatch.setenv("WENGERT_CACHE", str(tmp_path / "file" / "cache"))
-    assert answer(objects.kept_object_of(text_of(3))) == 3
+    assert answer(object_files.kept_object_of(text_of(3))) == 3
     assert wg.cache.info().problem
 
 
@@ -322,7 +322,7 @@ def test_a_folder_that_cannot_be_made(monkeypatch, tmp_path):
 @pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_that_cannot_be_written_to(folder):
     folder.mkdir(0o500)
-    assert answer(objects.kept_object_of(text_of(3))) == 3
+    assert answer(object_files.kept_object_of(text_of(3))) == 3
     assert "Permission" in wg.cache.info().problem
 
 
@@ -352,7 +352,7 @@ def test_a_disk_that_is_full_or_cannot_be_written_to(folder, monkeypatch, call, 
         monkeypatch.setattr(os, "fdopen", lambda handle, *rest, **options: Full(handle))
     else:
         monkeypatch.setattr(os, call, fail)
-    cache.write(KEY, b"x")
+    disk_cache.write(KEY, b"x")
     monkeypatch.undo()
     assert not folder.exists() or list(folder.iterdir()) == []
 
@@ -361,7 +361,7 @@ def test_a_disk_that_is_full_or_cannot_be_written_to(folder, monkeypatch, call, 
 
 WORKER = """
 import os, random, sys
-from wengert._engine.backends.llvm.runtime import cache
+from wengert._engine.backends.llvm.cache import disk_cache as cache
 generator = random.Random(int(sys.argv[1]))
 def payload(key): return key * (100 + 7 * key[0])
 print("ready", flush=True)
@@ -434,24 +434,24 @@ def test_what_a_killed_writer_leaves_is_never_read(folder, monkeypatch, written)
         def write(self, content):
             return partly(self.handle, content)
 
-    cache.write(bytes(32), b"other")
+    disk_cache.write(bytes(32), b"other")
     with monkeypatch.context() as patch:
         patch.setattr(folders.Folder, "delete", lambda self, name: False)
         patch.setattr(os, "replace", die)
         patch.setattr(os, "fdopen", Slow)
         with pytest.raises(Killed):
-            cache.write(KEY, b"object")
+            disk_cache.write(KEY, b"object")
     (left,) = set(folder.iterdir()) - {folder / f"{bytes(32).hex()}.object"}
     assert left.stat().st_size == written
-    assert cache.read(KEY) is None
+    assert disk_cache.read(KEY) is None
     assert wg.cache.info().files == 1
-    cache.write(KEY, b"object")
-    assert cache.read(KEY) == b"object"
+    disk_cache.write(KEY, b"object")
+    assert disk_cache.read(KEY) == b"object"
 
 
 def test_threads_at_once():
     def work(seed):
-        return [objects.kept_object_of(text_of(number)) for number in range(seed % 3, 8)][-1]
+        return [object_files.kept_object_of(text_of(number)) for number in range(seed % 3, 8)][-1]
 
     with concurrent.futures.ThreadPoolExecutor(6) as team:
         images = list(team.map(work, range(12)))
@@ -465,8 +465,8 @@ def test_a_fork_while_another_thread_compiles():
     program = """
 import itertools, os, threading, time, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
-from wengert._engine.backends.llvm import engine
-from wengert._engine.backends.llvm.runtime import objects
+from wengert._engine.backends.llvm.ir import execution_engine as engine
+from wengert._engine.backends.llvm.cache import object_files as objects
 def text(n): return engine.heading() + f"\\ndefine i64 @answer() {{ ret i64 {n} }}\\n"
 stop = []
 def work():
@@ -494,10 +494,10 @@ print("done")
 def test_a_hit_is_quick():
     """One that compiled instead would take many times as long."""
     payload = os.urandom(100_000)
-    cache.write(KEY, payload)
+    disk_cache.write(KEY, payload)
     times = []
     for _ in range(25):
         begin = time.perf_counter()
-        cache.read(KEY)
+        disk_cache.read(KEY)
         times.append(time.perf_counter() - begin)
     assert min(times) < 0.005

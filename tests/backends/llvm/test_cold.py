@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.backends.llvm import engine
-from wengert._engine.backends.llvm.assembly import Function, Module
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
 from wengert._engine.backends.llvm.program import Program
 
 
@@ -28,7 +28,7 @@ def printed(text, *arguments):
 def test_scipy_is_whole_after_its_compiled_modules_were_loaded_alone():
     found = printed("""
 import sys
-from wengert._engine.backends.llvm.runtime.extensions import extension
+from wengert._engine.backends.llvm.runtime.scipy_extensions import extension
 blas = extension("scipy.linalg.cython_blas")
 print("scipy.linalg" in sys.modules, "scipy.linalg.cython_blas" in sys.modules)
 import scipy.linalg
@@ -40,7 +40,7 @@ print(extension("scipy.linalg.cython_lapack") is scipy.linalg.cython_lapack)
 
 
 def test_a_module_that_is_not_there_is_an_import_error():
-    from wengert._engine.backends.llvm.runtime.extensions import extension
+    from wengert._engine.backends.llvm.runtime.scipy_extensions import extension
 
     with pytest.raises(ImportError):
         extension("scipy.linalg.no_such_module")
@@ -90,9 +90,9 @@ def calling_halves():
 def test_the_halves_of_a_module_call_each_other(names):
     import ctypes
 
-    chosen, others = calling_halves().halves(names, engine.heading())
-    images = [engine.object_of(others), engine.object_of(chosen, quick=True)]
-    code = engine.Code(images, {})
+    chosen, others = calling_halves().halves(names, execution_engine.heading())
+    images = [execution_engine.object_of(others), execution_engine.object_of(chosen, quick=True)]
+    code = execution_engine.Code(images, {})
     assert ctypes.CFUNCTYPE(ctypes.c_int64)(code.address("outer"))() == 110
 
 

@@ -11,8 +11,8 @@ import weakref
 import numpy as np
 import pytest
 
-from wengert._engine.backends.llvm import engine
-from wengert._engine.backends.llvm.entry import make_entry
+from wengert._engine.backends.llvm.abi import make_entry
+from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.core.symbolic.parsing import dim
 
 from .entry_programs import code_of, copy_inputs, entry_of, never, program, text_of
@@ -297,9 +297,9 @@ def has_lock(made, frame):
 
 
 def with_symbols(made, functions, miss=never, **style):
-    image = engine.object_of(text_of(made, **style))
+    image = execution_engine.object_of(text_of(made, **style))
     symbols = {n: ctypes.cast(f, ctypes.c_void_p).value for n, f in functions.items()}
-    return make_entry(made, engine.Code(image, symbols), miss, never)
+    return make_entry(made, execution_engine.Code(image, symbols), miss, never)
 
 
 def test_the_lock_is_let_go_for_long_work_only():

@@ -9,7 +9,7 @@ import pytest
 import scipy
 import scipy.integrate
 
-from wengert._engine.backends.llvm.entry import pointer
+from wengert._engine.backends.llvm.abi import pointer
 from wengert._engine.core.symbolic.constraints import Requirement
 from wengert._engine.core.symbolic.parsing import dim
 from wengert.errors import ArgumentError, BackendError

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.backends.llvm import engine, halves
-from wengert._engine.backends.llvm.objectfile import symbols_of
-from wengert._engine.backends.llvm.runtime import library
+from wengert._engine.backends.llvm.ir import execution_engine, half_precision
+from wengert._engine.backends.llvm.ir.object_symbols import symbols_of
+from wengert._engine.backends.llvm.runtime import runtime_library
 from wengert.errors import BackendError
 
 X86 = platform.machine().lower() in ("x86_64", "amd64")
@@ -40,13 +40,13 @@ def test_conversions_are_numpys_and_every_name_has_an_address(cpu: str) -> None:
     assert ran.returncode == 0, ran.stderr[-3000:]
     names = set(ran.stdout.split())
     assert cpu == "host" or {"__truncsfhf2", "__extendhfsf2"} <= names  # the case is forced
-    assert not {n for n in names - halves.SUPPLIED if n.startswith("__")} & {
+    assert not {n for n in names - half_precision.SUPPLIED if n.startswith("__")} & {
         *("__udivti3", "__umodti3", "__divti3", "__modti3", "__mulodi4", "__muloti4"),
     }
 
 
 def _module_of(kind: str) -> str:
-    lines = [engine.heading()]
+    lines = [execution_engine.heading()]
     for k, (name, count) in enumerate(OPERATIONS.items()):
         given = ", ".join(f"{kind} %x{j}" for j in range(count))
         types, letter = ", ".join([kind] * count), {"half": "16", "float": "32", "double": "64"}
@@ -108,37 +108,40 @@ define void @moved(ptr %x, ptr %y, i64 %n) {
 def test_what_llvm_makes_a_call_of_has_an_address(
     monkeypatch: pytest.MonkeyPatch, cpu: str
 ) -> None:
-    monkeypatch.setattr(engine, "cpu", lambda: cpu)
-    monkeypatch.setattr(engine, "features", lambda: "")
-    other = engine._new_machine(2)
+    monkeypatch.setattr(execution_engine, "cpu", lambda: cpu)
+    monkeypatch.setattr(execution_engine, "features", lambda: "")
+    other = execution_engine._new_machine(2)
     images = []
-    for text in (*map(_module_of, ("half", "float", "double")), engine.heading() + _WHOLE):
-        with engine._LOCK:
+    for text in (
+        *map(_module_of, ("half", "float", "double")),
+        execution_engine.heading() + _WHOLE,
+    ):
+        with execution_engine._LOCK:
             module = llvm.parse_assembly(text)
             module.verify()
             images.append(other.emit_object(module))
     names = set().union(*(symbols_of(image)[1] for image in images))
     monkeypatch.undo()
     for image in images:
-        engine.Code(image, {})  # raises for a name without address
+        execution_engine.Code(image, {})  # raises for a name without address
     assert {"memcpy", "memmove", "memset", "fmod"} <= names
     assert ("__truncsfhf2" in names) == (cpu in ("x86-64", "x86-64-v2"))
     assert ("__truncdfhf2" in names) == (cpu != "sapphirerapids")
 
 
 def test_the_runtime_has_all_its_names() -> None:
-    library.symbols()  # loaded: engine.Code has found every name
-    defined, _ = symbols_of(engine.object_of(library.text(), quick=True))
+    runtime_library.symbols()  # loaded: engine.Code has found every name
+    defined, _ = symbols_of(execution_engine.object_of(runtime_library.text(), quick=True))
     assert "wengert_alloc" in defined
 
 
 def test_a_name_without_address_is_an_error_when_it_is_loaded() -> None:
     text = "declare double @nobody_has_this(double)\ndefine double @f(double %x) {\n"
     text += "  %y = call double @nobody_has_this(double %x)\n  ret double %y\n}"
-    image = engine.object_of(f"{engine.heading()}\n{text}")
+    image = execution_engine.object_of(f"{execution_engine.heading()}\n{text}")
     assert symbols_of(image) == ({"f"}, {"nobody_has_this"})
     with pytest.raises(BackendError, match=r'nobody_has_this, which neither.*backend="interpret"'):
-        engine.Code(image, {})
+        execution_engine.Code(image, {})
 
 
 @pytest.mark.skipif(not X86, reason="of another architecture")
@@ -151,8 +154,8 @@ def test_names_are_read_from_every_format(system: str) -> None:
     text += "define double @f(double %x) {\n  call void @own()\n  %n = load i64, ptr @data\n"
     text += "  %m = sitofp i64 %n to double\n"
     text += "  %y = call double @a_name_longer_than_eight(double %m)\n  ret double %y\n}"
-    engine.machine()
-    with engine._LOCK:
+    execution_engine.machine()
+    with execution_engine._LOCK:
         target = llvm.Target.from_triple(triple).create_target_machine(reloc="pic")
         image = target.emit_object(llvm.parse_assembly(text))
     defined, needed = symbols_of(image)

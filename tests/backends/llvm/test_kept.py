@@ -10,10 +10,11 @@ import pytest
 
 import wengert as wg
 from wengert import control
-from wengert._engine.backends.llvm import content, engine, kept
+from wengert._engine.backends.llvm import program_cache, program_fingerprint
 from wengert._engine.backends.llvm.backend import Compiled
+from wengert._engine.backends.llvm.cache import disk_cache
+from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.program import Program
-from wengert._engine.backends.llvm.runtime import cache
 from wengert._engine.core.op import REGISTRY
 
 
@@ -21,11 +22,11 @@ from wengert._engine.core.op import REGISTRY
 def folder(monkeypatch, tmp_path):
     """An empty cache of the test's own."""
     monkeypatch.setenv("WENGERT_CACHE", str(tmp_path))
-    monkeypatch.setattr(cache._State, "enabled", None)
-    monkeypatch.setattr(kept, "STARTED", 1 << 62)  # sources may have been changed just now
-    kept._sources.cache_clear()
+    monkeypatch.setattr(disk_cache._State, "enabled", None)
+    monkeypatch.setattr(program_cache, "STARTED", 1 << 62)  # sources may have been changed just now
+    program_cache._sources.cache_clear()
     yield tmp_path
-    kept._sources.cache_clear()
+    program_cache._sources.cache_clear()
 
 
 def traced(f, *arrays):
@@ -54,10 +55,10 @@ FUNCTIONS = {
 def test_what_was_kept_is_the_same_program(name):
     f, arrays = FUNCTIONS[name]
     graph, again = traced(f, *arrays), traced(f, *arrays)
-    first = kept.program_of(graph, None)
+    first = program_cache.program_of(graph, None)
     expected = Compiled(first).run(arrays, {})
-    second = kept.program_of(again, None)
-    assert type(first) is Program and type(second) is kept.Kept
+    second = program_cache.program_of(again, None)
+    assert type(first) is Program and type(second) is program_cache.Kept
     compiled = Compiled(second)
     assert compiled.program is second
     for mine, theirs in zip(compiled.run(arrays, {}), expected, strict=True):
@@ -71,8 +72,8 @@ def test_what_was_kept_is_the_same_program(name):
 
 def test_an_object_file_that_is_gone_is_made_again(folder):
     graph = traced(FUNCTIONS["product"][0], X, W)
-    Compiled(kept.program_of(graph, None))
-    found = kept.program_of(graph, None)
+    Compiled(program_cache.program_of(graph, None))
+    found = program_cache.program_of(graph, None)
     for key in found.keys:
         (folder / f"{key.hex()}.object").unlink()
     compiled = Compiled(found)
@@ -82,11 +83,11 @@ def test_an_object_file_that_is_gone_is_made_again(folder):
 
 def test_a_damaged_record_is_written_again(folder):
     graph = traced(FUNCTIONS["elementwise"][0], X)
-    kept.program_of(graph, None)
+    program_cache.program_of(graph, None)
     for path in folder.iterdir():
         path.write_bytes(path.read_bytes()[:-3])
-    assert type(kept.program_of(graph, None)) is Program
-    assert type(kept.program_of(graph, None)) is kept.Kept
+    assert type(program_cache.program_of(graph, None)) is Program
+    assert type(program_cache.program_of(graph, None)) is program_cache.Kept
 
 
 def changed(said, **places):
@@ -133,8 +134,8 @@ OBJECTS = {
     "cut off": lambda image: image[:-100],
     "cut in half": lambda image: image[: len(image) // 2],
     "only the beginning": lambda image: image[:30],
-    "of another function": lambda image: engine.object_of(
-        engine.heading() + "define void @other() {\n  ret void\n}"
+    "of another function": lambda image: execution_engine.object_of(
+        execution_engine.heading() + "define void @other() {\n  ret void\n}"
     ),
 }
 
@@ -142,21 +143,21 @@ OBJECTS = {
 def signed(folder, change, is_record):
     """Change what files hold and sign it again, as if it had been written like this."""
     for path in folder.iterdir():
-        key, said = bytes.fromhex(path.stem), path.read_bytes()[cache._HEADER.size :]
+        key, said = bytes.fromhex(path.stem), path.read_bytes()[disk_cache._HEADER.size :]
         if said.startswith(b"\x7fELF") != is_record:
-            cache.write(key, change(said))
+            disk_cache.write(key, change(said))
 
 
 @pytest.mark.parametrize("damage", RECORDS)
 def test_a_record_that_is_signed_and_none_is_written_again(folder, damage):
     f = FUNCTIONS["elementwise"][0]
     graph = traced(f, X)
-    kept.program_of(graph, None)
+    program_cache.program_of(graph, None)
     signed(folder, RECORDS[damage], is_record=True)
-    found = kept.program_of(graph, None)
+    found = program_cache.program_of(graph, None)
     np.testing.assert_allclose(Compiled(found).run([X], {})[0], f(X), rtol=1e-14)
     assert type(found) is Program
-    assert type(kept.program_of(graph, None)) is kept.Kept
+    assert type(program_cache.program_of(graph, None)) is program_cache.Kept
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="an object file there begins in another way")
@@ -164,16 +165,16 @@ def test_a_record_that_is_signed_and_none_is_written_again(folder, damage):
 def test_an_object_file_that_is_signed_and_none_is_compiled_again(folder, damage):
     f = FUNCTIONS["elementwise"][0]
     graph = traced(f, X)
-    Compiled(kept.program_of(graph, None))
+    Compiled(program_cache.program_of(graph, None))
     signed(folder, OBJECTS[damage], is_record=False)
-    compiled = Compiled(kept.program_of(graph, None))
+    compiled = Compiled(program_cache.program_of(graph, None))
     np.testing.assert_allclose(compiled.run([X], {})[0], f(X), rtol=1e-14)
     assert type(compiled.program) is Program
-    assert type(Compiled(kept.program_of(graph, None)).program) is kept.Kept
+    assert type(Compiled(program_cache.program_of(graph, None)).program) is program_cache.Kept
 
 
 def contents(*functions, arrays=(X,)):
-    return [content.content_of(traced(f, *arrays)) for f in functions]
+    return [program_fingerprint.content_of(traced(f, *arrays)) for f in functions]
 
 
 @pytest.mark.parametrize(
@@ -205,11 +206,11 @@ def test_graphs_that_differ_say_something_else(functions):
 def test_shapes_dtypes_and_updates_are_said():
     f = FUNCTIONS["elementwise"][0]
     arrays = (X, X[:2], X.astype("f4"), X.T.copy())
-    found = {content.content_of(traced(f, a)) for a in arrays}
+    found = {program_fingerprint.content_of(traced(f, a)) for a in arrays}
     assert len(found) == len(arrays) and None not in found
     u, v = wg.variable(np.ones(3), name="u"), wg.variable(np.ones(3), name="v")
     graphs = [wg.jit(writing(*pair)).lower(np.ones(3)).graph for pair in ((u, v), (v, u), (u, u))]
-    assert len({content.content_of(g) for g in graphs}) == 3
+    assert len({program_fingerprint.content_of(g) for g in graphs}) == 3
 
 
 def writing(to, of):
@@ -226,7 +227,7 @@ def u_plus_v(u, v):
 
 def test_what_is_not_plain_is_not_kept():
     size = wg.spec("n")
-    assert content.content_of(wg.trace(np.exp)(size)) is None  # its lengths have names
+    assert program_fingerprint.content_of(wg.trace(np.exp)(size)) is None  # its lengths have names
     large = np.ones((1 << 17) + 1)
     assert contents(lambda x: x + large, arrays=(large,)) == [None]
     called = wg.extend.primitive(lambda x: 2.0 * x, name="test_kept.twice")
@@ -241,21 +242,21 @@ def test_operations_that_somebody_changes_are_not_kept(monkeypatch):
     for what, value in (("composition", lambda x: x), ("implementations", {"llvm": print})):
         with monkeypatch.context() as patch:
             patch.setattr(REGISTRY["exp"], what, value)
-            patch.setattr(content, "_ours", {})
+            patch.setattr(program_fingerprint, "_ours", {})
             assert contents(np.exp) == [None]
     with monkeypatch.context() as patch:
-        patch.setattr(content, "_ours", {})
+        patch.setattr(program_fingerprint, "_ours", {})
         graph = traced(np.exp, X)
         patch.setitem(REGISTRY, "exp", REGISTRY["sin"])
-        assert content.content_of(graph) is None
+        assert program_fingerprint.content_of(graph) is None
 
 
 def test_nothing_is_kept_of_sources_that_may_have_changed_meanwhile(monkeypatch):
-    monkeypatch.setattr(kept, "STARTED", 0)
-    kept._sources.cache_clear()
-    assert kept._sources() is None
+    monkeypatch.setattr(program_cache, "STARTED", 0)
+    program_cache._sources.cache_clear()
+    assert program_cache._sources() is None
     graph = traced(np.exp, X)
-    assert [type(kept.program_of(graph, None)) for _ in range(2)] == [Program, Program]
+    assert [type(program_cache.program_of(graph, None)) for _ in range(2)] == [Program, Program]
 
 
 TRAINING = """

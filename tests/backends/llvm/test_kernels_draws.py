@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.backends.llvm import engine
-from wengert._engine.backends.llvm.assembly import Function, Module
-from wengert._engine.backends.llvm.kernels.philox import block, schedule
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
+from wengert._engine.backends.llvm.kernels.random.philox import block, schedule
 from wengert._engine.core.op import lookup
 
 from .kernel_driver import run
@@ -45,7 +45,9 @@ def test_a_block_is_that_of_the_paper():
         s.write(f"store i64 {word}, ptr {s.value(f'getelementptr i64, ptr %to, i64 {k}')}")
     s.write("ret void")
     module.add(function)
-    code = engine.Code(engine.object_of(module.text(engine.heading())), {})
+    code = execution_engine.Code(
+        execution_engine.object_of(module.text(execution_engine.heading())), {}
+    )
     made = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_uint64] * 4)(code.address("words"))
     whole = 2**64 - 1
     for given in ([0, 0, 0, 0], [whole] * 4, [3, 5, 2**63 + 1, 77]):
@@ -107,7 +109,7 @@ def test_streams_compiled_draw_what_they_draw_eagerly():
 
 @pytest.mark.parametrize("width", [16, 32])
 def test_on_processors_with_shorter_vectors(width, monkeypatch):
-    monkeypatch.setattr(engine, "vector_bytes", lambda: width)
+    monkeypatch.setattr(execution_engine, "vector_bytes", lambda: width)
     for name in ("random_uniform", "random_normal"):
         for dtype in ("f8", "f4"):
             check(name, STATES, (45,), dtype)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.backends.llvm.dtypes import F64
-from wengert._engine.backends.llvm.kernels import tiles
-from wengert._engine.backends.llvm.kernels.matrices import Axis, Matrix
+from wengert._engine.backends.llvm.ir.llvm_types import F64
+from wengert._engine.backends.llvm.kernels.gemm import gemm_microkernel
+from wengert._engine.backends.llvm.kernels.gemm.gemm import Axis, Matrix
 
 from .kernel_driver import Compiled, agree, run
 
@@ -107,11 +107,13 @@ def test_sums_whose_length_is_not_known(k):
 
 def test_what_is_left_to_blas():
     serves = [
-        tiles.serves(matrix(m, k), matrix(k, n), matrix(m, n), F64)
+        gemm_microkernel.serves(matrix(m, k), matrix(k, n), matrix(m, n), F64)
         for m, k, n in ((64, 64, 64), (2_000, 2_000, 2_000), (400, 1_000, 1_000))
     ]
     assert serves[1:] == [False, False]
-    assert not tiles.serves(matrix(9, 9), matrix(9, 9), matrix(9, 9), np.dtype(np.complex128))
+    assert not gemm_microkernel.serves(
+        matrix(9, 9), matrix(9, 9), matrix(9, 9), np.dtype(np.complex128)
+    )
 
 
 @pytest.mark.parametrize("dtype", ["i4", "f4", "f8", "c8", "u8", "i2", "c16"])

@@ -8,32 +8,40 @@ import sys
 
 import pytest
 
-from wengert._engine.backends.llvm import kernels, leaves
-from wengert._engine.backends.llvm.kernels import call, homes
+from wengert._engine.backends.llvm import kernels, vector_math
+from wengert._engine.backends.llvm.kernels import index, kernel_call
 
 
 def entered_by(package, registry, home_of):
     """For each name of a registry the module that enters it, all modules being imported."""
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{module.name}")
-    return {name: home_of(entry).__module__.rpartition(".")[2] for name, entry in registry.items()}
+    prefix = f"{package.__name__}."
+    for module in pkgutil.walk_packages(package.__path__, prefix):
+        importlib.import_module(module.name)
+    return {
+        name: home_of(entry).__module__.removeprefix(prefix) for name, entry in registry.items()
+    }
 
 
 def test_every_kernel_is_found():
-    assert entered_by(kernels, call.KERNELS, lambda k: k.write) == homes.HOMES
+    assert entered_by(kernels, kernel_call.KERNELS, lambda k: k.write) == index.HOMES
 
 
 def test_every_leaf_is_found():
-    assert entered_by(leaves, leaves._LEAVES, lambda entry: entry[0]) == leaves._HOMES
+    assert (
+        entered_by(vector_math, vector_math._LEAVES, lambda entry: entry[0]) == vector_math._HOMES
+    )
 
 
 LATE = """
     wengert.show wengert._engine.serialization.save_load wengert.extend wengert.nn
-    wengert._engine.diagnostics wengert.backends.transformed wengert._engine.backends.cost_report
-    wengert._engine.backends.interpreter_profile wengert._engine.backends.llvm.summary
-    wengert._engine.backends.llvm.kernels.solving wengert._engine.backends.llvm.complexes
-    wengert._engine.backends.llvm.leaves.gamma wengert._engine.backends.llvm.runtime.team
-    importlib.metadata numpy.random scipy.linalg scipy.special
+    wengert._engine.diagnostics wengert.extend.transformed wengert._engine.backends.cost_report
+    wengert._engine.backends.interpreter_profile
+    wengert._engine.backends.llvm.profile.program_summary
+    wengert._engine.backends.llvm.kernels.linalg.lu_solve
+    wengert._engine.backends.llvm.vector_math.complex
+    wengert._engine.backends.llvm.vector_math.gamma
+    wengert._engine.backends.llvm.runtime.thread_pool importlib.metadata numpy.random scipy.linalg
+    scipy.special
 """.split()
 
 

@@ -8,7 +8,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from wengert._engine.backends.llvm import engine
+from wengert._engine.backends.llvm.ir import execution_engine
 
 from .leafbench import MP, assembly, forget, hard_points, run_leaf, ulps
 
@@ -150,7 +150,7 @@ def test_width_changes_no_bit(name, dtype):
 
 def processor(name):
     """The code generator for another processor than this."""
-    engine.machine()
+    execution_engine.machine()
     target = llvm.Target.from_default_triple()
     return target.create_target_machine(cpu=name, opt=2, reloc="pic", jit=True)
 
@@ -159,14 +159,14 @@ def processor(name):
 @DTYPES
 @pytest.mark.parametrize("cpu", ["x86-64", "haswell"])
 def test_an_older_processor_gives_the_same_bits(cpu, dtype, monkeypatch):
-    if cpu == "haswell" and not engine.has("avx2"):
+    if cpu == "haswell" and not execution_engine.has("avx2"):
         pytest.skip("this processor cannot run it")
     arguments = {name: (points(name, dtype, 200),) for name in UNARY} | {"power": pairs(dtype, 40)}
     here = {name: run_leaf(name, *args) for name, args in arguments.items()}
     older = processor(cpu)
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "machine", lambda quick=False: older)
-        patch.setattr(engine, "features", lambda: "")
+        patch.setattr(execution_engine, "machine", lambda quick=False: older)
+        patch.setattr(execution_engine, "features", lambda: "")
         forget()
         assert "zmm" not in assembly("exp", dtype)  # a register of newer ones
         there = {name: run_leaf(name, *args) for name, args in arguments.items()}

@@ -10,33 +10,39 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.backends.llvm import engine
-from wengert._engine.backends.llvm.assembly import Function, Module
-from wengert._engine.backends.llvm.runtime import blocks, library, memory, pool, system
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
+from wengert._engine.backends.llvm.runtime import (
+    allocator,
+    allocator_stats,
+    os_calls,
+    pooled_arrays,
+    runtime_library,
+)
 
-LARGE = blocks.LARGE
+LARGE = allocator.LARGE
 MEGABYTE = 1 << 20
 
-alloc = library.function("wengert_alloc")
-free = library.function("wengert_free")
-realloc = library.function("wengert_realloc")
+alloc = runtime_library.function("wengert_alloc")
+free = runtime_library.function("wengert_free")
+realloc = runtime_library.function("wengert_realloc")
 
 
 @pytest.fixture(autouse=True)
 def fresh():
     """Nothing is kept before and after, and the limit is what it was."""
-    limit = memory.info().limit
-    memory.trim()
+    limit = allocator_stats.info().limit
+    allocator_stats.trim()
     yield
-    memory.limit(limit)
-    memory.trim()
+    allocator_stats.limit(limit)
+    allocator_stats.trim()
 
 
 @pytest.fixture
 def arrays():
     """While it lasts, NumPy takes the memory of new arrays from the pool."""
     switch = set_handler()
-    before = switch(pool.handler())
+    before = switch(pooled_arrays.handler())
     yield before
     switch(before)
 
@@ -88,10 +94,10 @@ def test_the_block_freed_last_is_handed_out_first():
     first, second = alloc(MEGABYTE), alloc(MEGABYTE)
     free(first)
     free(second)
-    before = memory.info()
+    before = allocator_stats.info()
     assert alloc(MEGABYTE) == second
     assert alloc(MEGABYTE - 1000) == first  # the same class
-    after = memory.info()
+    after = allocator_stats.info()
     assert after.hits == before.hits + 2 and after.misses == before.misses
     assert after.kept == 0
     free(first)
@@ -100,18 +106,18 @@ def test_the_block_freed_last_is_handed_out_first():
 
 def test_classes_waste_at_most_an_eighth_or_a_huge_page():
     for size in [LARGE + 1, 150_000, 1_000_001, 3_900_000, 4 * MEGABYTE + 1, 20_000_001, 1 << 28]:
-        before = memory.info().used
+        before = allocator_stats.info().used
         block = alloc(size)
-        given = memory.info().used - before
+        given = allocator_stats.info().used - before
         free(block)
         assert size <= given <= size + max(size // 8, 2 * MEGABYTE * (size > 4 * MEGABYTE))
 
 
 def test_a_power_of_two_is_a_class_of_its_own():
     for size in (1 << 18, 1 << 21, 1 << 22, 1 << 23, 1 << 24):
-        before = memory.info().used
+        before = allocator_stats.info().used
         block = alloc(size)
-        assert memory.info().used - before == size
+        assert allocator_stats.info().used - before == size
         free(block)
 
 
@@ -121,35 +127,35 @@ def test_every_class_has_its_own_list():
     for size in sizes:
         free(alloc(size))
     for size in sizes:
-        before = memory.info().used
+        before = allocator_stats.info().used
         block = alloc(size)
-        assert memory.info().used - before >= size
+        assert allocator_stats.info().used - before >= size
         free(block)
 
 
 def test_small_blocks_are_not_counted_nor_kept():
-    before = memory.info()
+    before = allocator_stats.info()
     block = alloc(LARGE)
-    assert memory.info() == before
+    assert allocator_stats.info() == before
     free(block)
-    assert memory.info() == before
+    assert allocator_stats.info() == before
 
 
 def test_there_is_no_block_beyond_all_memory():
-    before = memory.info()
+    before = allocator_stats.info()
     for size in (1 << 45, 1 << 46, (1 << 46) + 1, 1 << 62, -1):
         assert alloc(size) is None
-    assert memory.info().used == before.used
+    assert allocator_stats.info().used == before.used
     free(None)
 
 
 def test_what_is_kept_is_bounded_and_the_oldest_goes_first():
-    memory.limit(3 * MEGABYTE)
+    allocator_stats.limit(3 * MEGABYTE)
     taken = [alloc(MEGABYTE) for _ in range(5)]
-    before = memory.info().returned
+    before = allocator_stats.info().returned
     for block in taken:
         free(block)
-    info = memory.info()
+    info = allocator_stats.info()
     assert info.kept == 3 * MEGABYTE and info.returned - before == 2 * MEGABYTE
     assert [alloc(MEGABYTE) for _ in range(3)] == taken[:1:-1]
     for block in taken[2:]:
@@ -157,10 +163,10 @@ def test_what_is_kept_is_bounded_and_the_oldest_goes_first():
 
 
 def test_a_block_larger_than_the_limit_does_not_push_the_others_out():
-    memory.limit(3 * MEGABYTE)
+    allocator_stats.limit(3 * MEGABYTE)
     free(alloc(MEGABYTE))
     free(alloc(16 * MEGABYTE))
-    assert memory.info().kept == MEGABYTE
+    assert allocator_stats.info().kept == MEGABYTE
 
 
 def test_the_limit_holds_at_once_and_zero_keeps_nothing():
@@ -192,7 +198,7 @@ def test_trimmed_memory_is_the_systems_again():
     block = written(alloc(size), size, 1)
     free(block)
     before = resident()
-    memory.trim()
+    allocator_stats.trim()
     assert before - resident() > 0.9 * size
 
 
@@ -217,16 +223,16 @@ def test_realloc_stays_in_place_where_it_fits():
 
 
 def test_arrays_own_recycled_memory(arrays):
-    before = memory.info()
+    before = allocator_stats.info()
     x = np.full(1_000_000, 3.0)
     assert x.flags.owndata and x.ctypes.data % 64 == 0
-    assert memory.info().used - before.used >= x.nbytes
+    assert allocator_stats.info().used - before.used >= x.nbytes
     where = x.ctypes.data
     view = x[10:]
     del x
-    assert memory.info().used > before.used  # the view keeps it
+    assert allocator_stats.info().used > before.used  # the view keeps it
     del view
-    assert memory.info().used == before.used
+    assert allocator_stats.info().used == before.used
     y = np.empty(1_000_000)
     assert y.ctypes.data == where
     z = np.zeros(1_000_000)
@@ -249,9 +255,9 @@ def test_an_array_outlives_the_handler_of_its_time(arrays):
     x = np.ones(500_000)
     switch = set_handler()
     mine = switch(arrays)
-    used = memory.info().used
+    used = allocator_stats.info().used
     del x
-    assert memory.info().used < used
+    assert allocator_stats.info().used < used
     switch(mine)
 
 
@@ -281,17 +287,17 @@ def test_threads_without_the_lock_of_the_interpreter():
         for block, _ in live:
             free(block)
 
-    before = memory.info()
-    memory.limit(2 * MEGABYTE)
+    before = allocator_stats.info()
+    allocator_stats.limit(2 * MEGABYTE)
     team = [threading.Thread(target=work, args=(seed,)) for seed in range(1, 7)]
     for thread in team:
         thread.start()
     for thread in team:
         thread.join()
-    after = memory.info()
+    after = allocator_stats.info()
     assert errors == []
     assert after.used == before.used and after.kept <= 2 * MEGABYTE
-    assert memory.trim() == after.kept
+    assert allocator_stats.trim() == after.kept
 
 
 def test_native_threads_at_once():
@@ -313,22 +319,27 @@ def test_native_threads_at_once():
             s.write(f"call void @wengert_free(ptr {block})")
     f.body.write("ret void")
     module.add(f)
-    code = engine.Code(engine.object_of(module.text(engine.heading())), library.symbols())
-    before = memory.info()
+    code = execution_engine.Code(
+        execution_engine.object_of(module.text(execution_engine.heading())),
+        runtime_library.symbols(),
+    )
+    before = allocator_stats.info()
     wrong = ctypes.c_int64(0)
-    parallel = library.function("wengert_parallel")
+    parallel = runtime_library.function("wengert_parallel")
     parallel(code.address("hammer"), ctypes.addressof(wrong), 0, 4, 1, 4)
-    after = memory.info()
+    after = allocator_stats.info()
     assert wrong.value == 0 and after.used == before.used
     assert after.hits + after.misses - before.hits - before.misses == 4 * 2 * 300_000
-    assert memory.trim() == after.kept > 0 and memory.info().kept == 0
+    assert allocator_stats.trim() == after.kept > 0 and allocator_stats.info().kept == 0
 
 
 def test_the_heap_serves_where_there_are_no_maps():
     """As on Windows."""
     module = Module()
-    blocks.enter_blocks(module, maps=False)
-    code = engine.Code(engine.object_of(module.text(engine.heading())), {})
+    allocator.enter_blocks(module, maps=False)
+    code = execution_engine.Code(
+        execution_engine.object_of(module.text(execution_engine.heading())), {}
+    )
     ctypes.CFUNCTYPE(None)(code.address("wengert_memory_start"))()
     take = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(code.address("wengert_alloc"))
     give = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address("wengert_free"))
@@ -354,7 +365,7 @@ def test_arrays_that_live_until_the_process_ends():
     program = """
 import ctypes, sys
 import numpy as np
-from wengert._engine.backends.llvm.runtime import pool
+from wengert._engine.backends.llvm.runtime import pooled_arrays as pool
 get = ctypes.pythonapi.PyCapsule_GetPointer
 get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 table = get(np._core._multiarray_umath._ARRAY_API, None)
@@ -379,7 +390,7 @@ def test_after_a_fork(busy):
     program = f"""
 import os, threading, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
-from wengert._engine.backends.llvm.runtime import library, memory
+from wengert._engine.backends.llvm.runtime import runtime_library as library, allocator_stats as memory
 alloc, free = library.function("wengert_alloc"), library.function("wengert_free")
 free(alloc(1_000_000))
 stop = []
@@ -421,7 +432,7 @@ print(wg.memory.info().used, wg.memory.trim(), wg.get_threads() > 0, wg.cache.en
 wg.memory.limit(12345)
 assert wg.memory.info().limit == 12345
 assert "llvmlite" not in sys.modules
-from wengert._engine.backends.llvm.runtime import library
+from wengert._engine.backends.llvm.runtime import runtime_library as library
 library.symbols()
 assert wg.memory.info().limit == 12345
 """
@@ -429,4 +440,4 @@ assert wg.memory.info().limit == 12345
 
 
 def test_constants_of_the_system():
-    assert system.HUGE == 2 * MEGABYTE and blocks.LARGE < system.HUGE
+    assert os_calls.HUGE == 2 * MEGABYTE and allocator.LARGE < os_calls.HUGE

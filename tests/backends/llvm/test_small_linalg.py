@@ -12,7 +12,7 @@ import pytest
 from wengert.backends import backend
 
 import wengert as wg
-from wengert._engine.backends.llvm.kernels.eigenvalues import ROWS
+from wengert._engine.backends.llvm.kernels.linalg.symmetric_eigenvalues import ROWS
 from wengert._engine.core.op import lookup
 
 from .kernel_driver import agree

@@ -17,8 +17,12 @@ import scipy.special as sp
 from wengert.backends import backend
 
 import wengert as wg
-from wengert._engine.backends.llvm.dtypes import F64
-from wengert._engine.backends.llvm.specials import Unserved, target_of, work_of
+from wengert._engine.backends.llvm.ir.llvm_types import F64
+from wengert._engine.backends.llvm.special_functions.scipy_symbols import (
+    Unserved,
+    target_of,
+    work_of,
+)
 from wengert._engine.core.op import lookup
 from wengert._engine.kinds.elementwise import elementwise
 

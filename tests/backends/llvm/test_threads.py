@@ -11,17 +11,26 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.backends.llvm import engine
-from wengert._engine.backends.llvm.assembly import Function, Module
-from wengert._engine.backends.llvm.runtime import blas_threads, computer, library, team, threads
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
+from wengert._engine.backends.llvm.runtime import (
+    blas_threads,
+    machine,
+    runtime_library,
+    thread_pool,
+)
+from wengert._engine.backends.llvm.runtime import thread_count as threads
 
 PART = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
-parallel = library.function("wengert_parallel")
-parts = library.function("wengert_parts")
+parallel = runtime_library.function("wengert_parallel")
+parts = runtime_library.function("wengert_parts")
 
 
 def compiled(module):
-    return engine.Code(engine.object_of(module.text(engine.heading())), library.symbols())
+    return execution_engine.Code(
+        execution_engine.object_of(module.text(execution_engine.heading())),
+        runtime_library.symbols(),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +61,7 @@ def expected(start, stop, grain, threads):
     """The same cut, written down once more in Python."""
     out = np.zeros(max(stop, 1), np.int64)
     units = -(-(stop - start) // max(grain, 1))
-    count = max(min(units, threads, team.MOST), 1) if stop > start else 0
+    count = max(min(units, threads, thread_pool.MOST), 1) if stop > start else 0
     low = start
     for part in range(count):
         high = min(low + (units // count + (part < units % count)) * max(grain, 1), stop)
@@ -122,10 +131,10 @@ def test_parts_run_at_the_same_time():
 
 
 def test_one_part_stays_on_the_calling_thread(marks):
-    size = library.function("wengert_team_size")()
+    size = runtime_library.function("wengert_team_size")()
     marked(marks, 0, 1000, 1, 1)
     marked(marks, 0, 1000, 1000, 50)
-    assert library.function("wengert_team_size")() == size
+    assert runtime_library.function("wengert_team_size")() == size
 
 
 def test_a_range_within_a_part_is_computed_in_order():
@@ -175,15 +184,15 @@ def test_workers_sleep_between_calls(marks):
 
 
 def test_more_threads_than_the_team_may_have(marks):
-    assert parts(0, 10**6, 1, 10**6) == team.MOST
-    size = library.function("wengert_team_size")()
-    assert size < team.MOST
+    assert parts(0, 10**6, 1, 10**6) == thread_pool.MOST
+    size = runtime_library.function("wengert_team_size")()
+    assert size < thread_pool.MOST
 
 
 def test_without_threads_all_parts_run_here(marks):
     """As on Windows."""
     module = Module()
-    team.enter_team(module, threaded=False)
+    thread_pool.enter_team(module, threaded=False)
     assert "pthread" not in module.text()
     code = compiled(module)
     ctypes.CFUNCTYPE(None)(code.address("wengert_team_start"))()
@@ -214,7 +223,7 @@ def run(program, **environment):
 
 COUNTED = """
 import ctypes, os, threading, time
-from wengert._engine.backends.llvm.runtime import library
+from wengert._engine.backends.llvm.runtime import runtime_library as library
 PART = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 parallel = library.function("wengert_parallel")
 seen = []
@@ -305,7 +314,7 @@ def setting():
 
 
 def test_the_number_is_set_and_native_code_knows(setting):
-    native = library.function("wengert_get_threads")
+    native = runtime_library.function("wengert_get_threads")
     assert native() == setting
     wg.set_threads(7)
     assert wg.get_threads() == native() == 7
@@ -320,7 +329,7 @@ def test_for_a_while(setting):
     assert wg.get_threads() == setting
     with pytest.raises(RuntimeError), wg.set_threads(5):
         raise RuntimeError
-    assert wg.get_threads() == library.function("wengert_get_threads")() == setting
+    assert wg.get_threads() == runtime_library.function("wengert_get_threads")() == setting
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, "2", None, True, 1 << 31], ids=str)
@@ -333,25 +342,25 @@ def test_what_is_no_number_of_threads(wrong, setting):
 def test_the_number_at_the_beginning():
     program = "import wengert as wg; print(wg.get_threads())"
     plain = {"WENGERT_THREADS": "", "OMP_NUM_THREADS": ""}
-    assert run(program, **plain) == [str(computer.cores())]
+    assert run(program, **plain) == [str(machine.cores())]
     assert run(program, **plain | {"OMP_NUM_THREADS": "3,2"}) == ["3"]
-    assert run(program, **plain | {"OMP_NUM_THREADS": "many"}) == [str(computer.cores())]
+    assert run(program, **plain | {"OMP_NUM_THREADS": "many"}) == [str(machine.cores())]
     assert run(program, OMP_NUM_THREADS="3", WENGERT_THREADS="5") == ["5"]
 
 
 def test_a_container_has_the_cores_of_its_quota(monkeypatch, tmp_path):
-    monkeypatch.setattr(computer, "_GROUP", tmp_path)
-    every = computer.cores()
+    monkeypatch.setattr(machine, "_GROUP", tmp_path)
+    every = machine.cores()
     for quota, want in (("max 100000", every), ("100000 100000", 1), ("10000 100000", 1)):
         (tmp_path / "cpu.max").write_text(quota)
-        assert computer.cores() == want
+        assert machine.cores() == want
     (tmp_path / "cpu.max").write_text("99900000 100000")
-    assert computer.cores() == every
-    whole = computer.memory()
+    assert machine.cores() == every
+    whole = machine.memory()
     (tmp_path / "memory.max").write_text("max\n")
-    assert computer.memory() == whole
+    assert machine.memory() == whole
     (tmp_path / "memory.max").write_text("1048576\n")
-    assert computer.memory() == 1048576
+    assert machine.memory() == 1048576
 
 
 # ---- BLAS --------------------------------------------------------------------------------------
@@ -428,7 +437,7 @@ def test_a_blas_that_is_not_known_is_left_alone():
 def test_the_text_around_a_call(setting, two_for_blas):
     """A function that asks in the middle how many threads there are."""
     module = Module()
-    needed = dict(library.symbols())
+    needed = dict(runtime_library.symbols())
 
     def external(name, address, result, arguments):
         needed[name] = address
@@ -441,7 +450,9 @@ def test_the_text_around_a_call(setting, two_for_blas):
             asked = f.body.value(f"call i32 {ask}()")
         f.body.write(f"ret i32 {asked}")
         module.add(f)
-    code = engine.Code(engine.object_of(module.text(engine.heading())), needed)
+    code = execution_engine.Code(
+        execution_engine.object_of(module.text(execution_engine.heading())), needed
+    )
     few, by_setting = (
         ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64)(code.address(name))
         for name in ("few", "set")

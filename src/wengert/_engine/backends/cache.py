@@ -10,7 +10,14 @@ The environment variable WENGERT_CACHE=0 switches it off; WENGERT_CACHE=<path> m
 
 from __future__ import annotations
 
-from wengert._engine.backends.llvm.runtime.cache import Info, clear, directory, enabled, info, limit
+from wengert._engine.backends.llvm.cache.disk_cache import (
+    Info,
+    clear,
+    directory,
+    enabled,
+    info,
+    limit,
+)
 from wengert._engine.core.lazy_import import public_dir
 
 __all__ = ["Info", "clear", "directory", "enabled", "info", "limit"]

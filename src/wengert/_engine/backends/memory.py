@@ -10,7 +10,7 @@ size: fresh pages cost several times the computation that fills them.
 
 from __future__ import annotations
 
-from wengert._engine.backends.llvm.runtime.memory import Info, info, limit, trim
+from wengert._engine.backends.llvm.runtime.allocator_stats import Info, info, limit, trim
 from wengert._engine.core.lazy_import import public_dir
 
 __all__ = ["Info", "info", "limit", "trim"]

@@ -1,7 +1,7 @@
 """Routes: the native entries of a compiled function, one for each way in which it is called.
 
 Ways differ in types, dtypes, axes and layouts of the arguments, and in which are given by name.  If
-there is more than one, a dispatching entry chooses (backends/llvm/entry/dispatching.py), so that a
+there is more than one, a dispatching entry chooses (backends/llvm/abi/dispatch.py), so that a
 second way of calling does not make the first one slower.
 
     look_of    how a call looks
@@ -21,9 +21,9 @@ from .compiled_program import Compiled
 from .settings import ENTRIES, ROUTES
 
 if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.entry import dispatching
+    from wengert._engine.backends.llvm.abi import dispatch
 else:  # most functions are called in one way
-    dispatching = Late("wengert._engine.backends.llvm.entry.dispatching")
+    dispatch = Late("wengert._engine.backends.llvm.abi.dispatch")
 
 _NUMBERS = frozenset((float, int, bool, complex))
 _LAYOUT = 0x103  # C-contiguous, Fortran-contiguous, aligned
@@ -116,10 +116,10 @@ class Routes:
             self.entry = entry
             return
         routes = [
-            dispatching.Route(look.positional, look.names, look.kinds, look.order, entry)
+            dispatch.Route(look.positional, look.names, look.kinds, look.order, entry)
             for look, (_, entry) in self._known.items()
         ]
-        self.entry = dispatching.dispatching(routes, otherwise)
+        self.entry = dispatch.dispatching(routes, otherwise)
 
 
 def _is_usual(look: Look) -> bool:

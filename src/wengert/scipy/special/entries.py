@@ -12,7 +12,7 @@ It is registered as "special.gammaln": nobody's own operation called gammaln is 
 is in nobody's, whenever it is imported.  `scipy.special.gammaln` of a tensor is this operation, as
 the entry names the ufunc; so the public name is SciPy's ufunc itself, with `out=`, `where=` and the
 rest, and of plain arrays it gives exactly SciPy's values.  Native code calls SciPy's C function
-(_engine/backends/llvm/specials.py), or a leaf of our own of that name.
+(_engine/backends/llvm/special_functions/scipy_symbols.py), or a leaf of our own of that name.
 """
 
 from __future__ import annotations

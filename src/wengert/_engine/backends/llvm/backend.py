@@ -17,33 +17,32 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wengert._engine.backends.llvm.abi import is_available, make_entry
+from wengert._engine.backends.llvm.abi.array_layouts import ByLayout, layout_of
+from wengert._engine.backends.llvm.abi.ports import Port
+from wengert._engine.backends.llvm.abi.shared_routines import LARGE
+from wengert._engine.backends.llvm.codegen.host_callbacks import RAISED
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.affine import size_of
+from wengert._engine.backends.llvm.program_cache import Kept, images_of, program_of
+from wengert._engine.backends.llvm.runtime.pooled_arrays import handler
 from wengert._engine.backends.registry import Backend, Run, backend, register_backend
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.symbolic.dim import replaced
 
-from . import engine
-from .entry import is_available, make_entry
-from .entry.support import LARGE
-from .forms import size_of
-from .islands import RAISED
-from .kept import Kept, images_of, program_of
-from .layouts import ByLayout, layout_of
-from .port import Port
-from .runtime.pool import handler
-
 if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.abi import c_pointers
+    from wengert._engine.backends.llvm.profile import profile_runner
     from wengert._engine.profiling.record import Timing
 
-    from . import measuring
     from . import program as programs
-    from .entry import pointers
     from .program import Program
 else:
     programs = Late("wengert._engine.backends.llvm.program")
-    measuring = Late("wengert._engine.backends.llvm.measuring")
-    pointers = Late("wengert._engine.backends.llvm.entry.pointers")
+    profile_runner = Late("wengert._engine.backends.llvm.profile.profile_runner")
+    c_pointers = Late("wengert._engine.backends.llvm.abi.c_pointers")
 
 _IN_PLACE = "in place"  # among the layouts
 _KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
@@ -60,7 +59,7 @@ class Compiled:
 
     def __init__(self, program: Program | Kept) -> None:
         images, self.program = images_of(program)
-        self.code = engine.Code(images, self.program.symbols)
+        self.code = execution_engine.Code(images, self.program.symbols)
         self._kernel = _KERNEL(self.code.address("kernel"))
 
     def run(self, values: Sequence[Any], sizes: Mapping[str, int]) -> list[Any] | None:
@@ -266,7 +265,7 @@ class Native(Backend):
         overwrites: bool = False,
     ) -> Timing:
         """Where the time of a run goes: nests, calls, islands, and the steps of loops."""
-        found = measuring.timed(self, graph, values, sizes, repeats, call, overwrites)
+        found = profile_runner.timed(self, graph, values, sizes, repeats, call, overwrites)
         if found is None:  # the run came to no end: the interpreter says why
             return backend("interpret").timed(graph, values, sizes, repeats, call)
         return found
@@ -274,7 +273,7 @@ class Native(Backend):
     def address(self, graph: Graph, signature: str = "numbers") -> Any:
         """A C function pointer; see `entry.pointers`."""
         compiled = self.compiled(graph)
-        return pointers.pointer(compiled.program, compiled.code, signature)
+        return c_pointers.pointer(compiled.program, compiled.code, signature)
 
 
 def entry_of(

@@ -1,7 +1,7 @@
 """Program: one graph as one module with one function, `i64 @kernel(ptr %frame)`.
 
-The kernel is a routine (routine.py) that finds all it is given in its frame; the bodies of loops
-are others, written once however many loops there are over them.
+The kernel is a routine (codegen/function.py) that finds all it is given in its frame; the bodies of
+loops are others, written once however many loops there are over them.
 
 Program    text, ports, sizes, constants: all that is needed to compile and call it
 """
@@ -15,38 +15,38 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wengert._engine.backends.llvm.abi import entry_text
+from wengert._engine.backends.llvm.abi.ports import Port
+from wengert._engine.backends.llvm.abi.result_structure import is_single, nesting_of
+from wengert._engine.backends.llvm.codegen.function import Routine
+from wengert._engine.backends.llvm.codegen.host_callbacks import Islands
+from wengert._engine.backends.llvm.codegen.loop_nests import named
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Section
+from wengert._engine.backends.llvm.ir.scalar_language import Language
+from wengert._engine.backends.llvm.loops.checkpointed_reverse import Replay
+from wengert._engine.backends.llvm.loops.control_flow import Choice, Scan, While, leaving_loop
+from wengert._engine.backends.llvm.loops.interrupts import LISTENED
+from wengert._engine.backends.llvm.loops.loop_body import Nested
+from wengert._engine.backends.llvm.lowering.loop_ir import Item
+from wengert._engine.backends.llvm.runtime.runtime_library import symbols
+from wengert._engine.backends.llvm.schedule.buffer_donation import first_stage, overwritten
+from wengert._engine.backends.llvm.schedule.scheduling import Plan
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import OPEN, Length, names_in
 
-from . import engine
-from .assembly import Function, Module, Section
-from .control import Choice, Scan, While, leaving_loop
-from .entry import entry_text
-from .islands import Islands
-from .items import Item
 from .kernels import Steps
-from .language import Language
-from .listening import LISTENED
 from .lowering.leaves import stride_names
 from .lowering.registry import specs_of
-from .nested import Nested
-from .nests import named
-from .overwriting import first_stage, overwritten
-from .plan import Plan
-from .port import Port
-from .replay import Replay
-from .returned import is_single, nesting_of
-from .routine import Routine
-from .runtime.library import symbols
 
 if TYPE_CHECKING:
-    from . import summary as summaries
-    from .summary import Summary
+    from wengert._engine.backends.llvm.profile import program_summary as summaries
+    from wengert._engine.backends.llvm.profile.program_summary import Summary
 else:
-    summaries = Late("wengert._engine.backends.llvm.summary")
+    summaries = Late("wengert._engine.backends.llvm.profile.program_summary")
 
 _LONG = 400  # lines of a kernel, or of what seldom runs
 _ENDLESS = 1000  # lines of an entry: it has dozens of arguments
@@ -71,7 +71,7 @@ class Program(Routine):
     layouts : str
         For each input, then each variable, how it lies in memory (lowering/leaves.py).
     overwrites : bool
-        Whether it may write updates where the variables lie (overwriting.py).
+        Whether it may write updates where the variables lie (schedule/buffer_donation.py).
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ class Program(Routine):
     @functools.cached_property
     def text(self) -> str:
         """The module, as LLVM reads it."""
-        return self.module.text(engine.heading())
+        return self.module.text(execution_engine.heading())
 
     @functools.cached_property
     def modules(self) -> tuple[tuple[str, bool], ...]:
@@ -186,7 +186,7 @@ class Program(Routine):
             quick += self.module.seldom
         if not quick:
             return ((self.text, False),)
-        seldom, often = self.module.halves(quick, engine.heading())
+        seldom, often = self.module.halves(quick, execution_engine.heading())
         return (often, False), (seldom, True)
 
     @property
@@ -207,7 +207,7 @@ class Program(Routine):
     @property
     def assembly(self) -> str:
         """The machine's instructions."""
-        return engine.assembly_of(self.text)
+        return execution_engine.assembly_of(self.text)
 
     @property
     def loops(self) -> str:

@@ -17,12 +17,12 @@ from .guards import Guard, Same
 from .sources import Kind, Source
 
 if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.entry import guarded
+    from wengert._engine.backends.llvm.abi import capture_guards
 
     from . import records
     from .records import Records
 else:  # where nothing is captured, neither is needed
-    guarded = Late("wengert._engine.backends.llvm.entry.guarded")
+    capture_guards = Late("wengert._engine.backends.llvm.abi.capture_guards")
     records = Late("wengert._engine.graphs.captures.records")
 
 
@@ -99,7 +99,7 @@ class Captured:
     @property
     def records(self) -> Records | None:
         """What native code goes through; None where there is none for this interpreter."""
-        if self._records is None and guarded.is_available():
+        if self._records is None and capture_guards.is_available():
             self._records = records.Records(self)
         return self._records
 
@@ -110,7 +110,9 @@ class Captured:
         if self._check is None:
             if self.records is None:
                 return None
-            self._check = guarded.guard_check(self.records.rows, self.records, len(self.feeds))
+            self._check = capture_guards.guard_check(
+                self.records.rows, self.records, len(self.feeds)
+            )
         return self._check()
 
     def guarded(
@@ -130,7 +132,7 @@ class Captured:
         if self.records is None:
             return None
         rows, feeds = self.records.rows, len(self.feeds)
-        return guarded.guarded_entry(rows, self.records, feeds, entry, miss, count, position)
+        return capture_guards.guarded_entry(rows, self.records, feeds, entry, miss, count, position)
 
     def arrays(self) -> Sequence[Any] | None:
         """The fed arrays as they are now; None if something else has changed."""

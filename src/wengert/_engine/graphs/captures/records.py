@@ -1,7 +1,7 @@
 """Records: guards and fed arrays as the records that native code goes through.
 
 A record says in six numbers what to load (a word of an object, an entry of a dict), and what to do
-with it: compare it, or hand it on as an array (backends/llvm/entry/guarded_text.py).
+with it: compare it, or hand it on as an array (backends/llvm/abi/capture_guard_codegen.py).
 
     Records    of one `Captured`: an array of numbers, and what keeps alive what they point to
 """
@@ -13,9 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.entry.guarded import has_versions
-from wengert._engine.backends.llvm.entry.guarded_text import CELL, CODE, LENGTH, RECORD, Act, Load
-from wengert._engine.backends.llvm.entry.python import DATA, DESCR, DIMENSIONS, NDIM, STRIDES
+from wengert._engine.backends.llvm.abi.capture_guard_codegen import (
+    CELL,
+    CODE,
+    LENGTH,
+    RECORD,
+    Act,
+    Load,
+)
+from wengert._engine.backends.llvm.abi.capture_guards import has_versions
+from wengert._engine.backends.llvm.abi.cpython_layout import DATA, DESCR, DIMENSIONS, NDIM, STRIDES
 
 from .guards import Content, Guard, Same
 from .sources import ABSENT, Kind, Source

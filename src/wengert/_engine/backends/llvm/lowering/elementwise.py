@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wengert._engine.backends.llvm.ir.llvm_types import F16, F32, I64, is_supported, part_of
+from wengert._engine.backends.llvm.ir.scalar_language import loop_of
+from wengert._engine.backends.llvm.special_functions.scipy_symbols import work_of
+from wengert._engine.backends.llvm.vector_math import call_leaf, has_leaf
+from wengert._engine.backends.llvm.vector_math.integer_ops import has_rule
 from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.node import CONSTANT, Node
 
-from ..dtypes import F16, F32, I64, is_supported, part_of
-from ..integers import has_rule
-from ..items import Item, Map
-from ..language import loop_of
-from ..leaves import call_leaf, has_leaf
-from ..specials import work_of
+from .loop_ir import Item, Map
 from .registry import lowers, lowers_kind
 
 if TYPE_CHECKING:
-    from .. import complexes
+    from wengert._engine.backends.llvm.vector_math import complex as complexes
 else:
-    complexes = Late("wengert._engine.backends.llvm.complexes")
+    complexes = Late("wengert._engine.backends.llvm.vector_math.complex")
 
 # The work of an operation beside that of an addition.
 _HEAVY = frozenset(

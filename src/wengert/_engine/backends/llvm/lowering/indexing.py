@@ -11,16 +11,16 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from wengert._engine.backends.llvm.ir.affine import ZERO, Affine, Length, is_one
+from wengert._engine.backends.llvm.ir.index_analysis import Chosen, Part, chosen
 from wengert._engine.core.node import Node
 
-from ..forms import ZERO, Affine, Length, is_one
-from ..gathers import Along, Gather, Place, known
-from ..indices import Chosen, Part, chosen
-from ..items import Condition, Item, Select, View, aligned, number
 from .elementwise import elementwise
-from .onehot import gathered, one_hot
+from .gathers import Along, Gather, Place, known
+from .loop_ir import Condition, Item, Select, View, aligned, number
+from .one_hot import gathered, one_hot
 from .registry import WAITING, lowers, settled, step
-from .writes import Writes, position_of, read_back
+from .scatter_chains import Writes, position_of, read_back
 
 
 def _fits(found: Chosen | None, shape: Sequence[Length]) -> bool:

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.backends.llvm.ir.affine import STRIDE, Affine
+from wengert._engine.backends.llvm.ir.llvm_types import is_supported
 from wengert._engine.core.node import Node, is_variable
 from wengert._engine.core.symbolic.dim import Dim
 
-from ..dtypes import is_supported
-from ..forms import STRIDE, Affine
-from ..items import Condition, Held, Item, Number, Position, View, aligned
+from .loop_ir import Condition, Held, Item, Number, Position, View, aligned
 from .registry import Lowering, lowers
 
 

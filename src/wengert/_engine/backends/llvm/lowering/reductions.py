@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.backends.llvm.ir.affine import Affine, Length, is_one, offset_of, strides_of
+from wengert._engine.backends.llvm.ir.llvm_types import BOOL, F16, F32, F64, I64, Dtype
 from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.constraints import repeated_axes
 from wengert._engine.kinds.reduction import axes_of, count_along
 
-from ..dtypes import BOOL, F16, F32, F64, I64, Dtype
-from ..forms import Affine, Length, is_one, offset_of, strides_of
-from ..items import Held, Item, Map, Part, Position, Reduce, Step, number
+from .loop_ir import Held, Item, Map, Part, Position, Reduce, Step, number
 from .registry import lowers
 from .views import reshaped
 

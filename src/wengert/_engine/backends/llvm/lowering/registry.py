@@ -4,10 +4,10 @@ A lowering is a function ``lower(lowering, node, operands) -> Item`` (or a tuple
 operation with several results), entered by the name of an operation, or for all of a kind.  It may
 return NotImplemented for what it does not serve.  What nothing lowers becomes a step: a kernel, if
 there is one for it (kernels/); else the lines of others that it is made of, if it says so
-(composed.py); else an island.
+(decomposed_ops.py); else an island.
 
     lowers, lowers_kind    decorators
-    Waiting, settled       an item that is made when somebody asks for it (writes.py)
+    Waiting, settled       an item that is made when somebody asks for it (scatter_chains.py)
     Lowering               one graph on its way: the items of the lines so far
     lowered                the items of all lines
 """
@@ -17,15 +17,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from wengert._engine.backends.llvm.ir.llvm_types import is_supported
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.node import Leaf, Node
 from wengert._engine.core.op import lookup
 
-from ..dtypes import is_supported
-from ..items import Item, Part, Step
 from ..kernels import is_served
-from .composed import composed
+from .decomposed_ops import composed
+from .loop_ir import Item, Part, Step
 
 Lower = Callable[..., Any]
 _BY_NAME: dict[str, Lower] = {}

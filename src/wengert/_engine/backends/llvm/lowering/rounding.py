@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.backends.llvm.ir.llvm_types import F64
+from wengert._engine.backends.llvm.ir.simd_value import Pair
 from wengert._engine.core.node import Node
 
-from ..dtypes import F64
-from ..items import Item, Map
-from ..lane import Pair
+from .loop_ir import Item, Map
 from .registry import lowers
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from wengert._engine.backends.llvm.ir.llvm_types import F16, F32
 from wengert._engine.core.node import Node
 
-from ..dtypes import F16, F32
-from ..items import Item, Map
 from .elementwise import elementwise
+from .loop_ir import Item, Map
 from .reductions import Combined
 from .registry import Lowering, lowers
 

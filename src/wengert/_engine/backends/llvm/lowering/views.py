@@ -9,10 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from wengert._engine.backends.llvm.ir.affine import (
+    ZERO,
+    Affine,
+    Flat,
+    Length,
+    is_one,
+    offset_of,
+    size_of,
+    strides_of,
+)
 from wengert._engine.core.node import Node
 
-from ..forms import ZERO, Affine, Flat, Length, is_one, offset_of, size_of, strides_of
-from ..items import Item, View, aligned
+from .loop_ir import Item, View, aligned
 from .registry import lowers
 
 

@@ -22,13 +22,13 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
 from wengert._engine.core.fork_safe_locks import lock
 
-from .. import engine
-from ..assembly import Function, Module, Name, Section
-from . import library
-from .extensions import extension
-from .system import enter_locks, load, store
+from . import runtime_library
+from .os_calls import enter_locks, load, store
+from .scipy_extensions import extension
 
 WORTH = 200_000_000  # floating-point operations: some 4 ms of one thread
 
@@ -58,9 +58,11 @@ def symbols() -> dict[str, int]:
 def _started() -> dict[str, int]:
     module = Module()
     enter_blas_threads(module, bool(functions()))
-    text = module.text(engine.heading())  # beside a call of BLAS no pains are worth taking
-    addresses = library.loaded("", functions(), _NAMES, seldom=text)
-    library.call_in_child(addresses["wengert_blas_start"])
+    text = module.text(
+        execution_engine.heading()
+    )  # beside a call of BLAS no pains are worth taking
+    addresses = runtime_library.loaded("", functions(), _NAMES, seldom=text)
+    runtime_library.call_in_child(addresses["wengert_blas_start"])
     return addresses
 
 
@@ -164,7 +166,7 @@ def limited(
 
     Examples
     --------
-    >>> from wengert._engine.backends.llvm.assembly import Function, Module
+    >>> from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
     >>> kernel = Function(Module(), "kernel", [])
     >>> external = lambda name, address, result, arguments: f"@{name}"
     >>> with limited(external, kernel.body, "2000", "4"):
@@ -176,7 +178,7 @@ def limited(
     """
     addresses = symbols()
     if threads is None:
-        address = library.symbols()["wengert_get_threads"]
+        address = runtime_library.symbols()["wengert_get_threads"]
         threads = section.value(f"call i64 {external('wengert_get_threads', address, 'i64', [])}()")
     arguments = ["i64", "i64"]
     enter = external("wengert_blas_enter", addresses["wengert_blas_enter"], "void", arguments)

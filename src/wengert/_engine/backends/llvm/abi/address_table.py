@@ -1,0 +1,83 @@
+"""Table: the words that an entry reads at each call: addresses of this process, none in its text.
+
+The text of an entry, and so its object file, holds no address; it can be kept on disk and used by
+another process.  What differs is in a table of 8-byte words that hangs at the function object:
+functions of CPython and NumPy, types and dtypes, what to call when a check fails, constants.
+
+    Layout      which word is where, the same for whoever writes the text and who fills the table
+    WORDS       the words that stand in front in every table
+    canonical   a dtype as the object that arrays share
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from . import cpython_layout
+from .ports import Framed
+
+OWN = ("miss", "failed", "island_error", "handler", "gate")  # what each entry is given
+SHARED = (
+    "new",
+    "drop",
+    "several",
+)  # functions that all entries use: backends/llvm/abi/shared_routines.py
+_FIRST = (*OWN, *SHARED, *cpython_layout.PYTHON, *cpython_layout.NUMPY, *cpython_layout.OBJECTS)
+WORDS = {name: k for k, name in enumerate(_FIRST)}  # where these stand in every table
+
+
+def canonical(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The one object that NumPy has for a dtype: that of most arrays."""
+    return np.dtype(dtype.str)
+
+
+class Layout:
+    """Which word is where.
+
+    Parameters
+    ----------
+    program : Framed
+
+    Attributes
+    ----------
+    words : dict from str to int
+        The place of each word, by name.
+    dtypes : list of numpy.dtype
+        Those of inputs and outputs.
+    """
+
+    def __init__(self, program: Framed) -> None:
+        ports = (*program.inputs, *program.outputs)
+        self.dtypes = list(dict.fromkeys(canonical(port.spec.dtype) for port in ports))
+        names = list(WORDS)
+        for dtype in self.dtypes:
+            names += [f"{what}.{dtype.str}" for what in ("dtype", "scalar", "allocate")]
+        names += [f"constant.{slot}" for slot, _ in program.constants]
+        self.words = {name: k for k, name in enumerate(names)}
+
+    def filled(self, given: Mapping[str, int], program: Framed) -> tuple[Any, list[Any]]:
+        """The table as an array, and the objects that its addresses are good for.
+
+        Parameters
+        ----------
+        given : mapping from str to int
+            The words of `OWN` and `SHARED`.
+        program : Framed
+        """
+        found = {**cpython_layout.addresses(), **given}
+        kept: list[Any] = []
+        for dtype in self.dtypes:
+            scalar = dtype.type
+            kept += [dtype, scalar]
+            found[f"dtype.{dtype.str}"] = id(dtype)
+            found[f"scalar.{dtype.str}"] = id(scalar)
+            found[f"allocate.{dtype.str}"] = cpython_layout.allocator(scalar)
+        for slot, array in program.constants:
+            kept.append(array)
+            found[f"constant.{slot}"] = array.ctypes.data
+        table = np.array([found[name] for name in self.words], np.uint64)
+        table.flags.writeable = False  # it can be reached from the function object
+        return table, kept

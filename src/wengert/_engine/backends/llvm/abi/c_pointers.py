@@ -1,0 +1,322 @@
+"""Pointers: a native function as a plain C function, for libraries that take C function pointers.
+
+SciPy's `LowLevelCallable` (integrate.quad and nquad among others), Numba's compiled functions, and
+whatever speaks ctypes can call these without Python in between.  A small function of its own fills
+the frame and calls the kernel of the program; these are its forms, as C writes them:
+
+    numbers                        R f(A, B, ...)      one argument for each input, one result
+    double(double, void*)          the first input; the others are doubles that the pointer leads to
+    double(int, double*)           all inputs in a row: numbers, or one array as long as it is
+    double(int, double*, void*)    the same; what is missing are doubles that the pointer leads to
+    arrays                         int64 f(void **inputs, void **outputs, int64 *sizes)
+
+The last serves all programs: addresses of C-contiguous data for each input and each output, and
+the named sizes in order of their names; nothing is checked.
+
+There is nobody to raise an error to.  Where the run finds no result (an index out of range, a
+singular matrix), or the lengths are not what the program was made for, a result that can be NaN is
+NaN, another one the least number of its dtype; `arrays` returns the status, 0 where all went well.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.execution_engine import Code
+from wengert._engine.backends.llvm.ir.ir_builder import Module, Name
+from wengert._engine.backends.llvm.ir.llvm_types import in_memory, is_supported, literal
+from wengert.errors import ArgumentError, BackendError, at, user_line
+
+from .argument_guards import lengths as check_lengths
+from .entry_builder import Way
+from .ports import Framed, Port
+
+_DOUBLES = {
+    "double(double,void*)": [("double", "x"), ("ptr", "data")],
+    "double(int,double*)": [("i32", "count"), ("ptr", "row")],
+    "double(int,double*,void*)": [("i32", "count"), ("ptr", "row"), ("ptr", "data")],
+}
+_ARRAYS = [("ptr", "inputs"), ("ptr", "outputs"), ("ptr", "sizes")]
+_C = {
+    "i32": ctypes.c_int,
+    "double": ctypes.c_double,
+    "row": ctypes.POINTER(ctypes.c_double),
+    "ptr": ctypes.c_void_p,
+}
+_SLOTS = 65536  # a longer frame is too much for the stack
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """A C function that runs a program.
+
+    Attributes
+    ----------
+    address : int
+        Good for as long as `function` lives, which holds all that is needed.
+    function : ctypes function
+        With types of arguments and result, as `scipy.LowLevelCallable` and Numba read them.
+    signature : str
+    """
+
+    address: int
+    function: Any
+    signature: str
+
+
+def pointer(program: Framed, code: Code, signature: str = "numbers") -> Pointer:
+    """A C function pointer.
+
+    Parameters
+    ----------
+    program : Framed
+    code : Code
+        The module that has the function ``kernel`` of the program, in memory.
+    signature : str
+        One of the forms in the map of this module; spaces do not matter, and ``numbers`` may be
+        written out: ``double(double, double)``.
+
+    Returns
+    -------
+    Pointer
+
+    Raises
+    ------
+    ArgumentError
+        There is no such form, or the program has inputs and outputs that it cannot pass.
+    BackendError
+        The frame of the program is too long for a stack.
+
+    Notes
+    -----
+    The function does not need the global lock (an island takes it for its own time), and any number
+    of threads may call it at once. Compiling it takes a few milliseconds.
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> from wengert.backends import backend
+    >>> square = backend("llvm").address(wg.trace(np.square)(wg.spec(())))
+    >>> square.function(3.0)
+    9.0
+    >>> from scipy import LowLevelCallable, integrate
+    >>> round(integrate.quad(LowLevelCallable(square.function), 0.0, 3.0)[0], 12)
+    9.0
+    """
+    form = signature.replace(" ", "")
+    if program.slots > _SLOTS:
+        raise BackendError(
+            f"the program keeps {program.slots} addresses, too many for the stack of a C function. "
+            f"Call it through Python{at(user_line())}."
+        )
+    if form == "arrays":
+        arguments, result = _ARRAYS, "i64"
+        types: Any = [ctypes.POINTER(ctypes.c_void_p)] * 2 + [ctypes.POINTER(ctypes.c_int64)]
+        answer: Any = ctypes.c_int64
+    elif form in _DOUBLES:
+        fits = _are_floats(program, "void" in form)
+        what = "doubles: an array in front, numbers behind it only out of the data"
+        _refuse_unless(fits, program, signature, what)
+        arguments, result = _DOUBLES[form], "double"
+        types = [_C["row" if name == "row" else kind] for kind, name in arguments]
+        answer = ctypes.c_double
+    else:
+        _refuse_unless(_are_numbers(program), program, signature, "numbers without axes")
+        arguments = [(in_memory(p.spec.dtype), f"x{k}") for k, p in enumerate(program.inputs)]
+        result = in_memory(program.outputs[0].spec.dtype)
+        types = [np.ctypeslib.as_ctypes_type(p.spec.dtype) for p in program.inputs]
+        answer = np.ctypeslib.as_ctypes_type(program.outputs[0].spec.dtype)
+        written = f"double({','.join(['double'] * len(types))})"
+        if form != "numbers" and (form != written or {*types, answer} != {ctypes.c_double}):
+            raise _unknown(signature)
+    module = Module()
+    way = _Way(module, program, code.address("kernel"), arguments, result)
+    way.finish(form)
+    own = Code(execution_engine.object_of(module.text(execution_engine.heading())), {})
+    address = own.address("pointer")
+    function: Any = ctypes.CFUNCTYPE(answer, *types)(address)
+    function.keeps = own, code, program  # for as long as anybody can call it
+    return Pointer(address, function, signature)
+
+
+def _are_floats(program: Framed, has_data: bool) -> bool:
+    ports = (*program.inputs, *program.outputs)
+    floats = all(p.spec.dtype.str[1:] in ("f4", "f8") and p.spec.dtype.isnative for p in ports)
+    rows = [p for p in program.inputs if p.spec.shape]
+    in_row = not rows or (rows == [program.inputs[0]] and rows[0].spec.ndim == 1)
+    in_row = in_row and (has_data or not rows or len(program.inputs) == 1)
+    of_doubles = all(p.spec.dtype.itemsize == 8 for p in rows)
+    single = len(program.outputs) == 1 and not program.outputs[0].spec.shape
+    return floats and in_row and of_doubles and single
+
+
+def _are_numbers(program: Framed) -> bool:
+    ports = (*program.inputs, *program.outputs)
+    simple = all(
+        is_supported(p.spec.dtype) and p.spec.dtype.kind != "c" and p.spec.dtype.str[1:] != "f2"
+        for p in ports
+    )
+    return simple and len(program.outputs) == 1 and not any(p.spec.shape for p in ports)
+
+
+def _refuse_unless(fits: bool, program: Framed, signature: str, what: str) -> None:
+    if not fits:
+        given = ", ".join(str(p.spec) for p in program.inputs) or "nothing"
+        made = ", ".join(str(p.spec) for p in program.outputs) or "nothing"
+        raise ArgumentError(
+            f"a function of {given} that gives {made} cannot be called as {signature!r}, which "
+            f"passes {what}. Use signature='arrays', which passes addresses{at(user_line())}."
+        )
+
+
+def _unknown(signature: str) -> ArgumentError:
+    return ArgumentError(
+        f"{signature!r} is no signature that is known here for this function. Use 'numbers', "
+        "'double(double, void*)', 'double(int, double*)', 'double(int, double*, void*)' or "
+        f"'arrays'{at(user_line())}."
+    )
+
+
+class _Way(Way):
+    """The text of one C function."""
+
+    def __init__(
+        self, module: Module, program: Framed, kernel: int, arguments: Any, result: str
+    ) -> None:
+        super().__init__(module, "pointer", arguments, result)
+        self._program, self._kernel, self._result = program, kernel, result
+        self._frame = self.function.slot(f"[{max(program.slots, 1)} x i64]", 8)
+        self._read = 0  # inputs that came out of the row
+        for slot, array in program.constants:
+            self._put(slot, str(array.ctypes.data), "i64")
+
+    def finish(self, form: str) -> None:
+        """All of it."""
+        program = self._program
+        if form == "arrays":
+            self._addresses()
+            status = self._run()
+            self.write(f"ret i64 {status}")
+            self.go_nowhere("i64 1")
+            return
+        if form in _DOUBLES:
+            self._doubles(form)
+        else:
+            for k, port in enumerate(program.inputs):
+                self._put(port.slot, self._cell(port, f"%x{k}"), "ptr")
+        output = program.outputs[0]
+        cell = self.function.slot("[16 x i8]", 16)
+        self._put(output.slot, cell, "ptr")
+        status = self._run()
+        self.check(self.same(status, "0", "i64"))
+        self.settle()
+        kind = in_memory(output.spec.dtype)
+        answer = self.load(kind, cell)
+        if kind != self._result:
+            answer = self.value(f"fpext {kind} {answer} to {self._result}")
+        self.write(f"ret {self._result} {answer}")
+        self.go_nowhere(f"{self._result} {self._none(form)}")
+
+    def go_nowhere(self, answer: str) -> None:
+        """The end of those who left the way."""
+        self.label("miss")
+        self.write(f"ret {answer}")
+        self.module.add(self.function)
+
+    def _none(self, form: str) -> Name:
+        """What stands for no result."""
+        dtype = np.dtype(np.float64) if form in _DOUBLES else self._program.outputs[0].spec.dtype
+        if dtype.kind == "f":
+            return literal(np.nan, dtype)
+        return "0" if dtype.kind == "b" else str(np.iinfo(dtype).min)
+
+    def _run(self) -> Name:
+        kernel = f"inttoptr (i64 {self._kernel} to ptr)"
+        self.settle()
+        return self.value(f"call i64 {kernel}(ptr {self._frame})")
+
+    def _put(self, slot: int, value: Name, kind: str) -> None:
+        self.store(kind, value, self._frame, 8 * slot)
+
+    def _cell(self, port: Port, value: Name) -> Name:
+        """A place on the stack that holds a value in the dtype of a port."""
+        cell = self.function.slot("[16 x i8]", 16)
+        self.store(in_memory(port.spec.dtype), value, cell)
+        return cell
+
+    # ---- forms ---------------------------------------------------------------------------------
+
+    def _addresses(self) -> None:
+        program = self._program
+        for name, ports in (("inputs", program.inputs), ("outputs", program.outputs)):
+            for k, port in enumerate(ports):
+                self._put(port.slot, self.load("ptr", f"%{name}", 8 * k), "ptr")
+        for k, slot in enumerate(program.size_slots):
+            size = self.load("i64", "%sizes", 8 * k)
+            self._put(slot, size, "i64")
+            self.lengths.bound[program.sizes[k]] = size
+        for port in program.inputs:
+            self._contiguous(port)
+
+    def _contiguous(self, port: Port) -> None:
+        """The strides of data in C order, where a port takes strides."""
+        if port.strided:
+            step: Any = port.spec.dtype.itemsize
+            for axis in range(port.spec.ndim - 1, -1, -1):
+                self._put(port.slot + 1 + axis, self.lengths.number(step), "i64")
+                step = step * port.spec.shape[axis]
+
+    def _doubles(self, form: str) -> None:
+        """Inputs out of what is given in a row, and then out of the data."""
+        program = self._program
+        inputs, has_data = list(program.inputs), "void" in form
+        count: Name = "1"
+        row = self.function.slot("double", 8)
+        if form == "double(double,void*)":
+            self.store("double", "%x", row)
+        else:
+            count, row = self.value("sext i32 %count to i64"), "%row"
+        found: list[Any] = []
+        first: Name = "0"  # how many of the row an array took
+        if inputs and inputs[0].spec.shape:
+            port = inputs.pop(0)
+            self._put(port.slot, row, "ptr")
+            found = [(port.spec.shape[0], count)]
+            first = count
+        elif has_data:
+            self.check(self.value(f"icmp ule i64 {count}, {len(inputs)}"))
+        else:
+            self.check(self.same(count, str(len(inputs)), "i64"))
+        if not check_lengths(self, found, program.sizes):
+            self.go("miss")
+            self.label(self.fresh("never"))
+            return
+        for need in program.requirements:
+            relation = "eq" if need.equal else "sge"
+            value = self.lengths.number(need.length)
+            self.check(self.value(f"icmp {relation} i64 {value}, 0"))
+        for size, slot in zip(program.sizes, program.size_slots, strict=True):
+            self._put(slot, self.lengths.bound[size], "i64")
+        if found:
+            self._contiguous(program.inputs[0])
+        for k, port in enumerate(inputs):
+            self._put(port.slot, self._one(port, k, row, count, first, has_data), "ptr")
+
+    def _one(self, port: Port, k: int, row: Name, count: Name, first: Name, data: bool) -> Name:
+        """The cell of the k-th number: from the row if that is long enough, else from the data."""
+        place = self.value(f"add i64 {first}, {k}")
+        source = self.value(f"getelementptr double, ptr {row}, i64 {place}")
+        if data:
+            behind = self.value(f"sub i64 {place}, {count}")
+            other = self.value(f"getelementptr double, ptr %data, i64 {behind}")
+            inside = self.value(f"icmp slt i64 {place}, {count}")
+            source = self.value(f"select i1 {inside}, ptr {source}, ptr {other}")
+        value = self.load("double", source)
+        if port.spec.dtype.itemsize == 4:
+            value = self.value(f"fptrunc double {value} to float")
+        return self._cell(port, value)

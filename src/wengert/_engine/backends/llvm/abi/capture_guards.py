@@ -1,0 +1,145 @@
+"""Guarded: entries that look at captured values first, and feed captured arrays.
+
+A guarded entry stands before the entry of a program.  It goes through a list of records, each a
+comparison of a pointer that is loaded (from a cell, a dict, a list) with what it was, or an array
+to be handed on; if all hold it calls the entry with its own arguments and these arrays, else it
+leaves the call to another callable.  One function serves all programs
+(backends/llvm/abi/capture_guard_codegen.py).
+
+    guarded_entry, guard_check    the function objects
+    is_available, has_versions    whether this interpreter keeps objects as records read them
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.runtime.runtime_library import loaded
+
+from . import cpython_layout
+from .capture_guard_codegen import (
+    CELL,
+    CODE,
+    ELEMENTS,
+    FUNCTIONS,
+    LENGTH,
+    OBJECTS,
+    VERSION,
+    WORDS,
+    text,
+)
+from .python_function import FASTCALL, Definition
+
+
+@functools.cache
+def _addresses() -> dict[str, int]:
+    names = ("wengert_guarded_enter", "wengert_guarded_check")
+    return loaded(f"{execution_engine.heading()}\n{text()}", {}, names)
+
+
+@functools.cache
+def is_available() -> bool:
+    """Whether cells, functions, dicts and lists of this interpreter are as records read them."""
+    if not cpython_layout.is_known():
+        return False
+    content, some, names = object(), [1.5, str, None], {"a": 1, "b": 2, "c": 3}
+
+    def fun() -> object:
+        return content
+
+    def word(x: Any, offset: int) -> int:
+        return int(ctypes.c_int64.from_address(id(x) + offset).value)
+
+    assert fun.__closure__ is not None
+    return (
+        word(fun.__closure__[0], CELL) == id(content)
+        and word(fun, CODE) == id(fun.__code__)
+        and word(some, LENGTH) == len(some)
+        and word(names, LENGTH) == len(names)
+        and int(ctypes.c_int64.from_address(word(some, ELEMENTS) + 8).value) == id(str)
+    )
+
+
+@functools.cache
+def has_versions() -> bool:
+    """Whether each change of a dict gives it another number, where records look for it."""
+    if sys.version_info >= (3, 13) or not is_available():
+        return False
+    names: dict[str, Any] = {"a": 1.5, "b": None}
+    numbers = []
+    for value in (1.5, 2.5, 3.5):
+        numbers.append(int(ctypes.c_uint64.from_address(id(names) + VERSION).value))
+        assert int(ctypes.c_uint64.from_address(id(names) + VERSION).value) == numbers[-1]
+        names["a"] = value + 1.0
+    return len(set(numbers)) == len(numbers)
+
+
+def guarded_entry(
+    records: np.ndarray[Any, Any],
+    owner: Any,
+    feeds: int,
+    target: Callable[..., Any],
+    miss: Callable[..., Any],
+    arguments: int,
+    position: int,
+) -> Callable[..., Any]:
+    """An entry that checks records first, and calls another one with arrays they feed.
+
+    Parameters
+    ----------
+    records : ndarray of int64
+        One row for each record (`RECORD`); may be written to, to expect other values.
+    owner : object
+        What keeps alive all that the records point to.
+    feeds : int
+        How many arrays they feed.
+    target, miss : callable
+        Called with the arrays among the arguments if all records hold, else with the arguments.
+    arguments, position : int
+        How many there are, and before which of them the arrays are inserted.
+    """
+    own = {"target": id(target), "miss": id(miss), "arguments": arguments, "position": position}
+    made: Callable[..., Any] = _made(
+        "wengert_guarded_enter", own, records, feeds, (owner, target, miss)
+    )
+    return made
+
+
+def guard_check(
+    records: np.ndarray[Any, Any], owner: Any, feeds: int
+) -> Callable[[], tuple[Any, ...] | None]:
+    """A function that gives the arrays that records feed, or None if one does not hold."""
+    own = dict.fromkeys(("target", "miss", "arguments", "position"), 0)
+    made: Callable[[], tuple[Any, ...] | None] = _made(
+        "wengert_guarded_check", own, records, feeds, (owner,)
+    )
+    return made
+
+
+def _made(
+    symbol: str,
+    own: dict[str, int],
+    records: np.ndarray[Any, Any],
+    feeds: int,
+    kept: tuple[Any, ...],
+) -> Any:
+    words = {**own, "records": records.ctypes.data, "count": len(records), "feeds": feeds}
+    for name in FUNCTIONS:
+        found = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p)
+        words[name] = int(found.value or 0)
+    words |= {name: id(x) for name, x in OBJECTS.items()}
+    table = np.array([words[name] for name in WORDS], np.int64)
+    table.flags.writeable = False
+    definition = Definition(b"entry", _addresses()[symbol], FASTCALL, None)
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    # The table stands first: that is where the entry looks for it.
+    return new(ctypes.addressof(definition), (table, definition, records, *kept), None)

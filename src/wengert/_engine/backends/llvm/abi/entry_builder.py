@@ -1,0 +1,170 @@
+"""Writer: the words that the text of an entry is made of.
+
+A function is one way through, from the checks to the result, with branches that leave it: what is
+not as expected goes to the block ``miss``.  So a value computed on the way is known in all that
+follows, and nothing needs a phi.
+
+    Way      a function in the making
+    Writer   the same with a table of addresses (backends/llvm/abi/address_table.py) to call and
+             look at: an entry, or support
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name
+
+from .size_arguments import Lengths
+
+_USUAL = "nounwind #1"
+
+
+class Way:
+    """A function in the making.
+
+    Parameters
+    ----------
+    module : Module
+    name : str
+    arguments : sequence of (type, name)
+    result : str
+        LLVM's type.
+    attributes : str
+        As LLVM writes them.
+
+    Attributes
+    ----------
+    lengths : Lengths
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        name: str,
+        arguments: Sequence[tuple[str, str]],
+        result: str,
+        attributes: str = _USUAL,
+    ) -> None:
+        self.module = module
+        self.function = Function(module, name, arguments, result, attributes, linkage="")
+        self.section = self.function.body
+        self.write, self.value = self.section.write, self.section.value
+        self._noted: list[Name] = []
+        self.lengths = Lengths(module, self.section, self.check, self.settle)
+
+    # ---- memory --------------------------------------------------------------------------------
+
+    def at(self, base: Name, offset: int) -> Name:
+        """The address so many bytes behind another."""
+        return self.value(f"getelementptr i8, ptr {base}, i64 {offset}") if offset else base
+
+    def load(self, kind: str, base: Name, offset: int = 0) -> Name:
+        """What stands so many bytes behind an address."""
+        return self.value(f"load {kind}, ptr {self.at(base, offset)}")
+
+    def store(self, kind: str, value: Name, base: Name, offset: int = 0) -> None:
+        """Write so many bytes behind an address."""
+        self.write(f"store {kind} {value}, ptr {self.at(base, offset)}")
+
+    # ---- control -------------------------------------------------------------------------------
+
+    def fresh(self, what: str) -> str:
+        """A label that nothing else has."""
+        return f"{what}{self.function.number()}"
+
+    def label(self, name: str) -> None:
+        """Begin a block; the block before has ended with a branch."""
+        self.section.label(name)
+
+    def go(self, label: str) -> None:
+        """End a block."""
+        self.settle()
+        self.write(f"br label %{label}")
+
+    def branch(self, condition: Name, yes: str, no: str) -> None:
+        """End a block, by an i1."""
+        self.settle()
+        self.write(f"br i1 {condition}, label %{yes}, label %{no}")
+
+    def check(self, condition: Name) -> None:
+        """Note what has to hold; where it does not the way is left, by `settle` at the latest.
+
+        One branch for many checks: they nearly always hold, and each branch costs compiling.
+        """
+        self._noted.append(condition)
+
+    def settle(self) -> None:
+        """Go on only if all that was noted holds: what follows may depend on it."""
+        if self._noted:
+            all_hold, *others = self._noted
+            self._noted = []
+            for condition in others:
+                all_hold = self.value(f"and i1 {all_hold}, {condition}")
+            self.unless(all_hold, "miss")
+
+    def unless(self, condition: Name, label: str) -> None:
+        """Go on if an i1 holds, else to a label."""
+        following = self.fresh("next")
+        self.branch(condition, following, label)
+        self.label(following)
+
+    def same(self, a: Name, b: Name, kind: str = "ptr") -> Name:
+        """Whether two values are equal, an i1."""
+        return self.value(f"icmp eq {kind} {a}, {b}")
+
+
+class Writer(Way):
+    """A function in the making that has a table.
+
+    Parameters
+    ----------
+    module : Module
+    name : str
+    arguments : sequence of (type, name)
+    result : str
+    words : mapping from str to int
+        Where in the table what stands.
+    attributes : str
+        As LLVM writes them.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        name: str,
+        arguments: Sequence[tuple[str, str]],
+        result: str,
+        words: Mapping[str, int],
+        attributes: str = _USUAL,
+    ) -> None:
+        super().__init__(module, name, arguments, result, attributes)
+        self._words = words
+        self.table: Name = "%table"
+
+    def word(self, name: str) -> Name:
+        """A word of the table, an address."""
+        return self.load("ptr", self.table, 8 * self._words[name])
+
+    def call(self, name: str, result: str, *arguments: str) -> Name:
+        """Call a function whose address is in the table; arguments are "type value"."""
+        target = self.word(name)
+        call = f"call {result} {target}({', '.join(arguments)})"
+        if result == "void":
+            self.write(call)
+            return ""
+        return self.value(call)
+
+    def made(self, name: str, failed: str, *arguments: str) -> Name:
+        """A new object of a function in the table; to a block if there is none."""
+        new = self.call(name, "ptr", *arguments)
+        self.unless(self.value(f"icmp ne ptr {new}, null"), failed)
+        return new
+
+    def forward(self, name: str) -> None:
+        """Return what a Python callable of the table makes of the arguments."""
+        target = self.word(name)
+        made = self.call(
+            "PyObject_Vectorcall", "ptr", f"ptr {target}", "ptr %args", "i64 %nargs", "ptr %names"
+        )
+        self.write(f"ret ptr {made}")

@@ -1,0 +1,190 @@
+"""Results: the objects that a call returns, and what becomes of them when something fails.
+
+Arrays are made before the native function runs, which writes into their memory; values without
+axes are written into cells on the stack and made objects of afterwards: NumPy scalars, as the other
+backends return them (owned.py), a weak whole number as a Python int.
+
+All objects stand side by side on the stack, null where there is none yet.  Whatever fails on the
+way goes to the block ``drop``, which lets go of those that are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.backends.llvm.ir.ir_builder import Name
+
+from .address_table import canonical
+from .cpython_layout import DATA, VALUE
+from .entry_builder import Writer
+from .number_conversion import CELL
+from .ports import Port
+
+_WIDE = "[32 x i8]"  # a cell for a complex longdouble
+
+
+class Results:
+    """Makes the results of one entry.
+
+    Parameters
+    ----------
+    writer : Writer
+    ports : sequence of Port
+    numbers : bool
+        Weak results are Python numbers.
+    given : mapping from int to Name
+        The arrays, for results that are arguments written to in place.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        ports: Sequence[Port],
+        numbers: bool,
+        given: Mapping[int, Name],
+    ) -> None:
+        self._writer, self._ports, self._numbers = writer, ports, numbers
+        self._given = given
+        self._objects = writer.function.slot(f"[{max(len(ports), 1)} x ptr]", 8)
+        self._cells: dict[int, Name] = {}
+        self._shapes: list[list[Name]] = []
+
+    # ---- before the run ------------------------------------------------------------------------
+
+    def measure(self) -> None:
+        """Compute all lengths, with checks."""
+        writer = self._writer
+        for port in self._ports:
+            shape = [writer.lengths.number(length) for length in port.spec.shape]
+            for number in shape:
+                if number.startswith("%") and number not in writer.lengths.bound.values():
+                    writer.check(writer.value(f"icmp sge i64 {number}, 0"))
+            self._shapes.append(shape)
+
+    def arrays(self) -> list[tuple[int, Name]]:
+        """Make the arrays, and cells for the rest; slots of the frame with addresses."""
+        writer = self._writer
+        filled = []
+        for k in range(len(self._ports)):
+            writer.store("ptr", "null", self._objects, 8 * k)
+        for k, array in self._given.items():
+            writer.call("Py_IncRef", "void", f"ptr {array}")
+            writer.store("ptr", array, self._objects, 8 * k)
+        for k, port in enumerate(self._ports):
+            if k in self._given:
+                continue
+            if port.spec.shape:
+                filled.append((port.slot, writer.load("ptr", self._array(k, port), DATA)))
+            else:
+                wide = port.spec.dtype.itemsize > 16
+                self._cells[k] = writer.function.slot(_WIDE if wide else CELL, 16)
+                filled.append((port.slot, self._cells[k]))
+        return filled
+
+    def _array(self, k: int, port: Port) -> Name:
+        writer = self._writer
+        lengths = writer.function.slot(f"[{port.spec.ndim} x i64]", 8)
+        for axis, number in enumerate(self._shapes[k]):
+            writer.store("i64", number, lengths, 8 * axis)
+        made = writer.made(
+            "new",
+            "drop",
+            f"ptr {writer.table}",
+            f"ptr {writer.word(f'dtype.{canonical(port.spec.dtype).str}')}",
+            f"i32 {port.spec.ndim}",
+            f"ptr {lengths}",
+            f"i64 {writer.lengths.roughly(bytes_of(port))}",
+        )
+        writer.store("ptr", made, self._objects, 8 * k)
+        return made
+
+    # ---- after the run -------------------------------------------------------------------------
+
+    def finish(self, single: bool, nesting: Any = None) -> Name:
+        """Make the values without axes; the one result, or the tuple of all.
+
+        `nesting` says it for tuples in tuples: the same tuples with numbers of results in them.
+        """
+        writer = self._writer
+        for k, cell in self._cells.items():
+            writer.store("ptr", self._scalar(self._ports[k], cell), self._objects, 8 * k)
+        if single:
+            return writer.load("ptr", self._objects)
+        if nesting is not None:
+            return writer.load("ptr", self._objects, 8 * self._nested(nesting))
+        return writer.made("several", "drop", *self._all())
+
+    def _nested(self, nesting: Any) -> int:
+        """Which of the objects is what a nesting stands for; those inside it are taken away."""
+        if isinstance(nesting, int):
+            return nesting
+        writer = self._writer
+        inner = [self._nested(x) for x in nesting]
+        items = writer.function.slot(f"[{len(inner)} x ptr]", 8)
+        for k, which in enumerate(inner):
+            writer.store("ptr", writer.load("ptr", self._objects, 8 * which), items, 8 * k)
+        given = f"ptr {writer.table}", f"ptr {items}", f"i64 {len(inner)}"
+        made = writer.made("several", "drop", *given)
+        for which in inner:
+            writer.store("ptr", "null", self._objects, 8 * which)
+        writer.store("ptr", made, self._objects, 8 * inner[0])
+        return inner[0]
+
+    def _all(self) -> tuple[str, str, str]:
+        table, objects = self._writer.table, self._objects
+        return f"ptr {table}", f"ptr {objects}", f"i64 {len(self._ports)}"
+
+    def drop(self, end: str) -> None:
+        """Write the block that lets all objects go, and goes to `end`."""
+        self._writer.label("drop")
+        self._writer.call("drop", "void", *self._all())
+        self._writer.go(end)
+
+    def _scalar(self, port: Port, cell: Name) -> Name:
+        writer, dtype, weak = self._writer, canonical(port.spec.dtype), port.spec.weak
+        if dtype.kind == "b":
+            return self._truth(cell, "" if weak and self._numbers else "np.")
+        if weak and (self._numbers or dtype.kind in "iu"):
+            return self._number(dtype, cell)
+        kind = writer.word(f"scalar.{dtype.str}")
+        made = writer.made(f"allocate.{dtype.str}", "drop", f"ptr {kind}", "i64 0")
+        bits, align = f"i{8 * dtype.itemsize}", min(dtype.itemsize, 8)
+        value = writer.value(f"load {bits}, ptr {cell}, align {align}")
+        writer.write(f"store {bits} {value}, ptr {writer.at(made, VALUE)}, align {align}")
+        return made
+
+    def _truth(self, cell: Name, prefix: str) -> Name:
+        """One of the two objects that there are."""
+        writer = self._writer
+        true, false = (writer.word(f"{prefix}{name}") for name in ("True", "False"))
+        is_true = writer.value(f"icmp ne i8 {writer.load('i8', cell)}, 0")
+        found = writer.value(f"select i1 {is_true}, ptr {true}, ptr {false}")
+        writer.call("Py_IncRef", "void", f"ptr {found}")
+        return found
+
+    def _number(self, dtype: np.dtype[Any], cell: Name) -> Name:
+        """A Python number."""
+        writer = self._writer
+        if dtype.kind in "iu":
+            small = f"i{8 * dtype.itemsize}"
+            value = writer.load(small, cell)
+            if small != "i64":
+                value = writer.value(
+                    f"{'sext' if dtype.kind == 'i' else 'zext'} {small} {value} to i64"
+                )
+            name = "PyLong_FromLongLong" if dtype.kind == "i" else "PyLong_FromUnsignedLongLong"
+            return writer.made(name, "drop", f"i64 {value}")
+        parts = [writer.load("double", cell, 8 * k) for k in range(dtype.itemsize // 8)]
+        name = "PyFloat_FromDouble" if len(parts) == 1 else "PyComplex_FromDoubles"
+        return writer.made(name, "drop", *(f"double {part}" for part in parts))
+
+
+def bytes_of(port: Port) -> Any:
+    """How many bytes the data of a port takes, a Length."""
+    size: Any = port.spec.dtype.itemsize
+    for length in port.spec.shape:
+        size = size * length
+    return size

@@ -1,0 +1,105 @@
+"""Support: what all entries do alike, compiled once for the process and called by address.
+
+    new       an array, its memory from the handler that recycles it if it is large
+    drop      lets go what was made, when something failed
+    several   the tuple of several results
+
+Were they part of each entry, they would be most of it, and take most of its time to compile.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.ir_builder import Module
+from wengert._engine.backends.llvm.runtime.runtime_library import loaded
+
+from .address_table import SHARED, WORDS
+from .cpython_layout import ITEMS
+from .entry_builder import Writer
+
+LARGE = 256 * 1024  # bytes from which memory comes from the handler
+_NAMES = {name: f"wengert_entry_{name}" for name in SHARED}
+
+
+@functools.cache
+def shared() -> dict[str, int]:
+    """The addresses of the functions, by name."""
+    # They do little but call: pains would not make them faster.
+    found = loaded("", {}, _NAMES.values(), seldom=text())
+    return {name: found[symbol] for name, symbol in _NAMES.items()}
+
+
+def text() -> str:
+    """Their module."""
+    module = Module()
+    _new(module)
+    _drop(module)
+    _several(module)
+    return module.text(execution_engine.heading())
+
+
+def _new(module: Module) -> None:
+    """ptr new(ptr table, ptr dtype, i32 ndim, ptr lengths, i64 bytes); null, with an exception."""
+    arguments = [("ptr", "dtype"), ("i32", "ndim"), ("ptr", "lengths"), ("i64", "bytes")]
+    writer = Writer(module, _NAMES["new"], [("ptr", "table"), *arguments], "ptr", WORDS)
+    handler = writer.word("handler")
+    large = writer.value(f"icmp sge i64 %bytes, {LARGE}")
+    given = writer.value(f"icmp ne ptr {handler}, null")
+    writer.branch(writer.value(f"and i1 {large}, {given}"), "pool", "plain")
+    writer.label("plain")
+    writer.write(f"ret ptr {_empty(writer)}")
+    writer.label("pool")
+    before = writer.made("PyDataMem_SetHandler", "none", f"ptr {handler}")
+    made = _empty(writer)
+    writer.call("PyErr_Clear", "void")  # out of memory: said again below
+    ours = writer.call("PyDataMem_SetHandler", "ptr", f"ptr {before}")
+    writer.call("Py_DecRef", "void", f"ptr {before}")
+    writer.call("Py_DecRef", "void", f"ptr {ours}")
+    there, back = (writer.value(f"icmp ne ptr {x}, null") for x in (made, ours))
+    writer.unless(writer.value(f"and i1 {there}, {back}"), "bad")
+    writer.write(f"ret ptr {made}")
+    writer.label("bad")
+    writer.call("Py_DecRef", "void", f"ptr {made}")
+    writer.call("PyErr_NoMemory", "ptr")
+    writer.go("none")
+    writer.label("none")
+    writer.write("ret ptr null")
+    module.add(writer.function)
+
+
+def _empty(writer: Writer) -> str:
+    """A new array whose memory is not set; null, with an exception, if there is none."""
+    writer.call("Py_IncRef", "void", "ptr %dtype")  # the call takes a reference
+    given = (f"ptr {writer.word('ndarray')}", "ptr %dtype", "i32 %ndim", "ptr %lengths")
+    nothing = ("ptr null", "ptr null", "i32 0", "ptr null")  # strides, data, flags, prototype
+    return writer.call("PyArray_NewFromDescr", "ptr", *given, *nothing)
+
+
+def _drop(module: Module) -> None:
+    """Let go of as many objects; null is none: void drop(ptr table, ptr objects, i64 count)."""
+    arguments = [("ptr", "table"), ("ptr", "objects"), ("i64", "count")]
+    writer = Writer(module, _NAMES["drop"], arguments, "void", WORDS)
+    release = writer.word("Py_DecRef")
+    with writer.section.loop("0", "%count") as (body, k):
+        place = body.value(f"getelementptr ptr, ptr %objects, i64 {k}")
+        body.write(f"call void {release}(ptr {body.value(f'load ptr, ptr {place}')})")
+    writer.write("ret void")
+    module.add(writer.function)
+
+
+def _several(module: Module) -> None:
+    """A tuple that takes the objects: ptr several(ptr table, ptr objects, i64 count)."""
+    arguments = [("ptr", "table"), ("ptr", "objects"), ("i64", "count")]
+    writer = Writer(module, _NAMES["several"], arguments, "ptr", WORDS)
+    made = writer.made("PyTuple_New", "none", "i64 %count")
+    items = writer.at(made, ITEMS)
+    with writer.section.loop("0", "%count") as (body, k):
+        source = body.value(f"getelementptr ptr, ptr %objects, i64 {k}")
+        target = body.value(f"getelementptr ptr, ptr {items}, i64 {k}")
+        body.write(f"store ptr {body.value(f'load ptr, ptr {source}')}, ptr {target}")
+    writer.write(f"ret ptr {made}")
+    writer.label("none")
+    writer.write("ret ptr null")
+    module.add(writer.function)

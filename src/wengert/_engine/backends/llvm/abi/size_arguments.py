@@ -1,0 +1,132 @@
+"""Lengths: named sizes as whole numbers of 64 bits, while a native function runs.
+
+A length is a sum of products of sizes, quotients among them (core/symbolic/dim.py); written as
+instructions, each product and sum is watched for overflow.  What does not fit into 64 bits, or
+divides by what is not positive, is no length that arrays can have: control goes where the caller
+says, as from any other check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from wengert._engine.backends.llvm.ir.ir_builder import Module, Name, Section
+from wengert._engine.core.symbolic.dim import Quotient, names_in
+
+Check = Callable[[Name], None]  # goes on if an i1 holds, else leaves
+Settle = Callable[[], None]  # leaves now, if a check before did not hold
+
+
+class Lengths:
+    """Writes the values of lengths.
+
+    Parameters
+    ----------
+    module : Module
+    section : Section
+    check : callable
+        Notes what has to hold.
+    settle : callable
+        Writes the branch that leaves where something noted does not hold.
+
+    Attributes
+    ----------
+    bound : dict from str to Name
+        The sizes known so far.
+    """
+
+    def __init__(self, module: Module, section: Section, check: Check, settle: Settle) -> None:
+        self._module, self._section = module, section
+        self._check, self._settle = check, settle
+        self.bound: dict[str, Name] = {}
+        self._known: dict[Any, Name] = {}
+
+    def is_known(self, length: Any) -> bool:
+        """Whether all the sizes in a length are known."""
+        return names_in([length]) <= self.bound.keys()
+
+    def number(self, length: Any) -> Name:
+        """The value of a length, an i64."""
+        if isinstance(length, int):
+            return str(length)
+        if length not in self._known:
+            self._known[length] = self._sum(length)
+        return self._known[length]
+
+    def roughly(self, length: Any) -> Name:
+        """The value of a length that something is only estimated by: overflow does not matter."""
+        if isinstance(length, int):
+            return str(length)
+        return self._known.get(length) or self._sum(length, watched=False)
+
+    def solve(self, length: Any, number: Name) -> bool:
+        """Bind the one size that a length ``c*n + d`` has, c and d numbers, if it is such a one.
+
+        The length of an array is given; that it is one for a whole n of at least 1 is checked.
+        """
+        names = names_in([length])
+        if len(names) != 1:
+            return False
+        (name,) = names
+        terms = dict(length._terms)
+        constant, factor = terms.pop((), 0), terms.pop(((name, 1),), 0)
+        if terms or not factor:
+            return False
+        section = self._section
+        found = number
+        if constant:
+            found = section.value(f"sub i64 {number}, {constant}")
+        if factor != 1:
+            rest = section.value(f"srem i64 {found}, {factor}")
+            self._check(section.value(f"icmp eq i64 {rest}, 0"))
+            found = section.value(f"sdiv i64 {found}, {factor}")
+        self._check(section.value(f"icmp sge i64 {found}, 1"))
+        self.bound[name] = found
+        return True
+
+    # ---- sums of products ----------------------------------------------------------------------
+
+    def _sum(self, length: Any, watched: bool = True) -> Name:
+        total: Name = "0"
+        for product, factor in length._terms.items():
+            term: Name = str(factor)
+            for atom, power in product:
+                if isinstance(atom, Quotient):
+                    one = self._quotient(atom, watched)
+                else:
+                    one = self.bound[atom]
+                for _ in range(power):
+                    term = self._computed("mul", term, one, watched)
+            total = self._computed("add", total, term, watched)
+        return total
+
+    def _computed(self, operation: str, a: Name, b: Name, watched: bool) -> Name:
+        nothing = "0" if operation == "add" else "1"
+        if nothing in (a, b):
+            return b if a == nothing else a
+        if not watched:
+            return self._section.value(f"{operation} i64 {a}, {b}")
+        pair = "{ i64, i1 }"
+        name = f"llvm.s{operation}.with.overflow.i64"
+        function = self._module.declare(name, pair, ["i64", "i64"])
+        both = self._section.value(f"call {pair} {function}(i64 {a}, i64 {b})")
+        over = self._section.value(f"extractvalue {pair} {both}, 1")
+        self._check(self._section.value(f"xor i1 {over}, true"))
+        return self._section.value(f"extractvalue {pair} {both}, 0")
+
+    def _quotient(self, quotient: Quotient, watched: bool) -> Name:
+        """The whole part, towards minus infinity, of a quotient with a positive divisor."""
+        section = self._section
+        read = self.number if watched else self.roughly
+        above, below = read(quotient.above), read(quotient.below)
+        positive = section.value(f"icmp sgt i64 {below}, 0")
+        if watched:
+            self._check(positive)
+            self._settle()
+        else:
+            below = section.value(f"select i1 {positive}, i64 {below}, i64 1")
+        whole = section.value(f"sdiv i64 {above}, {below}")
+        rest = section.value(f"srem i64 {above}, {below}")
+        less = section.value(f"icmp slt i64 {rest}, 0")
+        return section.value(f"add i64 {whole}, {section.value(f'sext i1 {less} to i64')}")

@@ -1,0 +1,449 @@
+"""Elements of an expression (lowering/loop_ir.py) at an index, as SIMD values.
+
+    Elements    what the rules of expressions are given to read their operands with
+
+A value is computed in the outermost loop in which all its operands are known, and reused until that
+loop ends.  Addresses and sizes are read before the first loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wengert._engine.backends.llvm.ir import affine
+from wengert._engine.backends.llvm.ir.affine import Affine, Index, Length, offset_of, size_of
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Section
+from wengert._engine.backends.llvm.ir.llvm_types import BOOL, I64, in_memory, part_of
+from wengert._engine.backends.llvm.ir.memory_access import gather, load, scatter, store
+from wengert._engine.backends.llvm.ir.scalar_language import Language
+from wengert._engine.backends.llvm.ir.simd_value import Lane
+from wengert._engine.backends.llvm.lowering.loop_ir import Condition, Item, memory_strides
+from wengert._engine.backends.llvm.schedule.fusion import Walk
+from wengert._engine.backends.llvm.schedule.iteration_space import Axis, Space
+from wengert._engine.core.symbolic.dim import Dim, names_in
+
+_ON_STACK = 16384  # bytes for one row, up to which they are part of the stack
+
+
+class Elements:
+    """Lanes of items at an index, in the loops that are open.
+
+    Attributes
+    ----------
+    language : Language
+    function : Function
+    walk : Walk
+    space : Space
+    table : list of Item, or of str
+        What the table holds after its status: addresses of items, or names of sizes.
+    partial : set of Item
+        What the outermost loop combines.
+    may_fail : bool
+        Whether it can end with a status other than 0.
+    """
+
+    space: Space
+
+    def __init__(self, language: Language, function: Function, walk: Walk, stored: Any) -> None:
+        self.language, self.function, self.walk = language, function, walk
+        self.table: list[Any] = []
+        self.partial: set[Item] = set()
+        self.may_fail = False
+        self._stored = stored
+        self._head = language.home = function.body.inside()
+        self._entries: dict[Any, Any] = {}
+        self._memo: dict[Any, Any] = {}
+        self._numbers: dict[Any, Any] = {}
+        self._counters: dict[int, Any] = {}
+        self._mask: Lane | None = None
+        self._floor = self._head  # nothing that this walk has made is read before it
+        self._scratch: list[str] = []
+        self._safe_bytes: dict[int, str] = {}
+        self._exits: list[tuple[Section, int | None]] = []
+        self._columns: set[Item] = set()
+        self._own = {r for s in walk.sweeps for r in s.roots} if walk.rows else set()
+
+    @property
+    def needs_runtime(self) -> bool:
+        """Whether it asks for memory."""
+        return bool(self._scratch)
+
+    def _vector_axis(self) -> Axis | None:
+        return None if self.space.vector is None else self.space.axes[self.space.vector]
+
+    # ---- what rules ask for ----------------------------------------------------------------------
+
+    def read(self, item: Item, index: Index, mask: Lane | None) -> Any:
+        """The element of an item at an index, where the mask holds."""
+        found = self._memo.get((item, index, None))  # what is there for all is there for some
+        if found is not None:
+            return found
+        key = item, index, None if mask is None else mask.name
+        found = self._memo.get(key)
+        if found is None:
+            if item.is_root:
+                found = self._load(item, index, mask)
+            else:
+                found = item.rule.value(self, item, index, mask)
+            self._memo[key] = found
+        return found
+
+    def lane_of(self, form: Affine) -> Any:
+        """A form as whole numbers."""
+        base, factor = self._split(form)
+        base = self.language.cast(base, I64)
+        if type(factor) is int and factor == 0:
+            return base
+        return base + self._iota() * self._number(factor)
+
+    def all_of(self, conditions: Sequence[Condition]) -> Any:
+        """Whether all conditions hold; None if they always do."""
+        found: Any = None
+        for condition in conditions:
+            lane = self._held(condition)
+            found = self.both(found, lane)
+        return found
+
+    def both(self, one: Lane | None, two: Lane | None) -> Lane | None:
+        """Where both masks hold."""
+        if one is None or two is None:
+            return one if two is None else two
+        found: Lane = self.language.binary("logical_and", one, two)
+        return found
+
+    def existing(self, mask: Lane | None) -> Lane | None:
+        """The lanes that exist, of those where a mask holds; None if all do."""
+        return self.both(mask, self._mask)
+
+    def _held(self, condition: Condition) -> Any:
+        key = condition
+        if key in self._memo:
+            return self._memo[key]
+        form, low, high = condition
+        lane = self.lane_of(form)
+        found: Any = None
+        if not self._is_natural(form, low):
+            found = self.language.compare(
+                "less_equal", self.language.cast(self._number(low), I64), lane
+            )
+        if not self._is_within(form, high):
+            below = self.language.compare("less", lane, self.language.cast(self._number(high), I64))
+            found = self.both(found, below)
+        if found is not None:
+            self._memo[key] = found
+        return found
+
+    def _is_natural(self, form: Affine, low: Length) -> bool:
+        """Whether a form is never below a bound, as far as one can see."""
+        numbers = [form.offset, *[f for _, f in form.terms]]
+        return (
+            type(low) is int
+            and all(type(n) is int for n in numbers)
+            and (form.offset >= low and all(f >= 0 for _, f in form.terms))
+        )
+
+    def _is_within(self, form: Affine, high: Length) -> bool:
+        """Whether a form is always below a bound, as far as one can see."""
+        if not form.terms:
+            return type(form.offset) is int and type(high) is int and form.offset < high
+        if len(form.terms) > 1 or not affine.is_one(form.terms[0][1]):
+            return False
+        length = next((a.length for a in self.space.axes if a.counter == form.terms[0][0]), None)
+        return length is not None and form.offset == 0 and bool(length == high)
+
+    def position(self, lane: Any, length: Length, mask: Lane | None) -> Any:
+        """Whole numbers as positions of an axis: negative ones count from its end, others fail."""
+        language = self.language
+        lane = language.cast(lane, I64)
+        n = language.cast(self._number(length), I64)
+        wanted = mask if lane.width <= 1 else self.both(mask, self._mask)
+        key = "position", lane.name, n.name, None if wanted is None else wanted.name
+        found = self._memo.get(key)
+        if found is None:
+            negative = language.compare("less", lane, language.constant(0, I64))
+            moved = language.select(negative, language.emit("add", I64, lane, n), lane)
+            outside = language.emit("icmp uge", BOOL, moved, n)
+            if wanted is not None:
+                outside = language.emit("and", BOOL, outside, wanted)
+            section = outside.section
+            assert section is not None
+            self._leave_if(section, self._any(section, outside))
+            # Nothing that is computed from it comes before it has been looked at.
+            found = self._memo[key] = Lane(language, section, moved.name, I64, moved.width)
+        return found
+
+    def _any(self, section: Section, mask: Lane) -> str:
+        """Whether some lane holds."""
+        if mask.width <= 1:
+            return mask.name
+        callee = self.language.module.declare(
+            f"llvm.vector.reduce.or.v{mask.width}i1", "i1", [f"<{mask.width} x i1>"]
+        )
+        return section.value(f"call i1 {callee}(<{mask.width} x i1> {mask.name})")
+
+    def _leave_if(self, section: Section, condition: str) -> None:
+        """End without a result if an i1 holds."""
+        n = self.function.number()
+        section.write(f"br i1 {condition}, label %outside{n}, label %inside{n}")
+        section.label(f"outside{n}")
+        self.fail(section)
+        # What is asked for after this does not have to be given back here.
+        known = len(self._scratch) if section is self._head else None
+        self._exits.append((section.inside(), known))
+        section.write("ret void")
+        section.label(f"inside{n}")
+
+    def _give_back(self) -> None:
+        """Give memory for rows back, at the end and where it ends before."""
+        free = (
+            self.language.module.declare("wengert_free", "void", ["ptr"]) if self._scratch else ""
+        )
+        for section, known in [*self._exits, (self.function.body, None)]:
+            for name in self._scratch[:known]:
+                section.write(f"call void {free}(ptr {name})")
+
+    # ---- memory ----------------------------------------------------------------------------------
+
+    def _strides(self, item: Item) -> tuple[Length, ...]:
+        """Of an item in memory; what is kept for one row only has no distance between rows."""
+        strides = memory_strides(item)
+        if item in self._stored or item not in self.walk.local:
+            return strides
+        return tuple(0 if k < self.walk.rows else n for k, n in enumerate(strides))
+
+    def _load(self, item: Item, index: Index, mask: Lane | None) -> Any:
+        return self._load_from(item, *self._split(offset_of(index, self._strides(item))), mask)
+
+    def read_from(self, item: Item, form: Affine, moved: Any, mask: Lane | None) -> Any:
+        """The element of an item in memory so far from its first one; `moved` is added as it is."""
+        offset, factor = self._split(form)
+        if moved is None:
+            return self._load_from(item, offset, factor, mask)
+        offset = moved + offset
+        if offset.width <= 1:
+            return self._load_from(item, offset, factor, mask)
+        if not (type(factor) is int and factor == 0):
+            offset = offset + self._iota() * self._number(factor)
+        pointer, exists = self._entry(item), self.both(mask, self._mask)
+        section = self._latest(pointer, offset, exists)
+        kind, width = self._element(item.dtype), offset.width
+        places = section.value(
+            f"getelementptr {kind}, ptr {pointer.name}, <{width} x i64> {offset.name}"
+        )
+        places = self._safe_places(section, places, exists if mask is not None else None, width)
+        return gather(self.language, section, places, item.dtype, width, exists)
+
+    def _load_from(self, item: Item, offset: Any, factor: Length, mask: Lane | None) -> Any:
+        pointer = self._entry(item)
+        width = self.space.width
+        dtype = item.dtype
+        if type(factor) is int and factor == 0:
+            return self._load_one(item, pointer, offset, mask)
+        exists = self.both(mask, self._mask)
+        section = self._latest(pointer, offset, exists, self._counters[self._vector_axis().counter])  # type: ignore[union-attr]
+        address = self._address(section, pointer, offset, dtype)
+        if affine.is_one(factor):
+            if mask is not None and exists is not None:
+                address = self._safe_address(section, address, exists, width * dtype.itemsize)
+            return load(self.language, section, address, dtype, width, exists)
+        steps = self.language.cast(self._iota() * self._number(factor), I64)
+        steps = self.language.widened(steps, width)
+        section = max(section, steps.section or section, key=lambda s: s.rank)
+        kind = self._element(dtype)
+        places = section.value(f"getelementptr {kind}, ptr {address}, <{width} x i64> {steps.name}")
+        places = self._safe_places(section, places, exists if mask is not None else None, width)
+        return gather(self.language, section, places, dtype, width, exists)
+
+    def _load_one(self, item: Item, pointer: Lane, offset: Any, mask: Lane | None) -> Any:
+        """The same element for all lanes; under a mask only if some lane wants it."""
+        section = self._latest(pointer, offset, mask)
+        address = self._address(section, pointer, offset, item.dtype)
+        if mask is not None:
+            some = mask.name
+            if mask.width > 1:
+                exists = self.both(mask, self._mask) or mask
+                section = self._latest(pointer, offset, exists)
+                some = self._any(section, exists)
+            safe = self._safe(16)
+            address = section.value(f"select i1 {some}, ptr {address}, ptr {safe}")
+        return load(self.language, section, address, item.dtype, 1, None)
+
+    # A lane that a mask excludes is not read, but an address of it that is not mapped costs a fault
+    # which the processor suppresses in microcode: hundreds of cycles for a vector.
+
+    def _safe(self, size: int) -> str:
+        """The address of so many bytes that are there to be read."""
+        if size not in self._safe_bytes:
+            slot: str = self.function.slot(f"[{size} x i8]", 16)
+            self._head.write(f"store [{size} x i8] zeroinitializer, ptr {slot}")
+            self._safe_bytes[size] = slot
+        return self._safe_bytes[size]
+
+    def _safe_address(self, section: Section, address: str, exists: Lane, size: int) -> str:
+        """The address of neighbours, or if none of them is wanted another that is mapped."""
+        some = self._any(section, exists)
+        return section.value(f"select i1 {some}, ptr {address}, ptr {self._safe(size)}")
+
+    def _safe_places(self, section: Section, places: str, exists: Lane | None, width: int) -> str:
+        """The addresses of lanes, those that are excluded replaced by one that is mapped."""
+        if exists is None:
+            return places
+        wanted = self.language.widened(exists, width).name
+        one = section.value(f"insertelement <{width} x ptr> poison, ptr {self._safe(16)}, i64 0")
+        every = section.value(
+            f"shufflevector <{width} x ptr> {one}, <{width} x ptr> poison, "
+            f"<{width} x i32> zeroinitializer"
+        )
+        return section.value(
+            f"select <{width} x i1> {wanted}, <{width} x ptr> {places}, <{width} x ptr> {every}"
+        )
+
+    def _put(self, section: Section, root: Item, value: Any, index: Index) -> None:
+        if any(type(n) is int and n == 0 for n in root.shape):
+            return  # there is no element, and no stride
+        offset, factor = self._split(offset_of(index, self._strides(root)))
+        pointer = self._entry(root)
+        address = self._address(section, pointer, offset, root.dtype)
+        if type(factor) is int and factor == 0:
+            store(self.language, section, address, value, 1, None)
+            return
+        width = self.space.width
+        if affine.is_one(factor):
+            store(self.language, section, address, value, width, self._mask)
+            return
+        places = self._in_steps(section, address, factor, root.dtype)
+        scatter(self.language, section, places, value, width, self._mask)
+
+    def _now(self, section: Section, root: Item, index: Index) -> Any:
+        """What lies where `_put` would write."""
+        offset, factor = self._split(offset_of(index, self._strides(root)))
+        address = self._address(section, self._entry(root), offset, root.dtype)
+        width = self.space.width
+        if type(factor) is int and factor == 0:
+            return load(self.language, section, address, root.dtype, 1, None)
+        if affine.is_one(factor):
+            return load(self.language, section, address, root.dtype, width, self._mask)
+        places = self._in_steps(section, address, factor, root.dtype)
+        return gather(self.language, section, places, root.dtype, width, self._mask)
+
+    def _in_steps(self, section: Section, address: str, factor: Length, dtype: Any) -> str:
+        """The addresses of lanes that lie so far apart."""
+        width = self.space.width
+        steps = self.language.cast(self._iota() * self._number(factor), I64)
+        name = self.language.widened(steps, width).name
+        return section.value(
+            f"getelementptr {self._element(dtype)}, ptr {address}, <{width} x i64> {name}"
+        )
+
+    def _element(self, dtype: Any) -> str:
+        kind = in_memory(part_of(dtype))
+        return f"[2 x {kind}]" if dtype.kind == "c" else kind
+
+    def _address(self, section: Section, pointer: Lane, offset: Any, dtype: Any) -> str:
+        if type(offset) is int and offset == 0:
+            return pointer.name
+        return section.value(
+            f"getelementptr {self._element(dtype)}, ptr {pointer.name}, i64 {self._name(offset)}"
+        )
+
+    def _entry(self, key: Any) -> Lane:
+        """What the table holds: an address, or a size."""
+        found = self._entries.get(key)
+        if found is None and key in self.walk.local and key not in self._stored:
+            found = self._entries[key] = self._scratched(key)
+        if found is None:
+            place = self._head.value(f"getelementptr i64, ptr %table, i64 {len(self.table) + 1}")
+            kind = "i64" if isinstance(key, str) else "ptr"
+            name = self._head.value(f"load {kind}, ptr {place}")
+            self.table.append(key)
+            if key in self.partial:
+                name = self._of_part(key, name)
+            found = self._entries[key] = Lane(self.language, self._head, name, I64, 1)
+        if key in self._own and key not in self._columns:
+            return Lane(self.language, self._floor, found.name, I64, 1)
+        return found
+
+    def _of_part(self, item: Item, name: str) -> str:
+        """Where a part writes what all parts combine."""
+        size = self._name(self._number(size_of(item.shape)))
+        skipped = self._head.value(f"mul i64 %part, {size}")
+        kind = self._element(item.dtype)
+        return self._head.value(f"getelementptr {kind}, ptr {name}, i64 {skipped}")
+
+    def refuse(self, lanes: Lane, mask: Lane | None) -> None:
+        """End without a result where a truth value holds: the interpreter is asked."""
+        wanted = mask if lanes.width <= 1 else self.both(mask, self._mask)
+        if wanted is not None:
+            lanes = self.language.emit("and", BOOL, lanes, wanted)
+        assert lanes.section is not None
+        self._leave_if(lanes.section, self._any(lanes.section, lanes))
+
+    def fail(self, section: Section, status: int = 1) -> None:
+        """Say that there is no result."""
+        self.may_fail = True
+        section.write(f"store i64 {status}, ptr %table")
+
+    def _scratched(self, item: Item) -> Lane:
+        """Memory for one row of what only this walk needs."""
+        size = size_of(item.shape[self.walk.rows :]) * item.dtype.itemsize
+        if type(size) is int and size <= _ON_STACK:
+            name = self.function.slot(f"[{size} x i8]", 64)
+        else:
+            allocate = self.language.module.declare("wengert_alloc", "ptr", ["i64"])
+            count = self._name(self._number(size))
+            name = self._head.value(f"call ptr {allocate}(i64 {count})")
+            self._scratch.append(name)
+            self.may_fail = True
+            none = self._head.value(f"icmp eq ptr {name}, null")
+            n = self.function.number()
+            self._head.write(f"br i1 {none}, label %none{n}, label %some{n}")
+            self._head.label(f"none{n}")
+            self.fail(self._head)
+            self._head.write("ret void")
+            self._head.label(f"some{n}")
+        return Lane(self.language, self._head, name, I64, 1)
+
+    # ---- numbers ---------------------------------------------------------------------------------
+
+    def _number(self, length: Length) -> Any:
+        """A length: an int, or a lane computed before the loops."""
+        if not isinstance(length, Dim):
+            return length
+        found = self._numbers.get(length)
+        if found is None:
+            sizes = {name: self._entry(name) for name in sorted(names_in((length,)))}
+            found = self._numbers[length] = length.replace(sizes)  # type: ignore[arg-type]
+        return found
+
+    def _split(self, form: Affine) -> tuple[Any, Any]:
+        """A form without the vector counter's lanes, and the factor of that counter."""
+        vector = self._vector_axis()
+        key = "form", form
+        total = self._numbers.get(key)
+        factor: Length = 0
+        for c, f in form.terms:
+            if vector is not None and c == vector.counter and self.space.width > 1:
+                factor = f
+        if total is None:
+            total = self._number(form.offset)
+            for c, f in sorted(form.terms, key=lambda t: self._counters[t[0]].section.rank):
+                term = (
+                    self._counters[c] if affine.is_one(f) else self._counters[c] * self._number(f)
+                )
+                total = term if type(total) is int and total == 0 else term + total
+            if isinstance(total, Lane):
+                self._numbers[key] = total
+        return total, factor
+
+    def _iota(self) -> Lane:
+        lanes = ", ".join(f"i64 {k}" for k in range(self.space.width))
+        lane = Lane(self.language, self._head, f"<{lanes}>", I64, self.space.width)
+        return lane
+
+    def _name(self, number: Any) -> str:
+        return number.name if isinstance(number, Lane) else str(number)
+
+    def _latest(self, *lanes: Any) -> Section:
+        sections = [x.section for x in lanes if isinstance(x, Lane) and x.section is not None]
+        return max([self._head, *sections], key=lambda s: s.rank)

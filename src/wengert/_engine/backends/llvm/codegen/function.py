@@ -1,0 +1,410 @@
+"""Routine: a list as one function: the stages of its plan, one after the other.
+
+Nests and kernels are functions of the module, and equal ones are one.  What is kept between stages
+lies in one piece of memory, in which a place is used again when what it held is no longer needed.
+
+    Routine    what the kernel of a graph (program.py) and the bodies of its loops
+               (loops/loop_body.py) share
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.affine import size_of
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Section
+from wengert._engine.backends.llvm.ir.llvm_types import I64
+from wengert._engine.backends.llvm.ir.scalar_language import Language
+from wengert._engine.backends.llvm.ir.simd_value import Lane
+from wengert._engine.backends.llvm.kernels import KERNELS, Array, contiguous, is_served
+from wengert._engine.backends.llvm.lowering.loop_ir import Held, Item, Part
+from wengert._engine.backends.llvm.lowering.registry import specs_of
+from wengert._engine.backends.llvm.lowering.strided_views import strided_view
+from wengert._engine.backends.llvm.schedule.fusion import Walk, roots_of
+from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
+from wengert._engine.backends.llvm.schedule.workspace import arranged
+from wengert._engine.core.symbolic.dim import Dim, Length, is_open, names_in
+
+from .kernel_dedup import Alike, Written
+from .loop_nests import Nest
+from .parallel_loops import Walking
+
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.program import Program
+
+ON_STACK = 32768  # bytes kept between stages, up to which they are part of the stack
+LINE = 64
+
+
+class Tabled(Protocol):
+    """A function that is given a table: a nest, or a stretch without loops."""
+
+    table: list[Any]
+    may_fail: bool
+
+
+class Routine:
+    """A list as one function that returns a status.
+
+    Parameters
+    ----------
+    root : Program
+        What it belongs to; a program is its own.
+    plan : Plan
+
+    Attributes
+    ----------
+    function : Function
+    workspace : Length
+        Bytes of what is kept between stages.
+    long : Length
+        The work of a run, as so many bytes moved.
+    nests : list of (Written, str)
+        The nests of its stages, and their names.
+    """
+
+    root: Program
+    function: Function
+    module: Module
+    language: Language
+    threads: int | None
+
+    def __init__(self, root: Program, plan: Plan) -> None:
+        self.root, self.plan = root, plan
+        self.module, self.language, self.threads = root.module, root.language, root.threads
+        self.long: Length = 0
+        self.workspace: Length = 0
+        self.nests: list[tuple[Written, str]] = []
+        self._pointers: dict[Any, str] = {}
+        self._lanes: dict[Any, Any] = {}
+        self._parts: dict[Item, list[Item]] = {}
+        self._spared: dict[Item, tuple[int, ...]] = {}  # results of steps that nobody reads
+        self._late: list[str] = []
+        self._nested: dict[Item, Any] = {}
+
+    # ---- what differs ----------------------------------------------------------------------------
+
+    def incoming(self) -> Mapping[Item, str]:
+        """The addresses of inputs and results."""
+        raise NotImplementedError
+
+    def named_size(self, name: str) -> str:
+        """The i64 of a named size, which is known when it begins."""
+        raise NotImplementedError
+
+    def constant(self, array: np.ndarray[Any, Any]) -> str:
+        """The address of a constant array."""
+        raise NotImplementedError
+
+    def memory(self, total: Length) -> str:
+        """The address of so many bytes."""
+        raise NotImplementedError
+
+    @property
+    def frame(self) -> str:
+        """The address of the program's frame."""
+        raise NotImplementedError
+
+    def is_written_out(self, stage: Item) -> bool:
+        """Whether a choice needs no function for each of its branches."""
+        return False
+
+    def runtime(self, name: str, result: str, arguments: Sequence[str]) -> str:
+        """A function of the runtime, as ``@name``."""
+        return self.root.runtime(name, result, arguments)
+
+    # ---- the function ----------------------------------------------------------------------------
+
+    def write(self) -> None:
+        """All of it."""
+        body = self.function.body
+        self._head = self.language.home = body.inside()
+        self._status = self.function.slot("i64")
+        self._head.write(f"store i64 0, ptr {self._status}")
+        self._nested = {
+            stage: self.root.nested(stage)
+            for stage in self.plan.stages
+            if isinstance(stage, Item)
+            and stage.node.op.kind == "control"
+            and not self.is_written_out(stage)
+        }
+        self.language.home = self._head
+        self._place_all()
+        self._stored = set(self.plan.stored)
+        self._alike = Alike(self._stored, self._new_nest)
+        self.run_stages(body)
+        body.write("br label %leave")
+        body.label("leave")
+        self._give_back(body)
+        status = body.value(f"load i64, ptr {self._status}")
+        body.write(f"ret i64 {status}")
+        self.module.add(self.function)
+
+    def run_stages(self, body: Section) -> None:
+        """One stage after the other."""
+        for stage in self.plan.stages:
+            self.run_stage(body, stage)
+
+    def run_stage(self, body: Section, stage: Walk | Item) -> None:
+        """One stage."""
+        if stage in self._nested:
+            self._run_nested(body, stage)
+            return
+        made = roots_of(stage) if isinstance(stage, Walk) else self._parts[stage]
+        for item in made:
+            if item in self._stored and any(map(is_open, item.shape)):
+                self.ask(body, item)
+        if isinstance(stage, Walk):
+            self._run_walk(body, stage)
+        else:
+            self._run_step(body, stage)
+
+    def _place_all(self) -> None:
+        """Where every stored item is."""
+        self._pointers.update(self.incoming())
+        inner = [x for x in self.plan.stored if x not in self._pointers]
+        inner += [p for p in self._unused_parts() if p not in self._pointers]
+        inner = [x for x in inner if not any(map(is_open, x.shape))]
+        offsets, total = arranged(self.plan, inner)
+        for nested in self._nested.values():
+            total = nested.place(total)
+        self.workspace = total
+        self._held: str | None = None
+        if type(total) is int and total <= ON_STACK:
+            base = self.function.slot(f"[{max(total, 1)} x i8]", LINE)
+        else:
+            base = self.memory(total)
+        for item, offset in zip(inner, offsets, strict=True):
+            self._pointers[item] = self.inside(base, offset)
+        for nested in self._nested.values():
+            nested.settle(self, base)
+
+    def inside(self, base: str, offset: Length) -> str:
+        """An address so many bytes behind another."""
+        return self._head.value(f"getelementptr i8, ptr {base}, i64 {self.number(offset)}")
+
+    def asked(self, total: Length) -> str:
+        """Memory that is asked for, and given back at the end."""
+        alloc = self.runtime("wengert_alloc", "ptr", ["i64"])
+        count = self.number(total)
+        base = self._head.value(f"call ptr {alloc}(i64 {count})")
+        self._held = base
+        none = self._head.value(f"icmp eq ptr {base}, null")
+        self._head.write(f"store i64 3, ptr {self._status}")
+        self._head.write(f"br i1 {none}, label %leave, label %begin")
+        self._head.label("begin")
+        self._head.write(f"store i64 0, ptr {self._status}")
+        return base
+
+    def _unused_parts(self) -> list[Item]:
+        """Results of steps that nobody reads, but that the step writes."""
+        found: list[Item] = []
+        for item in self.plan.reachable:
+            if isinstance(item.rule, Part):
+                self._parts.setdefault(item.operands[0], []).append(item)
+        for stage in self.plan.stages:
+            if isinstance(stage, Walk):
+                continue
+            node = stage.node
+            specs = specs_of(node)
+            mine = {p.rule.position: p for p in self._parts.get(stage, [])}  # type: ignore[attr-defined]
+            unused = tuple(k for k in range(len(specs)) if k not in mine)
+            if unused:
+                self._spared[stage] = unused
+            for k, spec in enumerate(specs):
+                if k in unused:
+                    mine[k] = Item(Part(k), (stage,), spec.shape, spec.dtype, node)
+                    found.append(mine[k])
+            self._parts[stage] = [mine[k] for k in range(len(specs))]
+        return found
+
+    def ask(self, section: Section, item: Item) -> None:
+        """Memory for something whose size is known only now."""
+        self._pointers[item] = self.asked_now(section, self.number(bytes_of(item)))
+
+    def asked_now(self, section: Section, size: str) -> str:
+        """So many bytes, an i64 computed by now, until the end."""
+        alloc = self.runtime("wengert_alloc", "ptr", ["i64"])
+        slot = self.late_slot()
+        pointer = section.value(f"call ptr {alloc}(i64 {section.value(f'or i64 {size}, 1')})")
+        section.write(f"store ptr {pointer}, ptr {slot}")
+        self.leave_without(section, pointer)
+        return pointer
+
+    def leave_without(self, section: Section, pointer: str) -> None:
+        """End if there was no memory."""
+        none = section.value(f"icmp eq ptr {pointer}, null")
+        self.leave_if_not_zero(section, section.value(f"select i1 {none}, i64 3, i64 0"))
+
+    def late_slot(self) -> str:
+        """A place for the address of memory that is asked for later, and given back at the end."""
+        slot = self.function.slot("ptr")
+        self._head.write(f"store ptr null, ptr {slot}")
+        self._late.append(slot)
+        return slot
+
+    def _give_back(self, body: Section) -> None:
+        free = ""
+        if self._held is not None or self._late:
+            free = self.runtime("wengert_free", "void", ["ptr"])
+        for slot in self._late:
+            late = body.value(f"load ptr, ptr {slot}")
+            body.write(f"call void {free}(ptr {late})")
+        if self._held is not None:
+            body.write(f"call void {free}(ptr {self._held})")
+
+    # ---- numbers and addresses -------------------------------------------------------------------
+
+    def number(self, length: Length) -> str:
+        """A length as LLVM writes it, computed as early as it is known."""
+        if not isinstance(length, Dim):
+            return str(length)
+        found = self._lanes.get(length)
+        if found is None:
+            sizes = {name: self._size(name) for name in sorted(names_in((length,)))}
+            made: Any = length.replace(sizes)
+            found = self._lanes[length] = made
+        return str(found.name)
+
+    def size(self, name: str) -> str:
+        """The i64 of a named length."""
+        return str(self._size(name).name)
+
+    def _size(self, name: str) -> Any:
+        found = self._lanes.get(name)
+        if found is None:
+            lane = Lane(self.language, self._head, self.named_size(name), I64, 1)
+            found = self._lanes[name] = lane
+        return found
+
+    def learn(self, length: Length, section: Section, value: str) -> None:
+        """A length that is known only now; where it was known, it has to be that."""
+        if isinstance(length, Dim):
+            (name,) = length.names
+            if name in self._lanes:
+                other = section.value(f"icmp ne i64 {value}, {self._lanes[name].name}")
+                self.leave_if_not_zero(section, section.value(f"zext i1 {other} to i64"))
+                return
+            self._lanes[name] = Lane(self.language, section, value, I64, 1)
+
+    def pointer(self, item: Item) -> str:
+        """The address of a stored item."""
+        found = self._pointers.get(item)
+        if found is None:
+            assert isinstance(item.rule, Held) and item.rule.array is not None, item
+            found = self._pointers[item] = self.constant(_kept(item.rule.array))
+        return found
+
+    # ---- stages ----------------------------------------------------------------------------------
+
+    def _run_walk(self, body: Section, walk: Walk) -> None:
+        nest = self._alike.written(walk)
+        self.nests.append((nest, nest.name))
+        self.root.needs_runtime |= nest.needs_runtime
+        Walking(self, body, nest, nest.name).write()
+
+    def _new_nest(self, walk: Walk) -> tuple[Nest, str]:
+        nest = Nest(self.language, walk, self._stored, execution_engine.vector_bytes())
+        self.language.home = self._head
+        return nest, self.root.nest_name(nest.text("nest"))
+
+    def table(self, body: Section, nest: Tabled, instead: Mapping[Any, str]) -> str:
+        """What a nest is given: addresses and sizes; `instead` has others for some items."""
+        table = self.function.slot(f"[{len(nest.table) + 1} x i64]", 8)
+        body.write(f"store i64 0, ptr {table}")
+        for k, entry in enumerate(nest.table, 1):
+            place = body.value(f"getelementptr i64, ptr {table}, i64 {k}")
+            if isinstance(entry, str):
+                body.write(f"store i64 {self._size(entry).name}, ptr {place}")
+            else:
+                body.write(f"store ptr {instead.get(entry) or self.pointer(entry)}, ptr {place}")
+        return table
+
+    def check(self, body: Section, nest: Tabled, table: str) -> None:
+        """Leave if a nest has failed."""
+        if nest.may_fail:
+            self.leave_if_not_zero(body, body.value(f"load i64, ptr {table}"))
+
+    def leave_if_not_zero(self, body: Section, status: str) -> None:
+        """End with a status other than zero."""
+        n = self.function.number()
+        body.write(f"store i64 {status}, ptr {self._status}")
+        failed = body.value(f"icmp ne i64 {status}, 0")
+        body.write(f"br i1 {failed}, label %leave, label %on{n}")
+        body.label(f"on{n}")
+
+    def _run_nested(self, body: Section, step: Item) -> None:
+        operands = [self._operand(body, x, False) for x in step.operands]
+        self._nested[step].run(self, body, operands, self._parts[step])
+
+    def result(self, part: Item) -> Array:
+        """Where a result of a step lies."""
+        return contiguous(self.pointer(part), part.shape, part.dtype)
+
+    def set_pointer(self, part: Item, pointer: str) -> None:
+        """Where a result lies whose size was not known before."""
+        self._pointers[part] = pointer
+
+    def _run_step(self, body: Section, step: Item) -> None:
+        node = step.node
+        results = [self.result(p) for p in self._parts[step]]
+        if is_served(node):
+            strided = KERNELS[node.op.name].strided
+            operands = [self._operand(body, x, strided) for x in step.operands]
+            options = step.rule.options  # type: ignore[attr-defined]
+            if KERNELS[node.op.name].spares and step in self._spared:
+                options = {**options, "unused": self._spared[step]}
+            status = self.root.steps.write(
+                body, node.op.name, node.params, operands, results, self.number, **options
+            )
+            if status != "0":
+                self.leave_if_not_zero(body, status)
+            return
+        operands = [self._operand(body, x, False) for x in step.operands]
+        self._run_island(body, node, [*operands, *results])
+
+    def _operand(self, body: Section, x: Item, strided: bool) -> Array:
+        if strided:
+            view = strided_view(x)
+            if view is not None:
+                base, offset, strides = view
+                pointer = self.pointer(base)
+                count = self.number(offset * x.dtype.itemsize)
+                moved = (
+                    pointer
+                    if count == "0"
+                    else body.value(f"getelementptr i8, ptr {pointer}, i64 {count}")
+                )
+                return Array(moved, x.shape, strides, x.dtype)
+        return contiguous(self.pointer(owner_of(x)), x.shape, x.dtype)
+
+    def _run_island(self, body: Section, node: Any, arrays: Sequence[Array]) -> None:
+        k = self.root.callbacks.add(node)
+        table = self.function.slot(f"[{max(len(arrays), 1)} x ptr]", 8)
+        for n, array in enumerate(arrays):
+            place = body.value(f"getelementptr ptr, ptr {table}, i64 {n}")
+            body.write(f"store ptr {array.pointer}, ptr {place}")
+        self.leave_if_not_zero(body, self.call_back(body, k, table))
+
+    def call_back(self, body: Section, k: int, table: str = "null") -> str:
+        """Call an island by its number; the status."""
+        slot = self.root.island_slot()
+        cell = body.value(f"getelementptr i64, ptr {self.frame}, i64 {slot}")
+        cell = body.value(f"load ptr, ptr {cell}")
+        island = body.value(f"load ptr, ptr {cell}")
+        return body.value(f"call i64 {island}(i64 {k}, ptr {table}, ptr {self.frame})")
+
+
+def bytes_of(item: Item) -> Length:
+    """The memory of an item."""
+    size: Length = size_of(item.shape) * item.dtype.itemsize
+    return size
+
+
+def _kept(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A constant that nobody can change: in C order, with memory of its own."""
+    return np.array(array, order="C", copy=True)

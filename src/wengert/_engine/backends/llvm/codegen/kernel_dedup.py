@@ -1,0 +1,232 @@
+"""Alike: walks whose nests would be the same text, found without writing them.
+
+A loop that Python unrolls gives the same walk a thousand times, over other arrays.  To write a
+nest takes a millisecond, to see that it has been written a tenth of that.
+
+    Written    the nest of a walk, or of another one that is like it
+    Alike      the nests of one program, by what their walks are
+
+What a walk is: its items in the order in which they are met, each with its rule, shape, dtype and
+the numbers of its operands.  Rules hold functions; two functions are the same if they have the same
+code and what they have closed over is the same.  What is not known to be compared by its value is
+compared by its identity, so two walks may be taken for different that are not, and never the other
+way round (tests/backends/llvm/test_alike.py writes them all again).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from functools import partial
+from types import CodeType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.backends.llvm.lowering.loop_ir import (
+    Held,
+    Item,
+    Number,
+    Position,
+    Reduce,
+    Rule,
+    View,
+)
+from wengert._engine.backends.llvm.schedule.fusion import Sweep, Walk
+from wengert._engine.backends.llvm.schedule.iteration_space import Space
+from wengert._engine.core.node import Node
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.dim import Dim
+
+from .loop_nests import Nest
+
+_SMALL = 512  # bytes of an array that are looked at
+_THROUGH = (View, Held, Number, Position)  # what others may look through or into, if it is stored
+_OURS = __package__
+_PLAIN = frozenset({str, bytes, type(None), type(Ellipsis), type, Dim, np.ufunc, CodeType})
+
+
+class Written:
+    """The nest of a walk: what the program has to know of it.
+
+    Attributes
+    ----------
+    name : str
+        Of its function.
+    walk, sweep, space, spaces, table, partial, may_fail, needs_runtime
+        As those of `Nest`.
+    """
+
+    spaces: list[Space]
+    table: list[Any]
+    partial: set[Item]
+    may_fail: bool
+    needs_runtime: bool
+
+    def __init__(self, name: str, nest: Nest | Written, walk: Walk, instead: Any = None) -> None:
+        self.name, self.walk = name, walk
+        self.spaces = nest.spaces
+        self.sweep, self.space = walk.sweeps[-1], nest.spaces[-1]
+        self.may_fail, self.needs_runtime = nest.may_fail, nest.needs_runtime
+        if instead is None:
+            self.table, self.partial = list(nest.table), set(nest.partial)
+        else:
+            self.table = [x if isinstance(x, str) else instead[x] for x in nest.table]
+            self.partial = {instead[x] for x in nest.partial}
+
+
+class Alike:
+    """The nests of one program.
+
+    Parameters
+    ----------
+    stored : set of Item
+        The roots that have memory.
+    write : callable
+        ``write(walk)`` gives a new nest and its name.
+    """
+
+    def __init__(self, stored: set[Item], write: Callable[[Walk], tuple[Nest, str]]) -> None:
+        self._stored, self._write = stored, write
+        self._known: dict[Any, tuple[Written, list[Item]]] = {}
+        self._rules: dict[Rule, Any] = {}  # of those that hold no items
+
+    def written(self, walk: Walk) -> Written:
+        """The nest of a walk, written if there is none yet that would be the same."""
+        looked = _Look(walk, self._stored, self._rules)
+        known = self._known.get(looked.key)
+        if known is not None:
+            nest, items = known
+            return Written(nest.name, nest, walk, dict(zip(items, looked.items, strict=True)))
+        made, name = self._write(walk)
+        found = Written(name, made, walk)
+        self._known[looked.key] = found, looked.items
+        return found
+
+
+class _Look:
+    """What a walk is.
+
+    Attributes
+    ----------
+    key : tuple
+        Equal for walks whose nests are the same text.
+    items : list of Item
+        All that were met; those of walks with equal keys stand for each other.
+    """
+
+    def __init__(self, walk: Walk, stored: set[Item], rules: dict[Rule, Any]) -> None:
+        self.items: list[Item] = []
+        self._rules = rules
+        self._met = 0
+        self._numbers: dict[Item, int] = {}
+        self._inside: set[int] = set()
+        roots = {r for s in walk.sweeps for r in s.roots}
+        parts: list[Any] = [walk.rows, *[self._sweep(s) for s in walk.sweeps]]
+        done = 0
+        while done < len(self.items):
+            item = self.items[done]
+            done += 1
+            flags = item.is_root, item.is_flat, item in stored, item in walk.local, item.weight
+            parts += (flags, item.shape, item.dtype)
+            rule = item.rule
+            if item.is_root and item not in roots and not isinstance(rule, _THROUGH):
+                # It is read from memory: how it came there is nobody's business.
+                parts.append((type(rule), rule.monoid if isinstance(rule, Reduce) else None))
+                continue
+            parts.append(self._rules.get(rule) or self._rule(rule))
+            parts.append(tuple(map(self._number, item.operands)))
+        self.key = tuple(parts)
+
+    def _sweep(self, sweep: Sweep) -> tuple[Any, ...]:
+        return sweep.space, sweep.reduced, sweep.weight, tuple(map(self._number, sweep.roots))
+
+    def _rule(self, rule: Rule) -> Any:
+        before = self._met
+        found = type(rule), *map(self._frozen, vars(rule).values())
+        if self._met == before:
+            self._rules[rule] = found
+        return found
+
+    def _number(self, item: Item) -> int:
+        self._met += 1
+        found = self._numbers.get(item)
+        if found is None:
+            found = self._numbers[item] = len(self.items)
+            self.items.append(item)
+        return found
+
+    def _frozen(self, x: Any) -> Any:
+        """Something that is equal where `x` means the same."""
+        kind = type(x)
+        if kind in _PLAIN:
+            return x
+        if kind is int or kind is bool:
+            return kind, x
+        if kind is float:
+            return kind, struct.pack("d", x)
+        freeze = _FREEZE.get(kind)
+        if freeze is not None:
+            return kind, freeze(self, x)
+        if isinstance(x, np.dtype):
+            return x
+        if isinstance(x, tuple):
+            return kind, *map(self._frozen, x)
+        if isinstance(x, np.generic):
+            return x.dtype, x.tobytes()
+        if (
+            kind.__module__.startswith(_OURS)
+            and hasattr(x, "__dict__")
+            and id(x) not in self._inside
+        ):
+            self._inside.add(id(x))
+            found = kind, *[(k, self._frozen(v)) for k, v in vars(x).items()]
+            self._inside.discard(id(x))
+            return found
+        return kind, id(x)
+
+    def _function(self, f: FunctionType) -> Any:
+        if f.__closure__ is None and f.__defaults__ is None and f.__kwdefaults__ is None:
+            return id(f.__code__ if f.__module__.startswith(_OURS) else f)
+        if id(f) in self._inside:  # it calls itself
+            return id(f.__code__)
+        self._inside.add(id(f))
+        cells = [self._cell(c) for c in f.__closure__ or ()]
+        found = id(f.__code__), id(f.__globals__), *cells, self._frozen(f.__defaults__)
+        self._inside.discard(id(f))
+        return *found, self._frozen(f.__kwdefaults__)
+
+    def _cell(self, cell: Any) -> Any:
+        try:
+            return self._frozen(cell.cell_contents)
+        except ValueError:  # nothing is in it
+            return "empty"
+
+    def _node(self, node: Node) -> Any:
+        """A line: all of it, but what its operands are computed from."""
+        inputs = [(a.spec, self._frozen(a.value)) for a in node.inputs]
+        return id(node.op), self._frozen(dict(node.params)), node.spec, tuple(inputs)
+
+
+def _array(_: _Look, x: np.ndarray[Any, Any]) -> Any:
+    return (x.dtype, x.shape, x.tobytes()) if x.nbytes <= _SMALL and x.dtype != object else id(x)
+
+
+_FREEZE: dict[type, Callable[[_Look, Any], Any]] = {
+    tuple: lambda self, x: tuple(map(self._frozen, x)),
+    list: lambda self, x: tuple(map(self._frozen, x)),
+    dict: lambda self, x: tuple([(self._frozen(k), self._frozen(v)) for k, v in x.items()]),
+    slice: lambda self, x: tuple(map(self._frozen, (x.start, x.stop, x.step))),
+    complex: lambda self, x: struct.pack("dd", x.real, x.imag),
+    Item: lambda self, x: self._number(x),
+    Node: lambda self, x: self._node(x),
+    Spec: lambda self, x: x,
+    FunctionType: lambda self, x: self._function(x),
+    MethodType: lambda self, x: (self._frozen(x.__func__), self._frozen(x.__self__)),
+    partial: lambda self, x: (
+        self._frozen(x.func),
+        *map(self._frozen, x.args),
+        self._frozen(x.keywords),
+    ),
+    np.ndarray: _array,
+}

@@ -1,0 +1,427 @@
+"""Nests: the loops of a walk, as text.
+
+A nest is one function, `void @nest(ptr %table, i64 %lo, i64 %hi, i64 %part)`: the table has the
+addresses of the arrays and the sizes it needs, the outermost loop goes from lo to hi.  What that
+loop combines is written `part` times its size further on, so several parts can run side by side
+(codegen/parallel_loops.py).  Nests with the same text are one function, so an unrolled loop is
+compiled once.
+
+    Nest     writes it: the loops; what is computed inside them is asked of the rules
+             (codegen/elements.py)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.backends.llvm.ir.affine import (
+    ZERO,
+    Affine,
+    Length,
+    is_one,
+    offset_of,
+    size_of,
+    strides_of,
+)
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Section
+from wengert._engine.backends.llvm.ir.llvm_types import BOOL, I64, Dtype, in_register
+from wengert._engine.backends.llvm.ir.memory_access import first_lanes, store
+from wengert._engine.backends.llvm.ir.scalar_language import Language
+from wengert._engine.backends.llvm.ir.simd_value import Lane
+from wengert._engine.backends.llvm.lowering.loop_ir import Item, Reduce
+from wengert._engine.backends.llvm.schedule.fusion import Walk, role_of
+from wengert._engine.backends.llvm.schedule.iteration_space import Axis, space_for
+from wengert._engine.backends.llvm.schedule.scheduling import is_one_place
+
+from .elements import Elements
+from .reductions import BLOCK, UFUNC, accumulator, identity
+
+_TWICE = 60  # up to this weight the last, partial step of a loop is written apart
+STRIP = 32  # elements of the vector axis that are walked along at a time
+_SIGNATURE = [("ptr", "table"), ("i64", "lo"), ("i64", "hi"), ("i64", "part")]
+
+
+class Nest(Elements):
+    """One walk as a function.
+
+    Parameters
+    ----------
+    language : Language
+    walk : Walk
+    stored : container of Item
+        The roots that have memory.
+    register_bytes : int
+        Of the machine's vectors.
+
+    Attributes
+    ----------
+    spaces : list of Space
+        Of the walk's sweeps.
+    """
+
+    def __init__(self, language: Language, walk: Walk, stored: Any, register_bytes: int) -> None:
+        function = Function(language.module, "nest", _SIGNATURE, "void", "nounwind #1")
+        super().__init__(language, function, walk, stored)
+        self.spaces = [space_for(s, register_bytes, walk.rows) for s in walk.sweeps]
+        self.sweep, self.space = walk.sweeps[0], self.spaces[0]
+        self.partial = self._found_partial()
+        self._outlasting: dict[Item, Any] = {}
+        self._strip: tuple[str, str] | None = None
+        self._write(function.body.inside())
+
+    def _found_partial(self) -> set[Item]:
+        if not self.walk.rows and not (self.space.axes and self.space.axes[0].is_reduced):
+            return set()
+        rows = self.walk.rows
+        return {
+            root
+            for sweep in self.walk.sweeps
+            if not rows or role_of(sweep, rows) != "each"
+            for root in sweep.roots
+            if isinstance(root.rule, Reduce)
+        }
+
+    def text(self, name: str) -> str:
+        """The function, under a name."""
+        return named(self.function.text(), name)
+
+    # ---- the loops -----------------------------------------------------------------------------
+
+    def _write(self, body: Section) -> None:
+        rows = [
+            Axis(k, n, False)
+            for k, n in enumerate(self.sweep.space[: self.walk.rows])
+            if not is_one(n)
+        ]
+        if rows:
+            self._begin(body)
+        self._row(body.inside(), rows, True)
+        self._end(body.inside())
+        self._give_back()
+        self.function.body.write("ret void")
+
+    def _begin(self, section: Section) -> None:
+        """What combines all rows starts before the first."""
+        for sweep, space in zip(self.walk.sweeps, self.spaces, strict=True):
+            role = role_of(sweep, self.walk.rows)
+            width = 1 if space.vector is None else space.width
+            for root in sweep.roots:
+                if role == "each" or not isinstance(root.rule, Reduce):
+                    continue
+                if role == "columns":
+                    self._columns.add(root)
+                    self._clear(section, root)
+                    continue
+                self._outlasting[root] = accumulator(
+                    self.language, section, root.rule.monoid, root.operands[0].dtype, width, True
+                )
+
+    def _clear(self, section: Section, root: Item) -> None:
+        """Memory in which rows are combined, before the first."""
+        start = identity(root.rule.monoid, root.dtype)  # type: ignore[attr-defined]
+        value = self.language.constant(start, root.dtype)
+        count = self._name(self._number(size_of(root.shape)))
+        pointer = self._entry(root)
+        with section.loop("0", count) as (inner, i):
+            place = self._address(inner, pointer, Lane(self.language, inner, i, I64, 1), root.dtype)
+            store(self.language, inner, place, value, 1, None)
+
+    def _end(self, section: Section) -> None:
+        """What all rows together give."""
+        for sweep, space in zip(self.walk.sweeps, self.spaces, strict=True):
+            self.sweep, self.space = sweep, space
+            for root in sweep.roots:
+                if root in self._outlasting:
+                    value = self._outlasting[root].result(section, space.across)
+                    self._put(
+                        section,
+                        root,
+                        self.language.cast(value, root.dtype),
+                        (ZERO,) * len(root.shape),
+                    )
+
+    def _row(self, section: Section, rows: list[Axis], outermost: bool) -> None:
+        """Loops over the rows, and all sweeps in each."""
+        if rows:
+            start, stop = self._range(rows[0], section, outermost)
+            with section.loop(start, stop) as (inner, i):
+                self._count(rows[0], inner, i)
+                self._row(inner.inside(), rows[1:], False)
+            self._leave(inner)
+            return
+        for sweep, space in zip(self.walk.sweeps, self.spaces, strict=True):
+            self.sweep, self.space = sweep, space
+            self._floor = section.inside()
+            kept = [a for a in space.axes if not a.is_reduced]
+            self._open(section.inside(), list(space.axes), len(kept), outermost)
+
+    def _open(self, section: Section, axes: list[Axis], kept: int, outermost: bool) -> None:
+        """Loops over the kept axes, one after the other, and what is inside them."""
+        if kept == 0:
+            self._combine(section, axes, outermost)
+            return
+        if outermost and self.space.strips:
+            smin = self.language.module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
+            with section.loop("%lo", "%hi", str(STRIP)) as (inner, b):
+                far = inner.value(f"add nsw i64 {b}, {STRIP}")
+                self._strip = b, inner.value(f"call i64 {smin}(i64 {far}, i64 %hi)")
+                self._open(inner.inside(), axes, kept, False)
+            self._leave(inner)
+            self._strip = None
+            return
+        axis = axes[0]
+        start, stop = self._range(axis, section, outermost)
+        if axis is self._vector_axis():
+            for begin, end, mask in self._steps(section, axis, start, stop):
+                with self._along(section, begin, end, self.space.width) as (inner, i):
+                    self._enter(axis, inner, i, mask, stop)
+                    self._open(inner.inside(), axes[1:], kept - 1, False)
+                self._leave(inner)
+                self._mask = None
+            return
+        with section.loop(start, stop) as (inner, i):
+            self._count(axis, inner, i)
+            self._open(inner.inside(), axes[1:], kept - 1, False)
+        self._leave(inner)
+
+    def _range(self, axis: Axis, section: Section, outermost: bool) -> tuple[str, str]:
+        if self._strip is not None and axis is self._vector_axis():
+            return self._strip
+        if outermost:
+            return "%lo", "%hi"
+        return "0", self._name(self._number(axis.length))
+
+    def _steps(
+        self, section: Section, axis: Axis, start: str, stop: str
+    ) -> list[tuple[str, str, bool]]:
+        """Begin and end of the loops that take several at a time, and whether under a mask."""
+        width = self.space.width
+        if width == 1:
+            return [(start, stop, False)]
+        if self.sweep.weight > _TWICE or (type(axis.length) is int and axis.length < width):
+            return [(start, stop, True)]
+        if start == "0" and stop.isdigit():
+            last = str(int(stop) - int(stop) % width)
+            pieces = [(start, last, False), (last, stop, True)]
+            return [x for x in pieces if x[0] != x[1]]
+        whole = section.value(f"sub i64 {stop}, {start}")
+        rest = section.value(f"and i64 {whole}, {width - 1}")
+        middle = section.value(f"sub i64 {stop}, {rest}")
+        return [(start, middle, False), (middle, stop, True)]
+
+    def _enter(self, axis: Axis, inner: Section, i: str, masked: bool, stop: str) -> None:
+        """Note the counter of the loop that takes several at a time, and which lanes exist."""
+        width = self.space.width
+        start = self._count(axis, inner, i)
+        self._mask = None
+        if masked and i.isdigit() and stop.isdigit():
+            if int(stop) - int(i) < width:
+                self._mask = self._first(int(stop) - int(i), width)
+        elif masked:
+            left = start.value(f"sub i64 {stop}, {i}")
+            callee = self.language.module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
+            few = start.value(f"call i64 {callee}(i64 {left}, i64 {width})")
+            dtype = _counting(width)
+            kind = in_register(dtype)
+            cut = few if kind == "i64" else start.value(f"trunc i64 {few} to {kind}")
+            short = Lane(self.language, start, cut, dtype, 1)
+            lanes = ", ".join(f"{kind} {k}" for k in range(width))
+            every = Lane(self.language, None, f"<{lanes}>", dtype, width)
+            self._mask = self.language.emit("icmp slt", BOOL, every, short)
+
+    def _first(self, count: int, width: int) -> Lane:
+        """A mask of which the first lanes hold."""
+        return Lane(self.language, None, first_lanes(count, width), BOOL, width)
+
+    @contextmanager
+    def _along(
+        self, section: Section, begin: str, end: str, width: int
+    ) -> Iterator[tuple[Section, str]]:
+        """A loop that takes several at a time; what is known to be one step is none."""
+        if begin.isdigit() and end.isdigit() and 0 < int(end) - int(begin) <= width:
+            yield section.inside(), begin
+            return
+        with section.loop(begin, end, str(width)) as found:
+            yield found
+
+    def _count(self, axis: Axis, inner: Section, i: str) -> Section:
+        """Note a counter; what depends on it is written before what else is in the loop."""
+        start = inner.inside()
+        self._counters[axis.counter] = Lane(self.language, start, i, I64, 1)
+        return start
+
+    def _leave(self, inner: Section) -> None:
+        """Forget what was computed inside a loop."""
+        for memo in (self._memo, self._numbers):
+            for key in [
+                k for k, x in memo.items() if x.section is not None and x.section.rank >= inner.rank
+            ]:
+                del memo[key]
+
+    # ---- inside the kept axes --------------------------------------------------------------------
+
+    def _combine(self, section: Section, axes: list[Axis], outermost: bool) -> None:
+        """Loops over the reduced axes, and what they give."""
+        reductions = [
+            r for r in self.sweep.roots if isinstance(r.rule, Reduce) and r not in self._columns
+        ]
+        width = 1 if self._vector_axis() is None else self.space.width
+        blocked = self._is_long(axes)
+        kept: dict[Item, Any] = {
+            r: self._outlasting.get(r)
+            or accumulator(self.language, section, _monoid(r), r.operands[0].dtype, width, blocked)
+            for r in reductions
+        }
+        if not axes:
+            self._body(section, kept)
+            self._flush(section, kept)
+        else:
+            self._reduce(section.inside(), axes, kept, outermost)
+        tail = section.inside()
+        for root, one in kept.items():
+            if root in self._outlasting:
+                continue
+            value = self.language.cast(one.result(tail, self.space.across), root.dtype)
+            index = self._kept_index(root)
+            if self.walk.rows and is_one_place(index, self.walk.rows):
+                self._memo[root, index, None] = value
+            if root in self._stored or root in self.walk.local:
+                self._put(tail, root, value, index)
+
+    def _is_long(self, axes: Sequence[Axis]) -> bool:
+        if not axes:
+            return False
+        step = self.space.width if self.space.across else 1
+        total: Length = 1
+        for axis in axes:
+            total = total * axis.length
+        return type(total) is not int or total > 2 * BLOCK * step
+
+    def _reduce(
+        self, section: Section, axes: list[Axis], kept: dict[Item, Any], outermost: bool
+    ) -> None:
+        axis = axes[0]
+        start, stop = self._range(axis, section, outermost)
+        if len(axes) > 1:
+            with section.loop(start, stop) as (inner, i):
+                self._count(axis, inner, i)
+                self._reduce(inner.inside(), axes[1:], kept, False)
+            self._leave(inner)
+            return
+        wide = axis is self._vector_axis()
+        pieces = self._steps(section, axis, start, stop) if wide else [(start, stop, False)]
+        width = self.space.width if wide else 1
+        outer_mask = self._mask
+        if not self._is_long([axis]):
+            for begin, end, mask in pieces:
+                self._terms(section, axis, (begin, end, stop), mask, width, kept, outer_mask)
+            self._flush(section, kept)
+            return
+        smin = self.language.module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
+        for begin, end, mask in pieces:
+            with section.loop(begin, end, str(BLOCK * width)) as (block, b):
+                far = block.value(f"add nsw i64 {b}, {BLOCK * width}")
+                near = block.value(f"call i64 {smin}(i64 {far}, i64 {end})")
+                inner = block.inside()
+                self._terms(inner, axis, (b, near, stop), mask, width, kept, outer_mask)
+                self._flush(block, kept)
+            self._leave(block)
+            self._mask = outer_mask
+
+    def _flush(self, section: Section, kept: dict[Item, Any]) -> None:
+        for one in kept.values():
+            one.flush(section)
+
+    def _terms(
+        self,
+        section: Section,
+        axis: Axis,
+        ends: tuple[str, str, str],
+        masked: bool,
+        width: int,
+        kept: dict[Item, Any],
+        outer_mask: Lane | None,
+    ) -> None:
+        """The innermost loop."""
+        begin, end, stop = ends
+        with self._along(section, begin, end, width) as (inner, i):
+            if axis is self._vector_axis():
+                self._enter(axis, inner, i, masked, stop)
+            else:
+                self._count(axis, inner, i)
+            self._body(inner.inside(), kept)
+        self._leave(inner)
+        self._mask = outer_mask
+
+    def _body(self, section: Section, kept: dict[Item, Any]) -> None:
+        """Every root once."""
+        index = self.space.index
+        for root in self.sweep.roots:
+            if root in self._columns:
+                self._combine_in_memory(section, root)
+                continue
+            if root not in kept:
+                value = root.rule.value(self, root, index, None)
+                value = self.language.cast(value, root.dtype)
+                self._memo[root, index, None] = value
+                if root in self._stored or root in self.walk.local:
+                    self._put(section, root, value, index)
+                continue
+            (x,) = root.operands
+            value = self.read(x, index, None)
+            if _monoid(root).startswith("arg"):
+                value = (value, self._place(root))
+            kept[root].step(section, value, self._mask)
+
+    def _combine_in_memory(self, section: Section, root: Item) -> None:
+        """One row more, place by place."""
+        value = self.read(root.operands[0], self.space.index, None)
+        index = self._kept_index(root)
+        now = self._now(section, root, index)
+        word = UFUNC[root.rule.monoid]  # type: ignore[attr-defined]
+        new = self.language.cast(self.language.binary(word, value, now), root.dtype)
+        self._put(section, root, new, index)
+
+    def _place(self, root: Item) -> Any:
+        """The position among what is combined."""
+        (x,) = root.operands
+        axes = root.rule.axes  # type: ignore[attr-defined]
+        lengths = [x.shape[k] for k in axes]
+        forms = [self.space.index[k] for k in axes]
+        return self.lane_of(offset_of(tuple(forms), strides_of(lengths)))
+
+    def _kept_index(self, root: Item) -> tuple[Affine, ...]:
+        axes = root.rule.axes  # type: ignore[attr-defined]
+        return tuple(ZERO if k in axes else f for k, f in enumerate(self.space.index))
+
+
+def _counting(width: int) -> Dtype:
+    """In what lanes are counted: so wide that their comparison fills a vector register.
+
+    LLVM 22 compares fewer bytes in a whole register and may forget to clear the flags of the rest,
+    which then are elements behind the end: eight bytes of truth values were written as sixteen.
+    """
+    return np.dtype(f"i{max(1, 16 // width)}")
+
+
+def named(text: str, name: str) -> str:
+    """The text of a nest under another name."""
+    return text.replace("@nest(", f"@{name}(", 1)
+
+
+def _monoid(root: Item) -> str:
+    return root.rule.monoid  # type: ignore[attr-defined,no-any-return]
+
+
+def extent_of(nest: Any) -> Length:
+    """How far the outermost loop goes."""
+    rows = [n for n in nest.sweep.space[: nest.walk.rows] if not is_one(n)]
+    if rows:
+        return rows[0]
+    if nest.space.strips:
+        return nest.space.axes[nest.space.vector].length
+    return nest.space.axes[0].length if nest.space.axes else 1

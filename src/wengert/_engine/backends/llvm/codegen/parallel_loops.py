@@ -1,0 +1,154 @@
+"""Parallel: the calls of a nest: at once, or in parts on several threads.
+
+The outermost loop is split.  What that loop combines each part leaves in memory of its own, and
+the caller combines the parts, in their order; so results depend on the number of threads, and not
+on who came first.  Little work is done by the caller alone, without asking anybody.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wengert._engine.backends.llvm.ir.affine import Length, size_of
+from wengert._engine.backends.llvm.ir.ir_builder import Section
+from wengert._engine.backends.llvm.kernels.loop_helpers import kind_of, read, write
+from wengert._engine.backends.llvm.lowering.loop_ir import Item
+
+from .kernel_dedup import Written
+from .loop_nests import extent_of
+from .reductions import accumulator
+
+if TYPE_CHECKING:
+    from .function import Routine
+
+PART = 500_000  # the work worth a thread, in additions: some tens of microseconds
+_OVERHEAD = 4  # reading and writing an element, beside what is computed
+
+
+class Walking:
+    """The calls of one nest.
+
+    Parameters
+    ----------
+    program : Routine
+    body : Section
+        Of the kernel.
+    nest : Written
+    name : str
+        Of its function.
+    """
+
+    def __init__(self, program: Routine, body: Section, nest: Written, name: str) -> None:
+        self.program, self.body, self.nest, self.name = program, body, nest, name
+
+    def write(self) -> None:
+        """Call it, in one way or the other."""
+        nest, body = self.nest, self.body
+        length, each = extent_of(nest), work_of(nest)
+        total = length * each
+        self.program.long = self.program.long + total
+        extent = self.program.number(length)
+        table = self.program.table(body, nest, {})
+        alone = any(_is_place(r) for r in nest.partial) or self.program.threads == 1
+        if alone or (type(total) is int and total < 2 * PART):
+            self._call(body, table, extent)
+        else:
+            work, number = self.program.number(total), self.program.number(each)
+            large = body.value(f"icmp sge i64 {work}, {2 * PART}")
+            small = body.value(f"xor i1 {large}, true")
+            with body.when(small) as few:
+                self._call(few, table, extent)
+            with body.when(large) as much:
+                self._share(much, table, extent, number)
+        self.program.check(body, nest, table)
+
+    def _call(self, section: Section, table: str, extent: str) -> None:
+        section.write(f"call void @{self.name}(ptr {table}, i64 0, i64 {extent}, i64 0)")
+
+    def _share(self, section: Section, table: str, extent: str, each: str) -> None:
+        """Split the outermost loop."""
+        program = self.program
+        parallel = program.runtime(
+            "wengert_parallel", "void", ["ptr", "ptr", "i64", "i64", "i64", "i64"]
+        )
+        larger = program.module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
+        quotient = section.value(f"sdiv i64 {PART}, {each}")
+        grain = section.value(f"call i64 {larger}(i64 {quotient}, i64 1)")
+        threads = str(program.threads or "")
+        if not threads:
+            ask = program.runtime("wengert_get_threads", "i64", [])
+            threads = section.value(f"call i64 {ask}()")
+        span = f"i64 0, i64 {extent}, i64 {grain}, i64 {threads}"
+        partial = sorted(self.nest.partial, key=lambda x: x.number)
+        if not partial:
+            section.write(f"call void {parallel}(ptr @{self.name}, ptr {table}, {span})")
+            return
+        count = program.runtime("wengert_parts", "i64", ["i64"] * 4)
+        parts = section.value(f"call i64 {count}({span})")
+        several = section.value(f"icmp sgt i64 {parts}, 1")
+        single = section.value(f"xor i1 {several}, true")
+        with section.when(single) as one:
+            self._call(one, table, extent)
+        with section.when(several) as many:
+            places = {x: self._room(many, x, parts) for x in partial}
+            some = "true"
+            for place in places.values():
+                there = many.value(f"icmp ne ptr {place}, null")
+                some = many.value(f"and i1 {some}, {there}")
+            none = many.value(f"xor i1 {some}, true")
+            with many.when(none) as little:  # there is no memory for parts: none are made
+                self._call(little, table, extent)
+            with many.when(some) as enough:
+                own = program.table(enough, self.nest, places)
+                enough.write(f"call void {parallel}(ptr @{self.name}, ptr {own}, {span})")
+                enough.write(f"store i64 {enough.value(f'load i64, ptr {own}')}, ptr {table}")
+                for x, place in places.items():
+                    self._combine(enough, x, place, parts)
+            free = program.runtime("wengert_free", "void", ["ptr"])
+            for place in places.values():
+                many.write(f"call void {free}(ptr {place})")
+
+    def _room(self, section: Section, item: Item, parts: str) -> str:
+        """Memory for what each part gives."""
+        alloc = self.program.runtime("wengert_alloc", "ptr", ["i64"])
+        size = self.program.number(size_of(item.shape) * item.dtype.itemsize)
+        total = section.value(f"mul i64 {size}, {parts}")
+        return section.value(f"call ptr {alloc}(i64 {total})")
+
+    def _combine(self, section: Section, item: Item, place: str, parts: str) -> None:
+        """What all parts give together."""
+        language, kind = self.program.language, kind_of(item.dtype)
+        count = self.program.number(size_of(item.shape))
+        monoid = item.rule.monoid  # type: ignore[attr-defined]
+        with section.loop("0", count) as (outer, k):
+            total = accumulator(language, outer, monoid, item.dtype, 1, False)
+            with outer.loop("0", parts) as (inner, p):
+                skipped = inner.value(f"mul i64 {p}, {count}")
+                there = inner.value(f"add i64 {skipped}, {k}")
+                address = inner.value(f"getelementptr {kind}, ptr {place}, i64 {there}")
+                total.step(inner, read(language, inner, address, item.dtype), None)
+            result = total.result(outer, False)
+            address = outer.value(
+                f"getelementptr {kind}, ptr {self.program.pointer(item)}, i64 {k}"
+            )
+            write(outer, address, language.cast(result, item.dtype))
+
+
+def _is_place(item: Item) -> bool:
+    return item.rule.monoid.startswith("arg")  # type: ignore[attr-defined,no-any-return]
+
+
+def work_of(nest: Written) -> Length:
+    """The work of one step of the outermost loop."""
+    total: Length = 0
+    for sweep, space in zip(nest.walk.sweeps, nest.spaces, strict=True):
+        axes = list(space.axes)
+        if not nest.walk.rows and axes:
+            del axes[space.vector if space.strips and space.vector is not None else 0]
+        inner: Length = sweep.weight + _OVERHEAD
+        for n in sweep.space[1 : nest.walk.rows]:
+            inner = inner * n
+        for axis in axes:
+            inner = inner * axis.length
+        total = total + inner
+    return total

@@ -1,0 +1,326 @@
+"""Accumulators: what a reduction keeps while its loop runs.
+
+    Sum       floating point: blocks are summed lane by lane, and block sums are added with the
+              rounding error carried along (T. J. Dekker, 1971; D. E. Knuth, TAOCP 4.2.2), so the
+              error does not grow with the length: at most that of a block of 8
+    Monoid    everything that is combined by one instruction: sums of whole numbers, products,
+              extremes
+    Place     where the first largest or smallest element is
+    Parts     a complex sum: one of the real parts, one of the imaginary
+
+All keep what they know in stack slots, which LLVM turns into registers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.backends.llvm.ir.ir_builder import Section
+from wengert._engine.backends.llvm.ir.llvm_types import (
+    I64,
+    Dtype,
+    in_register,
+    of_width,
+    part_of,
+    suffix,
+)
+from wengert._engine.backends.llvm.ir.scalar_language import Language
+from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
+
+BLOCK = 8  # steps of a loop whose terms are simply added
+
+
+class Slot:
+    """One value that changes."""
+
+    def __init__(self, language: Language, section: Section, dtype: Dtype, width: int) -> None:
+        self.language, self.dtype, self.width = language, dtype, width
+        self.kind = of_width(in_register(dtype), width)
+        self._name = section.function.slot(self.kind)
+
+    def get(self, section: Section) -> Lane:
+        """What it is now."""
+        return self.language.lane(
+            section, f"load {self.kind}, ptr {self._name}", self.dtype, self.width
+        )
+
+    def put(self, section: Section, value: Any) -> None:
+        """Change it."""
+        lane = self.language.widened(self.language.cast(value, self.dtype), self.width)
+        section.write(f"store {self.kind} {lane.name}, ptr {self._name}")
+
+
+class Sum:
+    """A sum of floating-point numbers.
+
+    Parameters
+    ----------
+    language : Language
+    section : Section
+        In which it begins at zero.
+    dtype : numpy.dtype
+    width : int
+    blocked : bool
+        Whether the loop is so long that blocks are worth it.
+    """
+
+    def __init__(
+        self, language: Language, section: Section, dtype: Dtype, width: int, blocked: bool
+    ) -> None:
+        self.language, self.dtype, self.width, self.blocked = language, dtype, width, blocked
+        self._block = Slot(language, section, dtype, width)
+        self._block.put(section, 0.0)
+        if blocked:
+            self._total = Slot(language, section, dtype, width)
+            self._error = Slot(language, section, dtype, width)
+            self._total.put(section, 0.0)
+            self._error.put(section, 0.0)
+
+    def step(self, section: Section, value: Any, mask: Lane | None) -> None:
+        """Add a term; lanes that the mask excludes stay."""
+        now = self._block.get(section)
+        new = now + value
+        self._block.put(
+            section,
+            new if mask is None else self.language.select(*_wide(self.language, mask, new, now)),
+        )
+
+    def flush(self, section: Section) -> None:
+        """A block is complete."""
+        if not self.blocked:
+            return
+        total, block = self._total.get(section), self._block.get(section)
+        new = total + block
+        part = new - total
+        error = (total - (new - part)) + (block - part)
+        self._error.put(section, self._error.get(section) + error)
+        self._total.put(section, new)
+        self._block.put(section, 0.0)
+
+    def result(self, section: Section, across: bool) -> Any:
+        """The sum; of all lanes if they go across what is summed."""
+        if not self.blocked:
+            block = self._block.get(section)
+            return horizontal(self.language, "fadd", block) if across else block
+        total, error = self._total.get(section), self._error.get(section)
+        if across:
+            total = horizontal(self.language, "fadd", total)
+            error = horizontal(self.language, "fadd", error)
+        found = total + error
+        # Beyond infinity the error is not a number.
+        return self.language.where(self.language.isnan(error), total, found)
+
+
+def _wide(language: Language, mask: Lane, new: Lane, now: Lane) -> tuple[Lane, Lane, Lane]:
+    return language.widened(mask, now.width), new, now
+
+
+class Parts:
+    """A sum of complex numbers."""
+
+    def __init__(
+        self, language: Language, section: Section, dtype: Dtype, width: int, blocked: bool
+    ) -> None:
+        part = part_of(dtype)
+        self.language, self.dtype = language, dtype
+        self._both = [Sum(language, section, part, width, blocked) for _ in range(2)]
+
+    def step(self, section: Section, value: Any, mask: Lane | None) -> None:
+        """Add a term."""
+        self._both[0].step(section, value.real, mask)
+        self._both[1].step(section, value.imag, mask)
+
+    def flush(self, section: Section) -> None:
+        """A block is complete."""
+        for one in self._both:
+            one.flush(section)
+
+    def result(self, section: Section, across: bool) -> Any:
+        """The sum."""
+        real, imag = [one.result(section, across) for one in self._both]
+        return Pair(self.language, real, imag, self.dtype)
+
+
+UFUNC = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
+
+
+class Monoid:
+    """Elements combined by one operation."""
+
+    def __init__(
+        self, language: Language, section: Section, monoid: str, dtype: Dtype, width: int
+    ) -> None:
+        self.language, self.monoid, self.dtype, self.width = language, monoid, dtype, width
+        start = identity(monoid, dtype)
+        part = part_of(dtype)
+        self._slots = [Slot(language, section, part, width)]
+        self._slots[0].put(section, start)
+        if dtype.kind == "c":
+            self._slots.append(Slot(language, section, part, width))
+            self._slots[1].put(section, 0.0)
+
+    def _get(self, section: Section) -> Any:
+        lanes = [slot.get(section) for slot in self._slots]
+        if len(lanes) == 1:
+            return lanes[0]
+        return Pair(self.language, lanes[0], lanes[1], self.dtype)
+
+    def step(self, section: Section, value: Any, mask: Lane | None) -> None:
+        """Combine with one element more."""
+        now = self._get(section)
+        new = self.language.binary(UFUNC[self.monoid], value, now)
+        if type(new) is Pair:
+            pairs = [(new.real, now.real), (new.imag, now.imag)]
+        else:
+            pairs = [(self.language.cast(new, self.dtype), now)]
+        for slot, (one, old) in zip(self._slots, pairs, strict=True):
+            slot.put(
+                section,
+                one
+                if mask is None
+                else self.language.select(*_wide(self.language, mask, one, old)),
+            )
+
+    def flush(self, section: Section) -> None:
+        """Nothing is kept in blocks."""
+
+    def result(self, section: Section, across: bool) -> Any:
+        """What all elements give together."""
+        found = self._get(section)
+        if not across or self.width == 1:
+            return found
+        if type(found) is Pair:
+            total = _lane(found, 0)
+            for k in range(1, self.width):
+                total = total * _lane(found, k)
+            return total
+        return horizontal(self.language, _word(self.monoid, self.dtype), found)
+
+
+def identity(monoid: str, dtype: Dtype) -> Any:
+    """What a monoid starts with: it changes nothing that it is combined with."""
+    if monoid in ("sum", "prod"):
+        return 0 if monoid == "sum" else 1
+    if dtype.kind == "b":
+        return monoid == "min"
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return int(limits.min if monoid == "max" else limits.max)
+    return -np.inf if monoid == "max" else np.inf
+
+
+def _word(monoid: str, dtype: Dtype) -> str:
+    if dtype.kind == "b":
+        return {"sum": "or", "prod": "and", "max": "or", "min": "and"}[monoid]
+    if dtype.kind == "f":
+        return {"prod": "fmul", "max": "fmaximum", "min": "fminimum", "sum": "fadd"}[monoid]
+    sign = "s" if dtype.kind == "i" else "u"
+    return {"sum": "add", "prod": "mul", "max": f"{sign}max", "min": f"{sign}min"}[monoid]
+
+
+def horizontal(language: Language, word: str, x: Lane) -> Lane:
+    """All lanes combined into one."""
+    if x.width <= 1:
+        return x
+    assert x.section is not None
+    kind = in_register(x.dtype)
+    starts = {"fadd": "-0.0", "fmul": "1.0"}
+    first = f"{kind} {starts[word]}, " if word in starts else ""
+    flags = "reassoc " if word in starts else ""
+    callee = language.module.declare(
+        f"llvm.vector.reduce.{word}{suffix(kind, x.width)}",
+        kind,
+        [*([kind] if first else []), x.kind],
+    )
+    return language.lane(
+        x.section, f"call {flags}{kind} {callee}({first}{x.kind} {x.name})", x.dtype, 1
+    )
+
+
+def _lane(x: Any, k: int) -> Any:
+    """One of the lanes."""
+    if type(x) is Pair:
+        return Pair(x.language, _lane(x.real, k), _lane(x.imag, k), x.dtype)
+    if x.width <= 1:
+        return x
+    return x.language.lane(x.section, f"extractelement {x.kind} {x.name}, i64 {k}", x.dtype, 1)
+
+
+class Place:
+    """Where the first largest (smallest) element is, or the first that is not a number."""
+
+    def __init__(
+        self, language: Language, section: Section, monoid: str, dtype: Dtype, width: int
+    ) -> None:
+        self.language, self.monoid, self.dtype, self.width = language, monoid, dtype, width
+        self._best = Slot(language, section, dtype, width)
+        self._place = Slot(language, section, I64, width)
+        self._place.put(section, -1)
+        self._best.put(section, 0)
+
+    def step(self, section: Section, value: Any, mask: Lane | None) -> None:
+        """Look at one element more: a pair of the element and its position."""
+        x, position = value
+        best, place = self._best.get(section), self._place.get(section)
+        wins = self._beats(x, position, best, place)
+        if mask is not None:
+            wins = self.language.binary("logical_and", wins, mask)
+        wins = self.language.widened(wins, self.width)
+        self._best.put(section, self.language.where(wins, x, best))
+        self._place.put(section, self.language.where(wins, position, place))
+
+    def _beats(self, x: Any, position: Any, best: Any, place: Any) -> Any:
+        s = self.language
+        better = s.less(best, x) if self.monoid == "argmax" else s.less(x, best)
+        same = s.equal(x, best)
+        if self.dtype.kind == "f":
+            fresh = s.logical_and(s.isnan(x), s.logical_not(s.isnan(best)))
+            better = s.logical_or(better, fresh)
+            same = s.logical_or(same, s.logical_and(s.isnan(x), s.isnan(best)))
+        earlier = s.logical_and(same, s.less(position, place))
+        return s.logical_or(s.less(place, 0), s.logical_or(better, earlier))
+
+    def flush(self, section: Section) -> None:
+        """Nothing is kept in blocks."""
+
+    def result(self, section: Section, across: bool) -> Any:
+        """The position."""
+        best, place = self._best.get(section), self._place.get(section)
+        if not across or self.width == 1:
+            return place
+        s = self.language
+        x, position = _lane(best, 0), _lane(place, 0)
+        for k in range(1, self.width):
+            one, there = _lane(best, k), _lane(place, k)
+            wins = s.logical_and(s.less_equal(0, there), self._beats(one, there, x, position))
+            x, position = s.where(wins, one, x), s.where(wins, there, position)
+        return position
+
+
+def accumulator(
+    language: Language, section: Section, monoid: str, dtype: Dtype, width: int, blocked: bool
+) -> Any:
+    """What a reduction of that monoid keeps; `dtype` is that of the elements."""
+    if monoid in ("argmax", "argmin"):
+        return Place(language, section, monoid, dtype, width)
+    if monoid == "sum" and dtype.kind == "f":
+        return Sum(language, section, dtype, width, blocked)
+    if monoid == "sum" and dtype.kind == "c":
+        return Parts(language, section, dtype, width, blocked)
+    return Monoid(language, section, monoid, dtype, width)
+
+
+__all__ = [
+    "BLOCK",
+    "UFUNC",
+    "Monoid",
+    "Parts",
+    "Place",
+    "Slot",
+    "Sum",
+    "accumulator",
+    "horizontal",
+    "identity",
+]

@@ -1,0 +1,339 @@
+"""Straight: small arrays in registers: walks one after the other, without loops.
+
+What a step of a loop does with three numbers is no matter of vectors: packing them into memory and
+reading them back takes longer than the arithmetic.  So walks over a few elements are written out,
+element by element; what one gives and the next one reads stays in a register, also where it was
+chosen by a branch.
+
+    Straight       the function
+    is_straight    whether a walk may be part of one
+    Branches       those of a choice that may be
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.backends.llvm.ir.affine import (
+    ZERO,
+    Affine,
+    Flat,
+    Index,
+    is_one,
+    offset_of,
+    strides_of,
+)
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Section
+from wengert._engine.backends.llvm.ir.scalar_language import Language
+from wengert._engine.backends.llvm.ir.simd_value import Lane
+from wengert._engine.backends.llvm.lowering.gathers import Gather
+from wengert._engine.backends.llvm.lowering.loop_ir import (
+    Condition,
+    Held,
+    Item,
+    Map,
+    Number,
+    Part,
+    Position,
+    Reduce,
+    Select,
+    View,
+)
+from wengert._engine.backends.llvm.lowering.one_hot import OneHot
+from wengert._engine.backends.llvm.lowering.registry import specs_of
+from wengert._engine.backends.llvm.schedule.fusion import Walk, roots_of, space_of
+from wengert._engine.backends.llvm.schedule.iteration_space import Space
+from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
+
+from .elements import Elements
+from .reductions import Slot, accumulator
+
+_ELEMENTS = 64  # of what is written out
+_TERMS = 512  # of what is combined
+_WORK = 3000  # of one walk
+_DEAR, _SEVERAL = 30, 8  # so much work on so many elements is better done in vectors
+_RULES = (Map, View, Select, Position, Number, Held, Reduce, Part, Gather, OneHot)
+
+
+def is_straight(walk: Walk) -> bool:
+    """Whether a walk is over few elements, and made of what can be written out."""
+    work = 0
+    for root in roots_of(walk):
+        space = space_of(root)
+        if any(type(n) is not int for n in (*space, *root.shape)):
+            return False
+        count = int(np.prod(space))
+        if count > (_TERMS if isinstance(root.rule, Reduce) else _ELEMENTS):
+            return False
+        if root.weight > _DEAR and count >= _SEVERAL:
+            return False
+        work += count * (1 + root.weight)
+        if not _is_plain(root):
+            return False
+    return work <= _WORK
+
+
+class Branches:
+    """The branches of a choice, if all of them can be written out.
+
+    Attributes
+    ----------
+    plans : list of Plan
+    inner : dict from Item to Branches
+        Of the choices in them.
+    read : set of int
+        The operands that are read at places not known before, so that they have to be in memory.
+    are_straight : bool
+    """
+
+    def __init__(self, step: Item) -> None:
+        self.plans = [Plan(b) for b in step.node.params["branches"]]
+        self.inner: dict[Item, Branches] = {}
+        self.read: set[int] = set()
+        results = specs_of(step.node)
+        small = all(s.dtype.kind != "c" and is_small(s.shape) for s in results)
+        self.are_straight = small and all(map(self._is_straight, self.plans))
+
+    def _is_straight(self, plan: Plan) -> bool:
+        if any(x.dtype.kind == "c" for x in plan.reachable):
+            return False
+        for stage in plan.stages:
+            if isinstance(stage, Walk):
+                found = read_anywhere(plan, stage)
+                if not is_straight(stage):
+                    return False
+            elif is_choice(stage):
+                inner = self.inner[stage] = Branches(stage)
+                found = inner.read_of(stage)
+                if not inner.are_straight:
+                    return False
+            else:
+                return False
+            if not found <= set(plan.inputs):
+                return False
+            self.read.update(plan.inputs.index(x) for x in found)
+        return True
+
+    def read_of(self, step: Item) -> set[Item]:
+        """What has to be in memory for a choice with these branches."""
+        return {owner_of(step.operands[k + 1]) for k in self.read}
+
+
+def is_small(shape: Sequence[Any]) -> bool:
+    """Whether there are few elements."""
+    return all(type(n) is int for n in shape) and int(np.prod(shape)) <= _ELEMENTS
+
+
+def read_anywhere(plan: Plan, walk: Walk) -> set[Item]:
+    """What is read at places not known before, but for constants."""
+    accesses = [a for root in roots_of(walk) for a in plan.accesses(root) if a.index is None]
+    return {a.item for a in accesses if getattr(a.item.rule, "array", None) is None}
+
+
+def is_choice(stage: Item) -> bool:
+    """Whether a step is one of several bodies."""
+    return stage.node.op.kind == "control" and "branches" in stage.node.params
+
+
+def _is_plain(root: Item) -> bool:
+    seen = {root}
+    pending = [root]
+    while pending:
+        x = pending.pop()
+        if type(x.rule) not in _RULES or any(type(n) is not int for n in x.shape):
+            return False
+        if x is not root and x.is_root:
+            continue
+        for y in x.operands:
+            if y not in seen:
+                seen.add(y)
+                pending.append(y)
+    return True
+
+
+class Straight(Elements):
+    """Walks one after the other, as a function of a table.
+
+    Parameters
+    ----------
+    language : Language
+    stages : sequence of Walk, or of Item
+        Walks, and choices.
+    choices : mapping from Item to Branches
+    parts : mapping from Item to list of Item
+        The results of each choice.
+    stored : container of Item
+        What is to be in memory, at once.
+    last : collection of Item
+        What is to be in memory, when everything has been read.
+    """
+
+    def __init__(
+        self,
+        language: Language,
+        stages: Sequence[Walk | Item],
+        choices: Mapping[Item, Branches],
+        parts: Mapping[Item, Sequence[Item]],
+        stored: Any,
+        last: Collection[Item],
+    ) -> None:
+        function = Function(
+            language.module, "nest", [("ptr", "table")], "void", "alwaysinline nounwind #1"
+        )
+        sweeps = [s for w in stages if isinstance(w, Walk) for s in w.sweeps]
+        super().__init__(language, function, Walk(sweeps), stored)
+        self.space = Space((), (), None, 1)
+        self._last = last
+        self._waiting: list[tuple[Item, Any, Index]] = []
+        self._aliases: dict[Item, Item] = {}
+        # What is known from the beginning is computed first, at the head; what depends on a branch
+        # behind it.
+        self._code = function.body.inside() if choices else self._head
+        self._run(stages, choices, parts)
+        for root, value, index in self._waiting:
+            self._put(self._code, root, value, index)
+        self._give_back()
+        self.function.body.write("ret void")
+
+    def _run(
+        self,
+        stages: Sequence[Walk | Item],
+        choices: Mapping[Item, Branches],
+        parts: Mapping[Item, Sequence[Item]],
+    ) -> None:
+        for stage in stages:
+            if not isinstance(stage, Walk):
+                self._choose(stage, choices[stage], parts[stage])
+                continue
+            for root in roots_of(stage):
+                if isinstance(root.rule, Reduce):
+                    self._combine(root)
+                else:
+                    for index in _indices(root.shape):
+                        self._keep(root, root.rule.value(self, root, index, None), index)
+
+    def _choose(self, step: Item, branches: Branches, parts: Sequence[Item]) -> None:
+        """The results of the branch that is wanted."""
+        which, *operands = step.operands
+        number = self.read(which, (), None)
+        section, function = self._code, self.function
+        slots = [
+            [Slot(self.language, section, p.dtype, 1) for _ in _indices(p.shape)] for p in parts
+        ]
+        n = function.number()
+        self._branch(section, number, n, len(branches.plans))
+        for k, plan in enumerate(branches.plans):
+            section.label(f"branch{n}.{k}")
+            self._code = inner = section.inside()
+            known = dict(self._memo), dict(self._numbers)
+            for slot, values in zip(slots, self._inlined(plan, branches, operands), strict=True):
+                for one, value in zip(slot, values, strict=True):
+                    one.put(self._code, value)
+            self._memo, self._numbers = known
+            inner.write(f"br label %chosen{n}")
+        section.label(f"chosen{n}")
+        self._code = section
+        for part, slot in zip(parts, slots, strict=True):
+            for one, index in zip(slot, _indices(part.shape), strict=True):
+                self._keep(part, one.get(section), index)
+
+    def _branch(self, section: Section, number: Any, n: int, count: int) -> None:
+        """Go to the branch of a number, the nearest that there is."""
+        if number.dtype.kind == "b":
+            name = self.language.widened(number, 1).name
+            section.write(f"br i1 {name}, label %branch{n}.1, label %branch{n}.0")
+            return
+        for k in range(count - 1):
+            bound = self.language.constant(k, number.dtype)
+            here = self.language.compare("less_equal", number, bound)
+            after = f"branch{n}.{k + 1}" if k == count - 2 else f"other{n}.{k + 1}"
+            section.write(f"br i1 {here.name}, label %branch{n}.{k}, label %{after}")
+            if k < count - 2:
+                section.label(after)
+
+    def _inlined(self, plan: Plan, branches: Branches, operands: Sequence[Item]) -> list[list[Any]]:
+        """The elements of each result of a branch."""
+        for item, x in zip(plan.inputs, operands, strict=True):
+            self._aliases[item] = owner_of(x)
+            if is_small(item.shape):
+                for index in _indices(item.shape):
+                    self._memo[item, index, None] = self._here(self.read(x, index, None))
+        parts: dict[Item, list[Item]] = {s: [] for s in branches.inner}
+        for item in plan.reachable:
+            if isinstance(item.rule, Part) and item.operands[0] in parts:
+                parts[item.operands[0]].append(item)
+        for step, made in parts.items():
+            given = {p.rule.position: p for p in made}  # type: ignore[attr-defined]
+            specs = specs_of(step.node)
+            parts[step] = [
+                given.get(k) or Item(Part(k), (step,), s.shape, s.dtype, step.node)
+                for k, s in enumerate(specs)
+            ]
+        self._run(plan.stages, branches.inner, parts)
+        return [
+            [self._memo[out, index, None] for index in _indices(out.shape)] for out in plan.outputs
+        ]
+
+    def _entry(self, key: Any) -> Lane:
+        """What the table holds; of an operand of a branch that of what it stands for."""
+        while key in self._aliases:
+            key = self._aliases[key]
+        return super()._entry(key)
+
+    def _here(self, lane: Any) -> Any:
+        """A value, as if it were computed here: what depends on it is not computed before."""
+        if lane.section is None:
+            return lane
+        return Lane(self.language, self._code, lane.name, lane.dtype, lane.width)
+
+    def _keep(self, root: Item, value: Any, index: Index) -> None:
+        value = self.language.cast(value, root.dtype)
+        self._memo[root, index, None] = value
+        if root in self._last:
+            self._waiting.append((root, value, index))
+        elif root in self._stored:
+            self._put(self._code, root, value, index)
+
+    def _combine(self, root: Item) -> None:
+        (x,) = root.operands
+        rule: Any = root.rule
+        kept = [1 if k in rule.axes else n for k, n in enumerate(x.shape)]
+        inner = [n if k in rule.axes else 1 for k, n in enumerate(x.shape)]
+        lengths = [x.shape[k] for k in rule.axes]
+        for index in _indices(kept):
+            one = accumulator(self.language, self._code, rule.monoid, x.dtype, 1, False)
+            for moved in _indices(inner):
+                place = tuple(
+                    a if k not in rule.axes else b
+                    for k, (a, b) in enumerate(zip(index, moved, strict=True))
+                )
+                value = self.read(x, place, None)
+                if rule.monoid.startswith("arg"):
+                    along = tuple(place[k] for k in rule.axes)
+                    value = value, self.lane_of(offset_of(along, strides_of(lengths)))
+                one.step(self._code, value, None)
+            one.flush(self._code)
+            self._keep(root, one.result(self._code, False), index)
+
+    def read(self, item: Item, index: Index, mask: Any) -> Any:
+        """The element of an item at an index of numbers."""
+        if isinstance(index, Flat):
+            place = np.unravel_index(int(index.form.offset), item.shape)
+            index = tuple([Affine(int(k), ()) for k in place])
+        return super().read(item, index, mask)
+
+    def all_of(self, conditions: Sequence[Condition]) -> Any:
+        """Whether all conditions hold: None if they do, and else False."""
+        held = all(c.low <= c.form.offset < c.high for c in conditions)
+        return None if held else False
+
+
+def _indices(shape: Sequence[Any]) -> list[tuple[Affine, ...]]:
+    ones = [is_one(n) for n in shape]
+    return [
+        tuple([ZERO if one else Affine(k, ()) for k, one in zip(place, ones, strict=True)])
+        for place in np.ndindex(*shape)
+    ]

@@ -1,0 +1,96 @@
+"""Masked: LLVM's loads and stores of vectors of which a mask says which lanes take part.
+
+    load, store        neighbouring elements
+    gather, scatter    elements at the addresses of a vector
+
+The alignment is an argument in LLVM 20 and 21 and an attribute of the pointer since LLVM 22, which
+still reads the argument.  A text in the other form is a different call of the same name to LLVM 20,
+which ends the process; so the form that all of them take is written, here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from .ir_builder import Module, Name, Section
+from .llvm_types import of_width, suffix
+
+
+def load(
+    module: Module,
+    section: Section,
+    element: str,
+    width: int,
+    address: Name,
+    align: int,
+    mask: Name,
+    others: str = "zeroinitializer",
+) -> Name:
+    """Neighbouring elements of LLVM's type `element`; `others` are those that are not read."""
+    kind, flags = of_width(element, width), of_width("i1", width)
+    callee = module.declare(
+        f"llvm.masked.load{suffix(element, width)}.p0", kind, ["ptr", "i32", flags, kind]
+    )
+    return section.value(
+        f"call {kind} {callee}(ptr {address}, i32 {align}, {flags} {mask}, {kind} {others})"
+    )
+
+
+def store(
+    module: Module,
+    section: Section,
+    element: str,
+    width: int,
+    value: Name,
+    address: Name,
+    align: int,
+    mask: Name,
+) -> None:
+    """Write the neighbouring elements that the mask names."""
+    kind, flags = of_width(element, width), of_width("i1", width)
+    callee = module.declare(
+        f"llvm.masked.store{suffix(element, width)}.p0", "void", [kind, "ptr", "i32", flags]
+    )
+    section.write(f"call void {callee}({kind} {value}, ptr {address}, i32 {align}, {flags} {mask})")
+
+
+def gather(
+    module: Module,
+    section: Section,
+    element: str,
+    width: int,
+    addresses: Name,
+    align: int,
+    mask: Name = "splat (i1 true)",
+    others: str = "zeroinitializer",
+) -> Name:
+    """Elements at addresses; `others` are those that are not read."""
+    kind, flags, places = (of_width(x, width) for x in (element, "i1", "ptr"))
+    callee = module.declare(
+        f"llvm.masked.gather{suffix(element, width)}.v{width}p0",
+        kind,
+        [places, "i32", flags, kind],
+    )
+    return section.value(
+        f"call {kind} {callee}({places} {addresses}, i32 {align}, {flags} {mask}, {kind} {others})"
+    )
+
+
+def scatter(
+    module: Module,
+    section: Section,
+    element: str,
+    width: int,
+    value: Name,
+    addresses: Name,
+    align: int,
+    mask: Name = "splat (i1 true)",
+) -> None:
+    """Write elements to addresses, in the order of the lanes."""
+    kind, flags, places = (of_width(x, width) for x in (element, "i1", "ptr"))
+    callee = module.declare(
+        f"llvm.masked.scatter{suffix(element, width)}.v{width}p0",
+        "void",
+        [kind, places, "i32", flags],
+    )
+    section.write(
+        f"call void {callee}({kind} {value}, {places} {addresses}, i32 {align}, {flags} {mask})"
+    )

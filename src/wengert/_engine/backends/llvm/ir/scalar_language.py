@@ -1,0 +1,445 @@
+"""Language: the scalar language read as LLVM instructions.
+
+The body of an elementwise operation is called with a `Language` and lanes; what it computes is
+written as instructions, one value or several side by side alike, without branches, so that every
+lane goes the same way.  Promotion is NumPy's own: its ufuncs are asked for the dtypes of their
+loops.
+
+    unary, binary, where       what bodies call, by the names of core/scalar_language.py
+    cast, bits, number, fma    for the authors of leaves (leaves/)
+    leaf                       a call of a function that we write ourselves: exp, sin, ...
+
++ - * / and sqrt are IEEE's, rounded once, so they agree with NumPy to the last bit.  Only leaves,
+and sums of products, fuse a multiplication with an addition, and they say so (`fma`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert._engine.backends.llvm.vector_math import call_leaf, integer_ops
+from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.scalar_language import ARRAYS, BINARY_LEAVES, UNARY_LEAVES
+
+from . import execution_engine, half_precision, masked_memory
+from .ir_builder import Module, Section
+from .llvm_types import BOOL, F16, F32, Dtype, in_register, literal, of_width, part_of, suffix
+from .simd_value import Lane, Pair
+
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.vector_math import complex as complexes
+else:
+    complexes = Late("wengert._engine.backends.llvm.vector_math.complex")
+
+# What NumPy calls the leaves that the scalar language names otherwise.
+_UFUNC = {"abs": "absolute", "max": "maximum", "min": "minimum"}
+_FLOAT = {"add": "fadd", "subtract": "fsub", "multiply": "fmul", "divide": "fdiv"}
+_COMPARE = {
+    "less": ("olt", "slt", "ult"),
+    "less_equal": ("ole", "sle", "ule"),
+    "greater": ("ogt", "sgt", "ugt"),
+    "greater_equal": ("oge", "sge", "uge"),
+    "equal": ("oeq", "eq", "eq"),
+    "not_equal": ("une", "ne", "ne"),
+}
+# LLVM's own functions of one or two floating-point numbers.
+_INTRINSIC = {
+    "sqrt": "sqrt",
+    "floor": "floor",
+    "ceil": "ceil",
+    "trunc": "trunc",
+    "rint": "roundeven",
+    "absolute": "fabs",
+    "fabs": "fabs",
+    "copysign": "copysign",
+    "maximum": "maximum",
+    "minimum": "minimum",
+}
+# What depends on how many digits a dtype has.
+_OF_FORMAT = ("nextafter", "spacing")
+_PYTHON = (bool, int, float, complex)
+
+
+@functools.lru_cache(maxsize=4096)
+def loop_of(ufunc: str, operands: tuple[Any, ...]) -> tuple[Dtype, ...]:
+    """The dtypes that a ufunc computes in: of its operands, and of its result.
+
+    An operand is a dtype, or the class of a Python number.
+    """
+    function = getattr(np, ufunc)
+    found = function.resolve_dtypes((*operands, *[None] * function.nout))
+    return tuple(found)
+
+
+class Language:
+    """Writes instructions into the sections of a module's functions.
+
+    Parameters
+    ----------
+    module : Module
+
+    Attributes
+    ----------
+    home : Section or None
+        Where what depends on constants only is computed.
+    reader : tuple or None
+        Who reads an expression, and under which mask; it knows the lanes that exist
+        (codegen/elements.py).
+    """
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.home: Section | None = None
+        self.reader: tuple[Any, Any] | None = None
+        self.calls: dict[Any, str] = {}  # of leaves that give several results
+
+    # ---- constants and conversions -------------------------------------------------------------
+
+    def constant(self, value: Any, dtype: Dtype) -> Any:
+        """A number of some dtype."""
+        if dtype.kind == "c":
+            part = part_of(dtype)
+            z = complex(value)
+            return Pair(self, self.constant(z.real, part), self.constant(z.imag, part), dtype)
+        return Lane(self, None, literal(value, dtype), dtype, 0)
+
+    def lane(self, section: Section, instruction: str, dtype: Dtype, width: int) -> Lane:
+        """The value of an instruction."""
+        return Lane(self, section, section.value(instruction), dtype, width)
+
+    def widened(self, x: Lane, width: int) -> Lane:
+        """The same value in each of so many lanes."""
+        if x.width == width or x.width > 1:
+            return x
+        if width <= 1:
+            return x
+        kind = in_register(x.dtype)
+        if x.section is None:
+            return Lane(self, None, f"splat ({kind} {x.name})", x.dtype, width)
+        whole = of_width(kind, width)
+        first = x.section.value(f"insertelement {whole} poison, {kind} {x.name}, i64 0")
+        lanes = f"<{width} x i32> zeroinitializer"
+        name = x.section.value(f"shufflevector {whole} {first}, {whole} poison, {lanes}")
+        return Lane(self, x.section, name, x.dtype, width)
+
+    def together(self, *lanes: Lane) -> tuple[list[Lane], Section, int]:
+        """Lanes of the same width, where something is computed from them, and that width."""
+        width = max(1, *[x.width for x in lanes])
+        section = None
+        for x in lanes:
+            if x.section is not None and (section is None or x.section.rank > section.rank):
+                section = x.section
+        section = section or self.home
+        assert section is not None, "there is no section to compute with constants in"
+        return [self.widened(x, width) for x in lanes], section, width
+
+    def emit(self, instruction: str, dtype: Dtype, *lanes: Lane) -> Lane:
+        """An instruction on lanes of one type: ``"fadd"`` becomes ``fadd <8 x double> %a, %b``."""
+        wide, section, width = self.together(*lanes)
+        kind = of_width(in_register(lanes[0].dtype), width)
+        names = ", ".join(x.name for x in wide)
+        return self.lane(section, f"{instruction} {kind} {names}", dtype, width)
+
+    def intrinsic(self, name: str, dtype: Dtype, *lanes: Lane, more: str = "") -> Lane:
+        """A call of LLVM's own function ``llvm.name`` on lanes of one type, with that result."""
+        wide, section, width = self.together(*lanes)
+        operand = of_width(in_register(lanes[0].dtype), width)
+        result = of_width(in_register(dtype), width)
+        full = f"llvm.{name}" + suffix(in_register(lanes[0].dtype), width)
+        types = [operand] * len(lanes) + ([more.split()[0]] if more else [])
+        callee = self.module.declare(full, result, types)
+        listed = ", ".join(f"{operand} {x.name}" for x in wide) + (f", {more}" if more else "")
+        return self.lane(section, f"call {result} {callee}({listed})", dtype, width)
+
+    def cast(self, x: Any, dtype: Dtype) -> Any:
+        """The value in another dtype, as NumPy's astype."""
+        dtype = np.dtype(dtype)
+        if type(x) in _PYTHON or isinstance(x, np.generic):
+            return self.constant(x, dtype)
+        if x.dtype == dtype:
+            return x
+        if dtype.kind == "c":
+            part = part_of(dtype)
+            if type(x) is Pair:
+                return Pair(self, self.cast(x.real, part), self.cast(x.imag, part), dtype)
+            return Pair(self, self.cast(x, part), self.constant(0.0, part), dtype)
+        if type(x) is Pair:
+            if dtype.kind == "b":
+                return self.binary("logical_or", self.cast(x.real, BOOL), self.cast(x.imag, BOOL))
+            return self.cast(x.real, dtype)
+        if x.width == 0:
+            return self.recast_constant(x, dtype)
+        return self._converted(x, dtype)
+
+    def recast_constant(self, x: Lane, dtype: Dtype) -> Lane:
+        """A constant in another dtype."""
+        with np.errstate(all="ignore"):
+            made: Lane = self.constant(np.asarray(constant_value(x)).astype(dtype)[()], dtype)
+        return made
+
+    def _converted(self, x: Lane, dtype: Dtype) -> Lane:
+        old, new = x.dtype, dtype
+        if new == F16 and old.kind in "biu":
+            x, old = self._converted(x, F32), F32  # as NumPy, which rounds twice
+        if new.kind == "b":
+            return self.compare("not_equal", x, self.constant(0, old))
+        if new == F16 and old.itemsize == 8:
+            return half_precision.to_half(self, x)
+        if old.kind == "f" and new.kind == "f":
+            word = "fpext" if new.itemsize > old.itemsize else "fptrunc"
+        elif old.kind == "f":
+            whole: Lane = integer_ops.from_float(self, x, new)
+            return whole
+        elif new.kind == "f":
+            word = "sitofp" if old.kind == "i" else "uitofp"
+        elif new.itemsize == old.itemsize and old.kind != "b":
+            return Lane(self, x.section, x.name, new, x.width)
+        elif new.itemsize < old.itemsize:
+            word = "trunc"
+        else:
+            word = "sext" if old.kind == "i" else "zext"
+        return self.converted(word, x, dtype)
+
+    def converted(self, word: str, x: Lane, dtype: Dtype) -> Lane:
+        """One of LLVM's conversions: ``sitofp``, ``bitcast``, ..."""
+        assert x.section is not None
+        wide = max(1, x.width)
+        new = of_width(in_register(dtype), wide)
+        return self.lane(x.section, f"{word} {x.kind} {x.name} to {new}", dtype, wide)
+
+    def bits(self, x: Lane) -> Lane:
+        """The bits of floating-point numbers as whole numbers of the same size, with sign."""
+        return self.converted("bitcast", x, np.dtype(f"i{x.dtype.itemsize}"))
+
+    def number(self, x: Lane) -> Lane:
+        """The floating-point numbers that have these bits."""
+        return self.converted("bitcast", x, np.dtype(f"f{x.dtype.itemsize}"))
+
+    def fma(self, x: Any, y: Any, z: Any) -> Lane:
+        """x * y + z, rounded once."""
+        dtype = next(v.dtype for v in (x, y, z) if type(v) is Lane)
+        x, y, z = [self.cast(v, dtype) for v in (x, y, z)]
+        return self.intrinsic("fma", dtype, x, y, z)
+
+    def times_power(self, x: Lane, n: Lane) -> Lane | None:
+        """x * 2**n for a whole n, rounded once, where the processor has an instruction for it."""
+        size = x.dtype.itemsize
+        (x, n), section, width = self.together(x, n)
+        lanes = 64 // size
+        if not execution_engine.has("avx512f") or width % lanes:
+            return None
+        kind = of_width(in_register(x.dtype), lanes)
+        letters = "pd" if size == 8 else "ps"
+        callee = self.module.declare(
+            f"llvm.x86.avx512.mask.scalef.{letters}.512", kind, [kind] * 3 + [f"i{lanes}", "i32"]
+        )
+
+        def piece(v: Lane, k: int) -> str:
+            if width == lanes:
+                return v.name
+            picked = ", ".join(f"i32 {lanes * k + j}" for j in range(lanes))
+            return section.value(
+                f"shufflevector {v.kind} {v.name}, {v.kind} poison, <{lanes} x i32> <{picked}>"
+            )
+
+        found = [
+            section.value(
+                f"call {kind} {callee}({kind} {piece(x, k)}, {kind} {piece(n, k)}, "
+                f"{kind} zeroinitializer, i{lanes} -1, i32 4)"
+            )
+            for k in range(width // lanes)
+        ]
+        held = lanes
+        while len(found) > 1:  # halves put together
+            every = ", ".join(f"i32 {j}" for j in range(2 * held))
+            old = of_width(in_register(x.dtype), held)
+            found = [
+                section.value(f"shufflevector {old} {a}, {old} {b}, <{2 * held} x i32> <{every}>")
+                for a, b in zip(found[::2], found[1::2], strict=True)
+            ]
+            held *= 2
+        return Lane(self, section, found[0], x.dtype, width)
+
+    def shifted(self, word: str, x: Lane, by: Any) -> Lane:
+        """Bits moved: ``shl``, ``ashr`` or ``lshr``; the distance has to be below the size."""
+        return self.emit(word, x.dtype, x, self.cast(by, x.dtype))
+
+    def table(self, name: str, values: Any, index: Lane) -> Lane:
+        """Numbers of a constant table, by whole numbers that have to be inside it.
+
+        Parameters
+        ----------
+        name : str
+            Of the table, one for all modules.
+        values : numpy.ndarray
+            float32 or float64.
+        index : Lane
+            int32 or int64.
+        """
+        kind = in_register(values.dtype)
+        listed = ", ".join(f"{kind} {literal(v, values.dtype)}" for v in values)
+        base = self.module.constant(name, f"[{len(values)} x {kind}]", f"[{listed}]")
+        (index,), section, width = self.together(index)
+        where = f"{of_width(in_register(index.dtype), width)} {index.name}"
+        address = section.value(f"getelementptr {kind}, ptr {base}, {where}")
+        size = values.dtype.itemsize
+        if width == 1:
+            return self.lane(section, f"load {kind}, ptr {address}", values.dtype, 1)
+        name = masked_memory.gather(
+            self.module, section, kind, width, address, size, others="poison"
+        )
+        return Lane(self, section, name, values.dtype, width)
+
+    # ---- the scalar language -------------------------------------------------------------------
+
+    def __getattr__(self, leaf: str) -> Callable[..., Any]:
+        if leaf in UNARY_LEAVES:
+            return functools.partial(self.unary, _UFUNC.get(leaf, leaf))
+        if leaf in BINARY_LEAVES:
+            return functools.partial(self.binary, _UFUNC.get(leaf, leaf))
+        raise AttributeError(f"the scalar language has no leaf {leaf!r}")
+
+    def special(self, name: str, *operands: Any) -> Any:
+        """A function of scipy.special."""
+        from wengert._engine.backends.llvm.special_functions import (
+            scipy_symbols,  # they are written in this language
+        )
+
+        return scipy_symbols.call(self, name, operands)
+
+    def where(self, condition: Any, x: Any, y: Any) -> Any:
+        """x where the condition holds, else y."""
+        if type(condition) in _PYTHON or isinstance(condition, np.generic):
+            kept = x if condition else y
+            both = loop_of("maximum", tuple(map(_operand, (x, y))))[-1]
+            return self.cast(kept, both) if isinstance(kept, Lane | Pair) else kept
+        dtype = _common(x, y)
+        condition, x, y = self.cast(condition, BOOL), self.cast(x, dtype), self.cast(y, dtype)
+        if type(x) is Pair:
+            real = self.select(condition, x.real, y.real)
+            return Pair(self, real, self.select(condition, x.imag, y.imag), dtype)
+        return self.select(condition, x, y)
+
+    def select(self, condition: Lane, x: Lane, y: Lane) -> Lane:
+        """LLVM's choice between lanes of one dtype."""
+        (c, a, b), section, width = self.together(condition, x, y)
+        kind = of_width(in_register(x.dtype), width)
+        which = of_width("i1", width)
+        text = f"select {which} {c.name}, {kind} {a.name}, {kind} {b.name}"
+        return self.lane(section, text, x.dtype, width)
+
+    def unary(self, ufunc: str, x: Any) -> Any:
+        """A leaf of one operand."""
+        if not isinstance(x, Lane | Pair):
+            return getattr(ARRAYS, {"absolute": "abs"}.get(ufunc, ufunc))(x)
+        inner, *_, outer = loop_of(ufunc, (x.dtype,))
+        return self.computed(ufunc, outer, self.cast(x, inner))
+
+    def binary(self, ufunc: str, x: Any, y: Any) -> Any:
+        """A leaf of two operands."""
+        if not isinstance(x, Lane | Pair) and not isinstance(y, Lane | Pair):
+            return getattr(np, ufunc)(x, y)
+        one, two, *_, outer = loop_of(ufunc, (_operand(x), _operand(y)))
+        return self.computed(ufunc, outer, self.cast(x, one), self.cast(y, two))
+
+    def computed(self, ufunc: str, outer: Dtype, *operands: Any) -> Any:
+        """A leaf of operands that have the dtypes of its loop."""
+        if all(x.width == 0 for x in operands):
+            return self.folded(ufunc, outer, operands)
+        if any(type(x) is Pair for x in operands):
+            return complexes.computed(self, ufunc, outer, operands)
+        dtype = operands[0].dtype
+        if dtype == F16 and ufunc not in _OF_FORMAT:  # computed in float32, rounded once
+            wide = [self.cast(x, F32) if x.dtype == F16 else x for x in operands]
+            found = self.computed(ufunc, F32 if outer == F16 else outer, *wide)
+            return self.cast(found, outer)
+        if ufunc in _COMPARE:
+            return self.compare(ufunc, *operands)
+        if dtype.kind == "f":
+            return self._of_floats(ufunc, outer, operands)
+        return integer_ops.computed(self, ufunc, outer, operands)
+
+    def folded(self, ufunc: str, outer: Dtype, operands: Any) -> Any:
+        """A leaf of constants."""
+        values = [np.asarray(constant_value(x)) for x in operands]
+        with np.errstate(all="ignore"):
+            return self.constant(getattr(np, ufunc)(*values)[()], outer)
+
+    def rectangular(self, x: Any, y: Any) -> Pair:
+        """A complex number of its parts."""
+        part = part_of(np.result_type(_operand(x), _operand(y), np.complex64))
+        dtype = np.result_type(part, np.complex64)
+        return Pair(self, self.cast(x, part), self.cast(y, part), dtype)
+
+    def compare(self, ufunc: str, x: Lane, y: Lane) -> Lane:
+        """Truth values of pairs of one dtype."""
+        floating, signed, unsigned = _COMPARE[ufunc]
+        if x.dtype != y.dtype and x.dtype.kind != y.dtype.kind:  # int64 beside uint64
+            return integer_ops.compared_by_size(self, ufunc, x, y)
+        if x.dtype.kind == "f":
+            return self.emit(f"fcmp {floating}", BOOL, x, y)
+        return self.emit(f"icmp {signed if x.dtype.kind == 'i' else unsigned}", BOOL, x, y)
+
+    def _of_floats(self, ufunc: str, outer: Dtype, operands: Any) -> Any:
+        x = operands[0]
+        if ufunc in _FLOAT:
+            return self.emit(_FLOAT[ufunc], outer, *operands)
+        if ufunc in ("maximum", "minimum"):
+            return self._extreme(ufunc, *operands)
+        if ufunc in _INTRINSIC:
+            return self.intrinsic(_INTRINSIC[ufunc], outer, *operands)
+        if ufunc == "negative":
+            return self.emit("fneg", outer, x)
+        if ufunc in ("positive", "conj", "conjugate"):
+            return x
+        if ufunc == "isnan":
+            return self.emit("fcmp uno", BOOL, x, x)
+        if ufunc == "isinf":
+            return self.compare("equal", self.unary("absolute", x), self.cast(np.inf, x.dtype))
+        if ufunc == "isfinite":
+            return self.compare("less", self.unary("absolute", x), self.cast(np.inf, x.dtype))
+        if ufunc == "signbit":
+            bits = self.bits(x)
+            return self.compare("less", bits, self.constant(0, bits.dtype))
+        if ufunc.startswith("logical"):
+            flags = [self.cast(v, BOOL) for v in operands]
+            return integer_ops.computed(self, ufunc, BOOL, flags)
+        return call_leaf(self, ufunc, outer, operands)
+
+    def _extreme(self, ufunc: str, x: Lane, y: Lane) -> Lane:
+        """The larger or smaller; NaN if either is, and the first where they are equal."""
+        word = "oge" if ufunc == "maximum" else "ole"
+        wins = self.emit(f"fcmp {word}", BOOL, x, y)
+        first = self.emit("or", BOOL, wins, self.emit("fcmp uno", BOOL, x, x))
+        return self.select(first, x, y)
+
+
+def constant_value(x: Any) -> Any:
+    """The number that a constant is."""
+    if type(x) is Pair:
+        return x.dtype.type(complex(constant_value(x.real), constant_value(x.imag)))
+    text = x.name
+    if text.startswith("0xH"):
+        return np.uint16(int(text[3:], 16)).view(np.float16)
+    if text.startswith("0x"):
+        return x.dtype.type(np.uint64(int(text, 16)).view(np.float64))
+    words = {"true": 1, "false": 0}
+    return x.dtype.type(words[text] if text in words else int(text))
+
+
+def _operand(x: Any) -> Any:
+    """What a ufunc is asked with: a dtype, or the class of a Python number."""
+    if type(x) in _PYTHON:
+        return BOOL if type(x) is bool else type(x)
+    return x.dtype
+
+
+def _common(x: Any, y: Any) -> Dtype:
+    """The dtype of a choice between two."""
+    if type(x) in _PYTHON and type(y) in _PYTHON:
+        return np.result_type(x, y)
+    return loop_of("maximum", (_operand(x), _operand(y)))[-1]

@@ -1,0 +1,141 @@
+"""Lane: a value in a register, or several side by side that go the same way.
+
+A lane knows the section of text it was computed in, its dtype and how many values it holds.
+Python's operators write instructions, by the rules of NumPy: dtypes are promoted, whole numbers
+wrap around, a Python number takes the dtype of its partner (ir/scalar_language.py).
+
+    Lane    one real value, or `width` of them
+    Pair    a complex one: its parts are lanes
+
+A constant is a lane of width 0: it fits beside any other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .llvm_types import Dtype, in_register, of_width
+
+if TYPE_CHECKING:
+    from .ir_builder import Section
+    from .scalar_language import Language
+
+
+class Operators:
+    """Python's operators, as the language writes them."""
+
+    __slots__ = ()
+    language: Language
+
+    def __add__(self, other: Any) -> Any:
+        return self.language.binary("add", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self.language.binary("add", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return self.language.binary("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self.language.binary("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return self.language.binary("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self.language.binary("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self.language.binary("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self.language.binary("divide", other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self.language.binary("floor_divide", self, other)
+
+    def __and__(self, other: Any) -> Any:
+        return self.language.binary("bitwise_and", self, other)
+
+    def __or__(self, other: Any) -> Any:
+        return self.language.binary("bitwise_or", self, other)
+
+    def __xor__(self, other: Any) -> Any:
+        return self.language.binary("bitwise_xor", self, other)
+
+    def __lshift__(self: Any, other: Any) -> Any:
+        return self.language.shifted("shl", self, other)
+
+    def __rshift__(self: Any, other: Any) -> Any:
+        return self.language.shifted("ashr" if self.dtype.kind == "i" else "lshr", self, other)
+
+    def __neg__(self) -> Any:
+        return self.language.unary("negative", self)
+
+    def __invert__(self) -> Any:
+        return self.language.unary("invert", self)
+
+    dtype: Dtype
+
+
+class Lane(Operators):
+    """One real value, or several side by side.
+
+    Attributes
+    ----------
+    language : Language
+    section : Section or None
+        Where it was computed; None for a constant.
+    name : str
+        As LLVM's text names it; of a constant its literal.
+    dtype : numpy.dtype
+    width : int
+        How many values; 0 for a constant.
+    """
+
+    __slots__ = ("dtype", "language", "name", "section", "width")
+
+    def __init__(
+        self, language: Language, section: Section | None, name: str, dtype: Dtype, width: int
+    ) -> None:
+        self.language, self.section, self.name = language, section, name
+        self.dtype, self.width = dtype, width
+
+    @property
+    def kind(self) -> str:
+        """LLVM's type."""
+        return of_width(in_register(self.dtype), self.width)
+
+    def __repr__(self) -> str:
+        return f"<lane {self.name} of {self.width} {self.dtype}>"
+
+
+class Pair(Operators):
+    """A complex value: its real and its imaginary part.
+
+    Attributes
+    ----------
+    language : Language
+    real, imag : Lane
+    dtype : numpy.dtype
+        complex64 or complex128.
+    """
+
+    __slots__ = ("dtype", "imag", "language", "real")
+
+    def __init__(self, language: Language, real: Lane, imag: Lane, dtype: Dtype) -> None:
+        self.language, self.real, self.imag, self.dtype = language, real, imag, dtype
+
+    @property
+    def width(self) -> int:
+        """How many values; 0 for a constant."""
+        return max(self.real.width, self.imag.width)
+
+    @property
+    def section(self) -> Section | None:
+        """Where the later of its parts was computed."""
+        ours = [p.section for p in (self.real, self.imag) if p.section is not None]
+        return max(ours, key=lambda s: s.rank) if ours else None
+
+    def __repr__(self) -> str:
+        return f"<pair {self.real} {self.imag}>"

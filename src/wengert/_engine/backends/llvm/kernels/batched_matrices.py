@@ -1,0 +1,263 @@
+"""Batched: many small matrices at a time, a lane for each.
+
+    Block      so many matrices of each operand and result: elements as lanes
+    blocks     loops over the leading axes of a result, and the blocks in them
+
+A lane holds the same element of another matrix, so formulas without branches serve many matrices
+at once.  The elements of a matrix lie together in memory, those of a register far apart: they are
+loaded one by one and put into it, which takes less time than LLVM's gathers.
+
+The last block begins so early that it is whole; some of its matrices are computed twice.  Fewer
+matrices than a block has are taken one by one.  What an operand has once for all is read before the
+loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from math import prod
+from typing import Any
+
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
+from wengert._engine.backends.llvm.ir.llvm_types import BOOL, Dtype, in_memory, of_width
+from wengert._engine.backends.llvm.ir.simd_value import Lane
+from wengert._engine.core.symbolic.dim import Length, bounds
+
+from .kernel_call import Array, Call
+from .loop_helpers import minus, offset, plus, smaller, times
+
+_ELEMENTS = 60_000  # read and written, that are worth a thread
+_MANY = 1 << 40  # what a length is taken for that is not known
+
+
+class Block:
+    """Matrices side by side.
+
+    Parameters
+    ----------
+    call : Call
+    section : Section
+        Where its elements are read and written.
+    width : int
+        How many matrices.
+    bases : list of (Section, Name)
+        For each array where its first matrix is, and where that is known.
+    arrays : list of Array
+        The last axes of each: their strides.
+    steps : list of Length
+        For each the distance of two matrices; 0 where there is one for all.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        section: Section,
+        width: int,
+        bases: Sequence[tuple[Section, Name]],
+        arrays: Sequence[Array],
+        steps: Sequence[Length],
+    ) -> None:
+        self.call, self.section, self.width = call, section, width
+        self._bases, self._arrays, self._steps = bases, arrays, steps
+
+    def read(self, k: int, *index: int) -> Lane:
+        """An element of the matrices of array k, read where the array's place is known."""
+        return self.element(k, self._bases[k][0], index)
+
+    def axes(self, k: int) -> int:
+        """How many axes a matrix of array k has."""
+        return len(self._arrays[k].shape)
+
+    def element(self, k: int, section: Section, index: Sequence[int | Name]) -> Lane:
+        """An element of the matrices of array k, read in a section; the index may be computed."""
+        language, array = self.call.language, self._arrays[k]
+        kind = in_memory(array.dtype)
+        places = self._places(k, section, index)
+        name = section.value(f"load {kind}, ptr {places[0]}")
+        width = len(places)
+        whole = of_width(kind, width)
+        if width > 1:
+            for lane, place in enumerate(places):
+                one = name if lane == 0 else section.value(f"load {kind}, ptr {place}")
+                before = "poison" if lane == 0 else name
+                name = section.value(f"insertelement {whole} {before}, {kind} {one}, i64 {lane}")
+        if array.dtype == BOOL:
+            name = section.value(f"trunc {whole} {name} to {of_width('i1', width)}")
+        return Lane(language, section, name, array.dtype, width)
+
+    def write(self, k: int, value: Any, *index: int) -> None:
+        """Store an element of the matrices of array k."""
+        self.set_element(k, self.section, value, index)
+
+    def set_element(
+        self, k: int, section: Section, value: Any, index: Sequence[int | Name]
+    ) -> None:
+        """Store an element of the matrices of array k in a section; the index may be computed."""
+        language, dtype = self.call.language, self._arrays[k].dtype
+        value = language.widened(language.cast(value, dtype), self.width)
+        for lane, place in enumerate(self._places(k, section, index)):
+            name = value.name
+            if self.width > 1:
+                name = section.value(f"extractelement {value.kind} {name}, i64 {lane}")
+            section.write(f"store {in_memory(dtype)} {name}, ptr {place}")
+
+    def fail_if(self, flag: Lane) -> None:
+        """Leave the step if it holds in some lane."""
+        section, name = self.section, flag.name
+        if flag.width > 1:
+            callee = self.call.module.declare(
+                f"llvm.vector.reduce.or.v{flag.width}i1", "i1", [f"<{flag.width} x i1>"]
+            )
+            name = section.value(f"call i1 {callee}(<{flag.width} x i1> {name})")
+        self.call.fail_if(name, 1, section)
+
+    def _places(self, k: int, section: Section, index: Sequence[int | Name]) -> list[Name]:
+        base = self._bases[k][1]
+        array, step = self._arrays[k], self._steps[k]
+        near = "0"
+        for i, stride in zip(index, array.strides, strict=True):
+            near = plus(section, near, times(section, str(i), self.call.number(stride)))
+        one_for_all = type(step) is int and step == 0
+        found = []
+        for lane in range(1 if one_for_all else self.width):
+            far = times(section, str(lane), self.call.number(step))
+            found.append(offset(section, base, plus(section, far, near), array.dtype))
+        return found
+
+
+def blocks(
+    call: Call, given: Sequence[tuple[Array, int]], dtype: Dtype, write: Callable[[Block], None]
+) -> None:
+    """Loops over all matrices of a result.
+
+    Parameters
+    ----------
+    call : Call
+    given : sequence of (Array, int)
+        Operands and results, and how many axes a matrix of each has; the last one has all leading
+        axes, with which those of the others are broadcast.
+    dtype : numpy.dtype
+        What is computed in: its size says how many matrices are taken at once.
+    write : callable
+        Writes the work of a `Block`.
+    """
+    result, core = given[-1]
+    axes = _axes(result.shape[: len(result.shape) - core], given)
+    arrays = [
+        a._replace(shape=a.shape[len(a.shape) - c :], strides=a.strides[len(a.strides) - c :])
+        for a, c in given
+    ]
+    lanes = execution_engine.vector_bytes() // dtype.itemsize
+    grain = _grain(arrays)
+    if len(axes) == 1 and _size(axes[0][0]) >= 2 * grain:
+
+        def part(inner: Call, start: Name, stop: Name) -> None:
+            here = [(inner.section, a.pointer) for a in arrays]
+            _along(inner, inner.section, axes[0], here, arrays, lanes, write, (start, stop))
+
+        call.in_parts(axes[0][0], grain, part)
+        return
+    wide = max(range(len(axes)), key=lambda k: _size(axes[k][0]), default=None)
+    outer = [axis for k, axis in enumerate(axes) if k != wide]
+    s = call.section
+    bases = [(s, a.pointer) for a in arrays]
+    with ExitStack() as stack:
+        for length, strides in outer:
+            inner, i = stack.enter_context(s.loop("0", call.number(length)))
+            bases = _moved(call, inner, bases, arrays, strides, i)
+            s = inner
+        if wide is None:
+            write(Block(call, s, 1, bases, arrays, [0] * len(arrays)))
+        else:
+            _along(call, s, axes[wide], bases, arrays, lanes, write)
+
+
+_Axis = tuple[Length, tuple[Length, ...]]  # a length, and the stride of each array
+
+
+def _axes(lead: Sequence[Length], given: Sequence[tuple[Array, int]]) -> list[_Axis]:
+    """The leading axes; what lies in all arrays as one axis would is one."""
+    found: list[_Axis] = []
+    for k, n in enumerate(lead):
+        if type(n) is int and n == 1:
+            continue
+        strides: list[Length] = []
+        for array, core in given:
+            own = k - len(lead) + len(array.shape) - core
+            broadcast = own < 0 or (array.shape[own] == 1 and n != 1)
+            strides.append(0 if broadcast else array.strides[own])
+        if found and all(a == b * n for a, b in zip(found[-1][1], strides, strict=True)):
+            found[-1] = (found[-1][0] * n, tuple(strides))
+        else:
+            found.append((n, tuple(strides)))
+    return found
+
+
+def _grain(arrays: Sequence[Array]) -> int:
+    """How many matrices are worth a thread: as many as take some tens of microseconds."""
+    elements = sum(prod(n for n in a.shape if type(n) is int) for a in arrays)
+    return _ELEMENTS // elements
+
+
+def _size(length: Length) -> int:
+    return length if type(length) is int else _MANY
+
+
+def _moved(
+    call: Call,
+    s: Section,
+    bases: Sequence[tuple[Section, Name]],
+    arrays: Sequence[Array],
+    strides: Sequence[Length],
+    i: Name,
+) -> list[tuple[Section, Name]]:
+    """Where the arrays are, so many steps on."""
+    found = []
+    for (section, base), array, stride in zip(bases, arrays, strides, strict=True):
+        if type(stride) is int and stride == 0:
+            found.append((section, base))
+            continue
+        by = times(s, i, call.number(stride))
+        found.append((s, offset(s, base, by, array.dtype)))
+    return found
+
+
+def _along(
+    call: Call,
+    s: Section,
+    axis: _Axis,
+    bases: Sequence[tuple[Section, Name]],
+    arrays: Sequence[Array],
+    width: int,
+    write: Callable[[Block], None],
+    span: tuple[Name, Name] | None = None,
+) -> None:
+    """Blocks along one axis, or from one of its places to another."""
+    length, strides = axis
+    least = bounds(length)[0] if span is None else None
+    if type(length) is int and span is None:
+        while width > max(length, 1):
+            width //= 2
+        least = max(length, 1)
+    start, stop = span or ("0", call.number(length))
+
+    def walk(t: Section, wide: int) -> None:
+        before = t.inside()  # where what all have in common is read
+        here = [(before, base) for _, base in bases]
+        with t.loop(start, stop, str(wide)) as (inner, i):
+            if wide > 1:
+                i = smaller(inner, i, plus(inner, stop, str(-wide)))
+            moved = _moved(call, inner, here, arrays, strides, i)
+            write(Block(call, inner, wide, moved, arrays, strides))
+
+    if least is not None and least >= width:
+        walk(s, width)
+        return
+    many = s.value(f"icmp sge i64 {minus(s, stop, start)}, {width}")
+    few = s.value(f"xor i1 {many}, true")
+    with s.when(many) as t:
+        walk(t, width)
+    with s.when(few) as t:
+        walk(t, 1)

@@ -1,0 +1,106 @@
+"""Joining: many arrays copied into one; elements moved around the end of an axis.
+
+Few arrays are joined where they are used (lowering/choices.py); of many each is copied once, so the
+work is as long as the result.
+
+    stack, concatenate    each operand to its place
+    roll                  for lengths that are known only when it runs
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from wengert._engine.backends.llvm.ir.index_analysis import moves_of
+from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
+from wengert._engine.core.symbolic.dim import Length
+
+from .kernel_call import Array, Call, kernel
+from .loop_helpers import copy, larger, minus, nest, offset, place, read, times, write
+
+
+@kernel("stack", strided=True)
+def stack(call: Call) -> None:
+    """Each operand at its position along a new axis."""
+    (z,) = call.results
+    axis = call.params["axis"] % len(z.shape)
+    strides = (*z.strides[:axis], *z.strides[axis + 1 :])
+    _copy_all(call, z, strides, z.strides[axis], [1] * len(call.operands))
+
+
+@kernel("concatenate", strided=True)
+def concatenate(call: Call) -> None:
+    """Each operand behind the one before."""
+    (z,) = call.results
+    axis = call.params["axis"] % len(z.shape)
+    _copy_all(call, z, z.strides, z.strides[axis], [x.shape[axis] for x in call.operands])
+
+
+def _copy_all(
+    call: Call, z: Array, strides: Sequence[Length], stride: Length, lengths: Sequence[Length]
+) -> None:
+    """Each operand behind the one before; those that are alike in a loop over their addresses."""
+    start: Length = 0
+    pairs = zip(call.operands, lengths, strict=True)
+    for (shape, steps, dtype, length), group in itertools.groupby(
+        pairs, lambda pair: (*pair[0][1:], pair[1])
+    ):
+        pointers = [x.pointer for x, _ in group]
+        s = call.section
+        table = call.function.slot(f"[{len(pointers)} x ptr]", 8)
+        for n, pointer in enumerate(pointers):
+            cell = s.value(f"getelementptr ptr, ptr {table}, i64 {n}")
+            s.write(f"store ptr {pointer}, ptr {cell}")
+        first = offset(s, z.pointer, call.number(start * stride), z.dtype)
+        with s.loop("0", str(len(pointers))) as (t, k):
+            pointer = t.value(
+                f"load ptr, ptr {t.value(f'getelementptr ptr, ptr {table}, i64 {k}')}"
+            )
+            distance = times(t, k, call.number(length * stride))
+            target = Array(offset(t, first, distance, z.dtype), shape, tuple(strides), z.dtype)
+            copy(call, t, target, Array(pointer, shape, steps, dtype))
+        start = start + length * len(pointers)
+
+
+def _is_of_numbers(node: Any) -> bool:
+    """Whether it is known how far it moves, and along which axes of the array as it is."""
+    shift, axis = node.params["shift"], node.params.get("axis")
+    return moves_of(shift, axis) is not None and (axis is not None or node.spec.ndim == 1)
+
+
+@kernel("roll", strided=True, serves=_is_of_numbers)
+def roll(call: Call) -> None:
+    """Each element from where it was."""
+    (x,), (z,) = call.operands, call.results
+    moves = moves_of(call.params["shift"], call.params.get("axis"))
+    assert moves is not None
+    by: dict[int, int] = {}
+    for a, n in moves:
+        k = a % len(x.shape)
+        by[k] = by.get(k, 0) + n
+    s = call.section
+    starts = {k: _start(s, call.number(x.shape[k]), n) for k, n in by.items()}
+    with nest(s, [call.number(n) for n in z.shape]) as (t, indices):
+        of = [
+            _around(t, i, starts[k], call.number(x.shape[k])) if k in starts else i
+            for k, i in enumerate(indices)
+        ]
+        value = read(call.language, t, place(call, t, x, of), x.dtype)
+        write(t, place(call, t, z, indices), call.language.cast(value, z.dtype))
+
+
+def _start(s: Section, n: Name, by: int) -> Name:
+    """Where what comes first was before: -by, counted around an axis of length n."""
+    some = larger(s, n, "1")
+    rest = s.value(f"srem i64 {-by}, {some}")
+    negative = s.value(f"icmp slt i64 {rest}, 0")
+    return s.value(f"select i1 {negative}, i64 {s.value(f'add i64 {rest}, {some}')}, i64 {rest}")
+
+
+def _around(s: Section, i: Name, start: Name, n: Name) -> Name:
+    far = s.value(f"add i64 {i}, {start}")
+    back = minus(s, far, n)
+    beyond = s.value(f"icmp sge i64 {far}, {n}")
+    return s.value(f"select i1 {beyond}, i64 {back}, i64 {far}")

@@ -1,0 +1,128 @@
+"""Convolutions: sums of products of two sequences.
+
+    slide       s_i = sum_k x_{i+k} v_k
+    convolve    c_i = sum_k x_{i-k} v_k
+
+Where the whole of v meets x, neighbouring sums are computed side by side in vectors; the ends of a
+convolution, where only a part does, one by one.  Nothing is put in the place of what is outside:
+0 * inf would not be 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
+from wengert._engine.backends.llvm.ir.llvm_types import F16, F32
+from wengert._engine.backends.llvm.ir.memory_access import load, store
+
+from ..kernel_call import Call, kernel
+from ..loop_helpers import held, larger, minus, offset, place, plus, read, smaller, times, write
+
+_VECTORS = 4  # sums side by side, so that one is added to while others are on their way
+
+
+def _is_of_numbers(node: Any) -> bool:
+    return bool(node.spec.dtype.kind != "b")
+
+
+@kernel("slide", strided=True, serves=_is_of_numbers)
+def slide(call: Call) -> None:
+    """s_i = sum_k x_{i+k} v_k."""
+    work = _Sums(call, backwards=False)
+    work.all(call.section, "0", call.number(call.results[0].shape[0]))
+
+
+@kernel("convolve", strided=True, serves=_is_of_numbers)
+def convolve(call: Call) -> None:
+    """c_i = sum_k x_{i-k} v_k, for all i where they meet."""
+    work, s = _Sums(call, backwards=True), call.section
+    x, v = call.operands
+    n, k = call.number(x.shape[0]), call.number(v.shape[0])
+    count = call.number(call.results[0].shape[0])
+    first = minus(s, k, "1")
+    last = larger(s, first, n)
+    work.some(s, "0", first)
+    work.all(s, first, n)
+    work.some(s, last, count)
+
+
+class _Sums:
+    """The sums of one step.
+
+    Parameters
+    ----------
+    call : Call
+    backwards : bool
+        Whether x is read at i - k, and not at i + k.
+    """
+
+    def __init__(self, call: Call, backwards: bool) -> None:
+        self.call, self.backwards = call, backwards
+        self.x, self.v = call.operands
+        (self.y,) = call.results
+        self.inner = F32 if self.y.dtype == F16 else self.y.dtype  # rounded once, in the end
+        self.cell = held(call, self.inner)
+        self.n, self.k = call.number(self.x.shape[0]), call.number(self.v.shape[0])
+
+    def _index(self, s: Section, i: Name, k: Name) -> Name:
+        return minus(s, i, k) if self.backwards else plus(s, i, k)
+
+    def some(self, s: Section, start: Name, stop: Name) -> None:
+        """Sums of what is there, one by one; of a convolution."""
+        call, language, inner = self.call, self.call.language, self.inner
+        with s.loop(start, stop) as (t, i):
+            write(t, self.cell, language.constant(0, inner))
+            low, high = "0", self.k
+            if self.backwards:
+                low = larger(t, "0", plus(t, minus(t, i, self.n), "1"))
+                high = smaller(t, self.k, plus(t, i, "1"))
+            with t.loop(low, high) as (u, k):
+                factors = []
+                for array, index in ((self.x, self._index(u, i, k)), (self.v, k)):
+                    value = read(language, u, place(call, u, array, [index]), array.dtype)
+                    factors.append(language.cast(value, inner))
+                write(u, self.cell, _more(read(language, u, self.cell, inner), *factors))
+            total = language.cast(read(language, t, self.cell, inner), self.y.dtype)
+            write(t, place(call, t, self.y, [i]), total)
+
+    def all(self, s: Section, start: Name, stop: Name) -> None:
+        """Sums over the whole of v, side by side where x lies in order."""
+        if self.x.strides != (1,) or self.y.strides != (1,):
+            self.some(s, start, stop)
+            return
+        call, language, inner, x = self.call, self.call.language, self.inner, self.x
+        width = _VECTORS * execution_engine.vector_bytes() // inner.itemsize
+        memory = call.scratch(width * inner.itemsize)
+        steps = s.value(f"sdiv i64 {larger(s, minus(s, stop, start), '0')}, {width}")
+        middle = plus(s, start, times(s, steps, str(width)))
+        with s.loop(start, middle, str(width)) as (t, i):
+            zero = language.constant(0, inner)
+            store(language, t, memory, _wide(language, zero, width), width, None)
+            with t.loop("0", self.k) as (u, k):
+                pointer = offset(u, x.pointer, self._index(u, i, k), x.dtype)
+                one = language.cast(load(language, u, pointer, x.dtype, width, None), inner)
+                pointer = place(call, u, self.v, [k])
+                two = language.cast(read(language, u, pointer, self.v.dtype), inner)
+                total = _more(load(language, u, memory, inner, width, None), one, two)
+                store(language, u, memory, total, width, None)
+            found = language.cast(load(language, t, memory, inner, width, None), self.y.dtype)
+            store(language, t, offset(t, self.y.pointer, i, self.y.dtype), found, width, None)
+        self.some(s, middle, stop)
+
+
+def _wide(language: Any, x: Any, width: int) -> Any:
+    """A constant in all lanes."""
+    if x.dtype.kind != "c":
+        return language.widened(x, width)
+    real, imag = (language.widened(p, width) for p in (x.real, x.imag))
+    return type(x)(language, real, imag, x.dtype)
+
+
+def _more(total: Any, x: Any, y: Any) -> Any:
+    """total + x * y."""
+    language = total.language
+    if total.dtype.kind == "f":
+        return language.fma(x, y, total)
+    return language.binary("add", total, language.binary("multiply", x, y))

@@ -1,0 +1,283 @@
+"""Convolving: the operations of ops/neural/convolution.py as products of matrices.
+
+    convolution          y = w @ columns, where columns are the windows written out
+    convolution_input    columns = w.T @ y, added up where the windows were
+    convolution_weight   w.T = columns @ y.T, summed over all samples
+
+A sample at a time, and of its places as many as stay in a near cache; so writing windows out costs
+a twentieth of the products.  Samples are shared among threads; of the weights' gradient, blocks of
+channels are, so that nothing has to be combined.  What convolves each channel by itself has loops
+of its own (conv/depthwise_conv.py).
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, NamedTuple
+
+from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
+from wengert._engine.backends.llvm.ir.llvm_types import F32, F64, Dtype
+
+from ..gemm.gemm import Axis, Matrix, multiply
+from ..kernel_call import ON_ONE_THREAD, Array, Call, kernel
+from ..loop_helpers import clear, copy, offset, plus, times
+from . import depthwise_conv
+from .im2col import Geometry, Image, Pass, entry, table
+
+_PART = 4_000_000  # operations worth a thread
+
+
+class Form(NamedTuple):
+    """The sizes of a convolution; only the number of samples may be unknown.
+
+    geometry : Geometry
+    inputs, outputs : channels of a group.
+    groups : int
+    """
+
+    geometry: Geometry
+    inputs: int
+    outputs: int
+    groups: int
+    dtype: Dtype
+
+    @property
+    def depth(self) -> int:
+        """How many products make one element of y."""
+        return self.inputs * prod(self.geometry.window)
+
+    @property
+    def places(self) -> int:
+        """Elements of a channel of y."""
+        return prod(self.geometry.counts)
+
+    @property
+    def x_size(self) -> int:
+        """Elements of the input channels of a group."""
+        return self.inputs * prod(self.geometry.lengths)
+
+    @property
+    def work(self) -> int:
+        """Operations of a group for a sample."""
+        return 2 * self.outputs * self.depth * self.places
+
+    def passes(self) -> list[Pass]:
+        """Places that are treated at a time."""
+        size = self.dtype.itemsize
+        if self.geometry.is_plain:
+            return [
+                self.geometry.pieces(0, self.places)._replace(
+                    length=self.places, rows=1, times=1, sources=(0,), targets=(0,)
+                )
+            ]
+        return self.geometry.passes(self.depth * size, self.outputs * self.depth * size // 2)
+
+
+def _form(x_shape: Any, w_shape: Any, params: Any, dtype: Dtype) -> Form:
+    geometry = Geometry(
+        tuple(x_shape[2:]),
+        tuple(w_shape[2:]),
+        *(tuple(params[k]) for k in ("stride", "padding", "dilation")),
+    )
+    groups = params["groups"]
+    return Form(geometry, w_shape[1], w_shape[0] // groups, groups, dtype)
+
+
+def _serves(node: Any) -> bool:
+    specs = [a.spec for a in node.inputs] + [node.spec]
+    return (
+        node.spec.dtype in (F32, F64)
+        and all(s.dtype == node.spec.dtype for s in specs)
+        and all(type(n) is int and n > 0 for s in specs for n in s.shape[1:])
+        and all(s.shape[0] != 0 for s in specs)
+    )
+
+
+def _shared(call: Call, extent: Any, work: int, write: Any) -> None:
+    """Parts of a range; BLAS has one thread in each."""
+    call.in_parts(extent, max(1, _PART // max(work, 1)), write)
+
+
+@kernel("convolution", serves=_serves)
+def convolution(call: Call) -> None:
+    """y = w @ columns, for each sample and group."""
+    x, w = call.operands
+    form = _form(x.shape, w.shape, call.params, x.dtype)
+    if depthwise_conv.serves(form):
+        depthwise_conv.value(call, form)
+        return
+    extent = x.shape[0] * form.groups
+    _shared(call, extent, form.work, lambda part, a, b: _values(part, a, b, form))
+
+
+def _values(call: Call, start: Name, stop: Name, form: Form) -> None:
+    """The outputs of some samples and groups."""
+    (x, w), (y,) = call.operands, call.results
+    call.works(ON_ONE_THREAD)
+    s, dtype, passes = call.section, form.dtype, form.passes()
+    image = Image(call, form.geometry, form.inputs, dtype)
+    columns = _columns(call, form, passes)
+    image.prepare(s)
+    with s.loop(start, stop) as (t, q):
+        ready = image.bring(t, offset(t, x.pointer, times(t, q, str(form.x_size)), dtype))
+        target = offset(t, y.pointer, times(t, q, str(form.outputs * form.places)), dtype)
+        weights = _weights(t, form, w.pointer, q)
+        for part in passes:
+            with t.loop("0", str(part.times)) as (u, k):
+                first, place = _first(call, u, part, k)
+                found = columns or ready
+                if columns:
+                    image.write_out(u, ready, part, first, columns)
+                multiply(
+                    *(call, u, weights),
+                    _rows(found, form.depth, part.width),
+                    Matrix(
+                        offset(u, target, place, dtype),
+                        Axis(form.outputs, form.places),
+                        Axis(part.width, 1),
+                    ),
+                    dtype,
+                )
+
+
+@kernel("convolution_input", serves=_serves)
+def convolution_input(call: Call) -> None:
+    """columns = w.T @ y, added up, for each sample and group."""
+    y, w = call.operands
+    form = _form(call.results[0].shape, w.shape, call.params, y.dtype)
+    if depthwise_conv.serves(form):
+        depthwise_conv.of_input(call, form)
+        return
+    extent = y.shape[0] * form.groups
+    _shared(call, extent, form.work, lambda part, a, b: _inputs(part, a, b, form))
+
+
+def _inputs(call: Call, start: Name, stop: Name, form: Form) -> None:
+    (y, w), (x,) = call.operands, call.results
+    call.works(ON_ONE_THREAD)
+    s, dtype, passes = call.section, form.dtype, form.passes()
+    image = Image(call, form.geometry, form.inputs, dtype)
+    columns = _columns(call, form, passes)
+    turned = _turned(call, form, w.pointer)
+    with s.loop(start, stop) as (t, q):
+        target = offset(t, x.pointer, times(t, q, str(form.x_size)), dtype)
+        source = offset(t, y.pointer, times(t, q, str(form.outputs * form.places)), dtype)
+        group = t.value(f"srem i64 {q}, {form.groups}")
+        own = offset(t, turned, times(t, group, str(form.outputs * form.depth)), dtype)
+        weights = _rows(own, form.depth, form.outputs)
+        image.prepare(t)
+        if columns and not image.memory:
+            clear(call, t, target, form.x_size, dtype)
+        for part in passes:
+            with t.loop("0", str(part.times)) as (u, k):
+                first, place = _first(call, u, part, k)
+                given = Matrix(
+                    offset(u, source, place, dtype),
+                    Axis(form.outputs, form.places),
+                    Axis(part.width, 1),
+                )
+                into = _rows(columns or target, form.depth, part.width)
+                multiply(call, u, weights, given, into, dtype)
+                if columns:
+                    image.add_up(u, image.memory or target, part, first, columns)
+        image.take(t, target)
+
+
+@kernel("convolution_weight", serves=_serves)
+def convolution_weight(call: Call) -> None:
+    """w.T = columns @ y.T, summed over samples, for blocks of channels of each group."""
+    x, y = call.operands
+    form = _form(x.shape, call.results[0].shape, call.params, y.dtype)
+    if depthwise_conv.serves(form):
+        depthwise_conv.of_weight(call, form)
+        return
+    half = -(-form.inputs // 2)
+    block = next(n for n in range(half, 0, -1) if form.inputs % n == 0)
+    if block * prod(form.geometry.window) < 32:
+        block = form.inputs
+    extent = form.groups * (form.inputs // block)
+    _shared(call, extent, _PART, lambda part, a, b: _gradients(part, a, b, form, block))
+
+
+def _gradients(call: Call, start: Name, stop: Name, form: Form, block: int) -> None:
+    """The gradients of the weights of some blocks of channels."""
+    (x, y), (w,) = call.operands, call.results
+    call.works(ON_ONE_THREAD)
+    s, dtype, taps = call.section, form.dtype, prod(form.geometry.window)
+    own = form._replace(inputs=block)
+    passes = own.passes()
+    image = Image(call, form.geometry, block, dtype)
+    columns = _columns(call, own, passes)
+    total = call.scratch(own.depth * form.outputs * dtype.itemsize)
+    image.prepare(s)
+    blocks = form.inputs // block
+    with s.loop(start, stop) as (t, q):
+        group = t.value(f"sdiv i64 {q}, {blocks}")
+        clear(call, t, total, own.depth * form.outputs, dtype)
+        with t.loop("0", call.number(x.shape[0])) as (u, n):
+            number = plus(u, times(u, n, str(form.groups * blocks)), q)
+            source = offset(u, x.pointer, times(u, number, str(own.x_size)), dtype)
+            ready = image.bring(u, source)
+            number = plus(u, times(u, n, str(form.groups)), group)
+            given = offset(u, y.pointer, times(u, number, str(form.outputs * form.places)), dtype)
+            for part in passes:
+                with u.loop("0", str(part.times)) as (v, k):
+                    first, place = _first(call, v, part, k)
+                    if columns:
+                        image.write_out(v, ready, part, first, columns)
+                    right = Matrix(
+                        offset(v, given, place, dtype),
+                        Axis(form.outputs, form.places),
+                        Axis(part.width, 1),
+                    )
+                    into = _rows(total, own.depth, form.outputs)
+                    left = _rows(columns or ready, own.depth, part.width)
+                    multiply(call, v, left, right.transposed, into, dtype, 1.0, 1.0)
+        size = form.outputs * form.depth
+        inside = t.value(f"srem i64 {q}, {blocks}")
+        at = plus(t, times(t, group, str(size)), times(t, inside, str(own.depth)))
+        shape = (form.outputs, own.depth)
+        copy(
+            *(call, t),
+            Array(offset(t, w.pointer, at, dtype), shape, (form.inputs * taps, 1), dtype),
+            Array(total, shape, (1, form.outputs), dtype),
+        )
+
+
+# ---- what they share ---------------------------------------------------------------------------
+
+
+def _columns(call: Call, form: Form, passes: list[Pass]) -> Name:
+    """Memory for windows written out; none where places are the elements themselves."""
+    if form.geometry.is_plain:
+        return ""
+    return call.scratch(form.depth * max(p.width for p in passes) * form.dtype.itemsize)
+
+
+def _first(call: Call, s: Section, part: Pass, k: Name) -> tuple[Name, Name]:
+    """The first piece that is taken, and where it is among the places."""
+    first = times(s, k, str(part.rows))
+    return first, entry(s, table(call, part.targets), first)
+
+
+def _weights(s: Section, form: Form, pointer: Name, q: Name) -> Matrix:
+    """The weights of the group of a sample and group."""
+    size = form.outputs * form.depth
+    if form.groups > 1:
+        group = s.value(f"srem i64 {q}, {form.groups}")
+        pointer = offset(s, pointer, times(s, group, str(size)), form.dtype)
+    return Matrix(pointer, Axis(form.outputs, form.depth), Axis(form.depth, 1))
+
+
+def _turned(call: Call, form: Form, pointer: Name) -> Name:
+    """The weights of each group with rows and columns exchanged: read in the order they lie in."""
+    rows, columns, dtype = form.outputs, form.depth, form.dtype
+    memory = call.scratch(form.groups * rows * columns * dtype.itemsize)
+    shape, size = (form.groups, columns, rows), rows * columns
+    to = Array(memory, shape, (size, rows, 1), dtype)
+    copy(call, call.section, to, Array(pointer, shape, (size, 1, columns), dtype))
+    return memory
+
+
+def _rows(pointer: Name, rows: int, columns: int) -> Matrix:
+    return Matrix(pointer, Axis(rows, columns), Axis(columns, 1))

@@ -1,0 +1,56 @@
+"""Convolutions in any number of axes: signal.convolve and signal.slide.
+
+    signal.convolve    y_i = sum_k x_{i-k} v_k, for all i where they meet
+    signal.slide       y_i = sum_k x_{i+k} v_k, where v fits
+
+For one number of v after the other all of x times it is added where it belongs, line by line: the
+innermost loop has no condition.  Nothing is put in the place of what is outside: 0 * inf would not
+be 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert._engine.backends.llvm.ir.ir_builder import Name
+from wengert._engine.backends.llvm.ir.llvm_types import F16
+
+from ..kernel_call import Call, kernel
+from ..loop_helpers import clear, moved, nest, offset, place, plus, read, size_of, times, write
+
+
+def _serves(node: Any) -> bool:
+    return node.spec.dtype.kind in "fc" and node.spec.dtype != F16
+
+
+@kernel("signal.convolve", strided=True, serves=_serves)
+def convolve(call: Call) -> None:
+    """Every number of x, times that of v, goes to the sum of their places."""
+    _added(call, [call.number(n) for n in call.operands[0].shape], to_result=True)
+
+
+@kernel("signal.slide", strided=True, serves=_serves)
+def slide(call: Call) -> None:
+    """Every sum takes the number of x that is as far on as that of v."""
+    _added(call, [call.number(n) for n in call.results[0].shape], to_result=False)
+
+
+def _added(call: Call, lengths: list[Name], to_result: bool) -> None:
+    """Add products: the places of v are added to those of the result, or to those of x."""
+    (x, v), (y,) = call.operands, call.results
+    language, dtype = call.language, y.dtype
+    clear(call, call.section, y.pointer, size_of(y), dtype)
+    with nest(call.section, [call.number(n) for n in v.shape]) as (s, k):
+        factor = language.cast(read(language, s, place(call, s, v, k), v.dtype), dtype)
+        with nest(s, lengths[:-1]) as (t, i):
+            far = [plus(t, a, b) for a, b in zip(i, k, strict=False)]
+            own, other = ([*far, k[-1]], [*i, "0"])
+            target = place(call, t, y, own if to_result else other)
+            source = place(call, t, x, other if to_result else own)
+            steps = [call.number(a.strides[-1]) for a in (x, y)]
+            with t.loop("0", lengths[-1]) as (u, j):
+                start = offset(u, source, times(u, j, steps[0]), x.dtype)
+                one = language.cast(read(language, u, start, x.dtype), dtype)
+                at = offset(u, target, times(u, j, steps[1]), dtype)
+                product = language.binary("multiply", one, moved(u, factor))
+                write(u, at, language.binary("add", read(language, u, at, dtype), product))

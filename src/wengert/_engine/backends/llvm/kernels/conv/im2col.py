@@ -1,0 +1,315 @@
+"""Patches: the windows of an image written out as the columns of a matrix, and added up again.
+
+What ops/neural/sliding_windows.py says of places and taps, for lengths that are known, in the
+layout that a product of matrices needs: a row for each channel and tap, a column for each place.
+Only as many places at a time as stay in a near cache (`Geometry.passes`).  An image that needs
+padding is first copied with zeros around it, so that no loop has a condition.
+
+    Geometry    lengths, windows and what follows from them
+    Image       some channels of a sample: brought in, written out as columns, added up, taken out
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import product
+from math import prod
+from typing import NamedTuple
+
+from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
+from wengert._engine.backends.llvm.ir.llvm_types import Dtype, in_memory, literal
+
+from ..kernel_call import Call
+from ..loop_helpers import clear, offset, plus, times
+from ..strided_vectors import STRIDES, Vectors
+
+_NEAR = 1 << 18  # bytes of columns that are written at a time
+_LONG = 512  # elements of a row, from which it is taken in pieces
+
+
+class Pass(NamedTuple):
+    """Places that are treated in the same way.
+
+    length : places that lie behind each other along the last axis.
+    rows : how many of such pieces are taken at a time.
+    times : how often.
+    sources, targets : where each piece begins, in the image and among the places.
+    """
+
+    length: int
+    rows: int
+    times: int
+    sources: tuple[int, ...]
+    targets: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        """Places at a time."""
+        return self.length * self.rows
+
+
+class Geometry(NamedTuple):
+    """Windows on the spatial axes of an image, all lengths known; an entry for each axis."""
+
+    lengths: tuple[int, ...]
+    window: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[tuple[int, int], ...]
+    dilation: tuple[int, ...]
+
+    @property
+    def room(self) -> tuple[int, ...]:
+        """Lengths with padding."""
+        return tuple([n + a + b for n, (a, b) in zip(self.lengths, self.padding, strict=True)])
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many places there are."""
+        return tuple(
+            [
+                (n - d * (k - 1) - 1) // s + 1
+                for n, k, s, d in zip(
+                    self.room, self.window, self.stride, self.dilation, strict=True
+                )
+            ]
+        )
+
+    @property
+    def turned(self) -> Geometry:
+        """Of the adjoint, whose windows are on the places, if those are neighbours."""
+        reach = [d * (k - 1) for k, d in zip(self.window, self.dilation, strict=True)]
+        padding = tuple([(r - a, r - b) for r, (a, b) in zip(reach, self.padding, strict=True)])
+        return self._replace(lengths=self.counts, padding=padding)
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether the image is copied before windows are read."""
+        return any(map(any, self.padding))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether places are the elements themselves."""
+        return not self.is_copied and prod(self.window) == prod(self.stride) == 1
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """How far apart neighbours are along each axis, with padding."""
+        room = self.room
+        return tuple([prod(room[k + 1 :]) for k in range(len(room))])
+
+    def taps(self) -> list[int]:
+        """Where the elements of a window are, from its first on."""
+        return [
+            sum(j * d * step for j, d, step in zip(tap, self.dilation, self.steps, strict=True))
+            for tap in product(*map(range, self.window))
+        ]
+
+    def pieces(self, first: int, length: int) -> Pass:
+        """All pieces of rows from a place of the last axis on, taken one at a time."""
+        counts, steps = self.counts, self.steps
+        sources, targets = [], []
+        for number, row in enumerate(product(*map(range, counts[:-1]))):
+            start = sum(i * s * step for i, s, step in zip(row, self.stride, steps, strict=False))
+            sources.append(start + first * self.stride[-1])
+            targets.append(number * counts[-1] + first)
+        return Pass(length, 1, len(sources), tuple(sources), tuple(targets))
+
+    def passes(self, bytes_of_place: int, least: int = 0) -> list[Pass]:
+        """All places, so many at a time that their columns stay in a near cache.
+
+        Parameters
+        ----------
+        bytes_of_place : int
+            Of one column.
+        least : int
+            Bytes that may be taken anyway.
+        """
+        counts = self.counts
+        most = max(max(_NEAR, least) // max(bytes_of_place, 1), 64)
+        last = counts[-1]
+        if last > _LONG and last > most:
+            size = max(most // 64 * 64, 64)
+            found = [self.pieces(k, size) for k in range(0, last - size + 1, size)]
+            whole = _joined(found)
+            return [whole, self.pieces(last - last % size, last % size)] if last % size else [whole]
+        every = self.pieces(0, last)
+        height = len(every.sources)
+        some = -(-height // max(most // last, 1))
+        rows = -(-height // some)
+        full = height // rows
+        found = [every._replace(rows=rows, times=full)]
+        if height % rows:
+            sources, targets = every.sources[full * rows :], every.targets[full * rows :]
+            found.append(Pass(last, height % rows, 1, sources, targets))
+        return found
+
+
+def _joined(passes: Sequence[Pass]) -> Pass:
+    """Pieces of one length as one pass."""
+    sources = [n for p in passes for n in p.sources]
+    targets = [n for p in passes for n in p.targets]
+    return Pass(passes[0].length, 1, len(sources), tuple(sources), tuple(targets))
+
+
+def table(call: Call, numbers: Sequence[int]) -> Name:
+    """The address of a constant list of i64."""
+    text = ", ".join(f"i64 {n}" for n in numbers)
+    name = f"table.{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+    return call.module.constant(name, f"[{len(numbers)} x i64]", f"[{text}]", 8)
+
+
+def entry(s: Section, numbers: Name, index: Name) -> Name:
+    """A number of such a list."""
+    return s.value(f"load i64, ptr {s.value(f'getelementptr i64, ptr {numbers}, i64 {index}')}")
+
+
+class Image:
+    """Some channels of a sample, and where they are put to be read or added to.
+
+    Parameters
+    ----------
+    call : Call
+    geometry : Geometry
+    channels : int
+        How many there are at a time.
+    dtype : numpy.dtype
+    """
+
+    def __init__(self, call: Call, geometry: Geometry, channels: int, dtype: Dtype) -> None:
+        self.call, self.geometry, self.channels, self.dtype = call, geometry, channels, dtype
+        self.plane = prod(geometry.room)
+        self.own = prod(geometry.lengths)
+        self.taps = geometry.taps()
+        self.size = channels * self.plane
+        self.memory = ""
+        if geometry.is_copied:
+            self.memory = call.scratch(self.size * dtype.itemsize)
+
+    def prepare(self, s: Section, value: float = 0.0) -> None:
+        """A number all over the copy; what stands around the image stays so."""
+        if not self.memory:
+            return
+        if value == 0.0:
+            clear(self.call, s, self.memory, self.size, self.dtype)
+            return
+        text = literal(value, self.dtype)
+        with s.loop("0", str(self.size)) as (t, k):
+            to = offset(t, self.memory, k, self.dtype)
+            t.write(f"store {in_memory(self.dtype)} {text}, ptr {to}")
+
+    def fill(self, s: Section, value: float) -> None:
+        """A number where the image is, and not around it."""
+        _, there, length = self._rows()
+        if not there or length <= 0:
+            return
+        rows, text = table(self.call, there), literal(value, self.dtype)
+        with s.loop("0", str(len(there))) as (t, r), t.loop("0", str(length)) as (u, k):
+            to = offset(u, self.memory, plus(u, entry(u, rows, r), k), self.dtype)
+            u.write(f"store {in_memory(self.dtype)} {text}, ptr {to}")
+
+    def _rows(self) -> tuple[list[int], list[int], int]:
+        """Where rows begin, without and with padding, and their length; what is cut off is not."""
+        g = self.geometry
+        kept = [
+            range(max(-a, 0), n - max(-b, 0))
+            for n, (a, b) in zip(g.lengths, g.padding, strict=True)
+        ]
+        own, there = [], []
+        for index in product(*kept[:-1]):
+            index = (*index, kept[-1].start)
+            own.append(sum(i * prod(g.lengths[k + 1 :]) for k, i in enumerate(index)))
+            there.append(sum((i + g.padding[k][0]) * g.steps[k] for k, i in enumerate(index)))
+        return own, there, len(kept[-1])
+
+    def bring(self, s: Section, source: Name) -> Name:
+        """Copy the channels from an address on, if that is needed; where they are to be read."""
+        if not self.memory:
+            return source
+        self._move(s, source, inwards=True)
+        return self.memory
+
+    def take(self, s: Section, target: Name) -> None:
+        """Copy what was added up to an address, without padding."""
+        if not self.memory:
+            return
+        if any(n < 0 for pair in self.geometry.padding for n in pair):  # what was cut off
+            clear(self.call, s, target, self.channels * self.own, self.dtype)
+        self._move(s, target, inwards=False)
+
+    def _move(self, s: Section, outside: Name, inwards: bool) -> None:
+        own, there, length = self._rows()
+        if not own or length <= 0:
+            return
+        one, two = table(self.call, own), table(self.call, there)
+        v, dtype = Vectors(self.call, self.dtype, length), self.dtype
+        with s.loop("0", str(self.channels)) as (t, c):
+            first = offset(t, outside, times(t, c, str(self.own)), dtype)
+            second = offset(t, self.memory, times(t, c, str(self.plane)), dtype)
+            with t.loop("0", str(len(own))) as (u, r):
+                here = offset(u, first, entry(u, one, r), dtype)
+                inside = offset(u, second, entry(u, two, r), dtype)
+                to, of = (inside, here) if inwards else (here, inside)
+
+                def copy(w: Section, k: Name, count: int, to: Name = to, of: Name = of) -> None:
+                    value = v.load(w, offset(w, of, k, dtype), count)
+                    v.store(w, offset(w, to, k, dtype), value, count)
+
+                v.along(u, length, copy)
+
+    @contextmanager
+    def _each(
+        self, s: Section, image: Name, part: Pass, first: Name, columns: Name
+    ) -> Iterator[tuple[Section, Name, Name]]:
+        """Loops over channels, taps and pieces: where each is in the image and the columns."""
+        taps, sources = table(self.call, self.taps), table(self.call, part.sources)
+        dtype, count = self.dtype, len(self.taps)
+        with s.loop("0", str(self.channels)) as (t, c), t.loop("0", str(count)) as (u, j):
+            start = plus(u, times(u, c, str(self.plane)), entry(u, taps, j))
+            line = times(u, plus(u, times(u, c, str(count)), j), str(part.width))
+            with u.loop("0", str(part.rows)) as (w, r):
+                place = entry(w, sources, plus(w, first, r))
+                source = offset(w, image, plus(w, start, place), dtype)
+                target = offset(w, columns, plus(w, line, times(w, r, str(part.length))), dtype)
+                yield w, source, target
+
+    def write_out(self, s: Section, image: Name, part: Pass, first: Name, columns: Name) -> None:
+        """Write the windows at the pieces from the first on as columns."""
+        v = Vectors(self.call, self.dtype, part.length)
+        step, dtype = self.geometry.stride[-1], self.dtype
+        with self._each(s, image, part, first, columns) as (t, source, target):
+            if step > STRIDES:
+                with t.loop("0", str(part.length)) as (u, k):
+                    at = offset(u, source, times(u, k, str(step)), dtype)
+                    one = u.value(f"load {v.scalar}, ptr {at}")
+                    u.write(f"store {v.scalar} {one}, ptr {offset(u, target, k, dtype)}")
+                return
+
+            def write(u: Section, k: Name, count: int) -> None:
+                at = offset(u, source, times(u, k, str(step)), dtype)
+                v.store(u, offset(u, target, k, dtype), v.every(u, at, step, count), count)
+
+            v.along(t, part.length, write)
+
+    def add_up(self, s: Section, image: Name, part: Pass, first: Name, columns: Name) -> None:
+        """Add columns where `write_out` would have found them."""
+        v = Vectors(self.call, self.dtype, part.length)
+        step, dtype = self.geometry.stride[-1], self.dtype
+        with self._each(s, image, part, first, columns) as (t, source, target):
+            if step > STRIDES:
+                with t.loop("0", str(part.length)) as (u, k):
+                    at = offset(u, source, times(u, k, str(step)), dtype)
+                    one = u.value(f"load {v.scalar}, ptr {offset(u, target, k, dtype)}")
+                    old = u.value(f"load {v.scalar}, ptr {at}")
+                    u.write(
+                        f"store {v.scalar} {u.value(f'fadd {v.scalar} {old}, {one}')}, ptr {at}"
+                    )
+                return
+
+            def write(u: Section, k: Name, count: int) -> None:
+                at = offset(u, source, times(u, k, str(step)), dtype)
+                value = v.load(u, offset(u, target, k, dtype), count)
+                v.add_to_every(u, at, step, value, count)
+
+            v.along(t, part.length, write)

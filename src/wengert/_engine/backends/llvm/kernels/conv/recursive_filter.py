@@ -1,0 +1,77 @@
+"""Recursive filters: signal.lfilter, as loops.
+
+    y_n = (sum_k b_k x_{n-k} - sum_{k>0} a_k y_{n-k}) / a_0
+
+In the transposed direct form II, as SciPy's: the state holds what earlier samples will still add,
+so each sample of a line reads one number and writes one, and the state is moved on in between.
+Coefficients are divided by a_0 first, and filled up with zeros to one length.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
+from wengert._engine.backends.llvm.ir.llvm_types import F16
+
+from ..kernel_call import Array, Call, kernel
+from ..loop_helpers import larger, minus, moved, nest, offset, place, plus, read, times, write
+
+
+def _serves(node: Any) -> bool:
+    return node.spec.dtype.kind in "fc" and node.spec.dtype != F16
+
+
+@kernel("signal.lfilter", strided=True, serves=_serves)
+def lfilter(call: Call) -> None:
+    """Lines along the last axis through a filter that begins at rest."""
+    (b, a, x), (y,) = call.operands, call.results
+    language, s, dtype = call.language, call.section, y.dtype
+    count = larger(s, call.number(b.shape[0]), call.number(a.shape[0]))
+    room = (b.shape[0] + a.shape[0]) * dtype.itemsize  # count, and one more, fit into it
+    first = language.cast(read(language, s, a.pointer, a.dtype), dtype)
+    above, below = (_divided(call, s, c, call.scratch(room), count, first) for c in (b, a))
+    state = call.scratch(room)
+    last = minus(s, count, "1")
+    lengths = [call.number(n) for n in y.shape[:-1]]
+    with nest(s, lengths) as (t, indices):
+        source = place(call, t, x, [*indices, "0"])
+        target = place(call, t, y, [*indices, "0"])
+        with t.loop("0", count) as (u, k):
+            write(u, offset(u, state, k, dtype), language.constant(0, dtype))
+        with t.loop("0", call.number(y.shape[-1])) as (u, n):
+            at = offset(u, source, times(u, n, call.number(x.strides[-1])), x.dtype)
+            new = language.cast(read(language, u, at, x.dtype), dtype)
+            out = _sum(_next(call, u, above, "0", dtype, new), read(language, u, state, dtype))
+            write(u, offset(u, target, times(u, n, call.number(y.strides[-1])), dtype), out)
+            with u.loop("0", last) as (v, k):
+                later = plus(v, k, "1")
+                kept = read(language, v, offset(v, state, later, dtype), dtype)
+                added = _next(call, v, above, later, dtype, new)
+                taken = _next(call, v, below, later, dtype, out)
+                total = language.binary("subtract", _sum(added, kept), taken)
+                write(v, offset(v, state, k, dtype), total)
+
+
+def _sum(x: Any, y: Any) -> Any:
+    return x.language.binary("add", x, y)
+
+
+def _next(call: Call, s: Section, c: Name, k: Name, dtype: Any, x: Any) -> Any:
+    """A coefficient times a value."""
+    language = call.language
+    return language.binary(
+        "multiply", read(language, s, offset(s, c, k, dtype), dtype), moved(s, x)
+    )
+
+
+def _divided(call: Call, s: Section, c: Array, into: Name, count: Name, first: Any) -> Name:
+    """Coefficients in the dtype of the result, divided, with zeros behind them."""
+    language, dtype = call.language, first.dtype
+    own = call.number(c.shape[0])
+    with s.loop("0", own) as (t, k):
+        value = language.cast(read(language, t, place(call, t, c, [k]), c.dtype), dtype)
+        write(t, offset(t, into, k, dtype), language.binary("divide", value, moved(t, first)))
+    with s.loop(own, count) as (t, k):
+        write(t, offset(t, into, k, dtype), language.constant(0, dtype))
+    return into

@@ -1,0 +1,109 @@
+"""Fortran: calls of BLAS and LAPACK, which take every argument by its address.
+
+    run              writes the call of a routine
+    number, whole    the address of a number
+    check_lengths    the step fails where one does not fit
+
+A number is put into a place on the stack; a constant is one of the module's.  Whole numbers have 32
+bits: a length that has more makes the step fail, and the interpreter says what it can do with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
+from wengert._engine.backends.llvm.ir.llvm_types import C64, C128, F32, F64, Dtype, literal, part_of
+from wengert._engine.backends.llvm.runtime import library_symbols
+
+from .kernel_call import Call
+from .loop_helpers import kind_of
+
+_LETTERS = {F32: "s", F64: "d", C64: "c", C128: "z"}
+_MOST = 2**31 - 1
+_BLAS = frozenset("gemm gemv swap trmm trsm trsv".split())
+_COMPLEX = {"syevd": "heevd", "orgqr": "ungqr"}  # what is called otherwise
+
+
+def letter(dtype: Dtype) -> str:
+    """The letter that names of routines begin with."""
+    return _LETTERS[dtype]
+
+
+def is_of_blas(dtype: Dtype) -> bool:
+    """Whether BLAS computes in this dtype."""
+    return dtype in _LETTERS
+
+
+def character(call: Call, text: str) -> Name:
+    """The address of a letter: "N", "U"."""
+    return call.module.constant(f"letter.{text}", "i8", str(ord(text)), 1)
+
+
+def number(call: Call, value: Any, dtype: Dtype) -> Name:
+    """The address of a constant of some dtype."""
+    part = part_of(dtype)
+    kind = kind_of(dtype)
+    if dtype.kind == "c":
+        z = complex(value)
+        each = [literal(z.real, part), literal(z.imag, part)]
+        words = f"[{', '.join(f'{kind[5:-1]} {x}' for x in each)}]"
+        name = "_".join(each)
+    else:
+        words = name = literal(value, part)
+    return call.module.constant(f"number.{dtype.str[1:]}.{name}", kind, words, 16)
+
+
+def whole(call: Call, s: Section, value: Name) -> Name:
+    """The address of a whole number with 32 bits."""
+    if value.lstrip("-").isdigit():
+        return call.module.constant(f"number.i4.{value}", "i32", value, 4)
+    cell = call.function.slot("i32")
+    narrow = s.value(f"trunc i64 {value} to i32")
+    s.write(f"store i32 {narrow}, ptr {cell}")
+    return cell
+
+
+def check_lengths(call: Call, *lengths: Name) -> None:
+    """Fail where a length needs more than 32 bits."""
+    for n in dict.fromkeys(lengths):
+        if n.isdigit():
+            if int(n) > _MOST:
+                call.fail_if("true")
+        else:
+            call.fail_if(call.section.value(f"icmp sgt i64 {n}, {_MOST}"))
+
+
+def run(call: Call, s: Section, routine: str, dtype: Dtype, *arguments: Any) -> None:
+    """Write the call of a routine.
+
+    Parameters
+    ----------
+    routine : str
+        Without the letter of its dtype, and as it is called for real numbers.
+    *arguments
+        A letter ("N"), an int or the i64 of a whole number in a pair ("int", name), or a pointer.
+    """
+    library = "blas" if routine in _BLAS else "lapack"
+    name = letter(dtype) + (_COMPLEX.get(routine, routine) if dtype.kind == "c" else routine)
+    symbol = f"{library}.{name}"
+    given = [_argument(call, s, a) for a in arguments]
+    callee = call.external(symbol, library_symbols.address_of(symbol), "void", ["ptr"] * len(given))
+    s.write(f"call void {callee}({', '.join(f'ptr {a}' for a in given)})")
+
+
+def _argument(call: Call, s: Section, argument: Any) -> Name:
+    if isinstance(argument, tuple):
+        return whole(call, s, argument[1])
+    if isinstance(argument, int | np.integer):
+        return whole(call, s, str(argument))
+    if len(argument) == 1 and argument.isalpha():
+        return character(call, argument)
+    return str(argument)
+
+
+def whole_cell(call: Call) -> Name:
+    """A place for a whole number that a routine writes: `info`."""
+    return call.function.slot("i32")

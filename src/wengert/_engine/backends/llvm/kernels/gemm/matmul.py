@@ -1,0 +1,226 @@
+"""Products: matmul, dot and einsum, by BLAS where it is worth it.
+
+    strong    a product in which a zero of the first operand is stronger than infinity and NaN
+
+More than two operands are taken in pairs, in the order of the least work that NumPy's greedy search
+finds (for sizes that are not known with a number in their place).
+
+Options of a call: ``alpha`` and ``beta``, for result = alpha * product + beta * addend.  The addend
+is one operand more; without it, it is what the result was before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
+from wengert._engine.backends.llvm.ir.llvm_types import BOOL
+from wengert._engine.backends.llvm.ir.simd_value import Pair
+from wengert._engine.core.op import lookup
+from wengert._engine.core.symbolic.dim import Length, names_in, valued
+
+from .. import nan_scan
+from ..kernel_call import Array, Call, kernel
+from ..loop_helpers import kind_of, moved, nest, place, read, write
+from . import batched_small_gemm
+from .einsum_lowering import Word, arranged, multiplied, new, summed, word
+
+_UNKNOWN = 256  # what a size is taken for that is not known
+
+
+def _size(length: Length) -> int:
+    """A length as a number; what is not known is taken for something middling."""
+    return int(valued(length, dict.fromkeys(names_in([length]), _UNKNOWN)))
+
+
+# ---- the kernels -------------------------------------------------------------------------------
+
+
+def product(
+    call: Call,
+    s: Section,
+    operands: Sequence[Word],
+    result: Word,
+    alpha: Any = 1.0,
+    beta: Any = 0.0,
+    addend: Word | None = None,
+) -> None:
+    """Write a contraction of any number of operands; of two if something is added to it."""
+    left = list(operands)
+    if len(left) == 1:
+        summed(call, s, left[0], result)
+        return
+    for chosen in _path(left, result):
+        taken = [left.pop(i) for i in sorted(chosen, reverse=True)]
+        if not left:
+            multiplied(call, s, taken[0], taken[1], result, alpha, beta, addend)
+            return
+        needed = set(result.letters).union(*(w.letters for w in left))
+        kept = list(dict.fromkeys(c for w in taken for c in w.letters if c in needed))
+        lengths = [next(w.axis(c).length for w in taken if c in w.letters) for c in kept]
+        dtype = np.result_type(*(w.array.dtype for w in taken))
+        between = Word(new(call, lengths, dtype), "".join(kept))
+        multiplied(call, s, taken[0], taken[1], between)
+        left.append(between)
+
+
+def _path(operands: Sequence[Word], result: Word) -> list[tuple[int, int]]:
+    """Which two operands to multiply next; each product is put behind the others."""
+    if len(operands) == 2:
+        return [(0, 1)]
+    stand_ins = [np.broadcast_to(0.0, [_size(n) for n in w.array.shape]) for w in operands]
+    text = f"{','.join(w.letters for w in operands)}->{result.letters}"
+    found: list[tuple[int, int]] = []
+    count = len(operands)
+    for group in np.einsum_path(text, *stand_ins, optimize="greedy")[0][1:]:
+        chosen = sorted(group, reverse=True)
+        while len(chosen) > 1:
+            one, two, *rest = chosen
+            found.append((one, two))
+            count -= 1
+            chosen = [count - 1, *rest]
+            if not rest:
+                break
+    return found
+
+
+def _contract(call: Call, words: Sequence[str]) -> None:
+    *ins, out = words
+    operands = [word(x, w) for x, w in zip(call.operands, ins, strict=False)]
+    result = word(call.results[0], out)
+    alpha, beta = call.options.get("alpha", 1.0), call.options.get("beta", 0.0)
+    addend = _addend(call, words)
+    apart = beta == 0 or addend is not None  # the last block may be computed twice
+    if apart and batched_small_gemm.serves(operands, result):
+        batched_small_gemm.multiply(call, operands, result, alpha, beta, addend)
+    else:
+        product(call, call.section, operands, result, alpha, beta, addend)
+
+
+def _addend(call: Call, words: Sequence[str]) -> Word | None:
+    """What the product is added to, if that is an operand."""
+    return word(call.operands[-1], words[-1]) if _has_addend(call) else None
+
+
+def _has_addend(call: Call) -> bool:
+    return len(call.operands) == 3 and "beta" in call.options
+
+
+def _letters(call: Call, name: str) -> tuple[str, ...]:
+    operands = call.operands[:-1] if _has_addend(call) else call.operands
+    ranks = [len(x.shape) for x in operands]
+    found: tuple[str, ...] = lookup(name).letters(*ranks, **call.params)
+    return found
+
+
+@kernel("matmul", strided=True)
+def matmul(call: Call) -> None:
+    """The matrix product over the last two axes."""
+    _contract(call, _letters(call, "matmul"))
+
+
+@kernel("dot", strided=True)
+def dot(call: Call) -> None:
+    """The last axis of the first with the last but one of the second."""
+    _contract(call, _letters(call, "dot"))
+
+
+@kernel("einsum", strided=True)
+def einsum(call: Call) -> None:
+    """Any contraction."""
+    _contract(call, _letters(call, "einsum"))
+
+
+# ---- zeros that are stronger -------------------------------------------------------------------
+
+
+@kernel("strong_einsum", strided=True)
+def strong(call: Call) -> None:
+    """The product; where it is NaN once more, without what a zero of the first operand hides."""
+    words = _letters(call, "strong_einsum")
+    _contract(call, words)
+    if call.results[0].dtype.kind not in "fc":
+        return
+    *ins, out = words
+    result = word(call.results[0], out)
+    operands = [word(x, w) for x, w in zip(call.operands, ins, strict=False)]
+    gone = "".join(dict.fromkeys(c for w in operands for c in w.letters if c not in result.letters))
+
+    def repair(call: Call) -> None:
+        lengths = [call.number(n) for n in result.array.shape]
+        with nest(call.section, lengths) as (s, outer):
+            target = place(call, s, result.array, outer)
+            own = _is_nan(read(call.language, s, target, result.array.dtype))
+            with s.when(own.name) as t:
+                _again(call, t, operands, result, gone, outer, target, _addend(call, words))
+
+    with call.section.when(nan_scan.any_of(call, call.section, result.array)) as some:
+        call.seldom(some, repair)
+
+
+def _again(
+    call: Call,
+    s: Section,
+    operands: Sequence[Word],
+    result: Word,
+    gone: str,
+    outer: Sequence[Name],
+    target: Name,
+    addend: Word | None,
+) -> None:
+    """One element, if all that a zero does not hide is finite."""
+    language, dtype = call.language, result.array.dtype
+    total, sound = call.function.slot(kind_of(dtype)), call.function.slot("i8")
+    write(s, total, language.constant(0, dtype))
+    write(s, sound, language.constant(True, BOOL))
+    lengths = [next(w.axis(c).length for w in operands if c in w.letters) for c in gone]
+    with nest(s, [call.number(n) for n in lengths]) as (t, inner):
+        where = [*outer, *inner]
+        first, *others = (_element(call, t, w, result.letters + gone, where) for w in operands)
+        live = _is_live(first)
+        with t.when(live.name) as u:
+            term, still = language.cast(moved(u, first), dtype), read(language, u, sound, BOOL)
+            for x in others:
+                factor = language.cast(moved(u, x), dtype)
+                still = language.binary("logical_and", still, _is_finite(factor))
+                term = language.binary("multiply", term, factor)
+            write(u, sound, still)
+            write(u, total, language.binary("add", read(language, u, total, dtype), term))
+    kept = read(language, s, sound, BOOL)
+    with s.when(kept.name) as v:
+        value = read(language, v, total, dtype)
+        if addend is not None:
+            alpha, beta = (language.constant(call.options[x], dtype) for x in ("alpha", "beta"))
+            before = _element(call, v, addend, result.letters, outer)
+            value = language.binary("multiply", alpha, value)
+            value = language.binary("add", value, language.binary("multiply", beta, before))
+        write(v, target, value)
+
+
+def _element(call: Call, s: Section, w: Word, letters: str, where: Sequence[Name]) -> Any:
+    array: Array = arranged(w, letters)
+    return read(call.language, s, place(call, s, array, where), array.dtype)
+
+
+def _parts(x: Any) -> list[Any]:
+    return [x.real, x.imag] if type(x) is Pair else [x]
+
+
+def _joined(word: str, flags: list[Any]) -> Any:
+    language = flags[0].language
+    return flags[0] if len(flags) == 1 else language.binary(word, *flags)
+
+
+def _is_nan(x: Any) -> Any:
+    return _joined("logical_or", [x.language.unary("isnan", p) for p in _parts(x)])
+
+
+def _is_finite(x: Any) -> Any:
+    return _joined("logical_and", [x.language.unary("isfinite", p) for p in _parts(x)])
+
+
+def _is_live(x: Any) -> Any:
+    return _joined("logical_or", [x.language.cast(p, BOOL) for p in _parts(x)])

@@ -1,0 +1,48 @@
+"""Homes: in which file of this folder the kernel of an operation is.
+
+    HOMES    the file, by the name of the operation
+
+A program needs few of them, so a file is imported when a line is looked at that it may serve; this
+table is all that is known of the others.
+"""
+
+from __future__ import annotations
+
+HOMES: dict[str, str] = {
+    name: home
+    for home, names in {
+        "check": "accepted",
+        "linalg.banded_solve": "interpolate.banded",
+        "conv.conv1d_full": "slide convolve",
+        "conv.conv_im2col": "convolution convolution_input convolution_weight",
+        "linalg.cholesky_vjp": "cholesky_cotangent",
+        "random.distributions": "random_uniform random_normal random_integers random_bits "
+        "random_tail",
+        "linalg.expm": "expm",
+        "linalg.cholesky_qr": "cholesky qr completing_columns linalg.lu_factors",
+        "linalg.packed_factors": "lu_packed solve_packed linalg.order_of rows_exchanged "
+        "linalg.exchanges",
+        "conv.recursive_filter": "signal.lfilter",
+        "fft": "fft rfft irfft",
+        "scatter": "scatter setitem getitem scatter_along",
+        "concatenate": "stack concatenate roll",
+        "random.keys": "random_split random_fold",
+        "conv.pooling": "sum_pool sum_pool_adjoint max_pool max_pool_tangent max_pool_adjoint",
+        "linalg.toeplitz_solve": "linalg.toeplitz_solve linalg.exchanges",
+        "gemm.matmul": "matmul dot einsum strong_einsum",
+        "linalg.matrix_functions": "linalg.square_root linalg.logarithm linalg.matrix_sign",
+        "linalg.schur": "linalg.schur_form linalg.schur_rotation",
+        "sort.searchsorted": "searchsorted digitize histogram_counts",
+        "cumulative": "cumsum cumprod running recurrence",
+        "linalg.lu_solve": "solve inv det slogdet det_derivative solve_triangular inverse_slogdet "
+        "cofactors_det",
+        "sort.argsort": "argsort lexsort",
+        "linalg.eigen_svd": "eigh eig svd pinv matrix_rank",
+        "linalg.structured_solve": "linalg.banded_solve linalg.structured_solve "
+        "linalg.definite_banded_solve",
+        "linalg.sylvester": "linalg.sylvester",
+        "conv.conv_nd": "signal.convolve signal.slide",
+        "store_chain": "writes",
+    }.items()
+    for name in names.split()
+}

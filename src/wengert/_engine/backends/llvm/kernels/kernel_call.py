@@ -1,0 +1,435 @@
+"""Call: a step of the graph that a kernel writes, and the registry of kernels.
+
+    Array       where an operand or a result lies
+    Steps       the steps of one program: `steps.write(...)` calls a kernel's function
+    Call        what a kernel is given: arrays, lengths, scratch memory, functions from outside
+    kernel      the decorator that enters one
+    is_served   whether a line of a graph has a kernel that can take it
+
+Each step is a function of its own, `i64 @step3(ptr ..., i64 ...)`, which returns a status.  Steps
+that are alike (the same operation, parameters, shapes and dtypes) share it, so a program that
+unrolls a loop a thousand times compiles it once.  Wherever a kernel fails, the function goes to its
+one way out, where scratch memory is given back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Name, Section
+from wengert._engine.backends.llvm.ir.llvm_types import Dtype, is_supported
+from wengert._engine.backends.llvm.ir.scalar_language import Language
+from wengert._engine.backends.llvm.runtime import blas_threads, runtime_library
+from wengert._engine.core.static_params import frozen
+from wengert._engine.core.symbolic.dim import Dim, Length, Quotient, names_in
+
+from .index import HOMES
+from .parallel_tasks import called_by_team, word
+
+ON_THE_STACK = 8192  # bytes of scratch memory, up to which it is part of the stack
+ON_ONE_THREAD = 20_000  # operations, up to which BLAS takes no second thread by itself
+
+
+class Array(NamedTuple):
+    """Where an operand or a result lies.
+
+    pointer : the name of the address of its first element.
+    shape, strides : of numbers or sizes; strides count elements.
+    dtype : as NumPy's; laid out in memory as `in_memory` says.
+    """
+
+    pointer: Name
+    shape: tuple[Length, ...]
+    strides: tuple[Length, ...]
+    dtype: Dtype
+
+
+def contiguous(pointer: Name, shape: Sequence[Length], dtype: Dtype) -> Array:
+    """An array whose elements lie in order."""
+    strides: list[Length] = []
+    step: Length = 1
+    for n in reversed(shape):
+        strides.append(step)
+        step = step * n
+    return Array(pointer, tuple(shape), tuple(reversed(strides)), dtype)
+
+
+class Steps:
+    """The steps of one program.
+
+    Parameters
+    ----------
+    language : Language
+        Of the module that the functions are entered into.
+
+    threads : int, optional
+        How many a step may use; by default as many as are set for all.
+
+    Attributes
+    ----------
+    symbols : dict of str to int
+        Addresses of the functions from outside that they call; `pointers.address_of` finds them
+        again by their names in another process.
+    """
+
+    def __init__(self, language: Language, threads: int | None = None) -> None:
+        self.language, self.threads = language, threads
+        self.symbols: dict[str, int] = {}
+        self._written: dict[Any, tuple[str, bool]] = {}
+
+    def write(
+        self,
+        section: Section,
+        name: str,
+        params: Mapping[str, Any],
+        operands: Sequence[Array],
+        results: Sequence[Array],
+        number: Callable[[Any], Name],
+        **options: Any,
+    ) -> Name:
+        """Write the call of a kernel.
+
+        Parameters
+        ----------
+        section : Section
+            Where the step is taken.
+        name : str
+            Of the operation.
+        params : mapping
+            Of the line.
+        operands, results : sequence of Array
+            Results are C-contiguous and lie apart from the operands and from each other.
+        number : callable
+            Gives the i64 of a size that has a name, `Dim({((name, 1),): 1})`, where `section` can
+            see it.
+        **options
+            What a kernel knows beside the line's parameters (`Call.options`).
+
+        Returns
+        -------
+        status : Name
+            An i64 that is not 0 where the step failed; the constant "0" if it cannot.
+        """
+        arrays = (*operands, *results)
+        key = (
+            name,
+            frozen(dict(params)),
+            frozen(options),
+            len(operands),
+            tuple((a.shape, a.strides, a.dtype.str) for a in arrays),
+        )
+        sizes = sorted(names_in(n for a in arrays for n in a.shape + a.strides))
+        found = self._written.get(key)
+        if found is None:
+            found = self._made(name, params, options, len(operands), arrays, sizes)
+            self._written[key] = found
+        function, fails = found
+        given = [f"ptr {a.pointer}" for a in arrays]
+        given += [f"i64 {number(Dim({((n, 1),): 1}))}" for n in sizes]
+        status = section.value(f"call i64 @{function}({', '.join(given)})")
+        return status if fails else "0"
+
+    def _made(
+        self,
+        name: str,
+        params: Mapping[str, Any],
+        options: Mapping[str, Any],
+        count: int,
+        arrays: Sequence[Array],
+        sizes: Sequence[str],
+    ) -> tuple[str, bool]:
+        """A new function of the module, and whether it can fail."""
+        module = self.language.module
+        title = f"step{len(self._written)}.{name}"
+        arguments = [("ptr", f"x{i}") for i in range(len(arrays))]
+        arguments += [("i64", f"n{i}") for i in range(len(sizes))]
+        function = Function(module, title, arguments, "i64", "nounwind")
+        inside = [a._replace(pointer=f"%x{i}") for i, a in enumerate(arrays)]
+        named = {n: f"%n{i}" for i, n in enumerate(sizes)}
+        call = Call(self, function, dict(params), inside[:count], inside[count:], named, options)
+        known = _kernel_of(name)
+        assert known is not None, name
+        known.write(call)
+        call.close()
+        return title, call.fails
+
+
+class Call:
+    """What a kernel is given; made by `Steps`.
+
+    Attributes
+    ----------
+    section : Section
+        The function's text, scalar code; loops may be opened in it.
+    operands, results : tuple of Array
+    params : dict
+        Of the line.
+    options : mapping
+        What the planner knows beside them: ``alpha`` and ``beta`` of products, ``unused`` results.
+    module, language
+        What the section belongs to.
+    fails : bool
+        Whether something of it can fail.
+    """
+
+    def __init__(
+        self,
+        steps: Steps,
+        function: Function,
+        params: dict[str, Any],
+        operands: Sequence[Array],
+        results: Sequence[Array],
+        named: Mapping[str, Name],
+        options: Mapping[str, Any],
+    ) -> None:
+        self.language, self.module = steps.language, steps.language.module
+        self.params, self.options = params, options
+        self.operands, self.results = tuple(operands), tuple(results)
+        self.function = function
+        self.fails = False
+        self._steps, self._symbols = steps, steps.symbols
+        self._named = named
+        self._numbers: dict[Any, Name] = {}
+        self._opening = function.body.inside()
+        self._status = function.slot("i64")
+        self._opening.write(f"store i64 0, ptr {self._status}")
+        self._held: list[Name] = []
+        self._limits = function.body.inside()
+        self._memory = function.body.inside()
+        self._flops: Length = 0
+        self.section = function.body.inside()
+
+    def number(self, length: Length) -> Name:
+        """The i64 of any length made of the sizes that occur in operands and results."""
+        if not isinstance(length, Dim):
+            return str(length)
+        found = self._numbers.get(length)
+        if found is None:
+            found = self._numbers[length] = self._computed(length)
+        return found
+
+    def _computed(self, length: Dim) -> Name:
+        """A polynomial of sizes, computed before anything else."""
+        opening = self._opening
+        total = ""
+        for product, factor in length.terms.items():
+            term = str(factor)
+            for atom, power in product:
+                if isinstance(atom, Quotient):
+                    above, below = self.number(atom.above), self.number(atom.below)
+                    one = opening.value(f"sdiv i64 {above}, {below}")
+                else:
+                    one = self._named[atom]
+                for _ in range(power):
+                    term = one if term == "1" else opening.value(f"mul i64 {term}, {one}")
+            total = opening.value(f"add i64 {total}, {term}") if total else term
+        return total
+
+    def scratch(self, size: Length | Name) -> Name:
+        """Memory of so many bytes until the end of the step.
+
+        Of a length it is there from the beginning, little of it on the stack; of the i64 that was
+        computed it is asked for here, which must not be in a loop.
+        """
+        if isinstance(size, int) and size <= ON_THE_STACK:
+            return self.function.slot(f"[{max(size, 1)} x i8]", 64)
+        section = self.section if isinstance(size, str) else self._memory
+        name = size if isinstance(size, str) else self.number(size)
+        slot = self.function.slot("ptr")
+        self._opening.write(f"store ptr null, ptr {slot}")
+        self._held.append(slot)
+        allocate = self._of_runtime("wengert_alloc", "ptr", ["i64"])
+        some = section.value(f"or i64 {name}, 1")  # none would be null
+        pointer = section.value(f"call ptr {allocate}(i64 {some})")
+        section.write(f"store ptr {pointer}, ptr {slot}")
+        self.fail_if(section.value(f"icmp eq ptr {pointer}, null"), 1, section)
+        return pointer
+
+    def fail_if(self, condition: Name, status: int = 1, section: Section | None = None) -> None:
+        """Leave the step with a status if an i1 holds; `section` where not the step's own."""
+        section = section or self.section
+        n = self.function.number()
+        section.write(f"br i1 {condition}, label %fail{n}, label %go{n}")
+        section.label(f"fail{n}")
+        section.write(f"store i64 {status}, ptr {self._status}")
+        section.write("br label %leave")
+        section.label(f"go{n}")
+        self.fails = True
+
+    def external(self, name: str, address: int, result: str, arguments: Sequence[str]) -> str:
+        """A function from outside, as ``@name``."""
+        self._symbols[name] = address
+        return self.module.declare(name, result, arguments, "nounwind")
+
+    def _of_runtime(self, name: str, result: str, arguments: Sequence[str]) -> str:
+        return self.external(name, runtime_library.symbols()[name], result, arguments)
+
+    def in_parts(
+        self,
+        extent: Length,
+        grain: int,
+        write: Callable[[Call, Name, Name], None],
+        section: Section | None = None,
+    ) -> None:
+        """Work along a range that may be split: parts of it run on several threads.
+
+        Parameters
+        ----------
+        extent : Length
+            The range goes from 0 to it.
+        grain : int
+            How much of it is worth a thread.
+        write : callable
+            ``write(call, start, stop)`` writes the work of a part: into another call of the same
+            arrays and sizes, but without scratch memory of this one.
+        section : Section, optional
+            Where in the function the parts are called; by default in its own.
+        """
+        kinds = self._given()
+        title = f"{self.function.name}.part"
+        part = self._part(title, [("i64", "start"), ("i64", "stop")])
+        write(part, "%start", "%stop")
+        part.close()
+        called_by_team(self.module, title, [kind for kind, _ in kinds])
+        s = section or self.section
+        frame = self.function.slot(f"[{len(kinds) + 1} x i64]", 8)
+        for k, (kind, name) in enumerate([("i64", "0"), *kinds]):
+            s.write(f"store {kind} {name}, ptr {word(s, frame, k)}")
+        threads = self.threads(s)
+        run = self._of_runtime("wengert_parallel", "void", ["ptr", "ptr", *["i64"] * 4])
+        span = f"i64 0, i64 {self.number(extent)}, i64 {grain}, i64 {threads}"
+        s.write(f"call void {run}(ptr @{title}.team, ptr {frame}, {span})")
+        status = s.value(f"load i64, ptr {frame}")
+        if part.fails:
+            self.fail_if(s.value(f"icmp ne i64 {status}, 0"), 1, s)
+
+    def seldom(self, s: Section, write: Callable[[Call], None]) -> None:
+        """What is hardly ever done, as a function without LLVM's pains; `write` as `in_parts`'s."""
+        title = f"{self.function.name}.seldom"
+        part = self._part(title, (), "noinline optnone nounwind")
+        write(part)
+        part.close()
+        self.module.seldom.append(title)
+        listed = ", ".join(f"{kind} {name}" for kind, name in self._given())
+        status = s.value(f"call i64 @{title}({listed})")
+        if part.fails:
+            self.fail_if(s.value(f"icmp ne i64 {status}, 0"), 1, s)
+
+    def _given(self) -> list[tuple[str, Name]]:
+        """What the step's function is given: addresses and sizes."""
+        arrays = (*self.operands, *self.results)
+        sizes = [("i64", name) for name in self._named.values()]
+        return [*(("ptr", a.pointer) for a in arrays), *sizes]
+
+    def _part(
+        self, title: str, more: Sequence[tuple[str, str]], attributes: str = "nounwind"
+    ) -> Call:
+        """A function that is given the same, and more."""
+        listed = [(kind, name[1:]) for kind, name in self._given()]
+        function = Function(self.module, title, [*listed, *more], "i64", attributes)
+        return Call(
+            *(self._steps, function, self.params, self.operands, self.results),
+            *(self._named, self.options),
+        )
+
+    def close(self) -> None:
+        """Finish it, and enter it into the module."""
+        self.finish()
+        self.module.add(self.function)
+
+    def threads(self, s: Section) -> Name:
+        """How many threads a step may use."""
+        if self._steps.threads:
+            return str(self._steps.threads)
+        return s.value(f"call i64 {self._of_runtime('wengert_get_threads', 'i64', [])}()")
+
+    def works(self, flops: Length) -> None:
+        """Say that a call of BLAS or LAPACK does about so many operations.
+
+        By the most of them the step has more than one thread, or one only.
+        """
+        self._flops = self._flops + flops
+
+    def _limited(self) -> bool:
+        """Write how many threads BLAS may use, where that is not one anyway."""
+        if isinstance(self._flops, int) and self._flops < ON_ONE_THREAD:
+            return False
+        asked = self._of_runtime("wengert_get_threads", "i64", [])
+        threads = self._limits.value(f"call i64 {asked}()")
+        address = blas_threads.symbols()["wengert_blas_enter"]
+        enter = self.external("wengert_blas_enter", address, "void", ["i64", "i64"])
+        flops = self.number(self._flops)
+        self._limits.write(f"call void {enter}(i64 {flops}, i64 {threads})")
+        return True
+
+    def finish(self) -> None:
+        """Write the way out; the kernel has written all."""
+        body = self.function.body
+        body.write("br label %leave")
+        body.label("leave")
+        if self._limited():
+            address = blas_threads.symbols()["wengert_blas_leave"]
+            body.write(f"call void {self.external('wengert_blas_leave', address, 'void', [])}()")
+        if self._held:
+            release = self._of_runtime("wengert_free", "void", ["ptr"])
+            for slot in self._held:
+                held = body.value(f"load ptr, ptr {slot}")
+                body.write(f"call void {release}(ptr {held})")
+        status = body.value(f"load i64, ptr {self._status}")
+        body.write(f"ret i64 {status}")
+
+
+# ---- the registry ------------------------------------------------------------------------------
+
+
+class Kernel(NamedTuple):
+    """A kernel of the registry.
+
+    write : ``write(call)`` writes the step.
+    strided : whether operands may come with any strides; if not, they have to be C-contiguous.
+    serves : ``serves(node)``: whether it can take this line of a graph.
+    spares : whether it is told which results nobody reads, and so need not be: option "unused".
+    """
+
+    write: Callable[[Call], None]
+    strided: bool
+    serves: Callable[[Any], bool]
+    spares: bool
+
+
+KERNELS: dict[str, Kernel] = {}
+
+
+def kernel(
+    name: str,
+    *,
+    strided: bool = False,
+    serves: Callable[[Any], bool] = lambda node: True,
+    spares: bool = False,
+) -> Callable[[Callable[[Call], None]], Callable[[Call], None]]:
+    """Enter the function below it as the kernel of an operation (a decorator)."""
+
+    def enter(write: Callable[[Call], None]) -> Callable[[Call], None]:
+        KERNELS[name] = Kernel(write, strided, serves, spares)
+        return write
+
+    return enter
+
+
+def _kernel_of(name: str) -> Kernel | None:
+    """The kernel of an operation, if there is one."""
+    if name not in KERNELS and name in HOMES:
+        import_module(f".{HOMES[name]}", __package__)
+    return KERNELS.get(name)
+
+
+def is_served(node: Any) -> bool:
+    """Whether there is a kernel for a line of a graph; what has none is an island."""
+    found = _kernel_of(node.op.name)
+    if found is None:
+        return False
+    specs = [*(a.spec for a in node.inputs)]
+    specs += node.spec if isinstance(node.spec, tuple) else [node.spec]
+    return all(s is not None and is_supported(s.dtype) for s in specs) and found.serves(node)

@@ -1,0 +1,243 @@
+"""Cotangents: the derivative of Cholesky's factorization backwards.
+
+    cholesky_cotangent    of few rows in lanes, a matrix for each; of more by blocks, with BLAS
+
+From the last columns to the first, out being the result, which is Hermitian, and C the columns of
+the factor below its diagonal block D:
+
+    rest = (t - 2 out C) inv(D)       the rows below; half of it is the result's
+    out of the block = adjoint(inv(D)) S inv(D), S of adjoint(D) @ (t - adjoint(rest) @ C)
+
+with S as ops/linalg/factorizations.py says.  A row is a block of its own in lanes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
+from wengert._engine.backends.llvm.ir.llvm_types import F16, F32, Dtype
+from wengert._engine.backends.llvm.ir.simd_value import Pair
+
+from .. import fortran_calls
+from ..batched_matrices import Block, blocks
+from ..kernel_call import Array, Call, kernel
+from ..loop_helpers import copy, is_in_order, minus, moved, place, plus, read, smaller, times, write
+from ..simd_matrix import UNROLLED, Panel, each
+from ..transpose import transposer
+from .lapack import batches, by_columns, length, memory, one
+from .unrolled_small_matrices import ROWS
+
+_BLOCK = 48  # columns: enough for products, and little besides
+
+
+def _is_small(call: Call) -> bool:
+    n = call.operands[0].shape[-1]
+    return type(n) is int and 1 <= n <= ROWS and all(x.dtype.kind != "c" for x in call.operands)
+
+
+@kernel("cholesky_cotangent", strided=True)
+def cholesky_cotangent(call: Call) -> None:
+    """The cotangent of a matrix by that of its factor."""
+    if _is_small(call):
+        _in_lanes(call)
+        return
+    low, t = call.operands
+    (x,) = call.results
+    n, dtype = x.shape[-1], F32 if x.dtype == F16 else x.dtype
+    fortran_calls.check_lengths(call, call.number(n))
+    call.works(n * n * n)
+    square = memory(call, _BLOCK * _BLOCK, dtype)
+    ready = [_is_ready(low, dtype), x.dtype == dtype]
+    factor, own = (
+        None if r else Array(memory(call, n * n, dtype), (n, n), (n, 1), dtype) for r in ready
+    )
+    with batches(call, x, 2) as (s, at):
+        given, result = one(call, s, low, at, 2), one(call, s, x, at, 2)
+        if factor is not None:
+            copy(call, s, factor, given)
+            given = factor
+        _Blocks(call, given, one(call, s, t, at, 2), own or result, square).write(s)
+        if own is not None:
+            copy(call, s, result, own)
+
+
+def _is_ready(low: Array, dtype: Dtype) -> bool:
+    """Whether BLAS can read the factors where they lie."""
+    last = low._replace(shape=low.shape[-2:], strides=low.strides[-2:])
+    return low.dtype == dtype and is_in_order(last)
+
+
+def _in_lanes(call: Call) -> None:
+    low, t = call.operands
+    (x,) = call.results
+    n: Any = x.shape[-1]
+    dtype = F32 if x.dtype == F16 else x.dtype
+
+    def put(block: Block) -> None:
+        language, s = call.language, block.section
+        factor, out = Panel(block, n, n, dtype), Panel(block, n, n, dtype)
+        unrolled = n <= UNROLLED
+        for u, i in each(s, 0, n, unrolled=unrolled):
+            for v, j in each(u, 0, int(i) + 1 if unrolled else plus(u, i, "1"), unrolled=unrolled):
+                factor.put(v, language.cast(block.element(0, v, (i, j)), dtype), i, j)
+                out.put(v, language.cast(block.element(1, v, (i, j)), dtype), i, j)
+        total = Panel(block, 1, dtype=dtype)
+        for u, j in each(s, 0, n, unrolled=unrolled, down=True):
+            after = str(int(j) + 1) if unrolled else plus(u, j, "1")
+            inverse = 1 / factor.get(u, j, j)
+            # every rest is of the old result, so the column is written when all are known
+            for v, i in each(u, after, n, unrolled=unrolled):
+                total.put(v, 0)
+                for w, k in each(v, after, n, unrolled=unrolled):
+                    found = language.fma(out.get(w, i, k), factor.get(w, k, j), total.get(w))
+                    total.put(w, found)
+                rest = (out.get(v, i, j) - 2 * total.get(v)) * moved(v, inverse)
+                out.put(v, rest, j, i)
+            total.put(u, out.get(u, j, j))
+            for v, i in each(u, after, n, unrolled=unrolled):
+                rest = out.get(v, j, i)
+                total.put(v, language.fma(-rest, factor.get(v, i, j), total.get(v)))
+                out.put(v, rest * 0.5, i, j)
+                out.put(v, rest * 0.5, j, i)
+            out.put(u, total.get(u) * moved(u, inverse) * 0.5, j, j)
+        for u, i in each(s, 0, n, unrolled=unrolled):
+            for v, j in each(u, 0, n, unrolled=unrolled):
+                block.set_element(2, v, out.get(v, i, j), (i, j))
+
+    blocks(call, [(low, 2), (t, 2), (x, 2)], dtype, put)
+
+
+class _Blocks:
+    """One matrix, by blocks of columns.
+
+    What BLAS sees in the order of Fortran are transposes: of the factor an upper triangle, and of
+    every formula its transpose.  Half of the rest is made where it belongs in the result.
+
+    Parameters
+    ----------
+    call : Call
+    low, t, out : Array
+        One matrix each; `low` and `out` in NumPy's order.
+    square : Name
+        Memory for one block.
+    """
+
+    def __init__(self, call: Call, low: Array, t: Array, out: Array, square: Name) -> None:
+        self.call, self.n, self.dtype = call, out.shape[-1], out.dtype
+        self.near = length(call, self.n)
+        self.square = by_columns(square, _BLOCK, _BLOCK, self.dtype)
+        self.low, self.out = (by_columns(x.pointer, self.n, self.n, self.dtype) for x in (low, out))
+        self.t = t._replace(strides=t.strides[::-1])
+        self.adjoint = "C" if self.dtype.kind == "c" else "T"
+
+    def _product(self, s: Section, sizes: Any, a: Name, b: Name, c: Any, way: str) -> None:
+        """c -= 2 a @ op(b)."""
+        call, near = self.call, self.near
+        factor, unit = (fortran_calls.number(call, x, self.dtype) for x in (-2, 1))
+        counts = [("int", x) for x in sizes]
+        given = ("N", way, *counts, factor, a, near, b, near, unit, *c)
+        fortran_calls.run(call, s, "gemm", self.dtype, *given)
+
+    def _divide(self, s: Section, way: str, sizes: Any, d: Name, b: Any, by: float = 1.0) -> None:
+        """b = by * inv(d) @ b, or by * b @ adjoint(inv(d)), d upper triangular."""
+        side, turn = ("L", "N") if way == "left" else ("R", self.adjoint)
+        factor = fortran_calls.number(self.call, by, self.dtype)
+        counts = [("int", x) for x in sizes]
+        given = (side, "U", turn, "N", *counts, factor, d, self.near, *b)
+        fortran_calls.run(self.call, s, "trsm", self.dtype, *given)
+
+    def write(self, s: Section) -> None:
+        """Compute `out` of `low` and `t`."""
+        call, n = self.call, self.call.number(self.n)
+        count = s.value(f"sdiv i64 {plus(s, n, str(_BLOCK - 1))}, {_BLOCK}")
+        with s.loop("0", count) as (t, k):
+            stop = minus(t, n, times(t, k, str(_BLOCK)))
+            wide = smaller(t, stop, str(_BLOCK))
+            start, below = minus(t, stop, wide), minus(t, n, stop)
+            diagonal = place(call, t, self.low, [start, start])
+            self._read(t, self.square, start, start, (wide, wide))
+            with t.when(t.value(f"icmp sgt i64 {below}, 0")) as u:
+                beside = self.out._replace(pointer=place(call, u, self.out, [start, stop]))
+                self._read(u, beside, start, stop, (wide, below))
+                column, known = (
+                    place(call, u, self.low, [start, stop]),
+                    place(call, u, self.out, [stop, stop]),
+                )
+                rest = (beside.pointer, self.near)
+                self._product(u, (wide, below, below), column, known, rest, "N")
+                self._divide(u, "left", (wide, below), diagonal, rest, 0.5)
+                square = (self.square.pointer, _BLOCK)
+                self._product(u, (wide, wide, below), column, rest[0], square, self.adjoint)
+                self._turn(u, beside, start, stop, (wide, below))
+            self._of_block(t, wide, diagonal)
+            block = self.out._replace(pointer=place(call, t, self.out, [start, start]))
+            self._keep(t, block, wide)
+
+    def _read(self, s: Section, to: Array, row: Name, column: Name, sizes: Any) -> None:
+        """Copy a part of t."""
+        call, language = self.call, self.call.language
+        part = self.t._replace(pointer=place(call, s, self.t, [row, column]))
+        with s.loop("0", sizes[1]) as (t, j), t.loop("0", sizes[0]) as (u, i):
+            value = read(language, u, place(call, u, part, [i, j]), part.dtype)
+            write(u, place(call, u, to, [i, j]), language.cast(value, self.dtype))
+
+    def _turn(self, s: Section, beside: Array, start: Name, stop: Name, sizes: Any) -> None:
+        """Write what is under a block: the adjoint of what is beside it."""
+        call, language, dtype = self.call, self.call.language, self.dtype
+        under = self.out._replace(pointer=place(call, s, self.out, [stop, start]))
+        if dtype.kind == "c":
+            with s.loop("0", sizes[1]) as (t, j), t.loop("0", sizes[0]) as (u, i):
+                value = read(language, u, place(call, u, beside, [i, j]), dtype)
+                write(u, place(call, u, under, [j, i]), _conjugate(language, value))
+            return
+        function, n = transposer(call.module, dtype.itemsize), call.number(self.n)
+        given = ", ".join(f"i64 {x}" for x in (*sizes, n, n))
+        s.write(f"call void @{function}(ptr {under.pointer}, ptr {beside.pointer}, {given})")
+
+    def _of_block(self, s: Section, wide: Name, diagonal: Name) -> None:
+        """The result of a diagonal block, in `square`, of which the upper triangle is given."""
+        call, square, language, dtype = self.call, self.square, self.call.language, self.dtype
+        zero = language.constant(0, dtype)
+        with s.loop("0", wide) as (t, j), t.loop(plus(t, j, "1"), wide) as (u, i):
+            write(u, place(call, u, square, [i, j]), zero)
+        unit, size = fortran_calls.number(call, 1, dtype), ("int", wide)
+        target = (square.pointer, _BLOCK)
+        given = ("R", "U", self.adjoint, "N", size, size, unit, diagonal, self.near, *target)
+        fortran_calls.run(call, s, "trmm", dtype, *given)
+        with s.loop("0", wide) as (t, j):
+            with t.loop("0", j) as (u, i):
+                half = _halved(language, read(language, u, place(call, u, square, [i, j]), dtype))
+                write(u, place(call, u, square, [i, j]), half)
+                write(u, place(call, u, square, [j, i]), _conjugate(language, half))
+            pointer = place(call, t, square, [j, j])
+            write(t, pointer, _real(language, _halved(language, read(language, t, pointer, dtype))))
+        self._divide(s, "left", (wide, wide), diagonal, target)
+        self._divide(s, "right", (wide, wide), diagonal, target)
+
+    def _keep(self, s: Section, block: Array, wide: Name) -> None:
+        """Write the diagonal block: its Hermitian part."""
+        call, language, dtype = self.call, self.call.language, self.dtype
+        with s.loop("0", wide) as (t, j), t.loop("0", wide) as (u, i):
+            both = [
+                read(language, u, place(call, u, self.square, at), dtype) for at in ([i, j], [j, i])
+            ]
+            mean = _halved(language, both[0] + _conjugate(language, both[1]))
+            write(u, place(call, u, block, [i, j]), mean)
+
+
+def _halved(language: Any, x: Any) -> Any:
+    if type(x) is Pair:
+        return Pair(language, x.real * 0.5, x.imag * 0.5, x.dtype)
+    return x * 0.5
+
+
+def _conjugate(language: Any, x: Any) -> Any:
+    return Pair(language, x.real, -x.imag, x.dtype) if type(x) is Pair else x
+
+
+def _real(language: Any, x: Any) -> Any:
+    """A number without its imaginary part."""
+    if type(x) is Pair:
+        return Pair(language, x.real, language.constant(0, x.imag.dtype), x.dtype)
+    return x

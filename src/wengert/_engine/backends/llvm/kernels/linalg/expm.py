@@ -1,0 +1,145 @@
+"""Exponentials: expm by scaling, a rational approximation, and squaring.
+
+    expm    N. J. Higham, "The scaling and squaring method for the matrix exponential revisited",
+            SIAM J. Matrix Anal. Appl. 26 (2005), 1179-1193: the diagonal Pade approximant of
+            degree 13, after halving the matrix until its norm is below 5.37
+
+Everything here is a polynomial of one matrix or a quotient of two; these commute, and what holds of
+a matrix holds of its transpose, so nothing is turned for LAPACK.  NaN or infinity make the step
+fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import comb, factorial
+
+import numpy as np
+
+from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
+from wengert._engine.backends.llvm.ir.llvm_types import F64, Dtype
+from wengert._engine.core.symbolic.dim import Length
+
+from .. import fortran_calls
+from ..gemm.gemm import Axis, Matrix, multiply
+from ..kernel_call import Array, Call, contiguous, kernel
+from ..loop_helpers import copy, held, nest, offset, place, plus, read, times, write
+from .lapack import batches, fails_unless_finite, memory, one, working
+from .lu_solve import gesv, one_norm
+
+_DEGREE = 13
+_LARGEST = 5.371920351148152  # the norm up to which degree 13 is right to double precision
+
+# x**k has this factor in the numerator; in the denominator, with the sign of (-x)**k.
+_FACTORS = [
+    factorial(2 * _DEGREE - k) * comb(_DEGREE, k) / factorial(_DEGREE) for k in range(_DEGREE + 1)
+]
+_I32 = np.dtype(np.int32)
+
+
+class _Scratch:
+    """Square matrices of one size."""
+
+    def __init__(self, call: Call, n: Length, dtype: Dtype) -> None:
+        self.call, self.n, self.dtype = call, n, dtype
+
+    def new(self) -> Array:
+        """Another one."""
+        pointer = memory(self.call, self.n * self.n, self.dtype)
+        return contiguous(pointer, (self.n, self.n), self.dtype)
+
+    def product(self, s: Section, x: Array, y: Array, to: Array) -> None:
+        """The product of two."""
+        matrices = [Matrix(m.pointer, Axis(self.n, self.n), Axis(self.n, 1)) for m in (x, y, to)]
+        multiply(self.call, s, matrices[0], matrices[1], matrices[2], self.dtype)
+
+    def sum(
+        self, s: Section, to: Array, terms: Sequence[tuple[float, Array]], diagonal: float = 0.0
+    ) -> None:
+        """A sum of multiples of some, and of the identity."""
+        call, language = self.call, self.call.language
+        n = call.number(self.n)
+        with s.loop("0", times(s, n, n)) as (t, i):
+            total = None
+            for factor, x in terms:
+                value = read(language, t, offset(t, x.pointer, i, self.dtype), self.dtype)
+                scaled = language.binary("multiply", value, language.constant(factor, self.dtype))
+                total = scaled if total is None else language.binary("add", total, scaled)
+            write(t, offset(t, to.pointer, i, self.dtype), total)
+        if diagonal:
+            with s.loop("0", n) as (t, i):
+                target = place(call, t, to, [i, i])
+                value = read(language, t, target, self.dtype)
+                more = language.constant(diagonal, self.dtype)
+                write(t, target, language.binary("add", value, more))
+
+
+@kernel("expm", strided=True)
+def expm(call: Call) -> None:
+    """The exponential of square matrices."""
+    (a,), (y,) = call.operands, call.results
+    n, dtype = y.shape[-1], working(y.dtype)
+    fortran_calls.check_lengths(call, call.number(n))
+    call.works(n * n * n * 2)
+    matrices = _Scratch(call, n, dtype)
+    x, top, bottom = matrices.new(), matrices.new(), matrices.new()
+    powers = [matrices.new() for _ in range(3)]
+    pivots, info = memory(call, n, _I32), fortran_calls.whole_cell(call)
+    with batches(call, y, 2) as (s, at):
+        copy(call, s, x, one(call, s, a, at, 2))
+        fails_unless_finite(call, s, x)
+        count = _halved(call, s, x)
+        _approximant(matrices, s, x, powers, top, bottom)
+        gesv(call, s, bottom, top, pivots, info)
+        with s.loop("0", count) as (t, _):
+            matrices.product(t, top, top, x)
+            copy(call, t, top, x)
+        copy(call, s, one(call, s, y, at, 2), top)
+
+
+def _halved(call: Call, s: Section, x: Array) -> Name:
+    """Divide a matrix by a power of two that makes it small; the exponent."""
+    language = call.language
+    norm = one_norm(call, s, x)
+    bits = s.value(f"bitcast double {norm.name} to i64")
+    # norm = m * 2**e with 1 <= m < 2; the bound is 1.34... * 2**2
+    exponent = plus(s, s.value(f"lshr i64 {bits}, 52"), "-1025")
+    rest = s.value(f"or i64 {s.value(f'and i64 {bits}, {2**52 - 1}')}, {1023 << 52}")
+    mantissa = s.value(f"bitcast i64 {rest} to double")
+    bound = language.constant(_LARGEST / 4.0, F64).name
+    over = s.value(f"fcmp ogt double {mantissa}, {bound}")
+    wanted = s.value(f"add i64 {exponent}, {s.value(f'zext i1 {over} to i64')}")
+    callee = call.module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
+    count = s.value(f"call i64 {callee}(i64 {wanted}, i64 0)")
+    field = s.value(f"shl i64 {s.value(f'sub i64 1023, {count}')}, 52")
+    cell = held(call, F64)
+    s.write(f"store i64 {field}, ptr {cell}")
+    with nest(s, [call.number(k) for k in x.shape]) as (t, indices):
+        target = place(call, t, x, indices)
+        value = read(language, t, target, x.dtype)
+        factor = language.cast(read(language, t, cell, F64), x.dtype)
+        write(t, target, language.binary("multiply", value, factor))
+    return count
+
+
+def _approximant(
+    matrices: _Scratch, s: Section, x: Array, powers: Sequence[Array], top: Array, bottom: Array
+) -> None:
+    """Numerator and denominator: even powers plus and minus odd ones."""
+    b = _FACTORS
+    two, four, six = powers
+    matrices.product(s, x, x, two)
+    matrices.product(s, two, two, four)
+    matrices.product(s, four, two, six)
+    # odd powers: x times an even polynomial, made in `top`, then in `bottom`
+    matrices.sum(s, top, [(b[13], six), (b[11], four), (b[9], two)])
+    matrices.product(s, six, top, bottom)
+    odd = [(1.0, bottom), (b[7], six), (b[5], four), (b[3], two)]
+    matrices.sum(s, top, odd, b[1])
+    matrices.product(s, x, top, bottom)
+    # even powers, made in `x`, which is not needed any more
+    matrices.sum(s, top, [(b[12], six), (b[10], four), (b[8], two)])
+    matrices.product(s, six, top, x)
+    matrices.sum(s, x, [(1.0, x), (b[6], six), (b[4], four), (b[2], two)], b[0])
+    matrices.sum(s, top, [(1.0, x), (1.0, bottom)])
+    matrices.sum(s, bottom, [(1.0, x), (-1.0, bottom)])

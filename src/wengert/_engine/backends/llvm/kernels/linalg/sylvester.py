@@ -1,0 +1,61 @@
+"""Sylvester: the equation a @ x + x @ b = q, by LAPACK's Schur forms.
+
+    sylvester    gees of a and of the adjoint of b, trsyl between them (Bartels and Stewart, 1972)
+
+NaN and infinity, and eigenvalues of a and -b that are equal or nearly so, make the step fail; the
+interpreter says so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert._engine.backends.llvm.ir.llvm_types import part_of
+
+from .. import fortran_calls
+from ..kernel_call import Call, kernel
+from ..loop_helpers import copy, held
+from .lapack import (
+    batches,
+    by_columns,
+    distance,
+    fail_if_refused,
+    fails_unless_finite,
+    length,
+    may_be_empty,
+    memory,
+    one,
+)
+from .schur import Schur, divide, product
+
+
+def _is_served(node: Any) -> bool:
+    return not may_be_empty(node) and fortran_calls.is_of_blas(node.spec.dtype)
+
+
+@kernel("linalg.sylvester", strided=True, serves=_is_served)
+def sylvester(call: Call) -> None:
+    """x with a @ x + x @ b = q."""
+    a, b, q = call.operands
+    (x,) = call.results
+    m, n, dtype = x.shape[-2], x.shape[-1], x.dtype
+    left, right = Schur(call, m, dtype), Schur(call, n, dtype)
+    inner, other = (by_columns(memory(call, m * n, dtype), m, n, dtype) for _ in range(2))
+    scale = held(call, part_of(dtype))
+    turn = "C" if dtype.kind == "c" else "T"
+    with batches(call, x, 2) as (s, at):
+        left.write(s, one(call, s, a, at, 2))
+        right.write(s, one(call, s, b, at, 2), adjoint=True)
+        copy(call, s, inner, one(call, s, q, at, 2))
+        fails_unless_finite(call, s, inner)
+        product(call, s, (m, n, m), (left.vectors, turn), (inner, "N"), other)
+        product(call, s, (m, n, n), (other, "N"), (right.vectors, "N"), inner)
+        far, near = distance(call, s, m), distance(call, s, n)
+        sizes = (length(call, m), length(call, n))
+        forms = (left.form.pointer, far, right.form.pointer, near, inner.pointer, far)
+        fortran_calls.run(call, s, "trsyl", dtype, "N", turn, 1, *sizes, *forms, scale, left.info)
+        fail_if_refused(call, s, left.info)
+        divide(call, s, inner, scale)
+        product(call, s, (m, n, m), (left.vectors, "N"), (inner, "N"), other)
+        product(call, s, (m, n, n), (other, "N"), (right.vectors, turn), inner)
+        copy(call, s, one(call, s, x, at, 2), inner)

@@ -1,0 +1,136 @@
+"""Tridiagonal: small symmetric matrices brought to that form, many side by side.
+
+    scaled     by powers of two, so that nothing overflows later, and what takes that back
+    reduced    diagonal, elements beside it, and the orthogonal matrix Q with a = Q t Q.T
+    lifted     a power of two for numbers so small that their squares have no digits
+
+Householder's reflections as LAPACK's sytd2 and larfg choose them, so that signs are LAPACK's; what
+is beside the diagonal may be negative.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert._engine.backends.llvm.ir.ir_builder import Section
+from wengert._engine.backends.llvm.ir.llvm_types import F64, I64
+from wengert._engine.backends.llvm.ir.scalar_language import Language
+
+from ..batched_matrices import Block
+from ..loop_helpers import moved
+from ..simd_matrix import UNROLLED, Panel, any_of, each
+
+SMALL, LIFT = 2.0**-500, 2.0**1000  # below it numbers are multiplied before they are squared
+_EXPONENT, _BITS = 2046, 52  # of the largest number; of the digits
+
+
+def sum_of(s: Language, terms: list[tuple[Any, Any]]) -> Any:
+    """The sum of products."""
+    total: Any = None
+    for x, y in terms:
+        total = x * y if total is None else s.fma(x, y, total)
+    return total
+
+
+def largest(s: Language, xs: list[Any]) -> Any:
+    """The largest size; NaN if one is."""
+    most: Any = None
+    for x in xs:
+        size = s.unary("absolute", x)
+        most = size if most is None else s.binary("maximum", most, size)
+    return most
+
+
+def lifted(s: Language, size: Any) -> tuple[Any, Any]:
+    """What numbers up to a size are multiplied by before they are squared, and its inverse."""
+    low = s.compare("less", size, s.constant(SMALL, F64))
+    one = s.constant(1.0, F64)
+    up = s.select(low, s.constant(LIFT, F64), one)
+    return up, s.select(low, s.constant(1.0 / LIFT, F64), one)
+
+
+def scaled(block: Block, s: Section, a: Panel) -> Any:
+    """Bring the largest element of each matrix to about one; the power of two that is taken out.
+
+    A matrix that is not finite makes the step fail: LAPACK is asked.
+    """
+    language, n = block.call.language, a.rows
+    size = largest(language, [a.get(s, i, j) for i in range(n) for j in range(i + 1)])
+    finite = language.unary("isfinite", size)
+    bad = any_of(block.call, s, language.unary("logical_not", finite))
+    block.call.fail_if(bad, 1, s)
+    exponent = language.bits(size) >> _BITS
+    power = language.constant(_EXPONENT, I64) - exponent
+    power = language.binary("minimum", power, language.constant(_EXPONENT - 1, I64))
+    power = language.binary("maximum", power, language.constant(1, I64))
+    factor = language.number(power << _BITS)
+    for t, i in each(s, 0, n, unrolled=n <= UNROLLED):
+        for j in range(n):
+            a.put(t, a.get(t, i, j) * moved(t, factor), i, j)
+    return language.number((language.constant(_EXPONENT, I64) - power) << _BITS)
+
+
+def reduced(block: Block, s: Section, a: Panel, d: Panel, e: Panel, z: Panel | None) -> None:
+    """Fill d, e and z, if it is wanted, for symmetric matrices, which are lost."""
+    language, n = block.call.language, a.rows
+    v, w = Panel(block, max(n - 2, 1), n), Panel(block, n)
+    tau: list[Any] = []
+    for i in range(n - 2):
+        column = [a.get(s, j, i) for j in range(i + 1, n)]
+        beta, factor, vector = _reflection(language, column)
+        e.put(s, beta, i)
+        tau.append(factor)
+        for j, x in enumerate(vector, i + 1):
+            v.put(s, x, i, j)
+        _update(block, s, a, v, w, factor, i)
+    for i in range(n):
+        d.put(s, a.get(s, i, i), i)
+    if n > 1:
+        e.put(s, a.get(s, n - 1, n - 2), n - 2)
+    if z is None:
+        return
+    for t, i in each(s, 0, n, unrolled=n <= UNROLLED):
+        for j in range(n):
+            z.put(t, 0.0, i, j)
+        z.put(t, 1.0, i, i)
+    for i in reversed(range(n - 2)):
+        vector = [v.get(s, i, j) for j in range(i + 1, n)]
+        for t, c in each(s, i + 1, n, unrolled=n <= UNROLLED):
+            below = [z.get(t, j, c) for j in range(i + 1, n)]
+            total = sum_of(language, list(zip(vector, below, strict=True))) * tau[i]
+            for j, (x, old) in enumerate(zip(vector, below, strict=True), i + 1):
+                z.put(t, language.fma(-total, x, old), j, c)
+
+
+def _reflection(s: Language, column: list[Any]) -> tuple[Any, Any, list[Any]]:
+    """beta, tau and v, whose first element is one: I - tau v v.T takes the column to (beta, 0)."""
+    alpha, *rest = column
+    size = largest(s, rest)
+    up, down = lifted(s, s.binary("maximum", size, s.unary("absolute", alpha)))
+    alpha_up, *rest_up = [x * up for x in column]
+    norm = s.unary("sqrt", sum_of(s, [(x, x) for x in (alpha_up, *rest_up)]))
+    beta = -s.binary("copysign", norm, alpha_up)
+    zero, one = s.constant(0.0, F64), s.constant(1.0, F64)
+    done = s.compare("equal", size, zero)
+    tau = s.select(done, zero, (beta - alpha_up) / beta)
+    inverse = s.select(done, zero, 1.0 / (alpha_up - beta))
+    return s.select(done, alpha, beta * down), tau, [one, *(x * inverse for x in rest_up)]
+
+
+def _update(block: Block, s: Section, a: Panel, v: Panel, w: Panel, tau: Any, i: int) -> None:
+    """Reflect what is left of the matrices from both sides."""
+    language, n = block.call.language, a.rows
+    vector = [v.get(s, i, j) for j in range(i + 1, n)]
+    for t, j in each(s, i + 1, n, unrolled=n <= UNROLLED):
+        row = [a.get(t, j, k) for k in range(i + 1, n)]
+        w.put(t, sum_of(language, list(zip(row, vector, strict=True))) * moved(t, tau), j)
+    found = [w.get(s, j) for j in range(i + 1, n)]
+    half = sum_of(language, list(zip(found, vector, strict=True))) * tau * -0.5
+    found = [language.fma(half, x, y) for x, y in zip(vector, found, strict=True)]
+    for x, j in zip(found, range(i + 1, n), strict=True):
+        w.put(s, x, j)
+    for t, j in each(s, i + 1, n, unrolled=n <= UNROLLED):
+        left, other = v.get(t, i, j), w.get(t, j)
+        for k, (x, y) in enumerate(zip(vector, found, strict=True), i + 1):
+            old = a.get(t, j, k)
+            a.put(t, language.fma(-left, y, language.fma(-other, x, old)), j, k)

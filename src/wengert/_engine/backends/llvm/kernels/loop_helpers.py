@@ -1,0 +1,271 @@
+"""Loops: the small change of kernels: sums of indices, elements read and written, copies.
+
+    plus, minus, times, smaller    of i64, with constants folded
+    place, read, write             an element of an array
+    moved                          a lane, for what is computed from it in a section inside
+    nest                           loops over all indices of a shape
+    copy, clear                    whole arrays, with another layout and dtype
+
+Loops here are scalar.  What takes long in a kernel is in BLAS and LAPACK, or in vectors of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
+from wengert._engine.backends.llvm.ir.llvm_types import BOOL, Dtype, in_memory, part_of
+from wengert._engine.backends.llvm.ir.scalar_language import Language
+from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
+from wengert._engine.core.symbolic.dim import Length
+
+from .kernel_call import Array, Call
+from .transpose import transposer
+
+_TILE = 8  # elements each way: what is read across lies in eight lines of the cache
+
+
+def _number(x: Name) -> int | None:
+    return int(x) if x.lstrip("-").isdigit() else None
+
+
+def plus(s: Section, x: Name, y: Name) -> Name:
+    """x + y."""
+    a, b = _number(x), _number(y)
+    if a is not None and b is not None:
+        return str(a + b)
+    return y if a == 0 else x if b == 0 else s.value(f"add nsw i64 {x}, {y}")
+
+
+def minus(s: Section, x: Name, y: Name) -> Name:
+    """x - y."""
+    a, b = _number(x), _number(y)
+    if a is not None and b is not None:
+        return str(a - b)
+    return x if b == 0 else s.value(f"sub nsw i64 {x}, {y}")
+
+
+def times(s: Section, x: Name, y: Name) -> Name:
+    """x * y."""
+    a, b = _number(x), _number(y)
+    if a is not None and b is not None:
+        return str(a * b)
+    if a == 0 or b == 0:
+        return "0"
+    return y if a == 1 else x if b == 1 else s.value(f"mul nsw i64 {x}, {y}")
+
+
+def smaller(s: Section, x: Name, y: Name) -> Name:
+    """The smaller one."""
+    return _extreme(s, "smin", min, x, y)
+
+
+def larger(s: Section, x: Name, y: Name) -> Name:
+    """The larger one."""
+    return _extreme(s, "smax", max, x, y)
+
+
+def _extreme(s: Section, word: str, pick: Any, x: Name, y: Name) -> Name:
+    a, b = _number(x), _number(y)
+    if a is not None and b is not None:
+        return str(pick(a, b))
+    callee = s.function.module.declare(f"llvm.{word}.i64", "i64", ["i64", "i64"])
+    return s.value(f"call i64 {callee}(i64 {x}, i64 {y})")
+
+
+# ---- elements ----------------------------------------------------------------------------------
+
+
+def kind_of(dtype: Dtype) -> str:
+    """LLVM's type of an element in memory."""
+    return f"[2 x {in_memory(part_of(dtype))}]" if dtype.kind == "c" else in_memory(dtype)
+
+
+def offset(s: Section, pointer: Name, count: Name, dtype: Dtype) -> Name:
+    """The address so many elements on."""
+    if count == "0":
+        return pointer
+    return s.value(f"getelementptr {kind_of(dtype)}, ptr {pointer}, i64 {count}")
+
+
+def place(call: Call, s: Section, array: Array, indices: Sequence[Name]) -> Name:
+    """The address of an element."""
+    total = "0"
+    for i, stride in zip(indices, array.strides, strict=True):
+        total = plus(s, total, times(s, i, call.number(stride)))
+    return offset(s, array.pointer, total, array.dtype)
+
+
+def read(language: Language, s: Section, pointer: Name, dtype: Dtype) -> Any:
+    """The element at an address, as a lane."""
+    if dtype.kind == "c":
+        part = part_of(dtype)
+        other = s.value(f"getelementptr {in_memory(part)}, ptr {pointer}, i64 1")
+        real = read(language, s, pointer, part)
+        return Pair(language, real, read(language, s, other, part), dtype)
+    name = s.value(f"load {in_memory(dtype)}, ptr {pointer}")
+    if dtype.kind == "b":
+        name = s.value(f"trunc i8 {name} to i1")
+    return Lane(language, s, name, dtype, 1)
+
+
+def write(s: Section, pointer: Name, value: Any) -> None:
+    """Store a lane at an address."""
+    if type(value) is Pair:
+        part = in_memory(value.real.dtype)
+        other = s.value(f"getelementptr {part}, ptr {pointer}, i64 1")
+        write(s, pointer, value.real)
+        write(s, other, value.imag)
+        return
+    name = value.name
+    if value.dtype == BOOL:
+        name = s.value(f"zext i1 {name} to i8")
+    s.write(f"store {in_memory(value.dtype)} {name}, ptr {pointer}")
+
+
+def moved(s: Section, value: Any) -> Any:
+    """A lane as one of a section inside: what is computed from it is written there."""
+    if type(value) is Pair:
+        real, imag = moved(s, value.real), moved(s, value.imag)
+        return Pair(value.language, real, imag, value.dtype)
+    section = None if value.width == 0 else s
+    return Lane(value.language, section, value.name, value.dtype, value.width)
+
+
+def held(call: Call, dtype: Dtype) -> Name:
+    """A place on the stack for one value of a dtype."""
+    return call.function.slot(kind_of(dtype))
+
+
+# ---- arrays ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def nest(s: Section, lengths: Sequence[Name]) -> Iterator[tuple[Section, list[Name]]]:
+    """Loops over all indices below some lengths, the last one inside."""
+    with ExitStack() as stack:
+        indices: list[Name] = []
+        for n in lengths:
+            if n == "1":
+                indices.append("0")
+                continue
+            s, i = stack.enter_context(s.loop("0", n))
+            indices.append(i)
+        yield s, indices
+
+
+def clear(call: Call, s: Section, pointer: Name, count: Length, dtype: Dtype) -> None:
+    """Write zeros from an address on."""
+    callee = call.module.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
+    size = call.number(count * dtype.itemsize)
+    s.write(f"call void {callee}(ptr {pointer}, i8 0, i64 {size}, i1 false)")
+
+
+def is_in_order(array: Array) -> bool:
+    """Whether its elements lie in C order, for all sizes."""
+    step: Length = 1
+    for n, stride in zip(reversed(array.shape), reversed(array.strides), strict=True):
+        if n != 1 and stride != step:
+            return False
+        step = step * n
+    return True
+
+
+def size_of(array: Array) -> Length:
+    """The number of its elements."""
+    total: Length = 1
+    for n in array.shape:
+        total = total * n
+    return total
+
+
+def copy(call: Call, s: Section, to: Array, of: Array, conjugate: bool = False) -> None:
+    """Copy an array into another one of the same shape; the dtype may differ.
+
+    The last two axes are copied by a function that all copies of these dtypes share.
+    """
+    plain = to.dtype == of.dtype and not conjugate
+    if plain and is_in_order(to) and is_in_order(of):
+        count = times(s, call.number(size_of(to)), str(to.dtype.itemsize))
+        memory_copy(call.module, s, to.pointer, of.pointer, count)
+        return
+    axes = [k for k, n in enumerate(to.shape) if n != 1]
+    near = next((k for k in axes if to.strides[k] == 1), axes[-1] if axes else None)
+    far = next((k for k in axes if of.strides[k] == 1 and k != near), None)
+    if far is None:
+        far = next((k for k in reversed(axes) if k != near), None)
+    outer = [k for k in axes if k not in (near, far)]
+    rows = plain and near is not None and to.strides[near] == of.strides[near] == 1
+    crossed = near is not None and far is not None and to.strides[near] == of.strides[far] == 1
+    if plain and crossed and to.dtype.itemsize in (4, 8) and not rows:
+        function = transposer(call.module, to.dtype.itemsize)
+    else:
+        crossed = False
+        function = _copier(call.language, to.dtype, of.dtype, conjugate, rows)
+    with nest(s, [call.number(to.shape[k]) for k in outer]) as (inner, found):
+        given = []
+        for array in (to, of):
+            total = "0"
+            for k, i in zip(outer, found, strict=True):
+                total = plus(inner, total, times(inner, i, call.number(array.strides[k])))
+            given.append(f"ptr {offset(inner, array.pointer, total, array.dtype)}")
+        if crossed:
+            assert near is not None and far is not None
+            lengths = to.shape[far], to.shape[near], to.strides[far], of.strides[near]
+            given += [f"i64 {call.number(n)}" for n in lengths]
+        for axis in () if crossed else (far, near):
+            sizes: tuple[Length, ...] = (1, 0, 0)
+            if axis is not None:
+                sizes = to.shape[axis], to.strides[axis], of.strides[axis]
+            given += [f"i64 {call.number(n)}" for n in sizes]
+        inner.write(f"call void @{function}({', '.join(given)})")
+
+
+def memory_copy(module: Module, s: Section, to: Name, of: Name, size: Name) -> None:
+    """Copy so many bytes."""
+    callee = module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
+    s.write(f"call void {callee}(ptr {to}, ptr {of}, i64 {size}, i1 false)")
+
+
+def _copier(language: Language, to: Dtype, of: Dtype, conjugate: bool, rows: bool) -> str:
+    """The function that copies matrices: row by row, or in squares."""
+    module = language.module
+    name = f"copy.{of.str[1:]}.{to.str[1:]}" + ".conjugate" * conjugate + ".rows" * rows
+    if name in module:
+        return name
+    arguments = [("ptr", "to"), ("ptr", "of")]
+    arguments += [("i64", n) for n in ("high", "down0", "down1", "wide", "across0", "across1")]
+    function = Function(module, name, arguments, attributes="noinline nounwind")
+    if rows:
+        with function.body.loop("0", "%high") as (s, i):
+            first = offset(s, "%to", times(s, i, "%down0"), to)
+            second = offset(s, "%of", times(s, i, "%down1"), of)
+            memory_copy(module, s, first, second, times(s, "%wide", str(to.itemsize)))
+    else:
+        _in_squares(language, function, to, of, conjugate)
+    function.body.write("ret void")
+    module.add(function)
+    return name
+
+
+def _in_squares(
+    language: Language, function: Function, to: Dtype, of: Dtype, conjugate: bool
+) -> None:
+    """So that a transposition uses all of a line of the cache while it is there."""
+    step = str(_TILE)
+    with function.body.loop("0", "%high", step) as (a, i0), a.loop("0", "%wide", step) as (b, j0):
+        i1 = smaller(b, "%high", plus(b, i0, step))
+        j1 = smaller(b, "%wide", plus(b, j0, step))
+        with b.loop(i0, i1) as (c, i):
+            down = [times(c, i, f"%down{k}") for k in range(2)]
+            with c.loop(j0, j1) as (d, j):
+                places = []
+                for k, (pointer, dtype) in enumerate((("%to", to), ("%of", of))):
+                    distance = plus(d, down[k], times(d, j, f"%across{k}"))
+                    places.append(offset(d, pointer, distance, dtype))
+                value = read(language, d, places[1], of)
+                if conjugate and type(value) is Pair:
+                    value = Pair(language, value.real, -value.imag, value.dtype)
+                write(d, places[0], language.cast(value, to))

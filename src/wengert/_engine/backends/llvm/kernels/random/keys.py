@@ -1,0 +1,64 @@
+"""Keys: keys of random numbers from others, natively.
+
+    random_split    the first two words of blocks 1, 2, ... of the counters for children
+    random_fold     of the block that belongs to a number, of counters of its own
+
+What they mean, and how counters are divided so that nothing is used twice, is said in
+ops/random/keys.py and ops/random/philox.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
+from wengert._engine.backends.llvm.ir.llvm_types import I64
+
+from ..kernel_call import Array, Call, kernel
+from ..loop_helpers import moved, nest, place, plus, read, times
+from .philox import block, schedule
+
+SPLIT, FOLD = 1, 2  # as ops/random/philox.py divides counters; a test compares them
+
+
+def _key(call: Call, s: Section, keys: Array, at: Sequence[Name]) -> list[Name]:
+    return [s.value(f"load i64, ptr {place(call, s, keys, [*at, str(k)])}") for k in range(2)]
+
+
+def _store(call: Call, s: Section, words: Sequence[Name], at: Sequence[Name]) -> None:
+    for k, word in enumerate(words[:2]):
+        s.write(f"store i64 {word}, ptr {place(call, s, call.results[0], [*at, str(k)])}")
+
+
+@kernel("random_split", serves=lambda node: all(isinstance(n, int) for n in node.spec.shape[-1:]))
+def random_split(call: Call) -> None:
+    """As many keys as a shape has places, for each key."""
+    (keys,), (out,) = call.operands, call.results
+    outer = len(keys.shape) - 1
+    with nest(call.section, [call.number(n) for n in keys.shape[:-1]]) as (s, at):
+        scheduled = schedule(s, _key(call, s, keys, at))
+        with nest(s, [call.number(n) for n in out.shape[outer:-1]]) as (t, inner):
+            number: Name = "0"
+            for i, n in zip(inner, out.shape[outer:-1], strict=True):
+                number = plus(t, times(t, number, call.number(n)), i)
+            words = block(t, plus(t, number, "1"), "0", scheduled, space=SPLIT)
+            _store(call, t, words, [*at, *inner])
+
+
+@kernel("random_fold", strided=True)
+def random_fold(call: Call) -> None:
+    """The key of each number and key; leading axes broadcast."""
+    (keys, data), (out,) = call.operands, call.results
+    shape = out.shape[:-1]
+    with nest(call.section, [call.number(n) for n in shape]) as (s, at):
+        key = _key(call, s, keys, _aligned(at, keys.shape[:-1]))
+        pointer = place(call, s, data, _aligned(at, data.shape))
+        number = call.language.cast(moved(s, read(call.language, s, pointer, data.dtype)), I64)
+        words = block(s, "1", number.name, schedule(s, key), space=FOLD)
+        _store(call, s, words, at)
+
+
+def _aligned(at: Sequence[Name], shape: Sequence[object]) -> list[Name]:
+    """The indices of an operand that is broadcast: 0 along axes of length one."""
+    own = at[len(at) - len(shape) :]
+    return ["0" if n == 1 else i for i, n in zip(own, shape, strict=True)]

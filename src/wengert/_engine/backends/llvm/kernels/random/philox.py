@@ -1,0 +1,268 @@
+"""Philox: random bits as a function of a key and a position, as LLVM's text.
+
+The generator is Philox 4x64 with ten rounds: J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw,
+"Parallel random numbers: as easy as 1, 2, 3", SC11 (2011).  Four words of 64 bits come from a
+counter of four words and a key of two; the state of a stream (ops/random/bits.py) is the key and
+the second word of the counter, the first counts blocks, and the block before the first is never
+used, as NumPy does it.
+
+    block       four words of one block, or of several side by side in the lanes of vectors
+    group       the words of as many blocks as vectors have lanes, in order
+    Bits        the words of a state one after the other, for functions that ask for them: memory
+                that holds where it is, and NumPy's table of functions that go on (bitgen_t, in its
+                C header numpy/random/bitgen.h)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
+
+from ..kernel_call import Call
+from ..loop_helpers import plus, times
+
+_ROUNDS = 10
+_FACTORS = 0xD2E7470EE14C6C93, 0xCA5A826395121157
+_STEPS = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B
+
+# Where the memory of `Bits` has what, in words; behind it are the words of a group.
+_USED, _COUNTER, _POSITION, _KEY, _SPARE, _HAS_SPARE, _WORDS = 0, 1, 2, 3, 5, 6, 8
+_FRACTION = "0x3CA0000000000000"  # 2**-53
+
+
+def schedule(s: Section, key: Sequence[Name], lanes: int = 1) -> list[list[Name]]:
+    """The keys of all rounds, each as often as there are lanes."""
+    keys, found = list(key), []
+    for turn in range(_ROUNDS):
+        if turn:
+            keys = [s.value(f"add i64 {k}, {step}") for k, step in zip(keys, _STEPS, strict=True)]
+        found.append([spread(s, k, lanes) for k in keys])
+    return found
+
+
+def spread(s: Section, x: Name, lanes: int) -> Name:
+    """An i64 in all lanes of a vector."""
+    if lanes == 1:
+        return x
+    kind = f"<{lanes} x i64>"
+    first = s.value(f"insertelement {kind} poison, i64 {x}, i64 0")
+    zeros = f"<{lanes} x i32> zeroinitializer"
+    return s.value(f"shufflevector {kind} {first}, {kind} poison, {zeros}")
+
+
+def block(
+    s: Section,
+    counter: Name,
+    position: Name,
+    keys: Sequence[Sequence[Name]],
+    lanes: int = 1,
+    space: int = 0,
+) -> list[Name]:
+    """The four words of a block, or of several side by side: i64, or vectors of them.
+
+    Parameters
+    ----------
+    counter, position : Name
+        The first two words of the counter; the third is zero.
+    keys : sequence
+        As `schedule` gives them.
+    space : int
+        The fourth word of the counter: who asks (ops/random/philox.py).
+    """
+    kind = "i64" if lanes == 1 else f"<{lanes} x i64>"
+    multiply = _product if lanes == 1 else _product_of_halves
+    state = [counter, position, _literal(0, lanes), _literal(space, lanes)]
+    for now in keys:
+        (high0, low0), (high1, low1) = (
+            multiply(s, state[2 * k], _FACTORS[k], lanes) for k in range(2)
+        )
+        mixed = [
+            s.value(f"xor {kind} {s.value(f'xor {kind} {high}, {word}')}, {k}")
+            for high, word, k in zip((high1, high0), (state[1], state[3]), now, strict=True)
+        ]
+        state = [mixed[0], low1, mixed[1], low0]
+    return state
+
+
+def _literal(number: int, lanes: int) -> Name:
+    return str(number) if lanes == 1 else f"splat (i64 {number})"
+
+
+def _product(s: Section, x: Name, factor: int, lanes: int) -> tuple[Name, Name]:
+    """The high and the low word of a product."""
+    wide = s.value(f"zext i64 {x} to i128") if x.startswith("%") else x
+    whole = s.value(f"mul i128 {wide}, {factor}")
+    high = s.value(f"lshr i128 {whole}, 64")
+    return s.value(f"trunc i128 {high} to i64"), s.value(f"trunc i128 {whole} to i64")
+
+
+def _product_of_halves(s: Section, x: Name, factor: int, lanes: int) -> tuple[Name, Name]:
+    """The same for vectors, which multiply halves of words only: with carries by hand."""
+    kind, half = f"<{lanes} x i64>", _literal(32, lanes)
+    mask = _literal(2**32 - 1, lanes)
+
+    def of(what: str, a: Name, b: Name) -> Name:
+        return s.value(f"{what} {kind} {a}, {b}")
+
+    factors = [_literal(n, lanes) for n in (factor % 2**32, factor >> 32)]
+    parts = of("and", x, mask), of("lshr", x, half)
+    (low, cross0), (cross1, high) = ([of("mul", p, f) for f in factors] for p in parts)
+    carried = of("add", cross1, of("lshr", low, half))
+    middle = of("add", cross0, of("and", carried, mask))
+    above = of("add", of("add", high, of("lshr", carried, half)), of("lshr", middle, half))
+    return above, of("or", of("shl", middle, half), of("and", low, mask))
+
+
+def lanes_of_group() -> int:
+    """How many blocks are computed side by side; a group has four words of each."""
+    return execution_engine.vector_bytes() // 8
+
+
+def group(s: Section, number: Name, position: Name, keys: Sequence[Sequence[Name]]) -> list[Name]:
+    """The words of a group of blocks in order, in four vectors.
+
+    Parameters
+    ----------
+    number : Name
+        Of the group; the blocks of group 0 are the first that are used.
+    position, keys
+        In all lanes of vectors (`spread`, `schedule`).
+    """
+    lanes = lanes_of_group()
+    kind, wide = f"<{lanes} x i64>", f"<{2 * lanes} x i64>"
+    first = plus(s, times(s, number, str(lanes)), "1")
+    steps = ", ".join(f"i64 {k}" for k in range(lanes))
+    counter = s.value(f"add {kind} {spread(s, first, lanes)}, <{steps}>")
+    words = block(s, counter, position, keys, lanes)
+    every = ", ".join(f"i32 {k}" for k in range(2 * lanes))
+    pairs = [
+        s.value(
+            f"shufflevector {kind} {words[k]}, {kind} {words[k + 1]}, <{2 * lanes} x i32> <{every}>"
+        )
+        for k in (0, 2)
+    ]
+    found = []
+    for part in range(4):
+        wanted = [divmod(part * lanes + k, 4) for k in range(lanes)]
+        indices = ", ".join(f"i32 {word * lanes + b}" for b, word in wanted)
+        mask = f"<{lanes} x i32> <{indices}>"
+        found.append(s.value(f"shufflevector {wide} {pairs[0]}, {wide} {pairs[1]}, {mask}"))
+    return found
+
+
+def fraction(s: Section, word: Name) -> Name:
+    """A word as a double from 0 to before 1."""
+    number = s.value(f"sitofp i64 {s.value(f'lshr i64 {word}, 11')} to double")
+    return s.value(f"fmul double {number}, {_FRACTION}")
+
+
+class Bits:
+    """The words of a state, one after the other.
+
+    Parameters
+    ----------
+    call : Call
+
+    Attributes
+    ----------
+    pointer : Name
+        Of the table of functions: what NumPy's distributions are given.
+    """
+
+    def __init__(self, call: Call) -> None:
+        self.module = call.module
+        size = _WORDS + 4 * lanes_of_group()
+        self._memory = call.function.slot(f"[{size} x i64]", 64)
+        self.pointer = call.function.slot("[5 x ptr]", 8)
+        names = _functions(self.module)
+        for k, name in enumerate((self._memory, *names, names[0])):
+            place = call.section.value(f"getelementptr ptr, ptr {self.pointer}, i64 {k}")
+            call.section.write(f"store ptr {name}, ptr {place}")
+
+    def begin(self, s: Section, position: Name, key: Sequence[Name]) -> None:
+        """Start at the first word of a position."""
+        for k, value in (
+            (_USED, str(4 * lanes_of_group())),
+            (_COUNTER, "0"),
+            (_POSITION, position),
+            (_KEY, key[0]),
+            (_KEY + 1, key[1]),
+            (_HAS_SPARE, "0"),
+        ):
+            s.write(f"store i64 {value}, ptr {_place(s, self._memory, k)}")
+
+
+def _place(s: Section, memory: Name, k: int | Name) -> Name:
+    return s.value(f"getelementptr i64, ptr {memory}, i64 {k}")
+
+
+def _load(s: Section, memory: Name, k: int) -> Name:
+    return s.value(f"load i64, ptr {_place(s, memory, k)}")
+
+
+def _functions(module: Module) -> list[str]:
+    """The functions that give the next 64 bits, 32 bits, and fraction."""
+    found = ["philox.next64", "philox.next32", "philox.fraction"]
+    if found[0] not in module:
+        _enter_next64(module)
+        _enter_next32(module)
+        function = Function(module, found[2], [("ptr", "bits")], "double", "nounwind")
+        word = function.body.value("call i64 @philox.next64(ptr %bits)")
+        function.body.write(f"ret double {fraction(function.body, word)}")
+        module.add(function)
+    return [f"@{name}" for name in found]
+
+
+def _enter_next64(module: Module) -> None:
+    """The next word of the group that is there, or the first of the next one."""
+    _enter_fill(module)
+    function = Function(module, "philox.next64", [("ptr", "bits")], "i64", "nounwind")
+    s = function.body
+    used = _load(s, "%bits", _USED)
+    more = s.value(f"icmp ult i64 {used}, {4 * lanes_of_group()}")
+    with s.when(s.value(f"xor i1 {more}, true")) as t:
+        t.write("call void @philox.fill(ptr %bits)")
+    now = s.value(f"select i1 {more}, i64 {used}, i64 0")
+    s.write(f"store i64 {s.value(f'add i64 {now}, 1')}, ptr {_place(s, '%bits', _USED)}")
+    place = s.value(f"add i64 {now}, {_WORDS}")
+    word = s.value(f"load i64, ptr {_place(s, '%bits', place)}")
+    s.write(f"ret i64 {word}")
+    module.add(function)
+
+
+def _enter_fill(module: Module) -> None:
+    """The words of the next group."""
+    lanes = lanes_of_group()
+    function = Function(module, "philox.fill", [("ptr", "bits")], "void", "noinline nounwind #1")
+    s = function.body
+    number = _load(s, "%bits", _COUNTER)
+    position = spread(s, _load(s, "%bits", _POSITION), lanes)
+    keys = schedule(s, [_load(s, "%bits", _KEY + k) for k in range(2)], lanes)
+    for part, words in enumerate(group(s, number, position, keys)):
+        place = _place(s, "%bits", _WORDS + part * lanes)
+        s.write(f"store <{lanes} x i64> {words}, ptr {place}, align 8")
+    s.write(f"store i64 {s.value(f'add i64 {number}, 1')}, ptr {_place(s, '%bits', _COUNTER)}")
+    s.write("ret void")
+    module.add(function)
+
+
+def _enter_next32(module: Module) -> None:
+    """The lower half of the next word, and then its upper half."""
+    function = Function(module, "philox.next32", [("ptr", "bits")], "i32", "nounwind")
+    s = function.body
+    spare = _load(s, "%bits", _SPARE)
+    has = s.value(f"icmp ne i64 {_load(s, '%bits', _HAS_SPARE)}, 0")
+    result = function.slot("i64")
+    s.write(f"store i64 {spare}, ptr {result}")
+    s.write(f"store i64 0, ptr {_place(s, '%bits', _HAS_SPARE)}")
+    with s.when(s.value(f"xor i1 {has}, true")) as t:
+        word = t.value("call i64 @philox.next64(ptr %bits)")
+        t.write(f"store i64 {word}, ptr {result}")
+        upper = t.value(f"lshr i64 {word}, 32")
+        t.write(f"store i64 {upper}, ptr {_place(t, '%bits', _SPARE)}")
+        t.write(f"store i64 1, ptr {_place(t, '%bits', _HAS_SPARE)}")
+    found = s.value(f"load i64, ptr {result}")
+    s.write(f"ret i32 {s.value(f'trunc i64 {found} to i32')}")
+    module.add(function)

@@ -1,0 +1,5 @@
+"""Sorting and searching.
+
+argsort       positions that sort
+searchsorted  places among sorted numbers, counts
+"""

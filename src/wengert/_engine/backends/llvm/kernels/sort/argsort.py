@@ -1,0 +1,89 @@
+"""Sorting: the positions that sort, by NumPy's own functions.
+
+    argsort    one key; which of equal elements comes first is as NumPy chooses it, for every kind
+    lexsort    several keys
+
+A line that does not lie in order is copied first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
+from wengert._engine.backends.llvm.runtime import library_symbols
+
+from ..kernel_call import Array, Call, kernel
+from ..linalg.lapack import memory
+from ..loop_helpers import copy, nest, offset, place
+
+_I64 = np.dtype(np.int64)
+
+
+def _kind(given: Any) -> str:
+    """NumPy's name of a kind of sorting, of which it reads the first letter."""
+    first = str(given or "quicksort")[0].lower()
+    return {"q": "quicksort", "h": "heapsort"}.get(first, "stable")
+
+
+def _is_known(node: Any) -> bool:
+    """Whether it is the same algorithm in all versions of NumPy; heapsort is not."""
+    return _has_axis(node) and _kind(node.params.get("kind")) != "heapsort"
+
+
+def _has_axis(node: Any) -> bool:
+    ranks = [x.spec.ndim for x in (node, *node.inputs)]  # NumPy sorts a number as an array of one
+    return min(ranks) > 0 and isinstance(node.params.get("axis", -1), int)
+
+
+@kernel("argsort", strided=True, serves=_is_known)
+def argsort(call: Call) -> None:
+    """The positions that sort."""
+    _positions(call, _kind(call.params.get("kind")))
+
+
+@kernel("lexsort", strided=True, serves=_has_axis)
+def lexsort(call: Call) -> None:
+    """The positions that sort by the last key, then by the one before."""
+    _positions(call, "stable")
+
+
+def _positions(call: Call, kind: str) -> None:
+    """Sort line by line, by one key after the other."""
+    (y,) = call.results
+    axis = call.params.get("axis", -1) % len(y.shape)
+    others = [k for k in range(len(y.shape)) if k != axis]
+    n = y.shape[axis]
+    keys = [(x, "" if x.strides[axis] == 1 else memory(call, n, x.dtype)) for x in call.operands]
+    found = "" if y.strides[axis] == 1 else memory(call, n, _I64)
+    with nest(call.section, [call.number(y.shape[k]) for k in others]) as (s, indices):
+        target = _line(call, s, y, axis, others, indices)
+        own = target._replace(pointer=found, strides=(1,)) if found else target
+        with s.loop("0", call.number(n)) as (t, i):
+            t.write(f"store i64 {i}, ptr {offset(t, own.pointer, i, _I64)}")
+        for x, scratch in keys:
+            line = _line(call, s, x, axis, others, indices)
+            if scratch:
+                ordered = line._replace(pointer=scratch, strides=(1,))
+                copy(call, s, ordered, line)
+                line = ordered
+            symbol = f"argsort.{kind}.{x.dtype.str[1:]}"
+            address = library_symbols.address_of(symbol)
+            sort = call.external(symbol, address, "i32", ["ptr", "ptr", "i64", "ptr"])
+            given = f"ptr {line.pointer}, ptr {own.pointer}, i64 {call.number(n)}, ptr null"
+            status = s.value(f"call i32 {sort}({given})")
+            call.fail_if(s.value(f"icmp slt i32 {status}, 0"), 1, s)
+        if found:
+            copy(call, s, target, own)
+
+
+def _line(
+    call: Call, s: Section, x: Array, axis: int, others: Sequence[int], indices: Sequence[Name]
+) -> Array:
+    """One line of an array."""
+    shape, strides = (tuple(of[k] for k in others) for of in (x.shape, x.strides))
+    pointer = place(call, s, Array(x.pointer, shape, strides, x.dtype), indices)
+    return Array(pointer, (x.shape[axis],), (x.strides[axis],), x.dtype)

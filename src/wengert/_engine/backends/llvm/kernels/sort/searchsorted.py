@@ -1,0 +1,205 @@
+"""Searching: where numbers belong among sorted ones, and counts of them.
+
+    searchsorted       by bisection; NaN comes after everything
+    digitize           the same for bins that rise or fall
+    histogram_counts   how many lie in each bin; the last bin has its upper edge
+
+Bins that are not in order make the step fail.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
+from wengert._engine.backends.llvm.ir.llvm_types import BOOL, Dtype
+
+from ..kernel_call import Array, Call, kernel
+from ..loop_helpers import (
+    clear,
+    larger,
+    minus,
+    moved,
+    nest,
+    offset,
+    place,
+    plus,
+    read,
+    size_of,
+    write,
+)
+
+_I64 = np.dtype(np.int64)
+
+
+def _is_before(x: Any, y: Any) -> Any:
+    """Whether x comes before y in order."""
+    language = x.language
+    less = language.binary("less", x, y)
+    if x.dtype.kind != "f":
+        return less
+    ordered = language.unary("logical_not", language.unary("isnan", x))
+    last = language.binary("logical_and", language.unary("isnan", y), ordered)
+    return language.binary("logical_or", less, last)
+
+
+class _Sorted:
+    """Numbers in order, to be searched.
+
+    Parameters
+    ----------
+    call : Call
+    array : Array
+        Of one axis.
+    dtype : numpy.dtype
+        What is compared.
+    sorter : Array, optional
+        The positions that bring them into order.
+    """
+
+    def __init__(self, call: Call, array: Array, dtype: Dtype, sorter: Array | None = None) -> None:
+        self.call, self.array, self.dtype, self.sorter = call, array, dtype, sorter
+        self.count = call.number(array.shape[0])
+        self.low, self.high = call.function.slot("i64"), call.function.slot("i64")
+
+    def at(self, s: Section, i: Name) -> Any:
+        """The i-th number in order."""
+        call = self.call
+        if self.sorter is not None:
+            found = read(call.language, s, place(call, s, self.sorter, [i]), self.sorter.dtype)
+            i = call.language.cast(found, _I64).name
+            inside = s.value(f"icmp ult i64 {i}, {self.count}")
+            call.fail_if(s.value(f"xor i1 {inside}, true"), 1, s)
+        x = read(call.language, s, place(call, s, self.array, [i]), self.array.dtype)
+        return call.language.cast(x, self.dtype)
+
+    def place(self, s: Section, key: Any, right: bool, falling: Name | None = None) -> Name:
+        """Where a number has to be put in: before its equals, or behind them if `right`.
+
+        If the i1 `falling` holds, the numbers are read from their end.
+        """
+        function = self.call.function
+        n = function.number()
+        s.write(f"store i64 0, ptr {self.low}")
+        s.write(f"store i64 {self.count}, ptr {self.high}")
+        s.write(f"br label %search{n}")
+        s.label(f"search{n}")
+        low, high = (s.value(f"load i64, ptr {cell}") for cell in (self.low, self.high))
+        more = s.value(f"icmp slt i64 {low}, {high}")
+        s.write(f"br i1 {more}, label %halve{n}, label %found{n}")
+        s.label(f"halve{n}")
+        middle = s.value(f"lshr i64 {plus(s, low, high)}, 1")
+        index = middle
+        if falling is not None:
+            back = minus(s, minus(s, self.count, "1"), middle)
+            index = s.value(f"select i1 {falling}, i64 {back}, i64 {middle}")
+        x, key = self.at(s, index), moved(s, key)
+        behind = (
+            _is_before(x, key).name
+            if not right
+            else s.value(f"xor i1 {_is_before(key, x).name}, true")
+        )
+        after = plus(s, middle, "1")
+        s.write(
+            f"store i64 {s.value(f'select i1 {behind}, i64 {after}, i64 {low}')}, ptr {self.low}"
+        )
+        s.write(
+            f"store i64 {s.value(f'select i1 {behind}, i64 {high}, i64 {middle}')}, ptr {self.high}"
+        )
+        s.write(f"br label %search{n}")
+        s.label(f"found{n}")
+        return low
+
+
+def _common(*arrays: Array) -> Dtype:
+    return np.result_type(*(x.dtype for x in arrays))
+
+
+def _is_ordered(node: Any) -> bool:
+    return all(a.spec.dtype.kind in "biuf" for a in node.inputs)
+
+
+def _each(call: Call, x: Array) -> Any:
+    """Loops over all elements."""
+    return nest(call.section, [call.number(n) for n in x.shape])
+
+
+@kernel("searchsorted", strided=True, serves=_is_ordered)
+def searchsorted(call: Call) -> None:
+    """Where in the sorted x elements have to be put in."""
+    x, v, *more = call.operands
+    (y,) = call.results
+    dtype = _common(x, v)
+    them = _Sorted(call, x, dtype, more[0] if more else None)
+    right = call.params.get("side", "left") == "right"
+    with _each(call, v) as (s, at):
+        key = call.language.cast(read(call.language, s, place(call, s, v, at), v.dtype), dtype)
+        found = them.place(s, key, right)
+        s.write(f"store i64 {found}, ptr {place(call, s, y, at)}")
+
+
+@kernel("digitize", strided=True, serves=_is_ordered)
+def digitize(call: Call) -> None:
+    """The number of the bin that each element lies in."""
+    x, bins = call.operands
+    (y,) = call.results
+    dtype = _common(x, bins)
+    them = _Sorted(call, bins, dtype)
+    rises, falls = _direction(call, them)
+    falling = call.section.value(f"xor i1 {rises}, true")
+    neither = call.section.value(f"xor i1 {falls}, true")
+    call.fail_if(call.section.value(f"and i1 {falling}, {neither}"))
+    right = not call.params.get("right", False)
+    with _each(call, x) as (s, at):
+        key = call.language.cast(read(call.language, s, place(call, s, x, at), x.dtype), dtype)
+        up = them.place(s, key, right, falling)
+        down = minus(s, them.count, up)
+        found = s.value(f"select i1 {falling}, i64 {down}, i64 {up}")
+        s.write(f"store i64 {found}, ptr {place(call, s, y, at)}")
+
+
+def _direction(call: Call, them: _Sorted) -> tuple[Name, Name]:
+    """Whether numbers never fall, and whether they never rise; neither if one is NaN."""
+    s, language = call.section, call.language
+    cells = [call.function.slot("i8") for _ in range(2)]
+    for cell in cells:
+        write(s, cell, language.constant(True, BOOL))
+    with s.loop("0", them.count) as (t, i):
+        before = larger(t, minus(t, i, "1"), "0")
+        x, y = them.at(t, before), them.at(t, i)
+        for cell, ufunc in zip(cells, ("less_equal", "greater_equal"), strict=True):
+            both = language.binary(ufunc, x, y)
+            write(t, cell, language.binary("logical_and", read(language, t, cell, BOOL), both))
+    rises, falls = (read(language, s, cell, BOOL).name for cell in cells)
+    return rises, falls
+
+
+@kernel("histogram_counts", strided=True, serves=_is_ordered)
+def histogram_counts(call: Call) -> None:
+    """How many elements lie in each bin."""
+    x, edges = call.operands
+    (y,) = call.results
+    language, dtype = call.language, _common(x, edges)
+    them = _Sorted(call, edges, dtype)
+    rises, _ = _direction(call, them)
+    call.fail_if(call.section.value(f"xor i1 {rises}, true"))
+    clear(call, call.section, y.pointer, size_of(y), y.dtype)
+    count = call.number(y.shape[0])
+    with _each(call, x) as (s, at):
+        key = language.cast(read(language, s, place(call, s, x, at), x.dtype), dtype)
+        behind = minus(s, them.place(s, key, True), "1")
+        edge = language.binary("equal", moved(s, key), them.at(s, count)).name
+        last = minus(s, count, "1")
+        index = s.value(f"select i1 {edge}, i64 {last}, i64 {behind}")
+        inside = s.value(f"icmp ult i64 {index}, {count}")
+        with s.when(inside) as t:
+            _count(t, y, index)
+
+
+def _count(s: Section, y: Array, index: Name) -> None:
+    """One more."""
+    target = offset(s, y.pointer, index, y.dtype)
+    old = s.value(f"load i64, ptr {target}")
+    s.write(f"store i64 {plus(s, old, '1')}, ptr {target}")

@@ -1,0 +1,95 @@
+"""Writes: many writes into one array, which is copied once.
+
+Single elements, of which unrolled loops write many, are written in a loop over a table of addresses
+and places; slices one after the other, as in scatter.py.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from wengert._engine.backends.llvm.ir.ir_builder import Name
+from wengert._engine.backends.llvm.ir.llvm_types import BOOL
+from wengert._engine.backends.llvm.ir.simd_value import Lane
+
+from .kernel_call import Array, Call, kernel
+from .loop_helpers import clear, copy, offset, read, size_of, write
+from .scatter import at_index
+
+
+@kernel("writes", strided=True)
+def writes(call: Call) -> None:
+    """A copy of the first operand, or zeros, into which the others are written in their order."""
+    (z,) = call.results
+    values = list(call.operands)
+    if call.params["from_zero"]:
+        clear(call, call.section, z.pointer, size_of(z), z.dtype)
+    else:
+        copy(call, call.section, z, values.pop(0))
+    lines = [
+        (value, index, adds, _place(index, z))
+        for value, (index, adds) in zip(values, call.params["writes"], strict=True)
+    ]
+    for key, group in itertools.groupby(lines, _kind):
+        some = list(group)
+        if key is None:
+            for value, index, adds, _ in some:
+                at_index(call, z, value, (), index, adds)
+        else:
+            _singles(call, z, *zip(*[(v, p, adds) for v, _, adds, p in some], strict=True))
+
+
+def _place(index: Any, z: Array) -> int | None:
+    """How far from the first element the one is that an index chooses; None if it is not one."""
+    entries = index if isinstance(index, tuple) else (index,)
+    if len(entries) != len(z.shape) or not all(type(i) is int for i in entries):
+        return None
+    total = 0
+    for i, n, stride in zip(entries, z.shape, z.strides, strict=True):
+        total += i % n * stride
+    return total
+
+
+def _kind(line: Any) -> Any:
+    """What writes have in common that are made in one loop; None for slices."""
+    value, _, _, place = line
+    return None if place is None or value.shape else value.dtype.str  # dtypes equal None
+
+
+def _singles(
+    call: Call, z: Array, values: Sequence[Array], places: Sequence[int], adds: Sequence[bool]
+) -> None:
+    """Single elements, in a loop; each replaces what was there, or is added to it."""
+    s, n = call.section, len(values)
+    pointers = call.function.slot(f"[{n} x ptr]", 8)
+    for m, value in enumerate(values):
+        cell = s.value(f"getelementptr ptr, ptr {pointers}, i64 {m}")
+        s.write(f"store ptr {value.pointer}, ptr {cell}")
+    offsets = _table(call, "places", "i64", places)
+    flags = _table(call, "adds", "i1", [str(a).lower() for a in adds]) if len({*adds}) > 1 else ""
+    with s.loop("0", str(n)) as (t, k):
+        source = _entry(t, pointers, "ptr", k)
+        target = offset(t, z.pointer, _entry(t, offsets, "i64", k), z.dtype)
+        new = call.language.cast(read(call.language, t, source, values[0].dtype), z.dtype)
+        if any(adds):
+            total = call.language.cast(read(call.language, t, target, z.dtype) + new, z.dtype)
+            if flags:
+                adding = Lane(call.language, t, _entry(t, flags, "i1", k), BOOL, 1)
+                total = call.language.where(adding, total, new)
+            new = total
+        write(t, target, new)
+
+
+def _table(call: Call, what: str, kind: str, values: Sequence[object]) -> Name:
+    """Constants of the module."""
+    title = f"{call.function.name}.{what}{call.function.number()}"
+    listed = ", ".join(f"{kind} {v}" for v in values)
+    return call.module.constant(title, f"[{len(values)} x {kind}]", f"[{listed}]")
+
+
+def _entry(s: Any, table: Name, kind: str, k: Name) -> Name:
+    cell = s.value(f"getelementptr {kind}, ptr {table}, i64 {k}")
+    found: Name = s.value(f"load {kind}, ptr {cell}")
+    return found

@@ -1,0 +1,184 @@
+"""Spaced: neighbouring elements, or elements that are some steps apart, in vectors.
+
+    Vectors    loads and stores of a whole vector or a part of it; sums; loops along a row
+
+Elements that are s apart are picked out of s whole vectors.  What lies beyond the last of them is
+never touched, so a row may end where memory does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from wengert._engine.backends.llvm.ir import execution_engine, masked_memory
+from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
+from wengert._engine.backends.llvm.ir.llvm_types import Dtype, in_memory, of_width
+
+from .kernel_call import Call
+
+_UNROLLED, _TEXT = 8, 40  # vectors of a row; instructions for all of them
+_LONG, _LEAST = 1 << 30, 16  # elements; bytes of a vector
+STRIDES = 4  # up to which elements are picked out of whole vectors
+
+
+class Vectors:
+    """Neighbouring elements of a dtype, in registers.
+
+    Parameters
+    ----------
+    call : Call
+    dtype : numpy.dtype
+        float32 or float64.
+    length : int, optional
+        Of the rows; of short ones registers are used in part only.
+    """
+
+    def __init__(self, call: Call, dtype: Dtype, length: int = _LONG) -> None:
+        self.module, self.dtype = call.module, dtype
+        self.width = execution_engine.vector_bytes() // dtype.itemsize
+        while self.width >= 2 * length and self.width * dtype.itemsize > _LEAST:
+            self.width //= 2
+        self.scalar = in_memory(dtype)
+        self.kind = of_width(self.scalar, self.width)
+        self._suffix = f"v{self.width}f{8 * dtype.itemsize}"
+
+    def _of_mask(self, lanes: Sequence[bool]) -> tuple[Name, Name]:
+        """The type of a vector, and its mask."""
+        mask = ", ".join(f"i1 {str(lane).lower()}" for lane in lanes)
+        return of_width(self.scalar, len(lanes)), f"<{mask}>"
+
+    def _read(self, s: Section, pointer: Name, lanes: Sequence[bool]) -> Name:
+        kind, mask = self._of_mask(lanes)
+        align = self.dtype.itemsize
+        if all(lanes):
+            return s.value(f"load {kind}, ptr {pointer}, align {align}")
+        return masked_memory.load(self.module, s, self.scalar, len(lanes), pointer, align, mask)
+
+    def _write(self, s: Section, pointer: Name, value: Name, lanes: Sequence[bool]) -> None:
+        kind, mask = self._of_mask(lanes)
+        align = self.dtype.itemsize
+        if all(lanes):
+            s.write(f"store {kind} {value}, ptr {pointer}, align {align}")
+            return
+        masked_memory.store(self.module, s, self.scalar, len(lanes), value, pointer, align, mask)
+
+    def load(self, s: Section, pointer: Name, count: int) -> Name:
+        """So many elements; 0 in the rest of the vector."""
+        return self._read(s, pointer, [k < count for k in range(self.width)])
+
+    def store(self, s: Section, pointer: Name, value: Name, count: int) -> None:
+        """So many elements."""
+        self._write(s, pointer, value, [k < count for k in range(self.width)])
+
+    def _spaced(self, step: int, count: int) -> list[bool]:
+        """The lanes from the first to the last of so many elements that are `step` apart."""
+        return [k <= (count - 1) * step for k in range(self.width * step)]
+
+    def every(self, s: Section, pointer: Name, step: int, count: int) -> Name:
+        """Every so manyth element; 0 in the rest of the vector."""
+        if step == 1:
+            return self.load(s, pointer, count)
+        wide = of_width(self.scalar, self.width * step)
+        name = self._read(s, pointer, self._spaced(step, count))
+        lanes = ", ".join(f"i32 {k * step}" for k in range(self.width))
+        return s.value(
+            f"shufflevector {wide} {name}, {wide} poison, {of_width('i32', self.width)} <{lanes}>"
+        )
+
+    def add_to_every(self, s: Section, pointer: Name, step: int, value: Name, count: int) -> None:
+        """Add the lanes of a vector to every so manyth element."""
+        if step == 1:
+            total = s.value(f"fadd {self.kind} {self.load(s, pointer, count)}, {value}")
+            self.store(s, pointer, total, count)
+            return
+        size = self.width * step
+        wide, mask = of_width(self.scalar, size), self._spaced(step, count)
+        lanes = ", ".join(
+            f"i32 {k // step if k % step == 0 and k // step < count else self.width}"
+            for k in range(size)
+        )
+        spread = s.value(
+            f"shufflevector {self.kind} {value}, {self.kind} zeroinitializer, "
+            f"{of_width('i32', size)} <{lanes}>"
+        )
+        total = s.value(f"fadd {wide} {self._read(s, pointer, mask)}, {spread}")
+        self._write(s, pointer, total, mask)
+
+    def row(self, s: Section, pointer: Name, step: int, window: int, count: int) -> list[Name]:
+        """The first elements, the second ones ... of windows that do not overlap."""
+        if step == 1:
+            return [self.load(s, pointer, count)]
+        size = self.width * step
+        last = (count - 1) * step + window - 1
+        wide = of_width(self.scalar, size)
+        name = self._read(s, pointer, [k <= last for k in range(size)])
+        found = []
+        for j in range(window):
+            lanes = ", ".join(f"i32 {k * step + j}" for k in range(self.width))
+            kind = of_width("i32", self.width)
+            found.append(s.value(f"shufflevector {wide} {name}, {wide} poison, {kind} <{lanes}>"))
+        return found
+
+    def put_row(
+        self, s: Section, pointer: Name, step: int, values: Sequence[Name], count: int, add: bool
+    ) -> None:
+        """Write, or add, the first elements, the second ones ... of windows that do not overlap."""
+        size, width = self.width * step, self.width
+        kind = of_width("i32", size)
+        one, two = values[0], values[min(1, len(values) - 1)]
+        lanes = ", ".join(f"i32 {k // step + width * (k % step == 1)}" for k in range(size))
+        wide = of_width(self.scalar, size)
+        whole = s.value(f"shufflevector {self.kind} {one}, {self.kind} {two}, {kind} <{lanes}>")
+        for j, value in enumerate(values[2:], 2):
+            lanes = ", ".join(f"i32 {k // step}" for k in range(size))
+            more = s.value(
+                f"shufflevector {self.kind} {value}, {self.kind} poison, {kind} <{lanes}>"
+            )
+            lanes = ", ".join(f"i32 {k + size * (k % step == j)}" for k in range(size))
+            whole = s.value(f"shufflevector {wide} {whole}, {wide} {more}, {kind} <{lanes}>")
+        mask = [k % step < len(values) and k // step < count for k in range(size)]
+        if add:
+            whole = s.value(f"fadd {wide} {self._read(s, pointer, mask)}, {whole}")
+        self._write(s, pointer, whole, mask)
+
+    def spread(self, s: Section, pointer: Name) -> Name:
+        """One element in all lanes."""
+        one = s.value(f"load {self.scalar}, ptr {pointer}")
+        first = s.value(f"insertelement {self.kind} poison, {self.scalar} {one}, i64 0")
+        zeros = of_width("i32", self.width)
+        return s.value(
+            f"shufflevector {self.kind} {first}, {self.kind} poison, {zeros} zeroinitializer"
+        )
+
+    def fma(self, s: Section, x: Name, y: Name, z: Name) -> Name:
+        """x * y + z, rounded once."""
+        kind = self.kind
+        callee = self.module.declare(f"llvm.fma.{self._suffix}", kind, [kind] * 3)
+        return s.value(f"call {kind} {callee}({kind} {x}, {kind} {y}, {kind} {z})")
+
+    def total(self, s: Section, value: Name) -> Name:
+        """The sum of the lanes, in pairs."""
+        callee = self.module.declare(
+            f"llvm.vector.reduce.fadd.{self._suffix}", self.scalar, [self.scalar, self.kind]
+        )
+        return s.value(
+            f"call reassoc {self.scalar} {callee}({self.scalar} 0.0, {self.kind} {value})"
+        )
+
+    def along(
+        self, s: Section, length: int, write: Callable[[Section, Name, int], None], weight: int = 1
+    ) -> None:
+        """Write ``write(section, first, count)`` for each vector of a row.
+
+        `weight` says how much text that is: of much there is one copy, in a loop.
+        """
+        whole, rest = divmod(length, self.width)
+        if whole <= 1 or (whole <= _UNROLLED and whole * weight <= _TEXT):
+            for first in range(0, length, self.width):
+                write(s, str(first), min(self.width, length - first))
+            return
+        stop = str(whole * self.width)
+        with s.loop("0", stop, str(self.width)) as (t, k):
+            write(t, k, self.width)
+        if rest:
+            write(s, stop, rest)

@@ -1,0 +1,320 @@
+"""Replay: a loop backwards with room for a few states, in native code.
+
+It begins with the snapshots that the loop forwards has left (loops/checkpoint_storage.py), and
+keeps others in their place when they are no longer needed.  What is to be done is found as it is
+done, by the same rule as in control_flow/checkpoint_schedule.py: a stack of stretches of the loop,
+each with the number of its first step and of the one behind its last; the state before a stretch
+lies in the row of its own number.
+
+    Replay    how it is run
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from wengert._engine.backends.llvm.codegen.function import LINE, Routine, bytes_of
+from wengert._engine.backends.llvm.ir.affine import Length
+from wengert._engine.backends.llvm.ir.ir_builder import Section
+from wengert._engine.backends.llvm.kernels import Array
+from wengert._engine.backends.llvm.lowering.loop_ir import Item
+from wengert._engine.backends.llvm.schedule.scheduling import owner_of
+from wengert._engine.backends.llvm.schedule.workspace import ends_with
+
+from .checkpoint_storage import Snapshots, with_rules
+from .control_flow import Carried, Loop, moved, row
+from .interrupts import Listening
+from .loop_body import Nested
+
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.program import Program
+
+_IN_REGISTERS = 1024  # bytes of a state
+
+
+class Replay:
+    """A loop backwards, with room for a few states.
+
+    Parameters
+    ----------
+    root : Program
+    step : Item
+        Of the plan.
+    """
+
+    def __init__(self, root: Program, step: Item) -> None:
+        self.params = params = step.node.params
+        body = params["step"]
+        self.fixed = len(body.inputs) - params["carried"] - params["stacked"]
+        self.step = root.body(body)
+        pulled, back = params["pulled"], params["back"]
+        self.keep = root.body(params["keep"])
+        self.kept = self.keep.plan.outputs[params["carried"] :]
+        rows = len(back.inputs) - self.fixed - params["more"] - pulled
+        self.back = Loop(root, {"body": back, "carried": pulled, "stacked": rows})
+        inputs = self.step.plan.inputs
+        self.state = inputs[self.fixed : self.fixed + params["carried"]]
+        self.sizes = [bytes_of(x) for x in self.state]
+        place = params["counted"] + len(self.step.plan.inputs)
+        self.snapshots = owner_of(step.operands[place])
+        self.line = step
+        self._offsets: dict[Nested, Length] = {}
+
+    def place(self, total: Length) -> Length:
+        """Take memory for both bodies."""
+        total = self.back.place(total)
+        for body in (self.step, self.keep):
+            needs = body.needs
+            if type(needs) is not int or needs > 0:
+                self._offsets[body] = total
+                total = total + needs + LINE
+        return total
+
+    def settle(self, routine: Routine, base: str) -> None:
+        """Learn where that memory is."""
+        self.back.settle(routine, base)
+        self._work = {b: routine.inside(base, offset) for b, offset in self._offsets.items()}
+
+    def work(self, body: Nested) -> str:
+        """The memory of a body."""
+        return self._work.get(body, "null")
+
+    def run(
+        self, routine: Routine, section: Section, operands: Sequence[Array], parts: Sequence[Item]
+    ) -> None:
+        """Write it."""
+        _Running(self, routine, section, operands, parts).write()
+        routine.long = routine.long + (1 << 30)
+
+
+class _Running:
+    """One replay, as text."""
+
+    def __init__(
+        self,
+        of: Replay,
+        routine: Routine,
+        section: Section,
+        operands: Sequence[Array],
+        parts: Sequence[Item],
+    ) -> None:
+        self.of, self.routine, self.section, params = of, routine, section, of.params
+        self.slots, self.block = params["slots"], params["block"]
+        given = list(operands)
+        if params["counted"]:
+            number = section.value(f"load i64, ptr {given.pop(0).pointer}")
+            larger = routine.module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
+            self.count = section.value(f"call i64 {larger}(i64 {number}, i64 0)")
+            routine.learn(params["length"], section, self.count)
+            for part in parts[params["pulled"] :]:
+                routine.ask(section, part)
+        else:
+            self.count = routine.number(params["length"])
+        carried = params["carried"]
+        found = []
+        for n in (of.fixed, carried, params["stacked"], 1, params["more"], params["pulled"]):
+            found.append(given[:n])
+            del given[:n]
+        consts, _, self.xs, [snapshots], more, starts = found
+        self.consts = [x.pointer for x in consts]
+        self.more = [x.pointer for x in more]
+        self.rows = given
+        results = [routine.result(p).pointer for p in parts]
+        pulled = params["pulled"]
+        self.carried = Carried(
+            *(of.back, routine, section, [x.pointer for x in starts], results[:pulled], "true")
+        )
+        self.gives = list(zip(results[pulled:], parts[pulled:], strict=True))
+        known = [n for n in of.sizes if type(n) is int]
+        self.registers: list[str] = []
+        if (
+            of.step.is_straight
+            and of.keep.is_straight
+            and len(known) == len(of.sizes)
+            and sum(known) <= _IN_REGISTERS
+        ):
+            self.registers = [routine.function.slot(f"[{n} x i8]", LINE) for n in known]
+        self._room(snapshots.pointer)
+
+    # ---- states ----------------------------------------------------------------------------------
+
+    def _room(self, base: str) -> None:
+        """Memory for the states, for the stretches, and for what is kept of a block."""
+        routine, section, slots, state = self.routine, self.section, self.slots, self.of.state
+        self.states = Snapshots(routine, base, state)
+        if not ends_with(routine.plan, self.of.line, self.of.snapshots):
+            size = section.value(f"mul i64 {self.states.size}, {slots}")
+            copy = routine.module.declare(
+                "llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"]
+            )
+            mine = routine.asked_now(section, size)
+            section.write(f"call void {copy}(ptr {mine}, ptr {base}, i64 {size}, i1 false)")
+            self.states = Snapshots(routine, mine, state)
+        self.between: Snapshots | None = None
+        if not self.registers:
+            size = section.value(f"mul i64 {self.states.size}, 2")
+            self.between = Snapshots(routine, routine.asked_now(section, size), state)
+        kept = Snapshots(routine, "", self.of.kept)
+        smaller = routine.module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
+        rows = section.value(f"call i64 {smaller}(i64 {self.count}, i64 {self.block})")
+        size = section.value(f"mul i64 {kept.size}, {rows}")
+        self.kept = Snapshots(routine, routine.asked_now(section, size), self.of.kept)
+        self.begins = routine.asked_now(section, str(16 * slots))
+        self.ends = section.value(f"getelementptr i64, ptr {self.begins}, i64 {slots}")
+        with_rules(routine.module)
+
+    def _between(self, section: Section, number: str) -> list[str]:
+        """One of the two places that serve on the way from one state to the next."""
+        if self.between is None:
+            return self.registers
+        return self.between.row(section, section.value(f"and i64 {number}, 1"))
+
+    # ---- the stretches ---------------------------------------------------------------------------
+
+    def write(self) -> None:
+        """All of it."""
+        routine, section = self.routine, self.section
+        self.listening = Listening(routine.module, section, self.of.step.is_straight)
+        rule = "spread" if self.of.params["spread"] else "left"
+        given = f"i64 {self.count}, i64 {self.slots}, i64 {self.block}"
+        held = section.value(f"call i64 @{rule}({given}, ptr {self.begins}, ptr {self.ends})")
+        some = section.value(f"icmp sgt i64 {self.count}, 0")
+        held = section.value(f"select i1 {some}, i64 {held}, i64 0")
+        top = routine.function.slot("i64")
+        section.write(f"store i64 {section.value(f'sub i64 {held}, 1')}, ptr {top}")
+        n = routine.function.number()
+        section.write(f"br label %next{n}")
+        section.label(f"next{n}")
+        head = section.inside()
+        slot = head.value(f"load i64, ptr {top}")
+        ended = head.value(f"icmp slt i64 {slot}, 0")
+        head.write(f"br i1 {ended}, label %done{n}, label %go{n}")
+        section.label(f"go{n}")
+        go = section.inside()
+        first = go.value(f"getelementptr i64, ptr {self.begins}, i64 {slot}")
+        last = go.value(f"getelementptr i64, ptr {self.ends}, i64 {slot}")
+        begin, end = go.value(f"load i64, ptr {first}"), go.value(f"load i64, ptr {last}")
+        length = go.value(f"sub i64 {end}, {begin}")
+        blocks = go.value(f"call preserve_allcc i64 @blocks(i64 {length}, i64 {self.block})")
+        room = go.value(f"sub i64 {self.slots}, {slot}")
+        is_one = go.value(f"icmp eq i64 {blocks}, 1")
+        is_full = go.value(f"icmp eq i64 {room}, 1")
+        turns = go.value(f"or i1 {is_one}, {is_full}")
+        asked = go.value(f"select i1 {turns}, i64 1, i64 {blocks}")
+        far = go.value(f"call preserve_allcc i64 @split(i64 {asked}, i64 {room})")
+        before = go.value(f"sub i64 {blocks}, 1")
+        far = go.value(f"select i1 {turns}, i64 {before}, i64 {far}")
+        steps = go.value(f"mul i64 {far}, {self.block}")
+        middle = go.value(f"add i64 {begin}, {steps}")
+        state = self._advance(go, self.states.row(go, slot), begin, steps)
+        go.write(f"br i1 {turns}, label %turn{n}, label %keep{n}")
+        section.label(f"keep{n}")
+        keep = section.inside()
+        following = keep.value(f"add i64 {slot}, 1")
+        self.states.copy(keep, self.states.row(keep, following), state)
+        keep.write(f"store i64 {middle}, ptr {last}")
+        keep.write(f"store i64 {middle}, ptr {self._after(keep, first)}")
+        keep.write(f"store i64 {end}, ptr {self._after(keep, last)}")
+        keep.write(f"store i64 {following}, ptr {top}")
+        keep.write(f"br label %next{n}")
+        section.label(f"turn{n}")
+        turn = section.inside()
+        self._there_and_back(turn, state, steps, middle, turn.value(f"sub i64 {end}, {middle}"))
+        turn.write(f"store i64 {middle}, ptr {last}")
+        lower = turn.value(f"sub i64 {slot}, 1")
+        lower = turn.value(f"select i1 {is_one}, i64 {lower}, i64 {slot}")
+        turn.write(f"store i64 {lower}, ptr {top}")
+        turn.write(f"br label %next{n}")
+        section.label(f"done{n}")
+        self.carried.finish(section)
+
+    def _after(self, section: Section, place: str) -> str:
+        return section.value(f"getelementptr i64, ptr {place}, i64 1")
+
+    def _advance(
+        self, section: Section, start: Sequence[str], begin: str, steps: str
+    ) -> Sequence[str]:
+        """So many steps from a state; where the state is then."""
+        if self.registers:
+            self.states.copy(section, self.registers, start)
+            with section.loop("0", steps) as (inner, i):
+                k = inner.value(f"add i64 {begin}, {i}")
+                self._step(inner, self.registers, self.registers, k)
+            return self.registers
+        places = [self.routine.function.slot("ptr") for _ in start]
+        for place, pointer in zip(places, start, strict=True):
+            section.write(f"store ptr {pointer}, ptr {place}")
+        with section.loop("0", steps) as (inner, i):
+            source = [inner.value(f"load ptr, ptr {place}") for place in places]
+            goal = self._between(inner, i)
+            self._step(inner, source, goal, inner.value(f"add i64 {begin}, {i}"))
+            for place, pointer in zip(places, goal, strict=True):
+                inner.write(f"store ptr {pointer}, ptr {place}")
+        return [section.value(f"load ptr, ptr {place}") for place in places]
+
+    def _there_and_back(
+        self, section: Section, state: Sequence[str], taken: str, begin: str, length: str
+    ) -> None:
+        """A block from a state, which so many steps have led to: once more, and backwards."""
+        with section.loop("0", length) as (inner, i):
+            k = inner.value(f"add i64 {begin}, {i}")
+            number = inner.value(f"add i64 {taken}, {i}")
+            goal = source = self._between(inner, number)
+            if not self.registers:
+                is_first = inner.value(f"icmp eq i64 {i}, 0")
+                before = self._between(inner, inner.value(f"sub i64 {number}, 1"))
+                source = [
+                    inner.value(f"select i1 {is_first}, ptr {a}, ptr {b}")
+                    for a, b in zip(state, before, strict=True)
+                ]
+            self._step(inner, source, goal, k, self.kept.row(inner, i))
+        last = section.value(f"sub i64 {length}, 1")
+        with section.loop("0", length) as (inner, i):
+            number = inner.value(f"sub i64 {last}, {i}")
+            self._backwards(inner, number, inner.value(f"add i64 {begin}, {number}"))
+
+    # ---- single steps ----------------------------------------------------------------------------
+
+    def _at(self, section: Section, k: str) -> str:
+        """The row of a step."""
+        if not self.of.params["reverse"]:
+            return k
+        last = section.value(f"sub i64 {self.count}, 1")
+        return section.value(f"sub i64 {last}, {k}")
+
+    def _step(
+        self,
+        section: Section,
+        source: Sequence[str],
+        goal: Sequence[str],
+        k: str,
+        kept: Sequence[str] | None = None,
+    ) -> None:
+        """One step from a state to the next, both given by their parts."""
+        body = self.of.step if kept is None else self.of.keep
+        routine, at = self.routine, self._at(section, k)
+        rows = [moved(section, x.pointer, at, row(routine, x.shape, x.dtype)) for x in self.xs]
+        inputs = [*self.consts, *source, *rows]
+        body.call(routine, section, inputs, [*goal, *(kept or ())], self.of.work(body))
+        routine.leave_if_not_zero(section, self.listening.ask(section, k))
+
+    def _backwards(self, section: Section, number: str, k: str) -> None:
+        """One step back, of which so much was kept in the row of that number."""
+        routine, params = self.routine, self.of.params
+        at = self._at(section, k)
+        xs = [self.xs[i] for i in params["read"]]
+        rows = [moved(section, x.pointer, at, row(routine, x.shape, x.dtype)) for x in xs]
+        rows += self.kept.row(section, number)
+        rows += [moved(section, x.pointer, at, row(routine, x.shape, x.dtype)) for x in self.rows]
+        gives = [moved(section, p, at, row(routine, x.shape, x.dtype)) for p, x in self.gives]
+        read, written = self.carried.read(section), self.carried.written(section)
+        self.of.back.body.call(
+            routine,
+            section,
+            [*self.consts, *self.more, *read, *rows],
+            [*written, *gives],
+            self.of.back.work(),
+        )
+        self.carried.turn(section, written)
+        routine.leave_if_not_zero(section, self.listening.ask(section, k))

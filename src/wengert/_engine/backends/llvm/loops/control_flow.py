@@ -1,0 +1,435 @@
+"""Control: loops and choices in native code.
+
+A loop calls the function of its body (loops/loop_body.py) with the addresses of what the step reads
+and writes.  What is carried goes from one place to another and back, without being copied; where a
+step writes what it has read, it stays in one place; a few numbers stay in registers.
+
+    Scan, While, Choice     how each is run
+    leaving_loop            a loop that leaves snapshots for the way back
+                            (loops/checkpoint_storage.py)
+    Carried                 where what is carried lies, from step to step
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from wengert._engine.backends.llvm.codegen.function import LINE, ON_STACK, Routine, bytes_of
+from wengert._engine.backends.llvm.ir.affine import size_of
+from wengert._engine.backends.llvm.ir.ir_builder import Section
+from wengert._engine.backends.llvm.kernels import Array
+from wengert._engine.backends.llvm.lowering.loop_ir import Item
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.dim import Length
+
+from .checkpoint_storage import Leaving
+from .interrupts import Listening
+
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.program import Program
+
+_IN_REGISTERS = 1024  # bytes of what is carried
+_FIRST = 16384  # bytes of what grows, to begin with; one row at least
+
+
+class Loop:
+    """What scans and while loops share.
+
+    Parameters
+    ----------
+    root : Program
+    params : mapping
+        Of the line: body, and how many of its inputs are carried and are rows.
+    """
+
+    def __init__(self, root: Program, params: Mapping[str, Any]) -> None:
+        self.root, self.params = root, params
+        body: Body = self.params["body"]
+        self.carried = self.params["carried"]
+        self.stacked = self.params.get("stacked", 0)
+        self.fixed = len(body.inputs) - self.carried - self.stacked
+        self.body = root.body(body, self.fixed, self.carried)
+        given = self.body.plan.inputs[self.fixed : self.fixed + self.carried]
+        total = sum(_known_bytes(x) for x in given)
+        self.in_registers = self.body.is_straight and total <= _IN_REGISTERS
+        self.in_place = [self.in_registers or x for x in self.body.in_place]
+        self.sizes = [bytes_of(x) for x in given]
+        self.state = given
+        self._places: list[tuple[Any, Length]] = []
+
+    def place(self, total: Length) -> Length:
+        """Take memory for its body and for what is carried, behind what is taken already."""
+        wanted: list[Any] = [("work", self.body.needs)]
+        wanted += [(k, n) for k, n in enumerate(self.sizes) if not self.in_place[k]]
+        for key, size in wanted:
+            if type(size) is not int or size > 0:
+                self._places.append((key, total))
+                total = total + (-(-size // LINE) * LINE if type(size) is int else size + LINE)
+        return total
+
+    def settle(self, routine: Routine, base: str) -> None:
+        """Learn where that memory is."""
+        self.memory = {key: routine.inside(base, offset) for key, offset in self._places}
+
+    def work(self) -> str:
+        """The memory of the body."""
+        return self.memory.get("work", "null")
+
+    def outputs(self, parts: Sequence[Item]) -> Sequence[Item]:
+        """The results of the loop by itself: without the snapshots, which are the last."""
+        return parts[:-1] if "loop" in self.params else parts
+
+    def leaving(
+        self, routine: Routine, section: Section, parts: Sequence[Item], count: str | None
+    ) -> Leaving | None:
+        """What writes the snapshots, if it leaves any."""
+        if "loop" not in self.params:
+            return None
+        return Leaving(self, routine, section, routine.result(parts[-1]).pointer, count)
+
+
+class Carried:
+    """Where what is carried lies, from step to step."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        routine: Routine,
+        section: Section,
+        init: Sequence[str],
+        out: Sequence[str],
+        first_to_out: str,
+    ) -> None:
+        self.loop, self.routine, self.out = loop, routine, out
+        self.sizes = [routine.number(n) for n in loop.sizes]
+        self.now: list[str] = []
+        self.next: list[str] = []
+        for k, (source, target) in enumerate(zip(init, out, strict=True)):
+            if loop.in_place[k]:
+                place = target
+                if loop.in_registers:
+                    place = routine.function.slot(f"[{max(int(self.sizes[k]), 1)} x i8]", LINE)
+                self._copy(section, place, source, k)
+                self.now.append(place)
+                self.next.append("")
+                continue
+            now, following = routine.function.slot("ptr"), routine.function.slot("ptr")
+            section.write(f"store ptr {source}, ptr {now}")
+            other = loop.memory.get(k, target)
+            first = section.value(f"select i1 {first_to_out}, ptr {target}, ptr {other}")
+            section.write(f"store ptr {first}, ptr {following}")
+            self.now.append(now)
+            self.next.append(following)
+
+    def _copy(self, section: Section, target: str, source: str, k: int) -> None:
+        copy = self.routine.module.declare(
+            "llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"]
+        )
+        section.write(
+            f"call void {copy}(ptr {target}, ptr {source}, i64 {self.sizes[k]}, i1 false)"
+        )
+
+    def read(self, section: Section) -> list[str]:
+        """The addresses a step reads from."""
+        return [
+            now if not following else section.value(f"load ptr, ptr {now}")
+            for now, following in zip(self.now, self.next, strict=True)
+        ]
+
+    def written(self, section: Section) -> list[str]:
+        """The addresses a step writes to."""
+        return [
+            now if not following else section.value(f"load ptr, ptr {following}")
+            for now, following in zip(self.now, self.next, strict=True)
+        ]
+
+    def turn(self, section: Section, written: Sequence[str]) -> None:
+        """What was written is read in the next step."""
+        for k, (now, following) in enumerate(zip(self.now, self.next, strict=True)):
+            if following:
+                other, out = self.loop.memory.get(k, self.out[k]), self.out[k]
+                section.write(f"store ptr {written[k]}, ptr {now}")
+                is_out = section.value(f"icmp eq ptr {written[k]}, {out}")
+                place = section.value(f"select i1 {is_out}, ptr {other}, ptr {out}")
+                section.write(f"store ptr {place}, ptr {following}")
+
+    def finish(self, section: Section) -> None:
+        """Put it where results are."""
+        for k, (now, following) in enumerate(zip(self.now, self.next, strict=True)):
+            if not following:
+                if now != self.out[k]:
+                    self._copy(section, self.out[k], now, k)
+                continue
+            last = section.value(f"load ptr, ptr {now}")
+            elsewhere = section.value(f"icmp ne ptr {last}, {self.out[k]}")
+            with section.when(elsewhere) as inner:
+                self._copy(inner, self.out[k], last, k)
+
+
+class Scan(Loop):
+    """A loop whose length is known before it begins."""
+
+    def __init__(self, root: Program, step: Item) -> None:
+        super().__init__(root, step.node.params)
+
+    def run(
+        self, routine: Routine, section: Section, operands: Sequence[Array], parts: Sequence[Item]
+    ) -> None:
+        """Write the loop."""
+        params, operands = self.params, list(operands)
+        if params["counted"]:
+            given = section.value(f"load i64, ptr {operands.pop(0).pointer}")
+            larger = routine.module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
+            count = section.value(f"call i64 {larger}(i64 {given}, i64 0)")
+            self._make_room(routine, section, self.outputs(parts), count)
+        else:
+            count = routine.number(params["length"])
+        leaving = self.leaving(routine, section, parts, count)
+        parts = self.outputs(parts)
+        first, xs = operands[: self.fixed + self.carried], operands[self.fixed + self.carried :]
+        results = [routine.result(p).pointer for p in parts]
+        consts = [x.pointer for x in first[: self.fixed]]
+        odd = section.value(f"trunc i64 {count} to i1")
+        carry = Carried(
+            *(self, routine, section, [x.pointer for x in first[self.fixed :]]),
+            *(results[: self.carried], odd),
+        )
+        rows = [(x.pointer, row(routine, x.shape, x.dtype)) for x in xs]
+        gives = [
+            (p, row(routine, part.shape, part.dtype))
+            for p, part in zip(results[self.carried :], parts[self.carried :], strict=True)
+        ]
+        last = section.value(f"sub i64 {count}, 1")
+        listening = Listening(routine.module, section, self.body.is_straight)
+        with section.loop("0", count) as (inner, i):
+            k = inner.value(f"sub i64 {last}, {i}") if params["reverse"] else i
+            x_here = [moved(inner, p, k, n) for p, n in rows]
+            y_here = [moved(inner, p, k, n) for p, n in gives]
+            read, written = carry.read(inner), carry.written(inner)
+            if leaving is not None:
+                leaving.visit(inner, i, read)
+            self.body.call(
+                routine, inner, [*consts, *read, *x_here], [*written, *y_here], self.work()
+            )
+            carry.turn(inner, written)
+            routine.leave_if_not_zero(inner, listening.ask(inner, i))
+        carry.finish(section)
+        if isinstance(params["length"], int):
+            routine.long = routine.long + params["length"] * (self.body.long + 8)
+        else:
+            routine.long = routine.long + (1 << 30)
+
+    def _make_room(
+        self, routine: Routine, section: Section, parts: Sequence[Item], count: str
+    ) -> None:
+        """Memory for what is stacked, now that it is known how much."""
+        ys = parts[self.carried :]
+        if not ys:
+            return
+        routine.learn(self.params["length"], section, count)
+        for part in ys:
+            routine.ask(section, part)
+
+
+class While(Loop):
+    """A loop that ends when its condition does not hold."""
+
+    def __init__(self, root: Program, step: Item) -> None:
+        super().__init__(root, step.node.params)
+        self.condition = root.body(self.params["condition"])
+
+    def place(self, total: Length) -> Length:
+        """Take memory for the condition, too."""
+        total = super().place(total)
+        size = self.condition.needs
+        if type(size) is not int or size > 0:
+            self._places.append(("condition", total))
+            total = total + size + LINE
+        return total
+
+    def run(
+        self, routine: Routine, section: Section, operands: Sequence[Array], parts: Sequence[Item]
+    ) -> None:
+        """Write the loop."""
+        leaving = self.leaving(routine, section, parts, None)
+        parts = self.outputs(parts)
+        consts = [x.pointer for x in operands[: self.fixed]]
+        results = [routine.result(p).pointer for p in parts[: self.carried + 1]]
+        out = results[: self.carried]
+        init = [x.pointer for x in operands[self.fixed :]]
+        carry = Carried(self, routine, section, init, out, "true")
+        steps = routine.function.slot("i64")
+        section.write(f"store i64 0, ptr {steps}")
+        flag = routine.function.slot("i8")
+        stacks = _Stacks(routine, section, parts[self.carried + 1 :])
+        listening = Listening(routine.module, section, self.body.is_straight)
+        n = routine.function.number()
+        section.write(f"br label %while{n}")
+        section.label(f"while{n}")
+        head = section.inside()
+        read = carry.read(head)
+        test = self.memory.get("condition", "null")
+        self.condition.call(routine, head, [*consts, *read], [flag], test)
+        holds = head.value(f"trunc i8 {head.value(f'load i8, ptr {flag}')} to i1")
+        head.write(f"br i1 {holds}, label %do{n}, label %done{n}")
+        section.label(f"do{n}")
+        inner = section.inside()
+        count = inner.value(f"load i64, ptr {steps}")
+        if self.params["limit"] is not None:
+            over = inner.value(f"icmp sge i64 {count}, {self.params['limit']}")
+            routine.leave_if_not_zero(inner, inner.value(f"zext i1 {over} to i64"))
+        y_here = stacks.rows(inner, count)
+        read, written = carry.read(inner), carry.written(inner)
+        if leaving is not None:
+            leaving.visit(inner, count, read)
+        self.body.call(routine, inner, [*consts, *read], [*written, *y_here], self.work())
+        carry.turn(inner, written)
+        routine.leave_if_not_zero(inner, listening.ask(inner, count))
+        following = inner.value(f"add i64 {count}, 1")
+        inner.write(f"store i64 {following}, ptr {steps}")
+        inner.write(f"br label %while{n}")
+        section.label(f"done{n}")
+        carry.finish(section)
+        total = section.value(f"load i64, ptr {steps}")
+        section.write(f"store i64 {total}, ptr {results[self.carried]}")
+        if stacks.parts:
+            routine.learn(self.params["length"], section, total)
+            stacks.settle(section)
+        routine.long = routine.long + (1 << 30)
+
+
+class _Stacks:
+    """Memory that grows with the steps of a loop."""
+
+    def __init__(self, routine: Routine, section: Section, parts: Sequence[Item]) -> None:
+        self.routine, self.parts = routine, parts
+        self.sizes = [row(routine, p.shape, p.dtype) for p in parts]
+        self.slots = [routine.late_slot() for _ in parts]
+        self.room = routine.function.slot("i64")
+        section.write(f"store i64 0, ptr {self.room}")
+        largest = "1"
+        larger = routine.module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
+        for size in self.sizes:
+            largest = section.value(f"call i64 {larger}(i64 {largest}, i64 {size})")
+        few = section.value(f"sdiv i64 {_FIRST}, {largest}")
+        self.first = section.value(f"call i64 {larger}(i64 {few}, i64 1)")
+
+    def rows(self, section: Section, count: str) -> list[str]:
+        """The addresses of the rows of this step; there is room for them."""
+        if not self.parts:
+            return []
+        routine = self.routine
+        alloc = routine.runtime("wengert_alloc", "ptr", ["i64"])
+        free = routine.runtime("wengert_free", "void", ["ptr"])
+        copy = routine.module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
+        room = section.value(f"load i64, ptr {self.room}")
+        full = section.value(f"icmp sge i64 {count}, {room}")
+        with section.when(full) as more:
+            twice = more.value(f"mul i64 {room}, 2")
+            larger = routine.module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
+            wanted = more.value(f"call i64 {larger}(i64 {twice}, i64 {self.first})")
+            for slot, size in zip(self.slots, self.sizes, strict=True):
+                total = more.value(f"mul i64 {wanted}, {size}")
+                pointer = more.value(f"call ptr {alloc}(i64 {more.value(f'or i64 {total}, 1')})")
+                routine.leave_without(more, pointer)
+                old = more.value(f"load ptr, ptr {slot}")
+                used = more.value(f"mul i64 {count}, {size}")
+                more.write(f"call void {copy}(ptr {pointer}, ptr {old}, i64 {used}, i1 false)")
+                more.write(f"call void {free}(ptr {old})")
+                more.write(f"store ptr {pointer}, ptr {slot}")
+            more.write(f"store i64 {wanted}, ptr {self.room}")
+        found = []
+        for slot, size in zip(self.slots, self.sizes, strict=True):
+            found.append(moved(section, section.value(f"load ptr, ptr {slot}"), count, size))
+        return found
+
+    def settle(self, section: Section) -> None:
+        """The loop has ended: where everything lies."""
+        for slot, part in zip(self.slots, self.parts, strict=True):
+            self.routine.set_pointer(part, section.value(f"load ptr, ptr {slot}"))
+
+
+def leaving_loop(root: Program, step: Item) -> Loop:
+    """A loop that leaves snapshots."""
+    return (Scan if step.node.params["loop"] == "scan" else While)(root, step)
+
+
+class Choice:
+    """One of several bodies."""
+
+    def __init__(self, root: Program, step: Item) -> None:
+        self.branches = [root.body(b) for b in step.node.params["branches"]]
+        self.is_truth = step.operands[0].dtype.kind == "b"
+        self.which = step.operands[0].dtype
+        self._offset: Length = 0
+
+    def place(self, total: Length) -> Length:
+        """Take memory for the largest of the bodies' needs."""
+        self._offset = total
+        needs = [b.needs for b in self.branches if type(b.needs) is not int or b.needs > 0]
+        for size in needs:
+            total = total + size + LINE
+        return total
+
+    def settle(self, routine: Routine, base: str) -> None:
+        """Learn where that memory is."""
+        self._memory = []
+        offset = self._offset
+        for body in self.branches:
+            if type(body.needs) is int and body.needs == 0:
+                self._memory.append("null")
+                continue
+            self._memory.append(routine.inside(base, offset))
+            offset = offset + body.needs + LINE
+
+    def run(
+        self, routine: Routine, section: Section, operands: Sequence[Array], parts: Sequence[Item]
+    ) -> None:
+        """Write the choice."""
+        which, *given = operands
+        inputs = [x.pointer for x in given]
+        outputs = [routine.result(p).pointer for p in parts]
+        number = self._number(routine, section, which)
+        n = routine.function.number()
+        targets = " ".join(f"i64 {k}, label %branch{n}.{k}" for k in range(len(self.branches) - 1))
+        last = len(self.branches) - 1
+        section.write(f"switch i64 {number}, label %branch{n}.{last} [{targets}]")
+        for k, body in enumerate(self.branches):
+            section.label(f"branch{n}.{k}")
+            inner = section.inside()
+            body.call(routine, inner, inputs, outputs, self._memory[k])
+            inner.write(f"br label %chosen{n}")
+        section.label(f"chosen{n}")
+        routine.long = routine.long + max(
+            [b.long for b in self.branches if type(b.long) is int], default=0
+        )
+
+    def _number(self, routine: Routine, section: Section, which: Array) -> str:
+        """The number of the branch, the nearest that there is."""
+        bits = 8 * which.dtype.itemsize
+        value = section.value(f"load i{bits}, ptr {which.pointer}")
+        signed = "sext" if which.dtype.kind == "i" else "zext"
+        if bits < 64:
+            value = section.value(f"{signed} i{bits} {value} to i64")
+        low, high = ("smax", "smin") if which.dtype.kind == "i" else ("umax", "umin")
+        for name, bound in ((low, 0), (high, len(self.branches) - 1)):
+            function = routine.module.declare(f"llvm.{name}.i64", "i64", ["i64", "i64"])
+            value = section.value(f"call i64 {function}(i64 {value}, i64 {bound})")
+        return value
+
+
+def _known_bytes(item: Item) -> int:
+    size = bytes_of(item)
+    return size if type(size) is int else ON_STACK
+
+
+def row(routine: Routine, shape: Sequence[Length], dtype: Any) -> str:
+    """The bytes of one row."""
+    return routine.number(size_of(shape[1:]) * dtype.itemsize)
+
+
+def moved(section: Section, pointer: str, k: str, size: str) -> str:
+    """An address so many rows further on."""
+    skipped = section.value(f"mul i64 {k}, {size}")
+    return section.value(f"getelementptr i8, ptr {pointer}, i64 {skipped}")

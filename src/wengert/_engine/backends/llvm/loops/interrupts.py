@@ -1,0 +1,119 @@
+"""Listening: a long loop asks Python now and then whether somebody wants to interrupt it.
+
+Ctrl-C sets a flag, at which Python looks between its own instructions, and native code never.
+So a loop calls CPython's `PyErr_CheckSignals`; an exception that this sets ends the run.  That
+takes the interpreter's lock, for which a loop that runs without it may have to wait: so it is
+asked ten times a second, by the clock, and the clock is looked at after some steps.
+
+    Listening    of one loop
+    LISTENED     what it needs from outside; address_of says where each of it begins
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+from wengert._engine.backends.llvm.codegen.host_callbacks import RAISED
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Section
+
+# After so many steps the clock is looked at: of steps of a few instructions, and of others.
+_LIGHT, _HEAVY = 65536, 16
+_PAUSE = 100_000_000  # nanoseconds
+_CLOCK = "clock_gettime"
+# A call that leaves all registers as they are: what is carried in them stays there.
+_KEEPING = "preserve_allcc"
+_LOCK, _SIGNALS, _UNLOCK = "PyGILState_Ensure", "PyErr_CheckSignals", "PyGILState_Release"
+LISTENED = frozenset({_CLOCK, _LOCK, _SIGNALS, _UNLOCK})
+_MONOTONIC = 1  # of clock_gettime, on Linux; on others it is another clock, which will do as well
+
+
+class Listening:
+    """Of one loop, which begins here.
+
+    Parameters
+    ----------
+    module : Module
+    section : Section
+        Before the loop.
+    is_light : bool
+        Whether a step takes a few instructions only.
+    """
+
+    def __init__(self, module: Module, section: Section, is_light: bool) -> None:
+        self._module, self._every = module, _LIGHT if is_light else _HEAVY
+        self._last = section.function.slot("i64")
+        self._status = section.function.slot("i64")
+        section.write(f"store i64 0, ptr {self._last}")
+
+    def ask(self, section: Section, step: str) -> str:
+        """Ask, if it is time; a status, which is not zero if there is an exception."""
+        section.write(f"store i64 0, ptr {self._status}")
+        rest = section.value(f"and i64 {step}, {self._every - 1}")
+        now = section.value(f"icmp eq i64 {rest}, {self._every - 1}")
+        with section.when(now) as inner:
+            found = inner.value(f"call {_KEEPING} i64 {_asking(self._module)}(ptr {self._last})")
+            inner.write(f"store i64 {found}, ptr {self._status}")
+        return section.value(f"load i64, ptr {self._status}")
+
+
+def _asking(module: Module) -> str:
+    """The function that asks, given when it asked last, as ``@name``."""
+    if "listen" not in module:
+        function = Function(
+            module, "listen", [("ptr", "last")], f"{_KEEPING} i64", "noinline nounwind"
+        )
+        body = function.body
+        clock = _clock(module)
+        if clock is not None:
+            _leave_if_too_early(body, clock)
+        lock = body.value(f"call i32 {_outside(module, _LOCK, 'i32', [])}()")
+        raised = body.value(f"call i32 {_outside(module, _SIGNALS, 'i32', [])}()")
+        release = _outside(module, _UNLOCK, "void", ["i32"])
+        body.write(f"call void {release}(i32 {lock})")
+        has = body.value(f"icmp ne i32 {raised}, 0")
+        body.write(f"ret i64 {body.value(f'select i1 {has}, i64 {RAISED}, i64 0')}")
+        module.add(function)
+    return "@listen"
+
+
+def _leave_if_too_early(body: Section, clock: str) -> None:
+    """Return unless some time has gone by; at the first look it begins."""
+    time = body.function.slot("[2 x i64]", 8)
+    body.write(f"call i32 {clock}(i32 {_MONOTONIC}, ptr {time})")
+    seconds = body.value(f"load i64, ptr {time}")
+    rest = body.value(f"load i64, ptr {body.value(f'getelementptr i64, ptr {time}, i64 1')}")
+    now = body.value(f"add i64 {body.value(f'mul i64 {seconds}, 1000000000')}, {rest}")
+    last = body.value("load i64, ptr %last")
+    is_first = body.value(f"icmp eq i64 {last}, 0")
+    since = body.value(f"sub i64 {now}, {last}")
+    is_early = body.value(f"icmp slt i64 {since}, {_PAUSE}")
+    stays = body.value(f"and i1 {is_early}, {body.value(f'xor i1 {is_first}, true')}")
+    kept = body.value(f"select i1 {stays}, i64 {last}, i64 {now}")
+    body.write(f"store i64 {kept}, ptr %last")
+    n = body.function.number()
+    leaves = body.value(f"or i1 {is_early}, {is_first}")
+    body.write(f"br i1 {leaves}, label %early{n}, label %ask{n}")
+    body.label(f"early{n}")
+    body.write("ret i64 0")
+    body.label(f"ask{n}")
+
+
+def _clock(module: Module) -> str | None:
+    """The clock of POSIX; None where there is none, and steps are all that is counted."""
+    if os.name != "posix":
+        return None
+    return _outside(module, _CLOCK, "i32", ["i32", "ptr"])
+
+
+def _outside(module: Module, name: str, result: str, arguments: list[str]) -> str:
+    module.symbols[name] = address_of(name)
+    return module.declare(name, result, arguments, "nounwind")
+
+
+def address_of(name: str) -> int:
+    """Where one of the functions begins that listening needs."""
+    library: ctypes.CDLL = ctypes.CDLL(None) if name == _CLOCK else ctypes.pythonapi
+    address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+    assert address is not None
+    return address

@@ -1,0 +1,299 @@
+"""Nested: the body of a loop as a function, which the loop calls in each step.
+
+    Nested       `i64 @body(ptr %frame, addresses of inputs and results, ptr %work, i64 sizes)`
+    in_place     whether a result may be written where an input lies
+
+A body that does nothing but arithmetic on a few numbers is written out without a loop or a table
+(codegen/straightline.py), and inlined: what it is given and gives then lives in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert._engine.backends.llvm.codegen.function import ON_STACK, Routine
+from wengert._engine.backends.llvm.codegen.straightline import (
+    Branches,
+    Straight,
+    is_choice,
+    is_straight,
+    read_anywhere,
+)
+from wengert._engine.backends.llvm.ir.affine import counters
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Section
+from wengert._engine.backends.llvm.lowering.gathers import Gather
+from wengert._engine.backends.llvm.lowering.loop_ir import Held, Item, Part, Reduce
+from wengert._engine.backends.llvm.lowering.strided_views import strided_view
+from wengert._engine.backends.llvm.schedule.fusion import Walk, roots_of
+from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.dim import Length, is_open, names_in
+
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.program import Program
+
+_INLINED = 600  # lines of a body that is written into its loop
+
+
+class Nested(Routine):
+    """A body as a function.
+
+    Parameters
+    ----------
+    root : Program
+    body : Body
+    name : str
+        Of the function.
+    fixed, carried : int
+        The first of the inputs that come back as the first results, and how many these are.
+
+    Attributes
+    ----------
+    in_place : list of bool
+        For each of them whether it may be given the same address as the result.
+    sizes : list of str
+        The named lengths that it is given.
+    needs : Length
+        Bytes of memory that it is given.
+    is_straight : bool
+        Whether it reads all its inputs before it writes its results, and has no loops.
+    """
+
+    def __init__(self, root: Program, body: Body, name: str, fixed: int, carried: int) -> None:
+        super().__init__(root, Plan(body))
+        self.name = name
+        plan = self.plan
+        pairs = zip(plan.inputs[fixed : fixed + carried], plan.outputs, strict=False)
+        chains = [in_place(plan, given, result) for given, result in pairs]
+        self.in_place = [chain is not None for chain in chains]
+        self._between = {
+            x: f"%out{k}" for k, chain in enumerate(chains) if chain is not None for x in chain
+        }
+        lengths = [n for item in self.plan.reachable for n in item.shape]
+        lengths += [n for item in self.plan.inputs for n in item.shape]
+        self.sizes = sorted(names_in(lengths) - _learned(self.plan))
+        self._choices: dict[Item, Branches] = {}
+        self._groups = self._grouped()
+        outputs = set(self.plan.outputs)
+        self._last = outputs - self._read_from_memory()
+        alone = len(self._groups) == 1 and isinstance(self._groups[0], list)
+        self.is_straight = alone and self._last == outputs
+        arguments = [("ptr", "frame")]
+        arguments += [("ptr", f"in{k}") for k in range(len(self.plan.inputs))]
+        arguments += [("ptr", f"out{k}") for k in range(len(self.plan.outputs))]
+        arguments += [("ptr", "work"), *[("i64", f"n{k}") for k in range(len(self.sizes))]]
+        self.function = Function(self.module, name, arguments, "i64", "nounwind #1")
+        self.write()
+        text = self.module.parts[name]
+        if text.count("\n") < _INLINED:
+            self.module.parts[name] = text.replace("nounwind #1 {", "alwaysinline nounwind #1 {", 1)
+        small = type(self.workspace) is int and self.workspace <= ON_STACK
+        self.needs: Length = 0 if small else self.workspace
+
+    # ---- what it is given ------------------------------------------------------------------------
+
+    @property
+    def frame(self) -> str:
+        """The address of the program's frame."""
+        return "%frame"
+
+    def incoming(self) -> Mapping[Item, str]:
+        """The addresses of inputs and results."""
+        found = {item: f"%in{k}" for k, item in enumerate(self.plan.inputs)}
+        found.update({item: f"%out{k}" for k, item in enumerate(self.plan.outputs)})
+        return {**found, **self._between}
+
+    def named_size(self, name: str) -> str:
+        """The i64 of a named size."""
+        return f"%n{self.sizes.index(name)}"
+
+    def constant(self, array: np.ndarray[Any, Any]) -> str:
+        """The address of a constant array."""
+        return self.root.framed(self._head, self.root.constant_slot(array))
+
+    def memory(self, total: Length) -> str:
+        """The memory that it is given."""
+        return "%work"
+
+    def call(
+        self,
+        caller: Routine,
+        section: Section,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        work: str,
+    ) -> None:
+        """Write a call, and leave if it fails."""
+        given = [f"ptr {caller.frame}", *[f"ptr {x}" for x in (*inputs, *outputs, work)]]
+        given += [f"i64 {caller.size(name)}" for name in self.sizes]
+        status = section.value(f"call i64 @{self.name}({', '.join(given)})")
+        caller.leave_if_not_zero(section, status)
+
+    # ---- straight stretches ----------------------------------------------------------------------
+
+    def _grouped(self) -> list[Any]:
+        """The stages; those without loops that follow each other as lists."""
+        groups: list[Any] = []
+        for stage in self.plan.stages:
+            if self._is_straight(stage):
+                if groups and isinstance(groups[-1], list) and self._goes_on(groups[-1], stage):
+                    groups[-1].append(stage)
+                else:
+                    groups.append([stage])
+            else:
+                groups.append(stage)
+        return groups
+
+    def _is_straight(self, stage: Walk | Item) -> bool:
+        if isinstance(stage, Walk):
+            return is_straight(stage)
+        if is_choice(stage):
+            branches = Branches(stage)
+            held = all(isinstance(x.rule, Held) for x in branches.read_of(stage))
+            if branches.are_straight and held:
+                self._choices[stage] = branches
+        return stage in self._choices
+
+    def _goes_on(self, group: list[Any], stage: Walk | Item) -> bool:
+        """Whether a stage may join a stretch: what is read of memory is not behind a branch."""
+        both = [*group, stage]
+        if not any(x in self._choices for x in both):
+            return True
+        walks = [x for x in both if isinstance(x, Walk)]
+        found = [x for walk in walks for x in read_anywhere(self.plan, walk)]
+        return all(isinstance(x.rule, Held) for x in found)
+
+    def is_written_out(self, stage: Item) -> bool:
+        """Whether a choice is part of a stretch without loops."""
+        return stage in self._choices
+
+    def _read_from_memory(self) -> set[Item]:
+        """What is read at places that are not known before."""
+        found: set[Item] = set()
+        for stage in self.plan.stages:
+            for root in roots_of(stage):
+                if isinstance(stage, Walk):
+                    found.update(a.item for a in self.plan.accesses(root) if a.index is None)
+        return found
+
+    def run_stages(self, body: Section) -> None:
+        """One stage after the other, those without loops together."""
+        for k, group in enumerate(self._groups):
+            if isinstance(group, list):
+                self._run_straight(body, group, self._needed_outside(k))
+            else:
+                self.run_stage(body, group)
+
+    def _needed_outside(self, number: int) -> set[Item]:
+        """What other groups read from memory, and results."""
+        found = set(self.plan.outputs) | self._read_from_memory()
+        for k, group in enumerate(self._groups):
+            if k == number:
+                continue
+            for stage in group if isinstance(group, list) else [group]:
+                found.update(_read_by(self.plan, stage))
+        return found
+
+    def _run_straight(self, body: Section, stages: list[Any], needed: set[Item]) -> None:
+        stored = needed & self._stored
+        made = Straight(self.language, stages, self._choices, self._parts, stored, self._last)
+        self.language.home = self._head
+        name = self.root.nest_name(made.function.text())
+        self.root.needs_runtime |= made.needs_runtime
+        table = self.table(body, made, {})
+        body.write(f"call void @{name}(ptr {table})")
+        self.check(body, made, table)
+
+
+def _learned(plan: Plan) -> frozenset[str]:
+    """The lengths that are known only when loops of the plan have ended, or begun."""
+    lengths = []
+    for stage in plan.stages:
+        if isinstance(stage, Item) and stage.node.op.kind == "control":
+            lengths.append(stage.node.params.get("length"))
+    return names_in([n for n in lengths if is_open(n)])
+
+
+def _read_by(plan: Plan, stage: Walk | Item) -> set[Item]:
+    if isinstance(stage, Walk):
+        return {a.item for root in roots_of(stage) for a in plan.accesses(root)}
+    return {owner for x in stage.operands for owner in _owners(x)}
+
+
+def in_place(plan: Plan, given: Item, result: Item) -> list[Item] | None:
+    """What may be written where an input lies, so that a result comes to lie there; None if not.
+
+    A result may be the last of several writes into an array.  All that is read of what is written
+    over has to be read before: in earlier stages, or, element by element, by the stage that writes.
+
+    Returns
+    -------
+    list of Item, or None
+        What is made between the input and the result.
+    """
+    found = [result]
+    while True:
+        stage = plan.stages[plan.position_of(found[-1])]
+        source = None if isinstance(stage, Walk) else _written_over(stage)
+        if (
+            source is None
+            or source is given
+            or not isinstance(source.rule, Part)
+            or source in plan.outputs
+            or (source.shape, source.dtype) != (result.shape, result.dtype)
+            or not _is_read_before(plan, source, found[-1])
+        ):
+            break
+        found.append(source)
+    if (given.shape, given.dtype) != (result.shape, result.dtype):
+        return None
+    return found[1:] if _is_read_before(plan, given, found[-1]) else None
+
+
+def _is_read_before(plan: Plan, source: Item, result: Item) -> bool:
+    """Whether all that is read of one item is read before it is written over."""
+    last = plan.position_of(result)
+    for k, stage in enumerate(plan.stages):
+        if source not in _read_by(plan, stage):
+            continue
+        if k > last:
+            return False
+        if k == last and not _reads_as_it_writes(plan, stage, source, result):
+            return False
+    return True
+
+
+def _written_over(stage: Item) -> Item | None:
+    """The operand that a step may write over."""
+    rule: Any = stage.rule
+    if stage.node.op.name == "setitem":
+        return stage.operands[0]
+    return stage.operands[-1] if rule.options else None
+
+
+def _reads_as_it_writes(plan: Plan, stage: Walk | Item, given: Item, result: Item) -> bool:
+    if isinstance(stage, Walk):
+        if stage.rows or isinstance(result.rule, Reduce | Held):
+            return False
+        here = counters(result.shape)
+        for root in roots_of(stage):
+            for access in plan.accesses(root):
+                if access.item is given and (root is not result or access.index != here):
+                    return False
+        return not isinstance(result.rule, Gather)
+    rule: Any = stage.rule
+    place = 0 if stage.node.op.name == "setitem" else len(stage.operands) - 1
+    if stage.operands[place] is not given or result.operands != (stage,):
+        return False
+    if any(given in _owners(x) for k, x in enumerate(stage.operands) if k != place):
+        return False
+    return place == 0 or bool(rule.options)
+
+
+def _owners(x: Item) -> set[Item]:
+    """Whose memory an operand of a step may be."""
+    view = strided_view(x)
+    return {owner_of(x)} if view is None else {owner_of(x), view[0]}

@@ -1,0 +1,92 @@
+"""Determinants of two rows as loops over elements, which share them with what is computed of these.
+
+    det               also of three rows in single precision
+    det_derivative    the cofactors of two rows
+
+Many such determinants take as long as their matrices are read from memory.  Results of a step, and
+the cofactors of a gradient, are written and read again; as items they are computed where they are
+used.  Others are steps (kernels/determinants.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.backends.llvm.ir.affine import Affine
+from wengert._engine.backends.llvm.ir.llvm_types import F32, F64
+from wengert._engine.core.node import Node
+
+from .loop_ir import Held, Item, Map, View
+from .registry import Lowering, lowers
+from .shared_factorization import joined
+
+_DOWN, _UP = 2.0**-600, 2.0**600
+
+
+def _has_two_rows(node: Node) -> bool:
+    shape, dtype = node.inputs[0].spec.shape, node.inputs[0].spec.dtype
+    return shape[-2:] == (2, 2) and dtype in (F32, F64)
+
+
+def _minor(s: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """a d - b c, to one and a half units in the last place (W. Kahan)."""
+    product = b * c
+    lost = s.fma(b, c, -product)
+    return s.fma(a, d, -product) - lost
+
+
+def _determinant(s: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    if a.dtype == F32:  # in double precision nothing is lost, and nothing is too large
+        a, b, c, d = (s.cast(x, F64) for x in (a, b, c, d))
+        return a * d - b * c
+    value = _minor(s, a, b, c, d)
+    # both products may be infinite, and their difference not
+    small = _minor(s, a * _DOWN, b * _DOWN, c * _DOWN, d * _DOWN)
+    return s.where(s.isnan(value), small * _UP * _UP, value)
+
+
+def _of_three(s: Any, *xs: Any) -> Any:
+    a, b, c, d, e, f, g, h, i = (s.cast(x, F64) for x in xs)  # where nothing is too large
+    return a * (e * i - f * h) + b * (f * g - d * i) + c * (d * h - e * g)
+
+
+@lowers("det")
+def _det(lowering: Lowering, node: Node, operands: Sequence[Item]) -> Any:
+    if node.inputs[0].spec.dtype == F32 and node.inputs[0].spec.shape[-2:] == (3, 3):
+        (x,) = operands
+        elements = [_element(x, i, j, node) for i in range(3) for j in range(3)]
+        return Item(Map("det", _of_three, 14), elements, node.spec.shape, F32, node)
+    if not _has_two_rows(node):
+        return joined(lowering, node, operands)
+    (x,) = operands
+    shape, dtype = node.spec.shape, node.spec.dtype
+    elements = [_element(x, i, j, node) for i in (0, 1) for j in (0, 1)]
+    return Item(Map("det", _determinant, 12), elements, shape, dtype, node)
+
+
+def _element(x: Item, i: int, j: int, node: Node) -> Item:
+    place = (Affine(i, ()), Affine(j, ()))
+    view = View("element", lambda index: (*index, *place))
+    return Item(view, (x,), x.shape[:-2], x.dtype, node)
+
+
+_SIGNS = np.array([[1.0, -1.0], [-1.0, 1.0]])
+
+
+@lowers("det_derivative")
+def _cofactors(lowering: Lowering, node: Node, operands: Sequence[Item]) -> Any:
+    if not _has_two_rows(node) or len(operands) != 1:
+        return joined(lowering, node, operands)
+    (x,) = operands
+
+    def across(index: Any) -> Any:
+        *lead, i, j = index
+        return (*lead, i.times(-1).plus(1), j.times(-1).plus(1))
+
+    turned = Item(View("across", across), (x,), x.shape, x.dtype, node)
+    held = Item(Held("constant", _SIGNS.astype(x.dtype)), (), (2, 2), x.dtype, node)
+    signs = Item(View("signs", lambda index: index[-2:]), (held,), x.shape, x.dtype, node)
+    return Item(Map("cofactors", lambda s, v, w: v * w), (turned, signs), x.shape, x.dtype, node)

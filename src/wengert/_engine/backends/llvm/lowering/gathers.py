@@ -1,0 +1,146 @@
+"""Gathers: elements whose place in an array is told by other arrays.
+
+    Along     one axis of the array: its position is an element of an index array
+    Gather    the element at a place of which some axes are known, and some are `Along`
+    known     an index array whose positions can be told beforehand, as a form
+
+The array has to be in memory, or be a view of what is.  Positions are looked at before anything is
+read: a negative one counts from the end, and one that is out of range ends the run, after which the
+interpreter raises NumPy's error.  Where the place along the axis of the vectors is known (rows of a
+table, say), neighbouring elements are loaded together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.backends.llvm.ir.affine import Affine, Flat, Index, Length, is_one, strides_of
+
+from .loop_ir import Held, Item, Number, Position, Read, Rule, View
+from .strided_views import strided_view
+
+_MOST = 1 << 16  # elements of a constant index array that are looked at
+
+
+class Along(NamedTuple):
+    """The position along an axis: an element of an index array.
+
+    array : the index array.
+    where : its index, where it is read.
+    length : of the axis.
+    """
+
+    array: Item
+    where: Index
+    length: Length
+
+
+Place = Affine | Along
+
+
+class Gather(Rule):
+    """The first operand's element at a place; the other operands are index arrays.
+
+    Parameters
+    ----------
+    name : str
+    places : callable
+        ``places(index)`` gives for each axis of the array its `Place`.
+    """
+
+    weight = 8
+
+    def __init__(self, name: str, places: Callable[[Any], Sequence[Place]]) -> None:
+        self.name, self.places = name, places
+
+    def reads(self, item: Item, index: Index) -> list[Read]:
+        """The array, somewhere; the index arrays."""
+        base, form, alongs = self._where(item, index)
+        return [
+            Read(base, None, (), form),
+            *[Read(place.array, place.where) for place, _ in alongs],
+        ]
+
+    def _where(self, item: Item, index: Index) -> tuple[Item, Affine, list[tuple[Along, Length]]]:
+        """What is in memory, what is known of the distance, and what is not, with its stride."""
+        x = item.operands[0]
+        base, start, strides = strided_view(x) or (x, 0, strides_of(x.shape))
+        form = Affine(start, ())
+        alongs: list[tuple[Along, Length]] = []
+        for place, stride in zip(self.places(index), strides, strict=True):
+            if isinstance(place, Along):
+                alongs.append((place, stride))
+            else:
+                form = form.plus(place.times(stride))
+        return base, form, alongs
+
+    def value(self, at: Any, item: Item, index: Index, mask: Any) -> Any:
+        """The element, once its place has been found to be inside."""
+        base, form, alongs = self._where(item, index)
+        moved: Any = None
+        for place, stride in alongs:
+            lane = at.read(place.array, place.where, mask)
+            lane = at.position(lane, place.length, mask)
+            if not is_one(stride):
+                lane = lane * at.lane_of(Affine(stride, ()))
+            moved = lane if moved is None else moved + lane
+        return at.read_from(base, form, moved, mask)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def known(place: Place) -> Place:
+    """A place as a form, where positions are known to go in equal steps, inside the axis."""
+    if not isinstance(place, Along):
+        return place
+    item, index = place.array, place.where
+    while isinstance(item.rule, View) and not isinstance(index, Flat):
+        index = item.rule.placed(item, index)
+        (item,) = item.operands
+    if isinstance(index, Flat):
+        return place
+    form: Affine | None = None
+    if isinstance(item.rule, Number):
+        form = Affine(int(item.rule.number), ())
+    elif isinstance(item.rule, Position):
+        made = item.rule.make(index)
+        form = made if isinstance(made, Affine) else None
+    elif isinstance(item.rule, Held) and item.rule.array is not None:
+        form = _steps(item.rule.array, index)
+    lengths = {c: n for f, n in zip(index, item.shape, strict=True) for c, _ in f.terms}
+    return place if form is None or not _is_inside(form, lengths, place.length) else form
+
+
+def _steps(array: np.ndarray[Any, Any], index: tuple[Affine, ...]) -> Affine | None:
+    """A constant array of equal steps along one axis, as a form of its index."""
+    long = [k for k, n in enumerate(array.shape) if n != 1]
+    if len(long) != 1 or array.size > _MOST or array.size < 2:
+        return None
+    steps = np.diff(array.reshape(-1).astype(np.int64))
+    if (steps != steps[0]).any():
+        return None
+    return index[long[0]].times(int(steps[0])).plus(int(array.reshape(-1)[0]))
+
+
+def _is_inside(form: Affine, lengths: dict[int, Length], length: Length) -> bool:
+    """Whether all that a form can be is a position of an axis, if its counters are those of axes.
+
+    The counters of a view may run over less than what it shows; then this is never too lax.
+    """
+    if len(form.terms) == 1 and form.offset == 0 and is_one(form.terms[0][1]):
+        own = lengths.get(form.terms[0][0])
+        if own is not None and own == length:
+            return True  # it counts all of the axis, whatever its length
+    if type(length) is not int or any(type(n) is not int for n in lengths.values()):
+        return False
+    low = high = form.offset
+    for c, factor in form.terms:
+        if type(factor) is not int or c not in lengths:
+            return False
+        far = factor * (lengths[c] - 1)
+        low, high = (low + far, high) if far < 0 else (low, high + far)
+    return type(low) is int and low >= 0 and high < length

@@ -1,0 +1,415 @@
+"""Items: what a graph computes, taken apart into what loops can do.
+
+An item is an array that is not there yet: shape, dtype, operands, and a rule that says what its
+element at some index is.  Lowering (lowering/) makes items of lines; a line may become several (a
+variance is two sums), or none of its own (a view of a constant).
+
+    Map         an element of the operands' elements
+    View        the operand's element at another index
+    Select      of several operands the one whose conditions the index fulfils
+    Position    a number made from the index itself
+    Held        in memory from the beginning: an input, a constant array
+    Number      a constant
+    Reduce      elements along some axes combined into one
+    Step        computed as a whole by something that is no loop of ours
+
+Map, View, Select, Position and Number are *pointwise*: they are computed where they are used, or
+stored, as the plan finds better.  Held, Reduce and Step are always in memory.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.backends.llvm.ir.affine import (
+    ZERO,
+    Affine,
+    Flat,
+    Index,
+    Length,
+    is_one,
+    strides_of,
+)
+from wengert._engine.backends.llvm.ir.llvm_types import Dtype
+
+_numbers = itertools.count()
+
+
+class Condition(NamedTuple):
+    """low <= form < high."""
+
+    form: Affine
+    low: Length
+    high: Length
+
+
+class Read(NamedTuple):
+    """An operand, and where it is read; under conditions on the index.
+
+    An index of None says that it cannot be told before: the operand has to be in memory. What can
+    be told of the distance from its first element is `form`.
+    """
+
+    operand: Item
+    index: Index | None  # type: ignore[assignment]  # it hides a method of tuples
+    conditions: tuple[Condition, ...] = ()
+    form: Affine | None = None
+
+
+class Item:
+    """An array that is not there yet.
+
+    Attributes
+    ----------
+    rule : Rule
+    operands : tuple of Item
+    shape : tuple of Length
+    dtype : numpy.dtype
+    node : Node or None
+        The line that it is, or is part of.
+    is_root : bool
+        Whether it is computed for itself, and not where it is used.
+    is_flat : bool
+        Whether its elements can be told by their position in C order (found by the plan).
+    weight : int
+        The work of one element, everything included that is computed where it is used; an addition
+        is 1 (found by the plan).
+    """
+
+    __slots__ = (
+        "dtype",
+        "is_flat",
+        "is_root",
+        "node",
+        "number",
+        "operands",
+        "rule",
+        "shape",
+        "weight",
+    )
+
+    def __init__(
+        self,
+        rule: Rule,
+        operands: Sequence[Item],
+        shape: Sequence[Length],
+        dtype: Dtype,
+        node: Any = None,
+    ) -> None:
+        self.rule, self.operands = rule, tuple(operands)
+        self.shape, self.dtype, self.node = tuple(shape), dtype, node
+        self.number = next(_numbers)
+        self.is_root = rule.is_stored
+        self.is_flat = False
+        self.weight = 0
+
+    def reads(self, index: Index) -> list[Read]:
+        """What its element at an index is computed from."""
+        return self.rule.reads(self, index)
+
+    def __repr__(self) -> str:
+        return f"<item {self.number} {self.rule} {self.dtype}{list(self.shape)}>"
+
+
+class Rule:
+    """What the element of an item is.
+
+    Attributes
+    ----------
+    weight : int
+        The work of it alone, for one element.
+    is_stored : bool
+        Whether its elements are in memory before anything reads them.
+    asks_index : bool
+        Whether its element depends on the index itself.
+    """
+
+    weight = 0
+    is_stored = False
+    asks_index = False
+
+    def reads(self, item: Item, index: Index) -> list[Read]:
+        """What the element at an index is computed from."""
+        return []
+
+    def value(self, at: Any, item: Item, index: Index, mask: Any) -> Any:
+        """The element, as a lane; `at` writes it (codegen/loop_nests.py)."""
+        raise NotImplementedError(type(self).__name__)
+
+    def takes_flat(self, item: Item) -> bool:
+        """Whether its elements can be told by their position in C order."""
+        return False
+
+    def __repr__(self) -> str:
+        return type(self).__name__.lower()
+
+
+class Map(Rule):
+    """An element of the operands' elements; operands are broadcast as NumPy does.
+
+    Parameters
+    ----------
+    name : str
+    combine : callable
+        ``combine(language, *lanes)`` gives a lane.
+    weight : int
+    """
+
+    def __init__(self, name: str, combine: Callable[..., Any], weight: int = 1) -> None:
+        self.name, self.combine, self.weight = name, combine, weight
+
+    def reads(self, item: Item, index: Index) -> list[Read]:
+        """The operands' elements at the same place."""
+        return [Read(x, aligned(index, x.shape, item.shape)) for x in item.operands]
+
+    def value(self, at: Any, item: Item, index: Index, mask: Any) -> Any:
+        """The combination of what is read."""
+        lanes = [at.read(r.operand, r.index, mask) for r in self.reads(item, index)]
+        at.language.reader = at, mask
+        return at.language.cast(self.combine(at.language, *lanes), item.dtype)
+
+    def takes_flat(self, item: Item) -> bool:
+        """Where nothing is broadcast, but single numbers."""
+        return all(
+            all(map(is_one, x.shape)) or (x.shape == item.shape and x.is_flat)
+            for x in item.operands
+        )
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class View(Rule):
+    """The operand's element at another index.
+
+    Parameters
+    ----------
+    name : str
+    place : callable
+        ``place(index)`` gives the operand's index.
+    keeps_order : bool
+        Whether the operand has the same elements in the same order.
+    """
+
+    def __init__(self, name: str, place: Callable[[Any], Index], keeps_order: bool = False) -> None:
+        self.name, self.place, self.keeps_order = name, place, keeps_order
+        self.joins = False  # whether it reads the operand by its position in C order
+
+    def reads(self, item: Item, index: Index) -> list[Read]:
+        """The one element."""
+        return [Read(item.operands[0], self.placed(item, index))]
+
+    def placed(self, item: Item, index: Index) -> Index:
+        """The operand's index."""
+        if isinstance(index, Flat):
+            (x,) = item.operands
+            return (index.form,) if len(x.shape) == 1 else index
+        return self.place(index)
+
+    def value(self, at: Any, item: Item, index: Index, mask: Any) -> Any:
+        """The element itself."""
+        return at.read(item.operands[0], self.placed(item, index), mask)
+
+    def takes_flat(self, item: Item) -> bool:
+        """Where the order stays, as the operand does."""
+        return self.keeps_order and item.operands[0].is_flat
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Select(Rule):
+    """Of several operands the first whose conditions the index fulfils; the last has none.
+
+    Parameters
+    ----------
+    name : str
+    choices : callable
+        ``choices(index)`` gives for each operand its index and its conditions.
+    """
+
+    weight = 1
+
+    def __init__(
+        self, name: str, choices: Callable[[Any], Sequence[tuple[Index, tuple[Condition, ...]]]]
+    ) -> None:
+        self.name, self.choices = name, choices
+
+    def reads(self, item: Item, index: Index) -> list[Read]:
+        """All that may be chosen."""
+        pairs = zip(item.operands, self.choices(index), strict=True)
+        return [Read(x, place, conditions) for x, (place, conditions) in pairs]
+
+    def value(self, at: Any, item: Item, index: Index, mask: Any) -> Any:
+        """A choice among what is read under the conditions."""
+        found: Any = None
+        for read in reversed(self.reads(item, index)):
+            condition = at.all_of(read.conditions)
+            if condition is False:
+                continue
+            both = at.both(mask, condition)
+            value = at.language.cast(at.read(read.operand, read.index, both), item.dtype)
+            if found is None or condition is None:
+                found = value
+            else:
+                found = at.language.where(condition, value, found)
+        return found
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Position(Rule):
+    """A number made from the index: ``make(index)`` is a form, or a condition."""
+
+    asks_index = True
+
+    def __init__(self, name: str, make: Callable[[Any], Affine | Condition]) -> None:
+        self.name, self.make = name, make
+
+    def value(self, at: Any, item: Item, index: Index, mask: Any) -> Any:
+        """The number."""
+        made = self.make(index)
+        if isinstance(made, Condition):
+            flag = at.all_of((made,))
+            return at.language.cast(True if flag is None else flag, item.dtype)
+        return at.language.cast(at.lane_of(made), item.dtype)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Number(Rule):
+    """A constant."""
+
+    def __init__(self, number: Any, weak: bool = False) -> None:
+        self.number, self.weak = number, weak
+
+    def value(self, at: Any, item: Item, index: Index, mask: Any) -> Any:
+        """The constant."""
+        return at.language.constant(self.number, item.dtype)
+
+    def takes_flat(self, item: Item) -> bool:
+        """It is the same everywhere."""
+        return True
+
+    def __repr__(self) -> str:
+        return str(self.number)
+
+
+class Held(Rule):
+    """In memory from the beginning.
+
+    Parameters
+    ----------
+    what : str
+        ``input``, ``constant``.
+    array : numpy.ndarray, optional
+        Of a constant.
+    strides : tuple of Length, optional
+        In elements; by default those of C order.
+    """
+
+    is_stored = True
+
+    def __init__(
+        self, what: str, array: Any = None, strides: tuple[Length, ...] | None = None
+    ) -> None:
+        self.what, self.array, self.strides = what, array, strides
+
+    def takes_flat(self, item: Item) -> bool:
+        """Where it is in C order."""
+        return self.strides is None
+
+    def __repr__(self) -> str:
+        return self.what
+
+
+class Reduce(Rule):
+    """Elements along some axes combined into one.
+
+    Parameters
+    ----------
+    monoid : str
+        ``sum``, ``prod``, ``max``, ``min``, ``argmax``, ``argmin``.
+    axes : tuple of int
+        Of the operand.
+    """
+
+    is_stored = True
+    weight = 1
+
+    def __init__(self, monoid: str, axes: Sequence[int]) -> None:
+        self.monoid, self.axes = monoid, tuple(axes)
+
+    def reads(self, item: Item, index: Index) -> list[Read]:
+        """The operand at an index of *its* space."""
+        return [Read(item.operands[0], index)]
+
+    def __repr__(self) -> str:
+        return self.monoid
+
+
+class Step(Rule):
+    """Computed as a whole.
+
+    Parameters
+    ----------
+    name : str
+    params : dict
+    options : dict, optional
+        What its kernel is told beside the parameters (schedule/fma_fusion.py).
+
+    An item `Part` stands for each of the arrays that it gives.
+    """
+
+    is_stored = True
+
+    def __init__(
+        self,
+        name: str,
+        params: dict[str, Any],
+        island: bool = False,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self.name, self.params, self.island = name, params, island
+        self.options = options or {}
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Part(Rule):
+    """One of the arrays that a step gives."""
+
+    is_stored = True
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+
+
+def memory_strides(item: Item) -> tuple[Length, ...]:
+    """How far apart the elements of an item in memory are, along each axis, in elements."""
+    if isinstance(item.rule, Held) and item.rule.strides is not None:
+        return item.rule.strides
+    return strides_of(item.shape)
+
+
+def aligned(index: Index, shape: tuple[Length, ...], whole: tuple[Length, ...]) -> Index:
+    """Where an operand of some shape is read, for an index of the broadcast shape."""
+    if isinstance(index, Flat):
+        return (ZERO,) * len(shape) if all(map(is_one, shape)) else index
+    own = index[len(index) - len(shape) :]
+    return tuple(
+        [ZERO if type(n) is int and n == 1 else form for form, n in zip(own, shape, strict=True)]
+    )
+
+
+def number(value: Any, dtype: Dtype | None = None) -> Item:
+    """The item of a constant."""
+    array = np.asarray(value, dtype)
+    return Item(Number(array[()]), (), (), array.dtype)

@@ -1,0 +1,169 @@
+"""One-hot: what is picked from each row, and what is put into one place of each row.
+
+`z[np.arange(n), labels]` and its transpose, zeros with one element of each row written, are what a
+cross-entropy is made of.  The one reads elements that need not be stored first if they are
+cheap to compute; the other is a comparison of the position with the label, and no array of zeros.
+
+    gathered    elements of an item at places, by way of what it is computed from
+    one_hot     a scatter that writes one element of each row, as a choice by position
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wengert._engine.backends.llvm.ir.affine import ZERO, Affine, Index, Length, counters, is_one
+from wengert._engine.backends.llvm.ir.index_analysis import Chosen
+
+from .gathers import Along, Gather, Place, known
+from .loop_ir import Held, Item, Map, Number, Part, Read, Reduce, Rule, Step, View, aligned
+
+_CHEAP = 6  # this much work is done again rather than stored
+
+Places = Callable[[Any], Sequence[Place]]
+
+
+def gathered(
+    name: str, x: Item, arrays: Sequence[Item], places: Places, shape: Any, node: Any
+) -> Item:
+    """The elements of an item at places that index arrays tell.
+
+    Parameters
+    ----------
+    name : str
+    x : Item
+    arrays : sequence of Item
+        Index arrays.
+    places : callable
+        ``places(index)`` gives the place of each axis of `x`.
+    shape : tuple of Length
+        Of the result.
+    node : Node
+        The line.
+    """
+    if isinstance(x.rule, Map) and _work(x, 4) <= _CHEAP:
+        parts = [
+            gathered(name, y, arrays, _of_operand(places, y.shape, x.shape), shape, node)
+            for y in x.operands
+        ]
+        return Item(Map(x.rule.name, x.rule.combine, x.rule.weight), parts, shape, x.dtype, node)
+    if isinstance(x.rule, Number):
+        return Item(x.rule, (), shape if x.shape else (), x.dtype, node)
+    where = places(counters(shape))
+    forms = [place for place in where if isinstance(place, Affine)]
+    if len(forms) == len(where):  # known here, though perhaps not for the index of a part of it
+        view = View(name, lambda index: tuple([_at(form, index) for form in forms]))
+        return Item(view, (x,), shape, x.dtype, node)
+    return Item(Gather(name, places), (x, *arrays), shape, x.dtype, node)
+
+
+def _at(form: Affine, index: Any) -> Affine:
+    """A form of the counters of axes, for forms in their place."""
+    found = Affine(form.offset, ())
+    for axis, factor in form.terms:
+        found = found.plus(index[axis].times(factor))
+    return found
+
+
+def _work(x: Item, depth: int) -> int:
+    """The work of one element, as far down as what is stored; a lot where that is far."""
+    if isinstance(x.rule, Held | Reduce | Step | Part | Number):
+        return 0
+    if not isinstance(x.rule, Map) or depth == 0:
+        return _CHEAP + 1
+    # What is repeated along the axes is computed once and kept, if it is worth that.
+    full = [y for y in x.operands if _axes(y) >= _axes(x)]
+    return x.rule.weight + sum(_work(y, depth - 1) for y in full)
+
+
+def _axes(x: Item) -> int:
+    return sum(not is_one(n) for n in x.shape)
+
+
+def _of_operand(places: Places, shape: tuple[Length, ...], whole: tuple[Length, ...]) -> Places:
+    """The places of an operand that was broadcast."""
+
+    def own(index: Any) -> Sequence[Place]:
+        found = list(places(index))[len(whole) - len(shape) :]
+        return [ZERO if is_one(n) else place for place, n in zip(found, shape, strict=True)]
+
+    return own
+
+
+class OneHot(Rule):
+    """An operand's element where the position is that of an index array; else zero.
+
+    Parameters
+    ----------
+    axis : int
+        Of the result, along which the position is compared.
+    length : Length
+        Of that axis.
+    value_at, position_at : callable
+        ``value_at(index)`` gives the index of the first operand, ``position_at(index)`` that of the
+        second, the index array.
+    """
+
+    weight = 3
+    asks_index = True
+
+    def __init__(self, axis: int, length: Length, value_at: Any, position_at: Any) -> None:
+        self.axis, self.length = axis, length
+        self.value_at, self.position_at = value_at, position_at
+
+    def reads(self, item: Item, index: Index) -> list[Read]:
+        """The value and the position."""
+        t, labels = item.operands
+        return [Read(t, self.value_at(index)), Read(labels, self.position_at(index))]
+
+    def value(self, at: Any, item: Item, index: Any, mask: Any) -> Any:
+        """The choice."""
+        value, label = [at.read(r.operand, r.index, mask) for r in self.reads(item, index)]
+        position = at.position(label, self.length, mask)
+        here = at.language.binary("equal", at.lane_of(index[self.axis]), position)
+        return at.language.where(here, value, at.language.constant(0, item.dtype))
+
+    def __repr__(self) -> str:
+        return "one_hot"
+
+
+def one_hot(t: Item, arrays: Sequence[Item], found: Chosen, shape: Any, node: Any) -> Any:
+    """Zeros of a shape with `t` added at an index, if that is one place of each row.
+
+    All axes but one have to be slices of everything, or arrays that count from the start: then no
+    place is written twice. NotImplemented if it is otherwise.
+    """
+    if found.depth != 1:
+        return NotImplemented
+    inside = found.shape[found.place : found.place + 1]
+    of_result: dict[int, int] = {}  # for each axis of t an axis of the result
+    free: list[tuple[int, Item]] = []
+    for k, (part, n) in enumerate(zip(found.parts, shape, strict=True)):
+        if part.operand is None:
+            if part.axis is None or part.step != 1 or part.length != n or part.start != 0:
+                return NotImplemented
+            of_result[part.axis] = k
+            continue
+        array = arrays[part.operand]
+        index = counters(inside)
+        place = known(Along(array, aligned(index, array.shape, inside), n))
+        if isinstance(place, Affine) and place == index[0] and inside[0] == n:
+            of_result[found.place] = k
+        else:
+            free.append((k, array))
+    if len(free) != 1 or len(of_result) != len(found.shape) or found.place not in of_result:
+        return NotImplemented
+    axis, labels = free[0]
+    row = of_result[found.place]
+    whole = tuple(found.shape)
+
+    def value_at(index: Any) -> Index:
+        own = tuple(index[of_result[k]] for k in range(len(whole)))
+        return aligned(own, t.shape, whole)
+
+    def position_at(index: Any) -> Index:
+        return aligned((index[row],), labels.shape, inside)
+
+    rule = OneHot(axis, shape[axis], value_at, position_at)
+    return Item(rule, (t, labels), shape, t.dtype, node)

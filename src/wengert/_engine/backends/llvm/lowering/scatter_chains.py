@@ -1,0 +1,169 @@
+"""Writes: what an unrolled loop writes into an array, position after position.
+
+Each write is an array of its own in the graph: the one before, with something replaced, or with a
+scatter added (as gradients of x[0], x[1], ... are summed).  Made one by one, n writes would be n
+arrays of n elements.  So a write waits until somebody asks for its array: one that is only written
+to again, or read at a single position, is never made.
+
+    Writes       an array with something written into it, not made yet
+    read_back    the element at a position, found among the writes
+
+A few writes are choices by the index (indexing.py), which share loops with what is around them;
+many are one step, which copies the array once (kernels/writes.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wengert._engine.backends.llvm.ir.affine import Affine
+from wengert._engine.backends.llvm.ir.index_analysis import Chosen
+from wengert._engine.core.node import Node
+from wengert._engine.core.spec import Spec
+
+from .loop_ir import Item, Map, View, number
+from .registry import Waiting, settled, step
+
+_FEW = 6  # writes that are made as choices
+
+Position = tuple[int, ...]
+
+
+class Operand:
+    """An operand of a line that is none of the graph's: its spec."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+
+
+class Line:
+    """Many lines of the graph as one, as a kernel sees it; `last` is the one that it ends with."""
+
+    class op:
+        """What it does."""
+
+        name, kind, effect = "writes", "indexing", False
+
+    def __init__(self, last: Node, params: dict[str, Any], inputs: Sequence[Operand]) -> None:
+        self.last, self.params, self.inputs = last, params, tuple(inputs)
+        self.spec, self.where, self.name = last.spec, last.where, last.name
+
+
+class Writes(Waiting):
+    """An array with something written into it, not made yet.
+
+    Parameters
+    ----------
+    node : Node
+        The line that writes.
+    before : Item, Writes or None
+        The array it writes into; None for zeros.
+    value : Item
+    index : object
+        Where, without index arrays.
+    found : Chosen
+        The same, taken apart.
+    adds : bool
+        Whether the value is added, and does not replace what was there.
+    alone : callable
+        ``alone(before, value)`` makes the array of this write alone.
+    """
+
+    __slots__ = ("adds", "alone", "before", "found", "index", "item", "node", "position", "value")
+
+    def __init__(
+        self,
+        node: Node,
+        before: Item | Writes | None,
+        value: Item,
+        index: Any,
+        found: Chosen,
+        adds: bool,
+        alone: Callable[[Item | None, Item], Item],
+    ) -> None:
+        self.node, self.before, self.value = node, before, value
+        self.index, self.found, self.adds, self.alone = index, found, adds, alone
+        self.position = position_of(found)
+        self.item: Item | None = None
+
+    def settled(self) -> Item:
+        """The array."""
+        if self.item is None:
+            chain = [self]
+            while isinstance(chain[-1].before, Writes) and chain[-1].before.item is None:
+                chain.append(chain[-1].before)
+            chain.reverse()
+            if len(chain) <= _FEW:
+                for one in chain:
+                    before = None if one.before is None else settled(one.before)
+                    one.item = one.alone(before, one.value)
+            else:
+                self.item = _made(self.node, chain)
+        assert self.item is not None
+        return self.item
+
+
+def position_of(found: Chosen) -> Position | None:
+    """The one element that an index chooses; None if it is not one."""
+    if found.shape or any(type(p.start) is not int for p in found.parts):
+        return None
+    return tuple(p.start for p in found.parts)
+
+
+def _made(node: Node, chain: Sequence[Writes]) -> Item:
+    """All writes as one step."""
+    first = chain[0].before
+    base = None if first is None else settled(first)
+    operands = [*([] if base is None else [base]), *[w.value for w in chain]]
+    params = {"from_zero": base is None, "writes": tuple((w.index, w.adds) for w in chain)}
+    line: Any = Line(node, params, [Operand(Spec(x.shape, x.dtype)) for x in operands])
+    item: Item = step(line, operands)
+    item.node = node
+    return item
+
+
+def read_back(x: Writes, position: Position, node: Node) -> Item | None:
+    """The element at a position; None where that cannot be told without the array."""
+    added: list[Item] = []
+    here: Item | Writes | None = x
+    while isinstance(here, Writes) and here.item is None:
+        if here.position is None:
+            return None
+        if here.position != position:
+            here = here.before
+        elif here.adds:
+            added.append(here.value)
+            here = here.before
+        else:
+            return _sum(_one(here.value, node), added, node)
+    if here is None:
+        return _sum(None, added, node)
+    place = tuple(Affine(n, ()) for n in position)
+    whole = settled(here)
+    return _sum(
+        Item(View("getitem", lambda _: place), (whole,), (), whole.dtype, node), added, node
+    )
+
+
+def _one(value: Item, node: Node) -> Item:
+    """A written value as an element of the array."""
+    dtype = node.spec.dtype
+    if value.dtype == dtype and not value.shape:
+        return value
+    reading = View("getitem", lambda _: tuple(Affine(0, ()) for _ in value.shape))
+    value = Item(reading, (value,), (), value.dtype, node) if value.shape else value
+    return Item(Map("cast", lambda s, v: s.cast(v, dtype)), (value,), (), dtype, node)
+
+
+def _sum(first: Item | None, added: Sequence[Item], node: Node) -> Item:
+    """What was there, and what was added since, the latest first in the list."""
+    total = number(0, node.spec.dtype) if first is None and not added else first
+    for x in reversed(added):
+        one = _one(x, node)
+        if total is None:
+            total = one
+        else:
+            total = Item(Map("add", lambda s, u, v: u + v), (total, one), (), total.dtype, node)
+    assert total is not None
+    return total

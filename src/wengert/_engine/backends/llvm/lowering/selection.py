@@ -1,0 +1,113 @@
+"""Choices: which operand an element comes from is told by its index.
+
+concatenate, stack, roll, shift.  Each element asks for every operand under a condition, so many
+operands are better copied, one after the other (kernels/joining.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wengert._engine.backends.llvm.ir.affine import ZERO, Affine, Length, is_one
+from wengert._engine.backends.llvm.ir.index_analysis import moves_of
+from wengert._engine.core.node import Node
+
+from .loop_ir import Condition, Item, Select, number
+from .registry import lowers
+from .views import flattened, reshaped
+
+_FEW = 8  # operands that are chosen from by conditions
+
+
+@lowers("concatenate")
+def _concatenate(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    axis = node.params["axis"] % len(node.spec.shape)
+    parts = [x for x in operands if not (type(x.shape[axis]) is int and x.shape[axis] == 0)]
+    if not 2 <= len(parts) <= _FEW:
+        return NotImplemented
+    starts: list[Length] = [0]
+    for x in parts:
+        starts.append(starts[-1] + x.shape[axis])
+
+    def choices(index: Any) -> Any:
+        found = []
+        for k, x in enumerate(parts):
+            form = ZERO if is_one(x.shape[axis]) else index[axis].plus(_minus(starts[k]))
+            place = (*index[:axis], form, *index[axis + 1 :])
+            last = k == len(parts) - 1
+            # The first that the index is below: what comes before has been chosen already.
+            wanted = () if last else (Condition(index[axis], 0, starts[k + 1]),)
+            found.append((place, wanted))
+        return _below(found, index[axis], starts)
+
+    return Item(Select("concatenate", choices), parts, node.spec.shape, node.spec.dtype, node)
+
+
+def _minus(n: Length) -> Length:
+    return -n
+
+
+def _below(found: Any, form: Affine, starts: Sequence[Length]) -> Any:
+    """Each place under its own conditions, so that nothing is read outside."""
+    return [
+        (place, (Condition(form, starts[k], starts[k + 1]),)) for k, (place, _) in enumerate(found)
+    ]
+
+
+@lowers("stack")
+def _stack(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    axis = node.params["axis"] % len(node.spec.shape)
+    if not 2 <= len(operands) <= _FEW:
+        return NotImplemented
+
+    def choices(index: Any) -> Any:
+        place = (*index[:axis], *index[axis + 1 :])
+        return [(place, (Condition(index[axis], k, k + 1),)) for k in range(len(operands))]
+
+    return Item(Select("stack", choices), operands, node.spec.shape, node.spec.dtype, node)
+
+
+@lowers("roll")
+def _roll(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    (x,) = operands
+    shift, axis = node.params["shift"], node.params.get("axis")
+    if axis is None:
+        x = flattened(x)
+    moves = moves_of(shift, axis)
+    if moves is None:
+        return NotImplemented
+    for a, by in moves:
+        n = x.shape[a % len(x.shape)]
+        if type(n) is not int:
+            return NotImplemented
+        x = x if n == 0 else _rolled(x, a % len(x.shape), by % n, n, node)
+    return x if x.shape == node.spec.shape else reshaped(x, node.spec.shape, node)
+
+
+def _rolled(x: Item, axis: int, by: int, n: int, node: Node) -> Item:
+    if by == 0:
+        return x
+
+    def choices(index: Any) -> Any:
+        form = index[axis]
+        return [
+            ((*index[:axis], form.plus(moved), *index[axis + 1 :]), (Condition(form, low, high),))
+            for moved, low, high in ((-by, by, n), (n - by, 0, by))
+        ]
+
+    return Item(Select("roll", choices), (x, x), x.shape, x.dtype, node)
+
+
+@lowers("shift")
+def _shift(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    (x,) = operands
+    axis, by = node.params["axis"] % len(x.shape), node.params["by"]
+    n = x.shape[axis]
+
+    def choices(index: Any) -> Any:
+        form = index[axis].plus(-by)
+        place = (*index[:axis], ZERO if is_one(n) else form, *index[axis + 1 :])
+        return [(place, (Condition(form, 0, n),)), ((), ())]
+
+    return Item(Select("shift", choices), (x, number(0, x.dtype)), x.shape, x.dtype, node)

@@ -1,0 +1,78 @@
+"""Inverses and determinants of one matrix as one step, with one factorization.
+
+    slogdet and inv, det and det_derivative
+
+A determinant and its gradient need the same L and U.  Where a graph has both lines of a matrix that
+is not small, the first of them makes the step, and the other takes its result of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wengert._engine.backends.llvm.kernels import is_served
+from wengert._engine.backends.llvm.kernels.linalg.unrolled_small_matrices import ROWS
+from wengert._engine.core.node import Node
+from wengert._engine.kinds.opaque import Opaque
+
+from .loop_ir import Item
+from .registry import Lowering, lowers, note_line, step
+
+
+def _never(*args: Any) -> Any:
+    raise AssertionError("it is a step of native code only")
+
+
+# What both lines are together: the matrix, then what belongs to the determinant.
+_TOGETHER = {
+    frozenset(("inv", "slogdet")): Opaque(_never, name="inverse_slogdet", trusted=True),
+    frozenset(("det_derivative", "det")): Opaque(_never, name="cofactors_det", trusted=True),
+}
+_OTHER = {"inv": "slogdet", "slogdet": "inv", "det": "det_derivative", "det_derivative": "det"}
+
+
+def joined(lowering: Lowering, node: Node, operands: Sequence[Item]) -> Any:
+    """The result of a line that has a partner; NotImplemented for one that has none."""
+    if len(node.inputs) != 1:
+        return NotImplemented
+    partner = _partner(lowering, node)
+    if partner is None:
+        return NotImplemented
+    matrix, number = (
+        (node, partner) if node.op.name in ("inv", "det_derivative") else (partner, node)
+    )
+    key = "joined", matrix
+    parts = lowering.rules.get(key)
+    if parts is None:
+        several = number.spec if isinstance(number.spec, tuple) else (number.spec,)
+        op = _TOGETHER[frozenset((matrix.op.name, number.op.name))]
+        extra = {**(node.extra or {}), "spec": (matrix.spec, *several)}
+        both = Node(op, node.inputs, {}, None, extra)
+        note_line(both, node)
+        assert is_served(both)
+        parts = lowering.rules[key] = step(both, operands)
+    if node is matrix:
+        return parts[0]
+    return parts[1:] if isinstance(node.spec, tuple) else parts[1]
+
+
+def _partner(lowering: Lowering, node: Node) -> Node | None:
+    (x,) = node.inputs
+    n = x.spec.shape[-1]
+    if (type(n) is int and n <= ROWS) or 0 in x.spec.shape:
+        return None
+    lines = lowering.rules.get("lines of matrices")
+    if lines is None:
+        lines = lowering.rules["lines of matrices"] = {
+            (line.op.name, line.inputs[0]): line
+            for line in lowering.graph.nodes
+            if line.op.name in _OTHER and len(line.inputs) == 1
+        }
+    found: Node | None = lines.get((_OTHER[node.op.name], x))
+    return found if found is not None and is_served(found) and is_served(node) else None
+
+
+@lowers("inv", "slogdet")
+def _inverse(lowering: Lowering, node: Node, operands: Sequence[Item]) -> Any:
+    return joined(lowering, node, operands)

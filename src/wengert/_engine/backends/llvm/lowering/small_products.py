@@ -1,0 +1,83 @@
+"""Products that are loops: those without a summed letter, of vectors, and of small matrices.
+
+As items they share loops with what is computed of them; large ones are worth a call of BLAS
+(kernels/products.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wengert._engine.backends.llvm.ir.affine import ZERO, Length, is_one
+from wengert._engine.backends.llvm.ir.llvm_types import F16, F32, Dtype
+from wengert._engine.core.node import Node
+
+from .loop_ir import Item, Map, Reduce, View
+from .registry import lowers
+from .views import reshaped
+
+_SMALL = 512  # so many multiplications are done in loops whatever the shape
+
+
+@lowers("matmul", "dot", "einsum")
+def _contraction(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+    op: Any = node.op
+    *words, result = op.letters(*[len(x.shape) for x in operands], **node.params)
+    lengths: dict[str, Length] = {}
+    for word, x in zip(words, operands, strict=True):
+        for letter, n in zip(word, x.shape, strict=True):
+            if is_one(lengths.get(letter, 1)):
+                lengths[letter] = n
+    summed = [c for c in lengths if c not in result]
+    if summed and not _is_loop(lengths, words, result):
+        return NotImplemented
+    letters = result + "".join(summed)
+    space = tuple(lengths[c] for c in letters)
+    dtype = node.spec.dtype
+    wide = F32 if dtype == F16 else dtype
+    spread = [_spread(x, word, letters, space) for x, word in zip(operands, words, strict=True)]
+    product = Item(Map("product", _product(wide), len(words)), spread, space, wide, node)
+    if not summed:
+        return product if wide == dtype else _cast(product, dtype, node)
+    axes = range(len(result), len(letters))
+    kept = (*space[: len(result)], *[1] * len(summed))
+    out = Item(Reduce("sum", axes), (product,), kept, wide, node)
+    out = reshaped(out, node.spec.shape, node)
+    return out if wide == dtype else _cast(out, dtype, node)
+
+
+def _cast(x: Item, dtype: Dtype, node: Node) -> Item:
+    return Item(Map("cast", lambda s, v: s.cast(v, dtype)), (x,), x.shape, dtype, node)
+
+
+def _product(dtype: Dtype) -> Any:
+    def combine(s: Any, *lanes: Any) -> Any:
+        total = s.cast(lanes[0], dtype)
+        for x in lanes[1:]:
+            total = total * s.cast(x, dtype)
+        return total
+
+    return combine
+
+
+def _is_loop(lengths: dict[str, Length], words: Sequence[str], result: str) -> bool:
+    """Whether loops serve it as well as BLAS: a product with a vector, or a small one."""
+    total: Length = 1
+    for n in lengths.values():
+        total = total * n
+    if type(total) is int and total <= _SMALL:
+        return True
+    # Each element of the largest operand is used once: memory is the limit, and not arithmetic.
+    return any(set(word) >= set(lengths) for word in words)
+
+
+def _spread(x: Item, word: str, letters: str, space: tuple[Length, ...]) -> Item:
+    """An operand over all letters, those that it lacks repeated."""
+    places = [letters.index(c) for c in word]
+    ones = [is_one(n) for n in x.shape]
+
+    def place(index: Any) -> Any:
+        return tuple(ZERO if one else index[k] for k, one in zip(places, ones, strict=True))
+
+    return Item(View("spread", place), (x,), space, x.dtype, x.node)

@@ -1,0 +1,32 @@
+"""Families of special functions: their values are computed where they are used, as a map is.
+
+    family    a line as an item, whose work is that of the member's text
+
+What a family is, and how a member of it becomes native, is said in backends/llvm/families.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from wengert._engine.backends.llvm import special_functions
+from wengert._engine.core.node import Node
+
+from .loop_ir import Item, Map
+from .registry import lowers_kind
+
+
+@lowers_kind("opaque")
+def family(lowering: Any, node: Node, operands: Sequence[Item]) -> Any:
+    """A member of a family that can be read; other opaque operations are steps."""
+    op: Any = node.op
+    if not getattr(op, "native", False):
+        return NotImplemented
+    params, dtype = dict(node.params), node.spec.dtype
+    work = special_functions.is_served(op, params, tuple(x.dtype for x in operands))
+    if work is None:
+        return NotImplemented
+    combine = functools.partial(special_functions.called, op, params, dtype)
+    return Item(Map(op.name, combine, work), operands, node.spec.shape, dtype, node)

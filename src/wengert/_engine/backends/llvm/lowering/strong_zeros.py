@@ -1,0 +1,69 @@
+"""Guards: strong zeros, which sweeps write where 0 * inf has to be 0.
+
+`strong_zero(t, g)` is g, and 0 where t is exactly 0 and g is not a number.  Where the lines show
+that g is a multiple of t, it is 0 wherever t is, so one comparison decides, and it does not wait
+for g: inside a loop whose steps depend on each other that is what a guard costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wengert._engine.core.node import Node
+
+from .elementwise import elementwise
+from .loop_ir import Item, Map
+from .registry import lowers
+
+_DEPTH = 6  # operations between t and g that are looked through
+_SIGNS = ("negative", "positive")
+
+
+@lowers("strong_zero")
+def _strong_zero(lowering: Any, node: Node, operands: Sequence[Item]) -> Any:
+    t, g = node.inputs
+    same = all(x.dtype == node.spec.dtype and x.dtype.kind == "f" for x in operands)
+    if same and is_multiple(g, t, _DEPTH):
+        return Item(_SELECTED, operands, node.spec.shape, node.spec.dtype, node)
+    return elementwise(lowering, node, operands)
+
+
+def _selected(s: Any, t: Any, g: Any) -> Any:
+    return s.where(s.not_equal(t, 0), g, 0)
+
+
+_SELECTED = Map("strong_zero", _selected)
+
+
+def is_multiple(g: Node, t: Node, depth: int) -> bool:
+    """Whether g is t times something, or a sum of such products.
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> from wengert._engine.backends.llvm.lowering.strong_zeros import is_multiple
+    >>> graph = wg.trace(lambda t, x: (-t * x / 2.0, x + t))(1.0, 2.0)
+    >>> [is_multiple(g, graph.inputs[0], 6) for g in graph.outputs]
+    [True, False]
+    """
+    t, g = _without_sign(t), _without_sign(g)
+    if g is t:
+        return True
+    if depth == 0:
+        return False
+    depth -= 1
+    name = g.op.name
+    if name == "multiply":
+        return any(is_multiple(a, t, depth) for a in g.inputs)
+    if name in ("divide", "cast", "broadcast_to"):
+        return is_multiple(g.inputs[0], t, depth)
+    if name == "strong_zero":
+        return is_multiple(g.inputs[1], t, depth)
+    return name in ("add", "subtract") and all(is_multiple(a, t, depth) for a in g.inputs)
+
+
+def _without_sign(x: Node) -> Node:
+    while x.op.name in _SIGNS:
+        (x,) = x.inputs
+    return x

@@ -1,0 +1,172 @@
+"""Clocked: a program that reads a clock around each of its steps, to be profiled.
+
+It is the program that a call runs, with some instructions more between steps; other programs have
+none of them, and nothing asks whether they should.
+
+    Clocked    the program; with a clock around the steps of loops, too, or only around its own
+    Place      a step of it: the cell that its time is added to, and what runs inside
+
+The body of a loop whose steps share registers is one step.  Bodies that are equal are written once
+for each loop here, or their times could not be told apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from wengert._engine.backends.llvm.codegen.straightline import Branches
+from wengert._engine.backends.llvm.ir.ir_builder import Section
+from wengert._engine.backends.llvm.loops.loop_body import Nested
+from wengert._engine.backends.llvm.lowering.loop_ir import Item
+from wengert._engine.backends.llvm.program import Program
+from wengert._engine.backends.llvm.schedule.fusion import Walk
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.subgraph import Body
+
+from .timers import COUNTED, Clock
+
+
+class Place(NamedTuple):
+    """A step.
+
+    cell : where its time is added up; None where it is all of its body.
+    stages : what runs there; several if they share registers.
+    function : the name of a nest's function.
+    bodies : of a loop or a choice.
+    """
+
+    cell: int | None
+    stages: list[Walk | Item]
+    function: str = ""
+    bodies: Sequence[ClockedBody] = ()
+
+
+class ClockedBody(Nested):
+    """The body of a loop or a branch, with a clock around its steps.
+
+    Attributes
+    ----------
+    times : int
+        The cell that counts how often it runs.
+    places : list of Place
+    """
+
+    root: Clocked
+
+    def __init__(self, root: Clocked, body: Body, name: str, fixed: int, carried: int) -> None:
+        self.places: list[Place] = []
+        self.times = root.clock.cell()
+        self.label = body.name
+        super().__init__(root, body, name, fixed, carried)
+
+    @property
+    def choices(self) -> Mapping[Item, Branches]:
+        """Those that are written out, with their branches."""
+        return self._choices
+
+    def run_stages(self, body: Section) -> None:
+        """One stage after the other, each with a clock around it."""
+        self.root.clock.count(body, self.times)
+        super().run_stages(body)
+
+    def run_stage(self, body: Section, stage: Walk | Item) -> None:
+        """One stage, with a clock around it."""
+        begun = self.root.clock.read(body)
+        super().run_stage(body, stage)
+        self.places.append(self.root.stopped(self, body, stage, begun))
+
+    def _run_straight(self, body: Section, stages: list[Any], needed: set[Item]) -> None:
+        """Stages without loops; with a clock around them if they are not all."""
+        if len(self._groups) == 1:
+            super()._run_straight(body, stages, needed)
+            self.places.append(Place(None, list(stages)))
+            return
+        begun, cell = self.root.clock.read(body), self.root.clock.cell()
+        super()._run_straight(body, stages, needed)
+        self.root.clock.stop(body, cell, begun)
+        self.places.append(Place(cell, list(stages)))
+
+
+class Clocked(Program):
+    """The program of a graph, with a clock around its steps.
+
+    Parameters
+    ----------
+    graph, threads, layouts, overwrites
+        As for `Program`.
+    inside : bool
+        Whether there is a clock around the steps of loops and choices, too.
+
+    Attributes
+    ----------
+    clock : Clock
+    places : list of Place
+    has_bodies : bool
+        Whether there are loops or choices that `inside` could look into.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        threads: int | None = None,
+        layouts: str = "",
+        overwrites: bool = False,
+        inside: bool = True,
+    ) -> None:
+        self._inside = inside
+        self.places: list[Place] = []
+        self.has_bodies = False
+        self._bodies_of: dict[Item, list[ClockedBody]] = {}
+        self._met: list[list[ClockedBody]] = []
+        super().__init__(graph, threads, layouts, overwrites)
+        self.clock.finish()
+
+    @property
+    def clock(self) -> Clock:
+        """The cells, which are there before anything is written."""
+        found: Clock | None = self.__dict__.get("_clock")
+        if found is None:
+            found = self.__dict__["_clock"] = Clock(self.module)
+        return found
+
+    def run_stage(self, body: Section, stage: Walk | Item) -> None:
+        """One stage, with a clock around it."""
+        begun = self.clock.read(body)
+        super().run_stage(body, stage)
+        self.places.append(self.stopped(self, body, stage, begun))
+
+    def stopped(self, routine: Any, body: Section, stage: Walk | Item, begun: str) -> Place:
+        """What a stage is, when it has been written."""
+        cell = self.clock.cell()
+        self.clock.stop(body, cell, begun)
+        function = routine.nests[-1][1] if isinstance(stage, Walk) else ""
+        bodies = () if isinstance(stage, Walk) else self._bodies_of.get(stage, ())
+        return Place(cell, [stage], function, bodies)
+
+    def nested(self, step: Item) -> Any:
+        """A loop or a choice; whose bodies are its own."""
+        self.has_bodies = True
+        self._met.append([])
+        made = super().nested(step)
+        self._bodies_of[step] = self._met.pop()
+        return made
+
+    def body(self, body: Body, fixed: int = 0, carried: int = 0) -> Nested:
+        """The function of a body, one for each that asks if there is to be a clock in it."""
+        if not self._inside:
+            return super().body(body, fixed, carried)
+        self._count += 1
+        made = ClockedBody(self, body, f"body{self._count}", fixed, carried)
+        self._bodies[body, fixed, carried] = made
+        self._met[-1].append(made)
+        return made
+
+    def runtime(self, name: str, result: str, arguments: Sequence[str]) -> str:
+        """A function of the runtime; of those for memory one that adds up how much there is."""
+        found = super().runtime(name, result, arguments)
+        if name not in COUNTED:
+            return found
+        counting, text = COUNTED[name]
+        self.module.parts.setdefault(counting, text)
+        return f"@{counting}"

@@ -1,0 +1,215 @@
+"""Tally: what clocks in a program have said (profile/profile_runner.py), counted up as its steps.
+
+    Reading    what they said, of several runs
+    Tally      the steps of a program, and of the bodies of its loops
+
+The time of a loop is that of a program without clocks in it; its steps share it in the proportions
+that clocks in its body tell.  A body in registers has what the others leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.backends.llvm.ir.affine import size_of
+from wengert._engine.backends.llvm.kernels import is_served
+from wengert._engine.backends.llvm.lowering.loop_ir import Item
+from wengert._engine.backends.llvm.schedule.fusion import Walk
+from wengert._engine.backends.llvm.schedule.scheduling import Plan
+from wengert._engine.backends.llvm.schedule.workspace import last_uses
+from wengert._engine.core.spec import shown
+from wengert._engine.profiling.record import Part, Step
+
+from .instrumented import Clocked, ClockedBody, Place
+from .profile_attribution import Made, made_of, number_of
+
+
+class Reading(NamedTuple):
+    """What the clocks of a program said, of several runs as `undisturbed` says.
+
+    around : seconds of a run that are in no cell.
+    cells : for each cell seconds, and how often; what the clock itself took is in them.
+    peak : the most bytes allocated at a time.
+    inner, outer : what a cell costs, in what it measures, and in what is around it.
+    """
+
+    around: float
+    cells: Any
+    peak: float
+    inner: float
+    outer: float
+    runs: int
+
+
+class Tally:
+    """What readings say of places.
+
+    Parameters
+    ----------
+    sizes : mapping
+    flat : Reading
+        Of the program with clocks around its own steps.
+    deep : Reading or None
+        Of the one with clocks in the bodies of loops too.
+    overwritten : collection of int
+        The results that lie where variables did.
+    """
+
+    def __init__(
+        self,
+        sizes: Mapping[str, int],
+        flat: Reading,
+        deep: Reading | None,
+        overwritten: Collection[int],
+    ) -> None:
+        self._sizes, self._flat, self._overwritten = sizes, flat, overwritten
+        self._of_plans: dict[Plan, dict[Walk | Item, int]] = {}
+        self._deep = flat if deep is None else deep
+
+    def of_kernel(self, flat: Clocked, deep: Clocked) -> tuple[Step, ...]:
+        """The steps of a program, whose times are those of the flat reading."""
+        found = []
+        for own, place in zip(flat.places, deep.places, strict=True):
+            assert own.cell is not None
+            seconds, calls = self._flat.cells[own.cell]
+            seconds = max(0.0, seconds - calls * self._flat.inner)
+            place = place._replace(function=own.function)
+            found.append(self._step(deep.plan, place, seconds, calls))
+        return tuple(found)
+
+    def _step(
+        self,
+        plan: Plan,
+        place: Place,
+        seconds: float,
+        calls: float,
+        body: ClockedBody | None = None,
+        base: int = 0,
+    ) -> Step:
+        made = made_of(plan, place.stages, self._sizes, None if body is None else body.choices)
+        held = base + self._held(plan, place.stages)
+        if len(place.stages) == 1:
+            stage = place.stages[0]
+            old = self._overwritten if body is None else range(len(plan.outputs))
+            results = {plan.outputs[k] for k in old}
+            own = [x for x in plan.stored if plan.stages[plan.position_of(x)] is stage]
+            made.keep([x for x in own if x not in results])
+        kind, title = _words(place, self._steps(place) / calls if calls else 0.0)
+        inside = self._inside(place, seconds, held)
+        return Step(
+            kind=kind,
+            title=title,
+            operations=made.operations,
+            calls=float(calls),
+            seconds=float(seconds),
+            flops=_flops(made, calls, inside),
+            read=_total(made.read * calls, "read", inside),
+            written=_total(made.written * calls, "written", inside),
+            held=max([held, *[step.held for step in inside]]),
+            parts=made.parts() or (Part("", 0, "", 1.0),),
+            kept=tuple(made.kept),
+            inside=inside,
+            body="" if body is None else body.label,
+        )
+
+    def _inside(self, place: Place, seconds: float, base: int) -> tuple[Step, ...]:
+        """The steps of the bodies of a loop that took so long.
+
+        What no clock was put around - bodies in registers - has what the others leave.
+        """
+        known = self._spent(place)
+        scale = seconds / known if known > 0.0 else 0.0
+        found = [
+            (body, p, self._deep.cells[body.times if p.cell is None else p.cell][1])
+            for body in place.bodies
+            for p in body.places
+        ]
+        spent = [self._spent(p) * scale for _, p, _ in found]
+        most = sum(spent)
+        if most > seconds:
+            spent = [s * seconds / most for s in spent]
+        weights = [0.0 if p.cell else calls * self._work(b, p) for b, p, calls in found]
+        rest = max(0.0, seconds - sum(spent)) / (sum(weights) or 1.0)
+        return tuple(
+            self._step(body.plan, p, s + w * rest, calls, body, base)
+            for (body, p, calls), s, w in zip(found, spent, weights, strict=True)
+            if calls
+        )
+
+    def _steps(self, place: Place) -> float:
+        """How often a loop has gone round."""
+        if not place.bodies:
+            return 0.0
+        # Of a while loop the second body is the condition, of a replay the last is the way back.
+        loop: Any = place.stages[0]
+        is_replay = loop.node.op.name == "replay"
+        return float(self._deep.cells[place.bodies[-1 if is_replay else 0].times][1])
+
+    def _work(self, body: ClockedBody, place: Place) -> float:
+        return 1.0 + sum(made_of(body.plan, place.stages, self._sizes, body.choices).work.values())
+
+    def _spent(self, place: Place) -> float:
+        """The seconds of a place in the deep reading, without those of clocks."""
+        if place.cell is None:
+            return 0.0
+        seconds, calls = self._deep.cells[place.cell]
+        clocks = calls * self._deep.inner + self._deep.outer * _read_inside(place, self._deep.cells)
+        return max(0.0, float(seconds - clocks))
+
+    def _held(self, plan: Plan, stages: Sequence[Walk | Item]) -> int:
+        """The bytes between stages that are needed while some of them run."""
+        found = self._of_plans.get(plan)
+        if found is None:
+            last = last_uses(plan)
+            results = {*plan.outputs, *plan.inputs}
+            change = [0] * (len(plan.stages) + 1)
+            for x in plan.stored:
+                if x not in results:
+                    first = plan.position_of(x)
+                    size = number_of(size_of(x.shape) * x.dtype.itemsize, self._sizes)
+                    change[first] += size
+                    change[last.get(x, first) + 1] -= size
+            sums = np.cumsum(change[:-1]).tolist()
+            found = self._of_plans[plan] = dict(zip(plan.stages, sums, strict=True))
+        return max((found[stage] for stage in stages), default=0)
+
+
+def _read_inside(place: Place, cells: Any) -> float:
+    """How often clocks were read in the bodies of a place."""
+    inner = [p for body in place.bodies for p in body.places]
+    return sum((cells[p.cell][1] if p.cell else 0.0) + _read_inside(p, cells) for p in inner)
+
+
+def _words(place: Place, steps: float) -> tuple[str, str]:
+    """What kind of a step it is, and what it is called."""
+    if len(place.stages) > 1 or place.cell is None:
+        return "straight", "in registers"
+    (stage,) = place.stages
+    if isinstance(stage, Walk):
+        first = stage.sweeps[0].space
+        over = f"over [{','.join(map(str, first))}]"
+        if stage.rows:
+            rows = ",".join(map(str, first[: stage.rows]))
+            over = f"over the rows of [{rows}], {len(stage.sweeps)} passes each"
+        return ("nest", f"{over} ({place.function})") if place.function else ("straight", over)
+    node = stage.node
+    if node.op.kind != "control":
+        return ("call" if is_served(node) else "island"), f"{node.op.name} {shown(node.spec)}"
+    if "branches" in node.params:
+        return "choice", node.op.name
+    return "loop", f"{node.op.name} of {steps:,.6g} steps"
+
+
+def _flops(made: Made, calls: float, inside: Sequence[Step]) -> float | None:
+    """Of all runs; of a loop those of its steps."""
+    if inside:
+        known = [step.flops for step in inside]
+        return None if None in known else float(sum(n for n in known if n is not None))
+    return None if made.flops is None else made.flops * calls
+
+
+def _total(own: float, name: str, inside: Sequence[Step]) -> int:
+    return sum(getattr(step, name) for step in inside) if inside else round(own)

@@ -1,0 +1,229 @@
+"""Shares: what a step of a program is made of, and whose lines that is.
+
+A nest computes what several of the user's lines asked for, element by element and all at once, so
+no clock can tell them apart.  Its time is shared out by work: what an operation takes beside an
+addition, as it was measured once, and what an element takes that is read or written, by how far
+away it lies.
+
+    Made       what a step does: operations, work by line, bytes, arrays that it leaves
+    made_of    of the stages of a plan that are one step
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wengert._engine.backends.llvm.codegen.straightline import Branches
+from wengert._engine.backends.llvm.ir.affine import size_of
+from wengert._engine.backends.llvm.lowering.loop_ir import Held, Item, Map, Reduce, View
+from wengert._engine.backends.llvm.lowering.registry import line_of, specs_of
+from wengert._engine.backends.llvm.schedule.fusion import Walk, roots_of, space_of
+from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
+from wengert._engine.core.spec import Spec, shown
+from wengert._engine.core.symbolic.dim import names_in, valued
+from wengert._engine.ops.cost_model import bytes_of, flops_of
+from wengert._engine.profiling.record import Kept, Part
+
+Sizes = Mapping[str, int]
+
+# The work of an element beside that of an addition: measured on 4000 float64 on one thread of an
+# EPYC with AVX-512 (an addition took 0.03 ns); of others what the plan goes by.
+_WORK = {
+    **dict.fromkeys("exp exp2 sin cos cosh sinc remainder".split(), 23.0),
+    **dict.fromkeys("expm1 log sigmoid arcsin arccos sqrt".split(), 31.0),
+    **dict.fromkeys("log2 log10 log1p arctan arctan2 sinh".split(), 37.0),
+    **dict.fromkeys("tan arctanh cbrt hypot".split(), 48.0),
+    **dict.fromkeys("tanh sech_squared softplus".split(), 60.0),
+    **dict.fromkeys("erf erfc power float_power logaddexp logaddexp2 arcsinh gelu".split(), 95.0),
+    **dict.fromkeys("special.gammaln special.psi special.ndtr".split(), 350.0),
+    **dict.fromkeys("divide reciprocal".split(), 18.0),
+}
+# The same for reading or writing it, by how many bytes there are of all: which cache has them.
+_MEMORY = ((1 << 15, 1.0), (1 << 20, 3.0), (1 << 25, 8.0))
+_FAR = 25.0
+
+
+def number_of(length: Any, sizes: Sizes) -> int:
+    """A length as a number; what only the run knows counts once."""
+    unknown = dict.fromkeys(names_in((length,)) - set(sizes), 1)
+    return int(valued(length, {**sizes, **unknown}))
+
+
+class Made:
+    """What a step does.
+
+    Attributes
+    ----------
+    work : dict
+        For each of the user's lines, with its level and scope.
+    flops : float or None
+    read, written : int
+        Bytes.
+    kept : list of Kept
+    """
+
+    def __init__(self, plan: Plan, sizes: Sizes) -> None:
+        self.plan, self._sizes = plan, sizes
+        self.work: dict[tuple[str, int, str], float] = {}
+        self.flops: float | None = 0.0
+        self.read = self.written = 0
+        self.kept: list[Kept] = []
+        self._each = 1.0
+        self._serials: dict[str, int] = {}
+        self._stored = set(plan.stored)
+        self._results = set(plan.outputs)
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """In the order of the program, each once."""
+        return tuple(sorted(self._serials, key=self._serials.__getitem__))
+
+    def parts(self) -> tuple[Part, ...]:
+        """The user's lines, the largest share first; they make 1 together."""
+        whole = sum(self.work.values())
+        if not whole:
+            return tuple(Part(*key, 1.0 / len(self.work)) for key in self.work)
+        found = sorted(self.work.items(), key=lambda item: -item[1])
+        return tuple(Part(*key, work / whole) for key, work in found if work)
+
+    def add(self, stage: Walk | Item) -> None:
+        """A stage of the plan."""
+        if isinstance(stage, Walk):
+            self._add_walk(self.plan, stage)
+        else:
+            self._add_step(stage)
+
+    def add_branches(self, branches: Branches) -> None:
+        """A choice that is written out: all of its branches, as if each ran as often."""
+        for plan in branches.plans:
+            for stage in plan.stages:
+                if isinstance(stage, Walk):
+                    self._add_walk(plan, stage, 1.0 / len(branches.plans))
+                else:
+                    self.add_branches(branches.inner[stage])
+
+    def keep(self, items: Sequence[Item]) -> None:
+        """Arrays that are left in memory."""
+        for x in items:
+            node = None if x.node is None else _line(x.node)
+            size = self._bytes(x)
+            name = str(x.rule) if node is None else node.op.name
+            what = f"{name} {shown(Spec(x.shape, x.dtype))}"
+            self.kept.append(Kept(what, size, _where(node), x in self._results))
+
+    # ---- nests -----------------------------------------------------------------------------------
+
+    def _add_walk(self, plan: Plan, walk: Walk, often: float = 1.0) -> None:
+        mine = set(roots_of(walk))
+        accessed = [a.item for root in roots_of(walk) for a in plan.accesses(root)]
+        read = sum(self._bytes(x) for x in dict.fromkeys(accessed) if x not in mine)
+        written = sum(self._bytes(x) for x in mine if x in self._stored and x not in walk.local)
+        self.read, self.written = self.read + read, self.written + written
+        self._each = next((w for most, w in _MEMORY if read + written <= most), _FAR)
+        for sweep in walk.sweeps:
+            seen: set[Item] = set()
+            for root in sweep.roots:
+                self._add_root(root, mine, seen, often)
+
+    def _add_root(self, root: Item, mine: set[Item], seen: set[Item], often: float) -> None:
+        count = number_of(size_of(space_of(root)), self._sizes)
+        pending = [(root, root)]
+        while pending:
+            x, user = pending.pop()
+            if x in seen:
+                continue
+            seen.add(x)
+            here = count if x is root else min(count, number_of(size_of(x.shape), self._sizes))
+            new = [y for y in x.operands if y.is_root and y not in mine and y not in seen]
+            seen.update(new)
+            moved = sum(min(here, number_of(size_of(y.shape), self._sizes)) for y in new)
+            if x is root and x in self._stored:
+                moved += number_of(size_of(x.shape), self._sizes)
+            user = x if _is_located(x) else user
+            self._note(user, (_work_of(x) * here + self._each * moved) * often)
+            if isinstance(x.rule, Map | Reduce) and self.flops is not None:
+                self.flops += here * often
+            pending += [(y, user) for y in x.operands if not y.is_root]
+
+    def _note(self, x: Item, work: float) -> None:
+        if x.node is None:
+            return
+        node = _line(x.node)
+        if not isinstance(x.rule, View | Held) and not node.is_leaf:
+            self._name(node)
+        if work or not isinstance(x.rule, View):
+            self._charge(node, work)
+
+    def _name(self, node: Any) -> None:
+        name = node.op.name
+        self._serials[name] = min(node.serial, self._serials.get(name, node.serial))
+
+    def _charge(self, node: Any, work: float) -> None:
+        key = _where(node), node.level, node.scope
+        self.work[key] = self.work.get(key, 0.0) + work
+
+    def _bytes(self, x: Item) -> int:
+        return number_of(size_of(x.shape) * x.dtype.itemsize, self._sizes)
+
+    # ---- kernels, islands, loops -----------------------------------------------------------------
+
+    def _add_step(self, step: Item) -> None:
+        node = step.node
+        line = _line(node)
+        self._name(line)
+        self._charge(line, 1.0)
+        found = flops_of(node, [a.spec for a in node.inputs], node.spec)
+        found = None if found is None else self._float(found)
+        self.flops = None if found is None or self.flops is None else self.flops + found
+        owners = dict.fromkeys(owner_of(x) for x in step.operands)
+        self.read += sum(self._bytes(x) for x in owners)
+        self.written += sum(number_of(bytes_of(s), self._sizes) for s in specs_of(node))
+
+    def _float(self, count: Any) -> float:
+        return count if isinstance(count, float) else float(number_of(count, self._sizes))
+
+
+def _work_of(x: Item) -> float:
+    return _WORK.get(x.rule.name, x.rule.weight) if isinstance(x.rule, Map) else x.rule.weight
+
+
+def _line(node: Any) -> Any:
+    """The line of the graph that a node is, or is part of; of many that write the last."""
+    return line_of(getattr(node, "last", node))
+
+
+def _is_located(x: Item) -> bool:
+    """Whether it is known which of the user's lines it stems from."""
+    return x.node is not None and bool(_line(x.node).where)
+
+
+def _where(node: Any) -> str:
+    return "" if node is None else node.where or ""
+
+
+def made_of(
+    plan: Plan,
+    stages: Sequence[Walk | Item],
+    sizes: Sizes,
+    choices: Mapping[Item, Branches] | None = None,
+) -> Made:
+    """What some stages of a plan do, which are one step.
+
+    Parameters
+    ----------
+    plan : Plan
+    stages : sequence of Walk or Item
+    sizes : mapping
+        For each named size its number.
+    choices : mapping, optional
+        The branches of choices that are written out.
+    """
+    made = Made(plan, sizes)
+    for stage in stages:
+        branches = None if choices is None or isinstance(stage, Walk) else choices.get(stage)
+        if branches is None:
+            made.add(stage)
+        else:
+            made.add_branches(branches)
+    return made

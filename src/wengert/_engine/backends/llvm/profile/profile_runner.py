@@ -1,0 +1,220 @@
+"""Measuring: a graph run with timers (instrumented.py), and what they say told as a `Timing`.
+
+Three programs run: the one that every call runs, for what a call takes; one with a clock around its
+steps; and, if there are loops, one with clocks in their bodies too.  Clocks in a body make its loop
+slower, so they say only in which proportions its steps share the time that it takes without them.
+
+    timed    all of it; what clocks say is counted up in profile/profile_aggregate.py
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.backends.llvm.abi import is_available as entries_are_available
+from wengert._engine.backends.llvm.abi.array_layouts import layout_of
+from wengert._engine.backends.llvm.backend import Compiled, Native, entry_of
+from wengert._engine.backends.llvm.codegen.function import ON_STACK
+from wengert._engine.backends.llvm.program import Program
+from wengert._engine.backends.llvm.program_cache import Kept
+from wengert._engine.backends.llvm.runtime.thread_count import get_threads
+from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.graph import Graph
+from wengert._engine.ops.cost_model import bytes_of
+from wengert._engine.profiling.record import Timing, in_turn, undisturbed, whole
+from wengert.errors import BackendError, at, user_line
+
+from .instrumented import Clocked
+from .profile_aggregate import Reading, Tally
+from .profile_attribution import number_of
+from .timers import COST, FIRST, PEAK, READ, TABLE, is_available
+
+_MOST, _WORDS = 1000, 4_000_000  # runs, and words noted of them, where nobody says how many
+_LONG_ENOUGH = 0.005  # seconds in which the speed of the clock is found
+_BATCHES, _TRIES = 20, 500  # readings by which its cost is
+_MISSED = object()
+_REAL = np.dtype(np.float64)
+
+
+class _Failed(Exception):
+    """The run came to no end in native code."""
+
+
+class Measured:
+    """A program with clocks, in memory; it measures one run at a time."""
+
+    def __init__(self, program: Clocked) -> None:
+        self.program = program
+        self.compiled = Compiled(self.program)
+        code = self.compiled.code
+        self._tick = ctypes.CFUNCTYPE(ctypes.c_int64)(code.address(READ))
+        self._cost = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.address(COST))
+        place = ctypes.CFUNCTYPE(ctypes.c_void_p)(code.address(TABLE))()
+        words = ctypes.c_int64 * self.program.clock.words
+        self.table = np.frombuffer(words.from_address(place), np.int64)  # type: ignore[call-overload]
+        self._lock = lock()
+
+    def read(
+        self,
+        values: Sequence[Any],
+        sizes: Mapping[str, int],
+        repeats: int | None,
+        begin: Callable[[], object],
+        others: Sequence[Callable[[], object]] = (),
+    ) -> tuple[Reading, list[list[float]]]:
+        """Run it in turn with others, and read the clocks; and the seconds that the others took."""
+        with self._lock:
+            began, ticks = time.perf_counter(), self._tick()
+            runs = [_runner(self.compiled, values, sizes), *others]
+            most = min(_MOST, _WORDS // self.table.size + 1)
+            seconds, counted = [], []
+
+            def clear() -> None:
+                begin()
+                self._clear()
+
+            for one in in_turn(runs, repeats, clear, most):
+                seconds.append(one)
+                counted.append(self.table.astype(_REAL))
+            if time.perf_counter() - began < _LONG_ENOUGH:
+                time.sleep(_LONG_ENOUGH)
+            ticks = self._tick() - ticks
+            second = (time.perf_counter() - began) / max(ticks, 1)  # of a tick
+            outer, inner = (ticks * second for ticks in self._cost_of_cell())
+        found = undisturbed(counted)
+        cells = found[FIRST:].reshape(-1, 2) * [second, 1.0]
+        own = [counts[FIRST::2].sum() * second for counts in counted]
+        around = undisturbed([one[0] - s for one, s in zip(seconds, own, strict=True)])
+        reading = Reading(float(around), cells, found[PEAK], inner, outer, len(seconds))
+        return reading, [one[1:] for one in seconds]
+
+    def _clear(self) -> None:
+        self.table[:] = 0
+
+    def _cost_of_cell(self) -> tuple[float, float]:
+        """Ticks that a cell takes, and that it adds to what it measures; when nobody disturbs."""
+        around, within = [], []
+        for _ in range(_BATCHES):
+            self._clear()
+            around.append(self._cost(_TRIES) / _TRIES)
+            within.append(self.table[FIRST] / _TRIES)
+        self._clear()
+        return min(around), float(min(within))
+
+
+_known: weakref.WeakKeyDictionary[Graph, dict[Any, Measured]] = weakref.WeakKeyDictionary()
+_lock = lock()
+
+
+def _measured(graph: Graph, *options: Any) -> Measured:
+    """The program with clocks for the options of `Clocked`, made once."""
+    with _lock:
+        found = _known.setdefault(graph, {})
+        if options not in found:
+            found[options] = Measured(Clocked(graph, *options))
+        return found[options]
+
+
+def timed(
+    native: Native,
+    graph: Graph,
+    values: Sequence[Any],
+    sizes: Mapping[str, int],
+    repeats: int | None,
+    call: Callable[[], object] | None,
+    overwrites: bool,
+) -> Timing | None:
+    """Where the time of a run goes; see `Backend.timed`.
+
+    Raises
+    ------
+    BackendError
+        There is no clock that native code could read.
+    """
+    if not is_available():
+        raise BackendError(
+            "there is no clock here that native code could read. Profile with "
+            f"backend='interpret'{at(user_line())}."
+        )
+    specs = [n.spec for n in (*graph.inputs, *graph.variables)]
+    layouts = "".join(map(layout_of, values, specs)).replace("-", "C")
+    layouts = layouts if set(layouts) - {"C"} else ""
+    try:
+        own = native.compiled(graph, layouts)
+        if overwrites and graph.updates and not layouts and _has_entries(own.program):
+            own = native.overwriting(graph)
+        given, taken = values, own.program.overwritten.values()
+        values = [np.array(v) if k in taken else v for k, v in enumerate(given)]
+
+        def begin() -> None:
+            for k in taken:
+                values[k][...] = given[k]
+
+        options = native.threads, layouts, bool(own.program.overwritten)
+        flat = _measured(graph, *options, False)
+        others = [_runner(own, values, sizes), *([] if call is None else [call])]
+        reading, rounds = flat.read(values, sizes, repeats, begin, others)
+        within = deep = None
+        if flat.program.has_bodies:
+            within = _measured(graph, *options, True)
+            deep, _ = within.read(values, sizes, repeats, begin)
+    except _Failed:
+        return None
+    tally = Tally(sizes, reading, deep, own.program.overwritten)
+    steps = tally.of_kernel(flat.program, (within or flat).program)
+    new = [p for k, p in enumerate(own.program.outputs) if k not in own.program.overwritten]
+    outputs = sum(number_of(bytes_of(port.spec), sizes) for port in new)
+    stack = number_of(flat.program.workspace, sizes)
+    on_stack = type(flat.program.workspace) is int and stack <= ON_STACK
+    held = int(reading.peak) + (stack if on_stack else 0)
+    around = reading.around - (reading.outer - reading.inner) * len(flat.program.places)
+    return Timing(
+        backend=native.name,
+        seconds=whole(steps, around, rounds),
+        plain=float(undisturbed([one[-1] for one in rounds])),
+        runs=reading.runs,
+        steps=steps,
+        workspace=held,
+        peak=held + outputs,
+        inputs=sum(np.asarray(v).nbytes for v in values),
+        outputs=outputs,
+        threads=native.threads or get_threads(),
+        sizes=dict(sizes),
+    )
+
+
+# ---- running -------------------------------------------------------------------------------------
+
+
+def _has_entries(program: Program | Kept) -> bool:
+    """Whether Python can call it as it calls its own functions."""
+    return entries_are_available() and not any(program.counts)
+
+
+def _runner(
+    compiled: Compiled, values: Sequence[Any], sizes: Mapping[str, int]
+) -> Callable[[], object]:
+    """What runs a program as a call does: results come from memory that is recycled."""
+
+    def missed(*_: Any) -> Any:
+        return _MISSED
+
+    entry = entry_of(compiled, missed, missed) if _has_entries(compiled.program) else None
+
+    def slowly() -> object:
+        found = compiled.run(values, sizes)
+        if found is None:
+            raise _Failed
+        return found
+
+    if entry is None or entry(*values) is _MISSED:
+        slowly()
+        return slowly
+    return functools.partial(entry, *values)

@@ -1,0 +1,252 @@
+"""Summary: what a program does, to be read: its nests, calls, islands and buffers.
+
+Stage      one of them: what it walks over, reads, gives, and what that costs
+Summary    all of them; printed, a table
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from wengert._engine.backends.llvm.ir.affine import Length, size_of
+from wengert._engine.backends.llvm.kernels import is_served
+from wengert._engine.backends.llvm.lowering.loop_ir import Held, Item, Map, Reduce
+from wengert._engine.backends.llvm.lowering.registry import line_of
+from wengert._engine.backends.llvm.schedule.fusion import Walk, role_of, roots_of, space_of
+from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
+from wengert._engine.core.source_location import short
+from wengert._engine.core.spec import Spec, shown
+from wengert._engine.ops.cost_model import flops_of
+
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.program import Program
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One nest, call or island.
+
+    Attributes
+    ----------
+    kind : str
+        ``nest``, ``call``, ``island``, ``loop`` or ``choice``.
+    title : str
+        Of a nest what it walks over, of a call or an island the operation.
+    passes : tuple of str
+        Of a nest what is done to each row, one pass after the other.
+    reads, gives : tuple of str
+        Arrays in memory.
+    flops, bytes : Length or None
+        Floating-point operations, and bytes read and written; None if that cannot be known.
+    function : str
+        Its name in the module: equal nests are one function.
+    where : str
+        The user's line, of a call or an island.
+    """
+
+    kind: str
+    title: str
+    passes: tuple[str, ...]
+    reads: tuple[str, ...]
+    gives: tuple[str, ...]
+    flops: Any
+    bytes: Length
+    function: str
+    where: str
+
+    def __str__(self) -> str:
+        lines = [f"{self.kind} {self.title}"]
+        lines += [f"    {text}" for text in self.passes]
+        if self.reads:
+            lines.append(f"    reads {', '.join(self.reads)}")
+        lines.append(f"    gives {', '.join(self.gives)}")
+        cost = "" if self.flops is None else f"{self.flops} flops, "
+        lines.append(f"    {cost}{self.bytes} bytes{self.where}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a program does.
+
+    Attributes
+    ----------
+    stages : tuple of Stage
+    buffers : tuple of str
+        What is kept in memory between stages, results apart.
+    workspace : Length
+        The bytes of that memory; a place is used again when it is free.
+    functions : int
+        How many different nests there are.
+    """
+
+    stages: tuple[Stage, ...]
+    buffers: tuple[str, ...]
+    workspace: Length
+    functions: int
+
+    @property
+    def nests(self) -> tuple[Stage, ...]:
+        """Loops of our own."""
+        return tuple(s for s in self.stages if s.kind == "nest")
+
+    @property
+    def calls(self) -> tuple[Stage, ...]:
+        """Steps of libraries and of native kernels."""
+        return tuple(s for s in self.stages if s.kind == "call")
+
+    @property
+    def loops(self) -> tuple[Stage, ...]:
+        """Loops and choices of the graph."""
+        return tuple(s for s in self.stages if s.kind in ("loop", "choice"))
+
+    @property
+    def islands(self) -> tuple[Stage, ...]:
+        """Steps in Python."""
+        return tuple(s for s in self.stages if s.kind == "island")
+
+    @property
+    def flops(self) -> Any:
+        """Floating-point operations, as far as they are known."""
+        return sum(s.flops for s in self.stages if s.flops is not None)
+
+    @property
+    def bytes(self) -> Length:
+        """Bytes read and written."""
+        return sum(s.bytes for s in self.stages)
+
+    def __str__(self) -> str:
+        counts = ", ".join(
+            f"{n} {word if n == 1 else word + 's'}"
+            for n, word in (
+                (len(self.nests), "nest"),
+                (len(self.calls), "call"),
+                (len(self.islands), "island"),
+                (len(self.buffers), "buffer"),
+            )
+        )
+        head = f"{counts} in {self.workspace} bytes; {self.flops} flops, {self.bytes} bytes"
+        kept = [f"buffers {', '.join(self.buffers)}"] if self.buffers else []
+        return "\n".join([head, *map(str, self.stages), *kept])
+
+
+def summary_of(program: Program) -> Summary:
+    """The summary of a program."""
+    plan = program.plan
+    names = _names(plan)
+    functions = iter([name for _, name in program.nests])
+    stages = tuple(
+        _nest(plan, stage, names, next(functions))
+        if isinstance(stage, Walk)
+        else _step(program, stage, names)
+        for stage in plan.stages
+    )
+    results = {*plan.inputs, *plan.outputs}
+    buffers = tuple(_shown(x, names) for x in plan.stored if x not in results)
+    return Summary(stages, buffers, program.workspace, len({name for _, name in program.nests}))
+
+
+def _names(plan: Plan) -> dict[Item, str]:
+    """What items are called: inputs by their names, all else by the line they belong to."""
+    names: dict[Item, str] = {}
+    lines = {node: k for k, node in enumerate(plan.graph.nodes)}
+    for item in plan.reachable:
+        node = None if item.node is None else line_of(item.node)
+        if node is not None and node in lines:
+            line = f"%{lines[node]}"
+            names[item] = f"{node.name} {line}" if node.name else line
+    return names
+
+
+def _shown(item: Item, names: dict[Item, str]) -> str:
+    spec = shown(Spec(item.shape, item.dtype))
+    return f"{names[item]} {spec}" if item in names else f"{item.rule} {spec}"
+
+
+def _bytes(items: Sequence[Item]) -> Length:
+    return sum(size_of(x.shape) * x.dtype.itemsize for x in items)
+
+
+def _nest(plan: Plan, walk: Walk, names: dict[Item, str], function: str) -> Stage:
+    mine = set(roots_of(walk))
+    read: dict[Item, None] = {}
+    for root in mine:
+        for access in plan.accesses(root):
+            if access.item not in mine:
+                read[access.item] = None
+    stored = set(plan.stored)
+    given = [r for r in roots_of(walk) if r in stored]
+    first = walk.sweeps[0].space
+    title = f"over [{','.join(map(str, first))}]"
+    if walk.rows:
+        rows = ",".join(map(str, first[: walk.rows]))
+        title = f"over the rows of [{rows}], {len(walk.sweeps)} passes each"
+    passes = tuple(
+        f"{', '.join(_word(r, names) for r in sweep.roots)}{_combined(walk, sweep)}"
+        for sweep in walk.sweeps
+    )
+    flops: Any = sum(
+        _weight(r) * size_of(space_of(r)) for sweep in walk.sweeps for r in sweep.roots
+    )
+    moved = _bytes([*read, *given])
+    return Stage(
+        "nest",
+        f"{title} ({function})",
+        passes,
+        tuple(_shown(x, names) for x in sorted(read, key=lambda x: x.number)),
+        tuple(_shown(x, names) for x in given),
+        flops,
+        moved,
+        function,
+        "",
+    )
+
+
+def _combined(walk: Walk, sweep: Any) -> str:
+    if not walk.rows or sweep.reduced is None:
+        return ""
+    return {"all": " of all rows", "columns": " over the rows"}.get(role_of(sweep, walk.rows), "")
+
+
+def _word(root: Item, names: dict[Item, str]) -> str:
+    return f"{root.rule} {names.get(root, '')}".rstrip()
+
+
+def _weight(root: Item) -> int:
+    """The operations of one element, each function counted as one."""
+    total = 1 if isinstance(root.rule, Map | Reduce) else 0
+    pending = [x for x in root.operands if not x.is_root]
+    while pending:
+        x = pending.pop()
+        total += isinstance(x.rule, Map)
+        pending += [y for y in x.operands if not y.is_root]
+    return total
+
+
+def _step(program: Program, step: Item, names: dict[Item, str]) -> Stage:
+    node = step.node
+    operands = [a.spec for a in node.inputs]
+    results = node.spec if isinstance(node.spec, tuple) else (node.spec,)
+    moved: Length = sum(s.size * s.dtype.itemsize for s in (*operands, *results))
+    owners = [owner_of(x) for x in step.operands]
+    reads = tuple(_shown(x, names) for x in dict.fromkeys(owners) if not _is_constant(x))
+    kind = "call" if is_served(node) else "island"
+    if node.op.kind == "control":
+        kind = "loop" if "body" in node.params else "choice"
+    return Stage(
+        kind,
+        f"{node.op.name}",
+        (),
+        reads,
+        (f"%{program.graph.index(getattr(node, 'last', line_of(node)))} {shown(node.spec)}",),
+        flops_of(node, operands, node.spec),
+        moved,
+        node.op.name,
+        f"   # {short(node.where)}" if node.where else "",
+    )
+
+
+def _is_constant(item: Item) -> bool:
+    return isinstance(item.rule, Held) and item.rule.array is not None

@@ -1,0 +1,162 @@
+"""Clock: text that reads a clock, and cells in which a program adds up what it took.
+
+Only programs that are compiled to be profiled (profile/instrumented.py) have it.  On x86 the clock
+is the counter of the processor, which takes some 25 cycles to read and runs at the same speed
+whatever the processor does; elsewhere it is that of the system.  What reading it costs the program
+measures itself (`COST`), and it is taken off.
+
+    Clock          the cells of one program
+    is_available   whether there is a clock for native code here
+    READ, COST, TABLE   functions of the module, for who reads the cells (profile/profile_runner.py)
+
+Cells lie in one array of the module: what is allocated now, the most that was, and then for each
+cell ticks and how often.  They are for one run at a time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import time
+
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
+
+READ, COST, TABLE = "clock_read", "clock_cost", "clock_table"
+LIVE, PEAK, FIRST = 0, 1, 2  # words of the array; cells follow
+_COUNTER = "llvm.readcyclecounter"
+_HEADER = 64  # bytes before what is allocated, which say how much it is
+_ALLOC = f"""define internal ptr @clock_alloc(i64 %n) noinline nounwind {{
+entry:
+  %more = add i64 %n, {_HEADER}
+  %block = call ptr @wengert_alloc(i64 %more)
+  %none = icmp eq ptr %block, null
+  br i1 %none, label %nothing, label %there
+nothing:
+  ret ptr null
+there:
+  store i64 %n, ptr %block
+  %old = load i64, ptr @clock
+  %new = add i64 %old, %n
+  store i64 %new, ptr @clock
+  %place = getelementptr i64, ptr @clock, i64 {PEAK}
+  %most = load i64, ptr %place
+  %is_more = icmp sgt i64 %new, %most
+  %peak = select i1 %is_more, i64 %new, i64 %most
+  store i64 %peak, ptr %place
+  %given = getelementptr i8, ptr %block, i64 {_HEADER}
+  ret ptr %given
+}}"""
+_FREE = f"""define internal void @clock_free(ptr %given) noinline nounwind {{
+entry:
+  %none = icmp eq ptr %given, null
+  br i1 %none, label %done, label %there
+there:
+  %block = getelementptr i8, ptr %given, i64 -{_HEADER}
+  %n = load i64, ptr %block
+  %old = load i64, ptr @clock
+  %new = sub i64 %old, %n
+  store i64 %new, ptr @clock
+  call void @wengert_free(ptr %block)
+  br label %done
+done:
+  ret void
+}}"""
+COUNTED = {"wengert_alloc": ("clock_alloc", _ALLOC), "wengert_free": ("clock_free", _FREE)}
+
+
+def is_available() -> bool:
+    """Whether there is a clock that native code can read."""
+    return _has_counter() or os.name == "posix"
+
+
+def _has_counter() -> bool:
+    return platform.machine().lower() in ("x86_64", "amd64", "i686")
+
+
+class Clock:
+    """The cells of one program.
+
+    Attributes
+    ----------
+    cells : int
+        How many there are; the first is for measuring what a cell costs.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self.cells = 1
+
+    @property
+    def words(self) -> int:
+        """The length of the array."""
+        return FIRST + 2 * self.cells
+
+    def cell(self) -> int:
+        """The number of a new cell."""
+        self.cells += 1
+        return self.cells - 1
+
+    def read(self, section: Section) -> Name:
+        """What the clock says now, an i64."""
+        if _has_counter():
+            return section.value(f"call i64 {self._module.declare(_COUNTER, 'i64', [])}()")
+        return section.value(f"call i64 {self._of_system()}()")
+
+    def count(self, section: Section, cell: int) -> None:
+        """Count one more for a cell."""
+        _add(section, FIRST + 2 * cell + 1, "1")
+
+    def stop(self, section: Section, cell: int, begun: Name) -> None:
+        """Add to a cell what has gone by since, and count one more."""
+        now = self.read(section)
+        _add(section, FIRST + 2 * cell, section.value(f"sub i64 {now}, {begun}"))
+        self.count(section, cell)
+
+    def finish(self) -> None:
+        """Enter the array and the functions around it, when all cells are known."""
+        module = self._module
+        module.parts["clock"] = (
+            f"@clock = internal global [{self.words} x i64] zeroinitializer, align 64"
+        )
+        function = Function(module, READ, [], "i64", "nounwind", linkage="")
+        function.body.write(f"ret i64 {self.read(function.body)}")
+        module.add(function)
+        function = Function(module, TABLE, [], "ptr", "nounwind", linkage="")
+        function.body.write("ret ptr @clock")
+        module.add(function)
+        function = Function(module, COST, [("i64", "count")], "i64", "nounwind", linkage="")
+        begun = self.read(function.body)
+        with function.body.loop("0", "%count") as (inner, _):
+            self.stop(inner, 0, self.read(inner))
+        now = self.read(function.body)
+        function.body.write(f"ret i64 {function.body.value(f'sub i64 {now}, {begun}')}")
+        module.add(function)
+
+    def _of_system(self) -> str:
+        """A function that asks the clock of POSIX for nanoseconds."""
+        module = self._module
+        if "clock_now" not in module:
+            found = ctypes.CDLL(None).clock_gettime
+            address = ctypes.cast(found, ctypes.c_void_p).value
+            assert address is not None
+            module.symbols["clock_gettime"] = address
+            ask = module.declare("clock_gettime", "i32", ["i32", "ptr"], "nounwind")
+            function = Function(module, "clock_now", [], "i64", "nounwind")
+            body = function.body
+            place = function.slot("[2 x i64]", 8)
+            body.write(f"call i32 {ask}(i32 {time.CLOCK_MONOTONIC}, ptr {place})")
+            seconds = body.value(f"load i64, ptr {place}")
+            rest = body.value(
+                f"load i64, ptr {body.value(f'getelementptr i64, ptr {place}, i64 1')}"
+            )
+            whole = body.value(f"mul i64 {seconds}, 1000000000")
+            body.write(f"ret i64 {body.value(f'add i64 {whole}, {rest}')}")
+            module.add(function)
+        return "@clock_now"
+
+
+def _add(section: Section, word: int, amount: Name) -> None:
+    place = section.value(f"getelementptr i64, ptr @clock, i64 {word}")
+    old = section.value(f"load i64, ptr {place}")
+    section.write(f"store i64 {section.value(f'add i64 {old}, {amount}')}, ptr {place}")

@@ -1,0 +1,266 @@
+"""Kept: what a second process has to know of a program, on disk beside its object files.
+
+Half of what a first call takes, where the object files are there already, would be planning and
+writing a text that leads to them.  So what a caller needs of a program is kept as well, under what
+the graph says (program_fingerprint.py): ports, slots, constants, the names of functions from
+outside, and the keys of the object files.  Whatever else is asked of it, the program is made for.
+
+The key is made of everything that a program depends on: the graph, the options, the processor, the
+versions of Python, NumPy, SciPy and LLVM, and when which source file of wengert was changed.
+
+    program_of    the program of a graph, from the disk if it was written before
+    images_of     its object files, and the program that they belong to
+    Kept          what was kept of one
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import marshal
+import os
+import sys
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy
+
+from wengert._engine.backends.llvm.abi.ports import Port
+from wengert._engine.backends.llvm.cache import disk_cache
+from wengert._engine.backends.llvm.cache.object_files import (
+    circumstances,
+    kept_object_of,
+    key_of,
+    read_object,
+)
+from wengert._engine.backends.llvm.codegen.host_callbacks import Islands
+from wengert._engine.backends.llvm.ir.object_symbols import symbols_of
+from wengert._engine.backends.llvm.loops.interrupts import LISTENED
+from wengert._engine.backends.llvm.loops.interrupts import address_of as listened_at
+from wengert._engine.backends.llvm.program_fingerprint import content_of
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.lazy_import import STARTED, Late
+from wengert._engine.core.spec import Spec
+from wengert.errors import FOLDER
+
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm import program as programs
+    from wengert._engine.backends.llvm.program import Program
+    from wengert._engine.backends.llvm.runtime import blas_threads, library_symbols, runtime_library
+else:  # what is not needed where a program was kept
+    programs, library_symbols = (
+        Late("wengert._engine.backends.llvm.program"),
+        Late("wengert._engine.backends.llvm.runtime.library_symbols"),
+    )
+    runtime_library = Late("wengert._engine.backends.llvm.runtime.runtime_library")
+    blas_threads = Late("wengert._engine.backends.llvm.runtime.blas_threads")
+
+_LARGEST = 1 << 20  # bytes of constants
+_KEY = 32  # bytes
+_EARLIER = 1_000_000_000  # nanoseconds by which sources have to be older than the process
+
+
+class Kept:
+    """What was kept of a program; see `Program`, whose other attributes it has too, at its cost.
+
+    Attributes
+    ----------
+    inputs, outputs, sizes, size_slots, slots, constants, counts, overwritten, requirements
+    is_single, is_sure, calls_specials, nesting, symbols, callbacks
+        As those of `Program`.
+    keys : list of bytes
+        Of the object files.
+    """
+
+    def __init__(self, said: tuple[Any, ...], graph: Graph, options: tuple[Any, ...]) -> None:
+        own, inputs, outputs, constants, names, self.keys = said
+        self.slots, self.counts, overwritten, self.is_single, self.is_sure = own[:5]
+        self.calls_specials, self.nesting = own[5:]
+        self.counts, self.overwritten = list(self.counts), dict(overwritten)
+        self.inputs, self.outputs = (tuple(map(_port, x)) for x in (inputs, outputs))
+        self.constants = [
+            (slot, np.frombuffer(x, dtype).reshape(shape)) for slot, dtype, shape, x in constants
+        ]
+        self.symbols = addresses_of(names)
+        self.sizes: tuple[str, ...] = ()
+        self.size_slots: tuple[int, ...] = ()
+        self.requirements: Any = ()
+        self.callbacks = Islands(graph, (), ())
+        self._graph, self._options = weakref.ref(graph), options
+
+    def is_of(self, graph: Graph) -> bool:
+        """Whether this can be what was kept of a graph: its values, of their dtypes and shapes."""
+        fed = [*graph.inputs, *graph.variables]
+        results: list[Any] = []
+        for node in (*graph.outputs, *graph.updates.values()):
+            results += node.spec if isinstance(node.spec, tuple) else [node.spec]
+        places = [port.slot for port in (*self.inputs, *self.outputs)]
+        places += [slot for slot, _ in self.constants]
+        return (
+            [n.spec for n in fed] == [port.spec for port in self.inputs]
+            and results == [port.spec for port in self.outputs]
+            and all(type(k) is int and 0 <= k < self.slots for k in places)
+            and all(type(k) is bytes and len(k) == _KEY for k in self.keys)
+            and bool(self.keys)
+        )
+
+    @functools.cached_property
+    def made(self) -> Program:
+        """The program itself."""
+        graph = self._graph()
+        assert graph is not None, "the graph of this program is gone"
+        return programs.Program(graph, *self._options)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.made, name)
+
+
+def program_of(
+    graph: Graph, threads: int | None, layouts: str = "", overwrites: bool = False
+) -> Program | Kept:
+    """The program of a graph: what was kept of it, or else a new one, of which that is kept."""
+    options = threads, layouts, overwrites
+    key = _key(graph, options) if disk_cache.enabled() else None
+    if key is None:
+        return programs.Program(graph, *options)
+    found = disk_cache.read(key)
+    if found is not None:
+        kept = _kept(found, graph, options)
+        if kept is not None:
+            return kept
+    made = programs.Program(graph, *options)
+    said = _said(made)
+    if said is not None:
+        disk_cache.write(key, said)
+    return made
+
+
+def images_of(program: Program | Kept) -> tuple[list[bytes], Program | Kept]:
+    """Object files, and the program that they belong to: if one is gone, it is made once more."""
+    if isinstance(program, Kept):
+        found = [read_object(key) for key in program.keys]
+        images = [x for x in found if x is not None]
+        if len(images) == len(found) and _is_complete(images):
+            return images, program
+        program = program.made
+    return [kept_object_of(text, quick) for text, quick in program.modules], program
+
+
+def _kept(found: bytes, graph: Graph, options: tuple[Any, ...]) -> Kept | None:
+    """What a record says; None if it says nothing that could be of this graph.
+
+    The checksum of a file is against accidents on disk: a right one tells nothing of the content.
+    """
+    try:
+        kept = Kept(marshal.loads(found), graph, options)
+        return kept if kept.is_of(graph) else None
+    except Exception:  # whatever damage leads to; also a function from outside that is not there
+        return None
+
+
+def _is_complete(images: list[bytes]) -> bool:
+    """Whether one of the object files defines what is entered."""
+    names = [symbols_of(image) for image in images]
+    return any("kernel" in defined for defined, _ in names)
+
+
+# ---- the key -----------------------------------------------------------------------------------
+
+
+def _key(graph: Graph, options: tuple[Any, ...]) -> bytes | None:
+    sources, content = _sources(), content_of(graph)
+    if sources is None or content is None:
+        return None
+    made = hashlib.sha256(b"program")
+    for part in (sources, circumstances(), repr(options).encode(), content):
+        made.update(hashlib.sha256(part).digest())
+    return made.digest()
+
+
+@functools.cache
+def _sources() -> bytes | None:
+    """What programs depend on beside the processor and LLVM; None if it cannot be told."""
+    versions = sys.version, sys.implementation.cache_tag, np.__version__, scipy.__version__
+    found: list[Any] = [repr(versions)]
+    pending = [FOLDER]
+    try:
+        while pending:
+            with os.scandir(pending.pop()) as entries:
+                for entry in entries:
+                    if entry.name.endswith(".py"):
+                        state = entry.stat()
+                        if max(state.st_ctime_ns, state.st_mtime_ns) > STARTED - _EARLIER:
+                            return None  # this process may have read it before it was changed
+                        times = state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino
+                        found.append(f"{entry.path} {times}")
+                    elif entry.name != "__pycache__" and entry.is_dir():
+                        pending.append(entry.path)
+    except OSError:  # not in files of its own
+        return None
+    return "\n".join(sorted(found)).encode() if len(found) > 1 else None
+
+
+# ---- what is written ---------------------------------------------------------------------------
+
+
+def _said(program: Program) -> bytes | None:
+    """What is kept of a program; None if it would not do in another process."""
+    names = sorted(program.symbols)
+    arrays = [array for _, array in program.constants]
+    if (
+        program.islands
+        or program.sizes
+        or program.requirements
+        or sum(a.nbytes for a in arrays) > _LARGEST
+        or any(a.dtype.kind not in "biufc" for a in arrays)
+    ):
+        return None
+    try:
+        if addresses_of(names) != program.symbols:
+            return None
+    except (KeyError, OSError):
+        return None
+    own = (
+        *(program.slots, tuple(program.counts), tuple(program.overwritten.items())),
+        *(program.is_single, program.is_sure, program.calls_specials, program.nesting),
+    )
+    constants = [
+        (k, a.dtype.str, a.shape, np.ascontiguousarray(a).tobytes()) for k, a in program.constants
+    ]
+    keys = [key_of(text, quick) for text, quick in program.modules]
+    ports = [[_ported(p) for p in group] for group in (program.inputs, program.outputs)]
+    return marshal.dumps((own, *ports, constants, names, keys), 2)
+
+
+def _ported(port: Port) -> tuple[Any, ...]:
+    spec = port.spec
+    return spec.shape, spec.dtype.str, spec.weak, port.slot, port.strided, port.fortran
+
+
+def _port(said: tuple[Any, ...]) -> Port:
+    shape, dtype, weak, slot, strided, fortran = said
+    return Port(Spec(tuple(shape), np.dtype(dtype), weak), slot, strided, fortran)
+
+
+def addresses_of(names: list[str]) -> dict[str, int]:
+    """Where functions from outside begin in this process, by the names that texts have for them.
+
+    Raises
+    ------
+    KeyError
+        One is not known by its name alone.
+    """
+    found: dict[str, int] = {}
+    for name in names:
+        if name.startswith("wengert_blas_"):
+            found[name] = blas_threads.symbols()[name]
+        elif name.startswith("wengert_"):
+            found[name] = runtime_library.symbols()[name]
+        elif name in LISTENED:
+            found[name] = listened_at(name)
+        else:
+            found[name] = library_symbols.address_of(name)
+    return found

@@ -1,0 +1,158 @@
+"""Content: what a graph says, as bytes that are the same in every process.
+
+    content_of    a graph as bytes; None for one that holds what cannot be written down
+
+It is for the key of what is kept of its program (program_cache.py), so it must never be the same
+for two graphs that lead to different programs.  It is written of what is known to be plain:
+operations that stand in modules of wengert (whose sources are part of the key), numbers, texts,
+dtypes, arrays, bodies of loops.  Whatever else is met, a user's operation, a function, a length
+that has a name, and the graph is none that is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.dispatch import PART
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.node import CONSTANT, INPUT, Leaf, Node
+from wengert._engine.core.op import REGISTRY
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.subgraph import Body
+from wengert._engine.ops.indexing.template import Hole
+
+_PACKAGE = __name__.partition(".")[0] + "."
+_LARGEST = 1 << 20  # bytes of all constants: more take longer to compare than what is spared
+_VERSION = 2  # of marshal: the last that writes what is equal alike, however it came about
+_PLAIN = frozenset({int, bool, float, complex, str, bytes, type(None), type(Ellipsis)})
+_ours: dict[int, Any] = {}  # operations that are known to be wengert's own, by their id
+
+
+class _UnknownError(Exception):
+    """Something was met that cannot be written down."""
+
+
+def content_of(graph: Graph) -> bytes | None:
+    """What a graph says, as far as its program depends on it."""
+    if graph.requirements:
+        return None
+    writer = _Writer()
+    try:
+        results = _places(graph, (*graph.updates.keys(), *graph.updates.values(), *graph.effects))
+        leaves = _places(graph, graph.variables)
+        said = writer.graph(graph), leaves, results, len(graph.updates), _containers(graph)
+        return marshal.dumps(said, _VERSION)
+    except (_UnknownError, ValueError):  # ValueError: marshal has met something else
+        return None
+
+
+def _places(graph: Graph, nodes: Sequence[Node]) -> tuple[int, ...]:
+    return tuple([graph.index(n) for n in nodes])
+
+
+def _containers(graph: Graph) -> tuple[str, ...]:
+    """How results are returned; tuples in tuples are made by the entry."""
+    results = graph.structure[1]
+    return str(getattr(results, "structure", results)), repr(getattr(results, "live", None))
+
+
+class _Writer:
+    """Writes one graph, and the bodies in it."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+        self._bodies: dict[Body, tuple[int, Any]] = {}
+
+    def graph(self, graph: Graph) -> tuple[Any, ...]:
+        """Its lines, and which of them are fed and chosen."""
+        place: dict[Node, int] = {}
+        lines = []
+        for k, node in enumerate(graph.nodes):
+            operands = tuple([place[a] for a in node.inputs])
+            lines.append((*self._line(node), operands))
+            place[node] = k
+        ends = [tuple([place[n] for n in nodes]) for nodes in (graph.inputs, graph.outputs)]
+        return tuple(lines), *ends
+
+    def _line(self, node: Node) -> tuple[Any, ...]:
+        op, several = node.op, isinstance(node.spec, tuple)
+        specs = tuple([self._spec(s) for s in (node.spec if several else (node.spec,))])
+        head = type(node).__name__, several, specs
+        if isinstance(op, Leaf):
+            if op is CONSTANT:
+                return *head, op.name, self._plain(node.value)
+            if op is not INPUT:
+                raise _UnknownError(op.name)
+            return *head, op.name
+        if op is not PART and not _is_ours(op):
+            raise _UnknownError(op.name)
+        params = [(name, self._plain(x)) for name, x in sorted(node.params.items())]
+        return *head, op.name, tuple(params)
+
+    def _spec(self, spec: Any) -> tuple[Any, ...]:
+        if type(spec) is not Spec or not all(type(n) is int for n in spec.shape):
+            raise _UnknownError(spec)
+        return spec.shape, self._plain(spec.dtype), spec.weak
+
+    def _plain(self, x: Any) -> Any:
+        """A value or a parameter with its type, of numbers, texts and tuples alone."""
+        kind = type(x)
+        if kind in _PLAIN:
+            return kind.__name__, x
+        if kind is tuple or kind is list:
+            return kind.__name__, tuple([self._plain(y) for y in x])
+        if kind is dict:
+            return "dict", tuple([(self._plain(k), self._plain(v)) for k, v in x.items()])
+        if kind is slice:
+            return "slice", self._plain(x.start), self._plain(x.stop), self._plain(x.step)
+        if kind is Hole:
+            return "Hole", x.k
+        if isinstance(x, np.dtype) and x.kind in "biufc":
+            return "dtype", x.str
+        if isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "biufc":
+            self._bytes += x.nbytes
+            if self._bytes > _LARGEST:
+                raise _UnknownError("large")
+            own = hashlib.sha256(np.ascontiguousarray(x).tobytes()).digest()
+            return f"{kind.__module__}.{kind.__qualname__}", x.dtype.str, x.shape, own
+        if isinstance(x, Body):
+            found = self._bodies.get(x)
+            if found is None:
+                found = self._bodies[x] = len(self._bodies), self.graph(x)
+                return "Body", *found
+            return "Body", found[0]
+        raise _UnknownError(kind)
+
+
+def _is_ours(op: Any) -> bool:
+    """Whether an operation is what stands in a module of wengert's, as its source has it."""
+    if id(op) in _ours:
+        return True
+    known: Any = REGISTRY.get(op.name)
+    if known is not op:
+        return False
+    made = [known.composition, *known.implementations.values()]
+    if not all(f is None or _is_home(getattr(f, "__module__", "")) for f in made):
+        return False
+    near = dict.fromkeys([getattr(known, "run", None), getattr(known, "body", None), type(known)])
+    stands = any(_has(getattr(x, "__module__", None) or "", known) for x in near)
+    if stands or any(_has(name, known) for name in list(sys.modules)):
+        _ours[id(op)] = op
+        return True
+    return False
+
+
+def _has(module: str, op: Any) -> bool:
+    """Whether a module of wengert's has an operation among its names."""
+    found = sys.modules.get(module) if _is_home(module) else None
+    return found is not None and any(x is op for x in vars(found).values())
+
+
+def _is_home(module: str) -> bool:
+    return module.startswith(_PACKAGE)

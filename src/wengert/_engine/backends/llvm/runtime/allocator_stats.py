@@ -1,0 +1,166 @@
+"""Memory: what can be asked of, and told to, the blocks that are recycled.
+
+    info     how much is used and kept, how often it was recycled
+    limit    how much may be kept
+    trim     give back to the system what is kept
+    attach   the functions of the native module, once it is loaded
+
+The blocks are in native code (allocator.py).  Before that is loaded there is nothing to tell; so
+nothing here starts LLVM.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, SupportsIndex
+
+from wengert.errors import ArgumentError, at, user_line
+
+from .machine import memory
+
+_AT_MOST = 2 << 30
+
+
+@dataclass(frozen=True)
+class Info:
+    """What is known of the memory that is recycled.
+
+    Attributes
+    ----------
+    used : int
+        Bytes of large blocks (more than 128 KiB) in arrays that live, and in workspaces.
+    peak : int
+        The most that `used` has been.
+    kept : int
+        Bytes of free blocks that wait for the next array of their size.
+    limit : int
+        The most that may be kept.
+    hits, misses : int
+        How many large blocks were recycled, and how many came from the system.
+    returned : int
+        Bytes that went back to the system.
+    """
+
+    __module__ = "wengert.memory"
+
+    used: int
+    kept: int
+    limit: int
+    hits: int
+    misses: int
+    returned: int
+    peak: int
+
+
+class _State:
+    """The native functions, once there are any, and the limit until then."""
+
+    functions: Mapping[str, Any] | None = None
+    limit = min(memory() // 4, _AT_MOST)
+
+
+def info() -> Info:
+    """What is known of the memory of large outputs and workspaces of native functions.
+
+    Returns
+    -------
+    Info
+        Its attributes are `used`, `peak`, `kept`, `limit`, `hits`, `misses` and `returned`.
+
+    Examples
+    --------
+    >>> wg.memory.info().kept <= wg.memory.info().limit
+    True
+    """
+    if _State.functions is None:
+        return Info(0, 0, _State.limit, 0, 0, 0, 0)
+    counters = (ctypes.c_int64 * 7)()
+    _State.functions["read"](counters)
+    return Info(*counters)
+
+
+def limit(bytes: SupportsIndex) -> None:
+    """Set how many bytes of free blocks are kept for later arrays.
+
+    Parameters
+    ----------
+    bytes : int
+        0 keeps nothing: each large array then has fresh pages, which the system fills with zeros
+        first.  At the beginning it is a quarter of the memory that this process may use, and at
+        most 2 GiB.
+
+    Raises
+    ------
+    ArgumentError
+        It is not an integer, or less than 0.
+
+    Notes
+    -----
+    What is kept beyond the new limit goes back at once, the oldest first.
+
+    Examples
+    --------
+    >>> before = wg.memory.info().limit
+    >>> wg.memory.limit(1 << 28)
+    >>> wg.memory.info().limit
+    268435456
+    >>> wg.memory.limit(before)
+    """
+    try:
+        number = -1 if isinstance(bytes, bool) else operator.index(bytes)
+    except TypeError:
+        number = -1
+    if not 0 <= number < 1 << 63:
+        raise ArgumentError(
+            f"limit({bytes!r}) is not a number of bytes: give an integer that is at least 0; "
+            f"0 keeps no memory{at(user_line())}."
+        )
+    _State.limit = number
+    if _State.functions is not None:
+        _State.functions["limit"](number)
+
+
+def trim(bytes: SupportsIndex = 0) -> int:
+    """Give free blocks back to the system, the oldest first.
+
+    Parameters
+    ----------
+    bytes : int
+        How many bytes may still be kept.
+
+    Returns
+    -------
+    int
+        How many bytes went back.
+
+    Raises
+    ------
+    ArgumentError
+        It is not an integer, or less than 0.
+
+    Examples
+    --------
+    >>> wg.memory.trim() >= 0
+    True
+    >>> wg.memory.info().kept
+    0
+    """
+    try:
+        number = -1 if isinstance(bytes, bool) else operator.index(bytes)
+    except TypeError:
+        number = -1
+    if not 0 <= number < 1 << 63:
+        raise ArgumentError(
+            f"trim({bytes!r}) is not a number of bytes: give an integer that is at least 0; "
+            f"trim() gives all back{at(user_line())}."
+        )
+    return 0 if _State.functions is None else int(_State.functions["trim"](number))
+
+
+def attach(functions: Mapping[str, Any]) -> None:
+    """Take the native functions "read", "limit" and "trim", and tell them the limit."""
+    _State.functions = functions
+    functions["limit"](_State.limit)

@@ -1,0 +1,181 @@
+"""Pointers: where BLAS, LAPACK, special functions, NumPy's sorting and random numbers begin.
+
+SciPy's Cython modules say in their table `__pyx_capi__` at which address each of their functions
+stands, in a capsule whose name is the C declaration.  NumPy's C interface has a table for each
+dtype, with its functions for sorting; its random distributions are C functions of one of its
+libraries.  They need neither Python nor the GIL.
+
+    special       a special function by SciPy's name and the types of its operands: "jv", "dd"
+    loop          the loop of a ufunc of SciPy's
+    address_of    any of them by the name of the symbol, as a module of LLVM's uses it:
+                  "blas.dgemm", "lapack.dgesv", "special.gammaln", "argsort.stable.f8",
+                  "random.random_standard_normal_fill"
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import os
+from typing import Any
+
+import numpy as np
+
+from .scipy_extensions import extension
+
+_MODULES = {
+    "blas": "scipy.linalg.cython_blas",
+    "lapack": "scipy.linalg.cython_lapack",
+    "special": "scipy.special.cython_special",
+}
+_LETTERS = {
+    "double": "d",
+    "float": "f",
+    "long": "l",
+    "Py_ssize_t": "l",
+    "int": "i",
+    "__pyx_t_double_complex": "D",
+    "__pyx_t_float_complex": "F",
+}
+
+
+@functools.cache
+def _table(library: str) -> dict[str, Any]:
+    """The capsules of a library; it is loaded at the first use."""
+    module = _MODULES[library]
+    load = extension if "linalg" in module else importlib.import_module
+    return dict(load(module).__pyx_capi__)
+
+
+def _opened(capsule: Any) -> tuple[int, str]:
+    """The address in a capsule, and the C declaration."""
+    api = ctypes.pythonapi
+    name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
+    pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", api)
+    )
+    name = name_of(capsule)
+    return int(pointer_of(capsule, name)), name.decode()
+
+
+@functools.cache
+def _specials() -> dict[tuple[str, str], tuple[str, int]]:
+    """For a name and the types of operands: the name in the table, and the address."""
+    found: dict[tuple[str, str], tuple[str, int]] = {}
+    for key, capsule in _table("special").items():
+        address, declaration = _opened(capsule)
+        result, _, rest = declaration.partition("(")
+        types = [t.strip() for t in rest.rstrip(")").split(",") if "__pyx_skip" not in t]
+        if result.strip() not in _LETTERS or not all(t in _LETTERS for t in types):
+            continue  # results by pointers
+        name = key
+        if key.startswith("__pyx_fuse_"):
+            name = key.removeprefix("__pyx_fuse_").lstrip("0123456789_")
+        letters = "".join(_LETTERS[t] for t in types)
+        found.setdefault((name, letters), (key, address))
+    return found
+
+
+def special(name: str, letters: str) -> tuple[str, int] | None:
+    """The symbol and the address of a special function; None if there is none.
+
+    Parameters
+    ----------
+    name : str
+        As in scipy.special: "gammaln", "jv".
+    letters : str
+        The types of its operands: d, f, D, F for double, float and complex ones; l for whole ones.
+
+    Notes
+    -----
+    In C each takes one more argument, an int that has to be 0, and returns its value; the result
+    has the precision of the operands.
+    """
+    found = _specials().get((name, letters))
+    return None if found is None else (f"special.{found[0]}", found[1])
+
+
+def loop(ufunc: Any, dtypes: tuple[Any, ...]) -> tuple[str, int, int] | None:
+    """The loop of a ufunc of SciPy's for dtypes of operands and results; None if there is none.
+
+    Returns
+    -------
+    symbol : str
+    function, data : int
+        The address of ``void loop(char **args, npy_intp *dims, npy_intp *steps, void *data)``, and
+        what it takes as data.
+
+    Notes
+    -----
+    They stand in the ufunc as numpy/ufuncobject.h has it, behind the numbers of its arguments.
+    """
+    signature = "".join(d.char for d in dtypes)
+    names = [t.replace("->", "") for t in ufunc.types]
+    counts = tuple((ctypes.c_int * 3).from_address(id(ufunc) + 16))
+    if signature not in names or counts != (ufunc.nin, ufunc.nout, ufunc.nargs):
+        return None
+    k = names.index(signature)
+    table = (ctypes.c_void_p * 2).from_address(id(ufunc) + 32)
+    function, data = [ctypes.c_void_p.from_address(int(t or 0) + 8 * k).value for t in table]
+    if not function or not data:
+        return None
+    return f"ufunc.{ufunc.__name__}.{signature}", function, data
+
+
+@functools.cache
+def of_flags() -> dict[str, int]:
+    """C's function that clears the flags of floating-point exceptions, where it is exported."""
+    if os.name != "posix":
+        return {}
+    function = getattr(ctypes.CDLL(None), "feclearexcept", None)
+    return {} if function is None else {"feclearexcept": _start_of(function)}
+
+
+def _start_of(function: Any) -> int:
+    return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
+
+
+# Where NumPy's C interface has the function that gives the table of a dtype, and where that table
+# has its functions for sorting positions; both are part of the binary interface of NumPy 2.
+_TABLE_OF_DTYPE, _FIRST_ARGSORT = 365, 36
+SORTS = ("quicksort", "heapsort", "stable")
+
+
+@functools.cache
+def _argsort(kind: str, dtype: str) -> int:
+    """``int argsort(values, positions, count, NULL)``, all in order in memory."""
+    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    api = importlib.import_module("numpy._core._multiarray_umath")._ARRAY_API
+    functions = ctypes.cast(get(api, None), ctypes.POINTER(ctypes.c_void_p))
+    table_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(functions[_TABLE_OF_DTYPE])
+    table = ctypes.cast(table_of(np.dtype(dtype)), ctypes.POINTER(ctypes.c_void_p))
+    return int(table[_FIRST_ARGSORT + SORTS.index(kind)] or 0)
+
+
+@functools.cache
+def _distribution(name: str) -> int:
+    """A function of numpy/random/distributions.h, as far as this build of NumPy exports it."""
+    library = ctypes.CDLL(importlib.import_module("numpy.random._generator").__file__)
+    try:
+        return _start_of(getattr(library, name))
+    except AttributeError as error:
+        raise KeyError(name) from error
+
+
+def address_of(symbol: str) -> int:
+    """Where the function begins that a module of LLVM's calls ``blas.dgemm``.
+
+    Raises
+    ------
+    KeyError
+        There is none of that name.
+    """
+    library, _, name = symbol.partition(".")
+    if library == "argsort":
+        return _argsort(*name.split("."))
+    if library == "random":
+        return _distribution(name)
+    return _opened(_table(library)[name])[0]

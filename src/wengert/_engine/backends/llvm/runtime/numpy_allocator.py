@@ -1,0 +1,73 @@
+"""Handler: blocks as the memory of NumPy's arrays (NEP 49), as LLVM's text.
+
+    wengert_array_handler() -> ptr    a PyDataMem_Handler whose four functions use allocator.py
+
+An array that was made with it owns its data like any other: `arr.flags.owndata` holds, `resize`
+works, and when it dies its memory goes back to where the next array of that size finds it.  The
+record is a constant of the native module, which is never unloaded, so no array outlives it.
+"""
+
+from __future__ import annotations
+
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
+
+NAME = "wengert"
+
+_LENGTH = 127  # of the name, as numpy/ndarraytypes.h has it, followed by the version: 1
+_RECORD = f"{{[{_LENGTH} x i8], i8, ptr, ptr, ptr, ptr, ptr}}"
+
+
+def enter_handler(module: Module) -> None:
+    """Write the handler into a module that has the blocks."""
+    functions = (_malloc(module), _calloc(module), _realloc(module), _free(module))
+    name = NAME + r"\00" * (_LENGTH - len(NAME))
+    fields = [f'[{_LENGTH} x i8] c"{name}"', "i8 1", "ptr null", *(f"ptr @{n}" for n in functions)]
+    module.parts["array_handler"] = (
+        f"@array_handler = internal constant {_RECORD} {{{', '.join(fields)}}}, align 8"
+    )
+    module.parts["wengert_array_handler"] = (
+        "define ptr @wengert_array_handler() {\nentry:\n  ret ptr @array_handler\n}"
+    )
+
+
+def _malloc(module: Module) -> str:
+    f = Function(module, "array_malloc", [("ptr", "context"), ("i64", "bytes")], "ptr")
+    f.body.write(f"ret ptr {f.body.value('call ptr @wengert_alloc(i64 %bytes)')}")
+    module.add(f)
+    return f.name
+
+
+def _calloc(module: Module) -> str:
+    arguments = [("ptr", "context"), ("i64", "count"), ("i64", "size")]
+    f = Function(module, "array_calloc", arguments, "ptr")
+    s = f.body
+    product = module.declare("llvm.umul.with.overflow.i64", "{i64, i1}", ["i64", "i64"])
+    fill = module.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
+    both = s.value(f"call {{i64, i1}} {product}(i64 %count, i64 %size)")
+    over = s.value(f"extractvalue {{i64, i1}} {both}, 1")
+    number = s.value(f"extractvalue {{i64, i1}} {both}, 0")
+    bytes_ = s.value(f"select i1 {over}, i64 -1, i64 {number}")  # of which there is no block
+    block = s.value(f"call ptr @wengert_alloc(i64 {bytes_})")
+    with s.when(s.value(f"icmp ne ptr {block}, null")) as got:
+        got.write(f"call void {fill}(ptr {block}, i8 0, i64 {bytes_}, i1 false)")
+    s.write(f"ret ptr {block}")
+    module.add(f)
+    return f.name
+
+
+def _realloc(module: Module) -> str:
+    arguments = [("ptr", "context"), ("ptr", "block"), ("i64", "bytes")]
+    f = Function(module, "array_realloc", arguments, "ptr")
+    f.body.write(f"ret ptr {f.body.value('call ptr @wengert_realloc(ptr %block, i64 %bytes)')}")
+    module.add(f)
+    return f.name
+
+
+def _free(module: Module) -> str:
+    """The size that NumPy states is not looked at: the block knows its own."""
+    arguments = [("ptr", "context"), ("ptr", "block"), ("i64", "bytes")]
+    f = Function(module, "array_free", arguments)
+    f.body.write("call void @wengert_free(ptr %block)")
+    f.body.write("ret void")
+    module.add(f)
+    return f.name

@@ -1,0 +1,34 @@
+"""Pool: arrays that own recycled memory.
+
+    handler    the capsule that NumPy takes an array's memory from, and gives it back to
+
+What it hands out is in allocator.py, how that meets NumPy in numpy_allocator.py, what can be asked
+of it in allocator_stats.py.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+from .runtime_library import function
+
+_NAME = ctypes.create_string_buffer(b"mem_handler")  # a capsule keeps the address of its name
+
+
+@functools.cache
+def handler() -> Any:
+    """The capsule "mem_handler" for arrays whose memory is recycled (NEP 49).
+
+    It is for `PyDataMem_SetHandler`, or for the field `mem_handler` of an array that was made
+    around a block of `wengert_alloc` and is told to own it.
+
+    Examples
+    --------
+    >>> handler()
+    <capsule object "mem_handler" at ...>
+    """
+    make = ctypes.pythonapi.PyCapsule_New
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p] * 3
+    return make(function("wengert_array_handler")(), ctypes.addressof(_NAME), None)

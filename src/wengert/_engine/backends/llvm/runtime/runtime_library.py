@@ -1,0 +1,163 @@
+"""Library: the native module of the runtime, compiled once and never unloaded.
+
+    symbols    the names of its functions, to addresses: what a program's text may declare
+    function   one of them, to be called from Python
+    loaded     a module for ever: its functions' addresses; for this one, and blas_threads.py
+
+Arrays are freed by its code until the very end of the process, after Python has taken its modules
+apart, and its sleeping threads return into it: so the code is made immortal when it is loaded.
+
+The child of a fork has one thread, so it begins with a new team, and with locks that nobody holds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from wengert._engine.backends.llvm.cache.object_files import kept_object_of
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.ir_builder import Module
+from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.lazy_import import Late
+
+from . import thread_count
+
+if TYPE_CHECKING:
+    from . import allocator, allocator_stats, numpy_allocator, thread_pool
+else:  # most programs need no runtime
+    allocator, numpy_allocator = (
+        Late("wengert._engine.backends.llvm.runtime.allocator"),
+        Late("wengert._engine.backends.llvm.runtime.numpy_allocator"),
+    )
+    allocator_stats, thread_pool = (
+        Late("wengert._engine.backends.llvm.runtime.allocator_stats"),
+        Late("wengert._engine.backends.llvm.runtime.thread_pool"),
+    )
+
+_ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
+# Name to the types of its result and its arguments.
+_SIGNATURES: dict[str, tuple[Any, ...]] = {
+    "wengert_alloc": (_ADDRESS, _COUNT),
+    "wengert_free": (None, _ADDRESS),
+    "wengert_realloc": (_ADDRESS, _ADDRESS, _COUNT),
+    "wengert_parallel": (None, _ADDRESS, _ADDRESS, _COUNT, _COUNT, _COUNT, _COUNT),
+    "wengert_parts": (_COUNT, _COUNT, _COUNT, _COUNT, _COUNT),
+    "wengert_get_threads": (_COUNT,),
+    "wengert_set_threads": (None, _COUNT),
+    "wengert_team_start": (None,),
+    "wengert_team_size": (_COUNT,),
+    "wengert_memory_start": (None,),
+    "wengert_memory_child": (None,),
+    "wengert_memory_limit": (None, _COUNT),
+    "wengert_memory_trim": (_COUNT, _COUNT),
+    "wengert_memory_read": (None, _ADDRESS),
+    "wengert_array_handler": (_ADDRESS,),
+}
+_THREADS = (
+    *("create", "detach", "sigmask", "mutex_init", "mutex_lock", "mutex_unlock"),
+    *("cond_init", "cond_wait", "cond_signal"),
+)
+# What runs often enough to be worth LLVM's pains; the rest is compiled in an eighth of the time.
+_HOT = (
+    *("acquire", "size_of", "link", "unlink", "wengert_alloc", "small_block", "wengert_free"),
+    *("array_malloc", "array_free", "wengert_parts", "begin", "run_all", "wengert_get_threads"),
+)
+_LOCK = lock()
+
+
+def text() -> str:
+    """The module, for this system."""
+    return _module().text(execution_engine.heading())
+
+
+def _module() -> Module:
+    module = Module()
+    allocator.enter_blocks(module)
+    numpy_allocator.enter_handler(module)
+    thread_pool.enter_team(module, _has_threads())
+    return module
+
+
+def symbols() -> dict[str, int]:
+    """Addresses by name, to be given to `engine.Code` with a program that declares the names.
+
+    Examples
+    --------
+    >>> sorted(symbols())[:3]
+    ['wengert_alloc', 'wengert_array_handler', 'wengert_free']
+    """
+    return dict(_addresses())
+
+
+@functools.cache
+def function(name: str) -> Any:
+    """A function of the module, as ctypes calls it.
+
+    Examples
+    --------
+    >>> block = function("wengert_alloc")(1000)
+    >>> block % 64
+    0
+    >>> function("wengert_free")(block)
+    """
+    return ctypes.CFUNCTYPE(*_SIGNATURES[name])(_addresses()[name])
+
+
+def loaded(
+    text: str, needed: Mapping[str, int], names: Iterable[str], seldom: str = ""
+) -> dict[str, int]:
+    """The addresses of functions of a module, which is then in memory until the process ends.
+
+    Parameters
+    ----------
+    text : str
+    needed : mapping from str to int
+        Addresses of what the module declares; the C library's need none.
+    names : iterable of str
+        Its functions.
+    seldom : str
+        A second module, of what runs seldom, that belongs to it.
+    """
+    images = [kept_object_of(text)] if text else []
+    images += [kept_object_of(seldom, quick=True)] if seldom else []
+    code = execution_engine.Code(images, needed)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
+    return {name: code.address(name) for name in names}
+
+
+def call_in_child(*addresses: int) -> None:
+    """Call native functions without arguments in the child of every fork."""
+    # With the lock of the interpreter held: in a child there is nobody to give it to.
+    calls = [ctypes.PYFUNCTYPE(None)(address) for address in addresses]
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: [call() for call in calls])
+
+
+def _addresses() -> dict[str, int]:
+    with _LOCK:
+        return _started()
+
+
+@functools.cache
+def _started() -> dict[str, int]:
+    often, seldom = _module().halves(_HOT, execution_engine.heading())
+    addresses = loaded(often, {}, _SIGNATURES, seldom)
+    calls = {name: ctypes.CFUNCTYPE(*kinds)(addresses[name]) for name, kinds in _SIGNATURES.items()}
+    calls["wengert_memory_start"]()
+    calls["wengert_team_start"]()
+    allocator_stats.attach(
+        {name: calls[f"wengert_memory_{name}"] for name in ("read", "limit", "trim")}
+    )
+    thread_count.attach(calls["wengert_set_threads"])
+    call_in_child(addresses["wengert_memory_child"], addresses["wengert_team_start"])
+    return addresses
+
+
+def _has_threads() -> bool:
+    process = ctypes.CDLL(None) if os.name == "posix" else None
+    names = [f"pthread_{name}" for name in _THREADS] + ["sigfillset"]
+    return process is not None and all(hasattr(process, name) for name in names)

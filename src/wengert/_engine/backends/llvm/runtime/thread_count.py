@@ -1,0 +1,139 @@
+"""Threads: how many of them native functions use, unless a function has a number of its own.
+
+    get_threads    the number
+    set_threads    change it; used with `with`, only for a while
+    attach         what the number is handed on to, once native code is loaded
+
+The number is all that is kept here, so that setting it does not start LLVM.  How a range is shared
+out is thread_pool.py's.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Callable
+from types import TracebackType
+from typing import SupportsIndex
+
+from wengert.errors import ArgumentError, at, user_line
+
+from .machine import cores
+
+_VARIABLES = ("WENGERT_THREADS", "OMP_NUM_THREADS")
+
+
+class _Setting:
+    """The number, and who else has to know it."""
+
+    def __init__(self) -> None:
+        self.number = 0  # not yet asked for
+        self.listeners: list[Callable[[int], object]] = []
+
+    def change(self, number: int) -> None:
+        self.number = number
+        for tell in self.listeners:
+            tell(number)
+
+
+_SETTING = _Setting()
+
+
+class set_threads:
+    """Set how many threads native functions use; as a context manager, until its end.
+
+    Large loops are split over that many threads, and BLAS and LAPACK called from native code use
+    as many.  Small work stays on the calling thread whatever the number.
+
+    Parameters
+    ----------
+    threads : int
+        At least 1.  At the beginning it is the environment variable WENGERT_THREADS or
+        OMP_NUM_THREADS if one of them is a number, or else the number of processors that this
+        process may use.
+
+    Raises
+    ------
+    ArgumentError
+        It is not an integer, or less than 1.
+
+    Notes
+    -----
+    The setting is one for all threads of Python.  For the same number of threads the same inputs
+    give the same bits, run after run; for another number sums may round differently.
+
+    Examples
+    --------
+    >>> before = wg.get_threads()
+    >>> with wg.set_threads(1):
+    ...     wg.get_threads()
+    1
+    >>> wg.get_threads() == before
+    True
+    """
+
+    __module__ = "wengert"
+
+    def __init__(self, threads: SupportsIndex) -> None:
+        self._before = get_threads()
+        _SETTING.change(checked(threads))
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        _SETTING.change(self._before)
+
+    def __repr__(self) -> str:
+        return f"set_threads({get_threads()})"
+
+
+def get_threads() -> int:
+    """How many threads native functions use.
+
+    Returns
+    -------
+    int
+        What `set_threads` has set, or the number at the beginning, described there.
+
+    Examples
+    --------
+    >>> wg.get_threads() >= 1
+    True
+    """
+    if _SETTING.number == 0:
+        _SETTING.number = _default()
+    return _SETTING.number
+
+
+def checked(threads: SupportsIndex) -> int:
+    """A number of threads, or the error that says why it is none."""
+    try:
+        number = 0 if isinstance(threads, bool) else operator.index(threads)
+    except TypeError:
+        number = 0
+    if not 1 <= number < 1 << 31:
+        raise ArgumentError(
+            f"threads={threads!r} is not a number of threads: give an integer that is at least 1; "
+            f"1 computes everything on the calling thread{at(user_line())}."
+        )
+    return number
+
+
+def attach(tell: Callable[[int], object]) -> None:
+    """Hand the number on, now and whenever it changes."""
+    _SETTING.listeners.append(tell)
+    tell(get_threads())
+
+
+def _default() -> int:
+    for variable in _VARIABLES:
+        first = os.environ.get(variable, "").split(",")[0].strip()
+        if first.isdecimal() and 1 <= int(first) < 1 << 31:
+            return int(first)
+    return cores()

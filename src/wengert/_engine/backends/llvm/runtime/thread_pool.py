@@ -1,0 +1,413 @@
+"""Team: a native function over a range, its parts on several threads, as LLVM's text.
+
+    wengert_parallel(ptr function, ptr frame, i64 start, i64 stop, i64 grain, i64 threads)
+        calls `void function(ptr frame, i64 lo, i64 hi, i64 part)` once for each part
+    wengert_parts(i64 start, i64 stop, i64 grain, i64 threads) -> i64    how many parts that makes
+    wengert_get_threads() -> i64, wengert_set_threads(i64)               the global setting
+    wengert_team_start()                          at the beginning, and in the child of a fork
+    wengert_team_size() -> i64                    how many workers have been started
+
+The parts follow from (start, stop, grain, threads) alone, and so do results that are summed part
+by part.  Who computes a part does not: part 0 is the caller's, of the others each is taken by
+whoever comes first, the caller among them.  So on a busy machine, where the workers get no
+processor, the caller does it all and waits for nobody who has not begun.
+
+Workers are kept: starting and joining a thread took 19 us; sharing a range with a worker takes 1 us
+while that still spins, 3 to 4 us when it sleeps, 20 us after 2 ms of rest, in which the processor
+sleeps too.  A worker spins for some 20 us after its last part, then sleeps and costs nothing.  Who
+spins gives way now and then: on a busy machine a worker may stand on the caller's own processor,
+and spinning there without a break made each call 28 us long.
+
+There is one team.  Who finds it busy - a second Python thread, or a part that itself has a range -
+computes all its parts itself, in order: right, with no thread too many.
+
+What is offered is one word, the ticket: a number of the offer, how many parts it has, which is
+next.  A part is taken by changing that word, so a worker that comes late takes nothing by mistake.
+A worker never runs Python, and blocks all signals, which belong to Python's own threads.
+"""
+
+from __future__ import annotations
+
+import signal
+
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
+
+from .os_calls import enter_locks
+
+MOST = 256  # threads
+_SPINS, _TURN = 1000, 20  # looks before a thread sleeps; looks before it gives way once
+
+# Words of the state, each hot one in a cache line of its own.
+_BUSY, _MADE, _ASLEEP, _TICKET, _PENDING, _WAITING = 0, 1, 2, 8, 16, 17
+_FUNCTION, _FRAME, _START, _STOP, _GRAIN, _THREADS = 24, 25, 26, 27, 28, 32
+_MUTEX, _WAKE, _DONE = 40, 56, 72  # opaque to us, and at most 128 bytes on every system
+_WORDS = 88
+_NEXT, _PARTS = 0xFFFF, 16  # of a ticket: the part that is next; how far their number is shifted
+
+
+def enter_team(module: Module, threaded: bool) -> None:
+    """Write the functions of this file into a module; where there are no threads, without them."""
+    enter_locks(module)
+    module.parts["team"] = f"@team = internal global [{_WORDS} x i64] zeroinitializer, align 128"
+    _parts(module)
+    _bounds(module)
+    _run_all(module)
+    _setting(module)
+    if threaded:
+        _take(module)
+        _finish(module)
+        _worker(module)
+        _grow(module)
+        _wait(module)
+        _offer(module)
+    _parallel(module, threaded)
+    _start(module, threaded)
+
+
+def _word(index: int) -> str:
+    return f"getelementptr (i64, ptr @team, i64 {index})"
+
+
+def _get(s: Section, index: int, kind: str = "i64") -> Name:
+    """A word of the state, in the one order that all threads see."""
+    return s.value(f"load atomic {kind}, ptr {_word(index)} seq_cst, align 8")
+
+
+def _set(s: Section, index: int, value: Name, kind: str = "i64") -> None:
+    s.write(f"store atomic {kind} {value}, ptr {_word(index)} seq_cst, align 8")
+
+
+def _add(s: Section, index: int, by: Name) -> Name:
+    """Add to a word of the state; what it was before."""
+    return s.value(f"atomicrmw add ptr {_word(index)}, i64 {by} seq_cst, align 8")
+
+
+def _system(s: Section, name: str, *arguments: str) -> Name:
+    """Call a function of pthread's."""
+    kinds = [argument.split(" ", 1)[0] for argument in arguments]
+    called = s.function.module.declare(name, "i32", kinds)
+    return s.value(f"call i32 {called}({', '.join(arguments)})")
+
+
+def _locked(s: Section, lock: bool) -> None:
+    _system(s, f"pthread_mutex_{'lock' if lock else 'unlock'}", f"ptr {_word(_MUTEX)}")
+
+
+def _parts(module: Module) -> None:
+    arguments = [("i64", n) for n in ("start", "stop", "grain", "threads")]
+    f = Function(module, "wengert_parts", arguments, "i64", linkage="")
+    s = f.body
+    higher = module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
+    lower = module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
+    length = s.value("sub i64 %stop, %start")
+    grain = s.value(f"call i64 {higher}(i64 %grain, i64 1)")
+    over = s.value(f"srem i64 {length}, {grain}")
+    rest = s.value(f"zext i1 {s.value(f'icmp ne i64 {over}, 0')} to i64")
+    units = s.value(f"add i64 {s.value(f'sdiv i64 {length}, {grain}')}, {rest}")
+    threads = s.value(f"call i64 {lower}(i64 %threads, i64 {MOST})")
+    parts = s.value(f"call i64 {lower}(i64 {units}, i64 {threads})")
+    parts = s.value(f"call i64 {higher}(i64 {parts}, i64 1)")
+    empty = s.value("icmp sge i64 %start, %stop")
+    s.write(f"ret i64 {s.value(f'select i1 {empty}, i64 0, i64 {parts}')}")
+    module.add(f)
+
+
+def _bounds(module: Module) -> None:
+    """Where a part begins: whole grains, as evenly as they go; part `parts` is the end."""
+    names = ("start", "stop", "grain", "parts", "part")
+    f = Function(module, "begin", [("i64", n) for n in names], "i64")
+    s = f.body
+    higher = module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
+    grain = s.value(f"call i64 {higher}(i64 %grain, i64 1)")
+    length = s.value("sub i64 %stop, %start")
+    over = s.value(f"srem i64 {length}, {grain}")
+    rest = s.value(f"zext i1 {s.value(f'icmp ne i64 {over}, 0')} to i64")
+    units = s.value(f"add i64 {s.value(f'sdiv i64 {length}, {grain}')}, {rest}")
+    each = s.value(f"sdiv i64 {units}, %parts")
+    more = s.value(f"srem i64 {units}, %parts")  # so many parts have one grain more
+    lower = module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
+    extra = s.value(f"call i64 {lower}(i64 {more}, i64 %part)")
+    before = s.value(f"add i64 {s.value(f'mul i64 {each}, %part')}, {extra}")
+    last = s.value("icmp eq i64 %part, %parts")
+    place = s.value(f"add i64 %start, {s.value(f'mul i64 {before}, {grain}')}")
+    s.write(f"ret i64 {s.value(f'select i1 {last}, i64 %stop, i64 {place}')}")
+    module.add(f)
+
+
+_RANGE = [
+    ("ptr", "function"),
+    ("ptr", "frame"),
+    ("i64", "start"),
+    ("i64", "stop"),
+    ("i64", "grain"),
+]
+
+
+def _call(s: Section, parts: Name, part: Name, given: dict[str, Name] | None = None) -> None:
+    """Compute one part."""
+    of = given or {name: f"%{name}" for _, name in _RANGE}
+    span = f"i64 {of['start']}, i64 {of['stop']}, i64 {of['grain']}, i64 {parts}"
+    following = s.value(f"add i64 {part}, 1")
+    low = s.value(f"call i64 @begin({span}, i64 {part})")
+    high = s.value(f"call i64 @begin({span}, i64 {following})")
+    arguments = f"ptr {of['frame']}, i64 {low}, i64 {high}, i64 {part}"
+    s.write(f"call void {of['function']}({arguments})")
+
+
+def _run_all(module: Module) -> None:
+    f = Function(module, "run_all", [*_RANGE, ("i64", "parts")])
+    with f.body.loop("0", "%parts") as (s, part):
+        _call(s, "%parts", part)
+    f.body.write("ret void")
+    module.add(f)
+
+
+def _take(module: Module) -> None:
+    """Take the next part of the offer: its number, with how many there are; -1 if all are taken."""
+    module.parts["take"] = f"""\
+define internal {{i64, i64}} @take() {{
+entry:
+  %first = load atomic i64, ptr {_word(_TICKET)} seq_cst, align 8
+  br label %try
+try:
+  %ticket = phi i64 [%first, %entry], [%seen, %change]
+  %next = and i64 %ticket, {_NEXT}
+  %shifted = lshr i64 %ticket, {_PARTS}
+  %parts = and i64 %shifted, {_NEXT}
+  %none = icmp uge i64 %next, %parts
+  br i1 %none, label %empty, label %change
+change:
+  %after = add i64 %ticket, 1
+  %pair = cmpxchg ptr {_word(_TICKET)}, i64 %ticket, i64 %after seq_cst seq_cst, align 8
+  %seen = extractvalue {{i64, i1}} %pair, 0
+  %mine = extractvalue {{i64, i1}} %pair, 1
+  br i1 %mine, label %got, label %try
+got:
+  %one = insertvalue {{i64, i64}} poison, i64 %next, 0
+  %both = insertvalue {{i64, i64}} %one, i64 %parts, 1
+  ret {{i64, i64}} %both
+empty:
+  ret {{i64, i64}} {{i64 -1, i64 0}}
+}}"""
+
+
+def _finish(module: Module) -> None:
+    """Take parts and compute them until none is left."""
+    f = Function(module, "finish", [])
+    s = f.body
+    s.write("br label %again")
+    s.label("again")
+    pair = s.value("call {i64, i64} @take()")
+    part = s.value(f"extractvalue {{i64, i64}} {pair}, 0")
+    parts = s.value(f"extractvalue {{i64, i64}} {pair}, 1")
+    s.write(f"br i1 {s.value(f'icmp eq i64 {part}, -1')}, label %none, label %one")
+    s.label("one")
+    places = {"start": _START, "stop": _STOP, "grain": _GRAIN}
+    given = {name: _get(s, index) for name, index in places.items()}
+    given["function"] = _get(s, _FUNCTION, "ptr")
+    given["frame"] = _get(s, _FRAME, "ptr")
+    _call(s, parts, part, given)
+    left = _add(s, _PENDING, "-1")
+    waited = s.value(f"icmp ne i64 {_get(s, _WAITING)}, 0")
+    last = s.value(f"icmp eq i64 {left}, 1")
+    with s.when(s.value(f"and i1 {waited}, {last}")) as call:
+        _locked(call, True)
+        _system(call, "pthread_cond_signal", f"ptr {_word(_DONE)}")
+        _locked(call, False)
+    s.write("br label %again")
+    s.label("none")
+    s.write("ret void")
+    module.add(f)
+
+
+def _open(s: Section) -> Name:
+    """Whether a part of the offer is left."""
+    ticket = _get(s, _TICKET)
+    following = s.value(f"and i64 {ticket}, {_NEXT}")
+    parts = s.value(f"and i64 {s.value(f'lshr i64 {ticket}, {_PARTS}')}, {_NEXT}")
+    return s.value(f"icmp ult i64 {following}, {parts}")
+
+
+def _spin(s: Section, ready: str, seen: str) -> None:
+    """Look for some microseconds whether there is something; `seen` begins the block after it.
+
+    Now and then it gives way: on a busy machine, what it waits for may need this very processor.
+    """
+    count = s.function.slot("i64")
+    s.write(f"store i64 0, ptr {count}")
+    s.write("br label %look")
+    s.label("look")
+    answer = s.value(f"call i1 @{ready}()")
+    s.write(f"br i1 {answer}, label %{seen}, label %idle")
+    s.label("idle")
+    s.write("call void @pause()")
+    n = s.value(f"add i64 {s.value(f'load i64, ptr {count}')}, 1")
+    s.write(f"store i64 {n}, ptr {count}")
+    turn = s.value(f"urem i64 {n}, {_TURN}")
+    with s.when(s.value(f"icmp eq i64 {turn}, 0")) as polite:
+        polite.write("call void @give_way()")
+    s.write(f"br i1 {s.value(f'icmp ult i64 {n}, {_SPINS}')}, label %look, label %tired")
+    s.label("tired")
+
+
+def _sleep(s: Section, ready: str, condition: int, awake: str) -> None:
+    """Wait for a condition until something holds; the lock is held, before and after."""
+    s.write("br label %check")
+    s.label("check")
+    answer = s.value(f"call i1 @{ready}()")
+    s.write(f"br i1 {answer}, label %{awake}, label %sleep")
+    s.label("sleep")
+    _system(s, "pthread_cond_wait", f"ptr {_word(condition)}", f"ptr {_word(_MUTEX)}")
+    s.write("br label %check")
+    s.label(awake)
+
+
+def _worker(module: Module) -> None:
+    f = Function(module, "is_open", [], "i1")
+    f.body.write(f"ret i1 {_open(f.body)}")
+    module.add(f)
+    f = Function(module, "worker", [("ptr", "nothing")], "ptr")
+    s = f.body
+    s.write("br label %begin")
+    s.label("begin")
+    _spin(s, "is_open", "work")
+    # An offer made after this line finds us counted; one made before it is seen by `_sleep`.
+    _locked(s, True)
+    _add(s, _ASLEEP, "1")
+    _sleep(s, "is_open", _WAKE, "awake")
+    _add(s, _ASLEEP, "-1")
+    _locked(s, False)
+    s.write("br label %work")
+    s.label("work")
+    s.write("call void @finish()")
+    s.write("br label %begin")
+    module.add(f)
+
+
+def _grow(module: Module) -> None:
+    """Start workers, all signals blocked, until there are so many or the system has no more."""
+    f = Function(module, "grow", [("i64", "wanted")])
+    s = f.body
+    every, before, thread = f.slot("[16 x i64]"), f.slot("[16 x i64]"), f.slot("i64")
+    made = _get(s, _MADE)
+    with s.when(s.value(f"icmp slt i64 {made}, %wanted")) as some:
+        _system(some, "sigfillset", f"ptr {every}")
+        mask = int(signal.SIG_SETMASK)
+        _system(some, "pthread_sigmask", f"i32 {mask}", f"ptr {every}", f"ptr {before}")
+        with some.loop(made, "%wanted") as (one, _):
+            worker = (f"ptr {thread}", "ptr null", "ptr @worker", "ptr null")
+            failed = _system(one, "pthread_create", *worker)
+            with one.when(one.value(f"icmp eq i32 {failed}, 0")) as got:
+                handle = got.value(f"load i64, ptr {thread}")
+                _system(got, "pthread_detach", f"i64 {handle}")
+                _add(got, _MADE, "1")
+        _system(some, "pthread_sigmask", f"i32 {mask}", f"ptr {before}", "ptr null")
+    s.write("ret void")
+    module.add(f)
+
+
+def _wait(module: Module) -> None:
+    """Wait until every part that somebody took is computed."""
+    f = Function(module, "is_done", [], "i1")
+    f.body.write(f"ret i1 {f.body.value(f'icmp eq i64 {_get(f.body, _PENDING)}, 0')}")
+    module.add(f)
+    f = Function(module, "wait", [])
+    s = f.body
+    _spin(s, "is_done", "done")
+    _locked(s, True)
+    _set(s, _WAITING, "1")
+    _sleep(s, "is_done", _DONE, "finished")
+    _set(s, _WAITING, "0")
+    _locked(s, False)
+    s.write("br label %done")
+    s.label("done")
+    s.write("ret void")
+    module.add(f)
+
+
+def _offer(module: Module) -> None:
+    """Offer parts 1, 2, ... to the team, compute part 0, help with the others, wait."""
+    f = Function(module, "offer", [*_RANGE, ("i64", "parts")])
+    s = f.body
+    workers = s.value("sub i64 %parts, 1")
+    s.write(f"call void @grow(i64 {workers})")
+    for index, name, kind in (
+        (_FUNCTION, "function", "ptr"),
+        (_FRAME, "frame", "ptr"),
+        (_START, "start", "i64"),
+        (_STOP, "stop", "i64"),
+        (_GRAIN, "grain", "i64"),
+    ):
+        _set(s, index, f"%{name}", kind)
+    _set(s, _PENDING, workers)
+    number = s.value(f"add i64 {s.value(f'lshr i64 {_get(s, _TICKET)}, 32')}, 1")
+    parts = s.value(f"shl i64 %parts, {_PARTS}")
+    ticket = s.value(f"or i64 {s.value(f'shl i64 {number}, 32')}, {parts}")
+    _set(s, _TICKET, s.value(f"or i64 {ticket}, 1"))
+    asleep = _get(s, _ASLEEP)
+    with s.when(s.value(f"icmp sgt i64 {asleep}, 0")) as some:
+        lower = module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
+        _locked(some, True)
+        calls = some.value(f"call i64 {lower}(i64 {asleep}, i64 {workers})")
+        with some.loop("0", calls) as (one, _):
+            _system(one, "pthread_cond_signal", f"ptr {_word(_WAKE)}")
+        _locked(some, False)
+    _call(s, "%parts", "0")
+    s.write("call void @finish()")
+    s.write("call void @wait()")
+    s.write("ret void")
+    module.add(f)
+
+
+def _parallel(module: Module, threaded: bool) -> None:
+    arguments = [*_RANGE, ("i64", "threads")]
+    f = Function(module, "wengert_parallel", arguments, linkage="")
+    s = f.body
+    span = "i64 %start, i64 %stop, i64 %grain, i64 %threads"
+    parts = s.value(f"call i64 @wengert_parts({span})")
+    given = ", ".join(f"{kind} %{name}" for kind, name in _RANGE) + f", i64 {parts}"
+    alone = f.slot("i1")
+    s.write(f"store i1 true, ptr {alone}")
+    if threaded:
+        with s.when(s.value(f"icmp sgt i64 {parts}, 1")) as several:
+            pair = several.value(
+                f"cmpxchg ptr {_word(_BUSY)}, i64 0, i64 1 seq_cst seq_cst, align 8"
+            )
+            with several.when(several.value(f"extractvalue {{i64, i1}} {pair}, 1")) as mine:
+                mine.write(f"call void @offer({given})")
+                _set(mine, _BUSY, "0")
+                mine.write(f"store i1 false, ptr {alone}")
+    with s.when(s.value(f"load i1, ptr {alone}")) as serial:
+        serial.write(f"call void @run_all({given})")
+    s.write("ret void")
+    module.add(f)
+
+
+def _setting(module: Module) -> None:
+    f = Function(module, "wengert_get_threads", [], "i64", linkage="")
+    f.body.write(f"ret i64 {_get(f.body, _THREADS)}")
+    module.add(f)
+    f = Function(module, "wengert_set_threads", [("i64", "threads")], linkage="")
+    _set(f.body, _THREADS, "%threads")
+    f.body.write("ret void")
+    module.add(f)
+    f = Function(module, "wengert_team_size", [], "i64", linkage="")
+    f.body.write(f"ret i64 {_get(f.body, _MADE)}")
+    module.add(f)
+
+
+def _start(module: Module, threaded: bool) -> None:
+    """No worker, nothing offered.  A child of a fork has one thread, so it begins like this too."""
+    f = Function(module, "wengert_team_start", [], linkage="")
+    s = f.body
+    for index in (_BUSY, _MADE, _ASLEEP, _TICKET, _PENDING, _WAITING):
+        _set(s, index, "0")
+    if threaded:
+        fill = module.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
+        length = 8 * (_WORDS - _MUTEX)
+        s.write(f"call void {fill}(ptr {_word(_MUTEX)}, i8 0, i64 {length}, i1 false)")
+        _system(s, "pthread_mutex_init", f"ptr {_word(_MUTEX)}", "ptr null")
+        for condition in (_WAKE, _DONE):
+            _system(s, "pthread_cond_init", f"ptr {_word(condition)}", "ptr null")
+    s.write("ret void")
+    module.add(f)

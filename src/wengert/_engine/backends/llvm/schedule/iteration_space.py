@@ -1,0 +1,240 @@
+"""Spaces: how a sweep is walked over: which axes are one, which loop is inside, how wide its steps.
+
+Axes that lie in memory as one axis would, in everything that is read and written, are walked as
+one.  The axis along which most of what is read lies side by side becomes the inner one, of which
+several elements are taken at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from wengert._engine.backends.llvm.ir.affine import (
+    ZERO,
+    Affine,
+    Flat,
+    Index,
+    Length,
+    counter,
+    is_one,
+    offset_of,
+    size_of,
+    strides_of,
+)
+from wengert._engine.backends.llvm.ir.llvm_types import part_of
+from wengert._engine.backends.llvm.lowering.loop_ir import Item, Number, Reduce, memory_strides
+
+from .fusion import Sweep, role_of, space_of
+
+_LANES = 64  # at most so many side by side
+_LONG = 64  # elements of a row that is worth walking along
+
+
+class Axis(NamedTuple):
+    """A loop: its counter, how far it goes, and whether its elements are combined."""
+
+    counter: int
+    length: Length
+    is_reduced: bool
+
+
+@dataclass(frozen=True)
+class Space:
+    """How a sweep is walked over.
+
+    axes : from the outermost to the innermost, the vector axis among them.
+    index : for each axis of the sweep's space its form.
+    vector : the position in `axes` of the axis taken several at a time; None if there is no axis.
+    width : how many at a time.
+    strips : whether the vector axis is walked along a little at a time, all other axes inside:
+        something is read across it, and lines of memory are met again before they are forgotten.
+    """
+
+    axes: tuple[Axis, ...]
+    index: tuple[Affine, ...]
+    vector: int | None
+    width: int
+    strips: bool = False
+
+    @property
+    def across(self) -> bool:
+        """Whether the lanes go across what is combined."""
+        return self.vector is not None and self.axes[self.vector].is_reduced
+
+
+class _Facts:
+    """What roots read and write, and what they ask of the index itself."""
+
+    def __init__(self, sweep: Sweep, rows: int) -> None:
+        self._rows = rows
+        self.offsets: list[Affine] = []
+        self.pinned: set[int] = set()
+        self.itemsizes: set[int] = set()
+        for root in sweep.roots:
+            self._look(root)
+
+    def _look(self, root: Item) -> None:
+        here = tuple(counter(k) if not is_one(n) else ZERO for k, n in enumerate(space_of(root)))
+        first = root.operands[0] if isinstance(root.rule, Reduce) else root
+        if not isinstance(root.rule, Reduce):
+            self.offsets.append(offset_of(here, strides_of(root.shape)))
+        self.itemsizes.add(part_of(root.dtype).itemsize)
+        if first is not root and first.is_root:
+            self._read(first, here)
+            return
+        seen: set[Any] = set()
+        pending: list[tuple[Item, Index]] = [(first, here)]
+        while pending:
+            item, index = pending.pop()
+            if not isinstance(item.rule, Number):  # which takes the dtype of what it meets
+                self._count(item, index)
+            if item.rule.asks_index and not isinstance(index, Flat):
+                for form in index:
+                    self._pin(form)
+            for read in item.reads(index):
+                for condition in read.conditions:
+                    self._pin(condition.form)
+                if read.form is not None:
+                    self.offsets.append(read.form)
+                    self.itemsizes.add(part_of(read.operand.dtype).itemsize)
+                    continue
+                if read.index is None:
+                    for form in (index.form,) if isinstance(index, Flat) else index:
+                        self._pin(form)
+                    continue
+                if read.operand.is_root:
+                    self._read(read.operand, read.index)
+                elif (read.operand, read.index) not in seen:
+                    seen.add((read.operand, read.index))
+                    pending.append((read.operand, read.index))
+
+    def _read(self, item: Item, index: Index) -> None:
+        self.offsets.append(offset_of(index, memory_strides(item)))
+        self._count(item, index)
+
+    def _count(self, item: Item, index: Index) -> None:
+        """Note the size of an element; one for each row is no matter of vectors."""
+        forms = (index.form,) if isinstance(index, Flat) else index
+        if any(c >= self._rows for form in forms for c, _ in form.terms):
+            self.itemsizes.add(part_of(item.dtype).itemsize)
+
+    def _pin(self, form: Affine) -> None:
+        self.pinned.update(c for c, _ in form.terms)
+
+
+def space_for(sweep: Sweep, register_bytes: int, rows: int = 0) -> Space:
+    """How to walk over a sweep.
+
+    Parameters
+    ----------
+    sweep : Sweep
+    register_bytes : int
+        Of the machine's vectors.
+    rows : int
+        So many leading axes are walked over by somebody else.
+    """
+    facts = _Facts(sweep, rows)
+    places = any(
+        isinstance(r.rule, Reduce) and r.rule.monoid.startswith("arg") for r in sweep.roots
+    )
+    axes, index = _collapsed(sweep, facts, rows)
+    if not axes:
+        return Space((), index, None, 1)
+    inner = _inner(axes, facts.offsets)
+    width = _width(axes[inner].length, max(facts.itemsizes), sweep.weight, register_bytes)
+    if places:
+        width = min(width, 8)
+    vector = axes[inner]
+    kept = [a for a in axes if not a.is_reduced and a is not vector]
+    reduced = [a for a in axes if a.is_reduced and a is not vector]
+    order = [*kept, *reduced, vector] if vector.is_reduced else [*kept, vector, *reduced]
+    strips = not rows and not reduced and not vector.is_reduced and _crosses(axes, vector, facts)
+    return Space(tuple(order), index, order.index(vector), width, strips)
+
+
+def _crosses(axes: Sequence[Axis], vector: Axis, facts: _Facts) -> bool:
+    """Whether something lies side by side along another axis than that of the vectors."""
+    return any(
+        form.factor(vector.counter) not in (0, 1)
+        and any(is_one(form.factor(a.counter)) for a in axes if a is not vector)
+        for form in facts.offsets
+    )
+
+
+def column_rows(sweep: Sweep) -> int:
+    """How many leading axes a sweep is better walked over row by row, if it combines rows.
+
+    Rows that are long and lie one behind the other are added to a row in the nearest cache; going
+    down columns would touch a new line of memory at each step. 0 if neither is so.
+    """
+    rows = len(sweep.reduced or ())
+    if not rows or rows == len(sweep.space) or role_of(sweep, rows) != "columns":
+        return 0
+    length = size_of(sweep.space[rows:])
+    if is_one(sweep.space[0]) or (type(length) is int and length < _LONG):
+        return 0
+    space = space_for(sweep, 64)
+    return 0 if space.vector is None or space.across else rows
+
+
+def _collapsed(sweep: Sweep, facts: _Facts, rows: int) -> tuple[list[Axis], tuple[Affine, ...]]:
+    reduced = sweep.reduced or ()
+    space = sweep.space
+    axes: list[Axis] = []
+    forms: list[Affine] = [ZERO] * len(space)
+    for k, n in enumerate(space):
+        if is_one(n):
+            continue
+        if k < rows:
+            forms[k] = counter(k)
+            continue
+        axis = Axis(k, n, k in reduced)
+        if axes and _may_join(axes[-1], axis, facts):
+            before = axes.pop()
+            forms[before.counter] = ZERO
+            axis = Axis(k, before.length * n, axis.is_reduced)
+        axes.append(axis)
+        forms[k] = counter(k)
+    return axes, tuple(forms)
+
+
+def _may_join(before: Axis, axis: Axis, facts: _Facts) -> bool:
+    if before.is_reduced != axis.is_reduced or {before.counter, axis.counter} & facts.pinned:
+        return False
+    return all(
+        form.factor(before.counter) == form.factor(axis.counter) * axis.length
+        for form in facts.offsets
+    )
+
+
+def _inner(axes: Sequence[Axis], offsets: Sequence[Affine]) -> int:
+    """Which axis most of what is read lies along."""
+
+    def score(k: int) -> tuple[int, int, int]:
+        axis = axes[k]
+        unit = scattered = 0
+        for form in dict.fromkeys(offsets):
+            factor = form.factor(axis.counter)
+            if is_one(factor):
+                unit += 1
+            elif not (type(factor) is int and factor == 0):
+                scattered += 1
+        long = 1 if type(axis.length) is not int or axis.length >= 4 else 0
+        return long, unit - scattered, k
+
+    return max(range(len(axes)), key=score)
+
+
+def _width(length: Length, itemsize: int, weight: int, register_bytes: int) -> int:
+    width = register_bytes // itemsize
+    if weight <= 12:
+        width *= 4
+    elif weight <= 30:
+        width *= 2
+    width = min(width, _LANES)
+    if type(length) is int:
+        while width > 1 and width // 2 >= length:
+            width //= 2
+    return width

@@ -1,0 +1,355 @@
+"""Plan: which items share a loop, which are stored, and in which order all of it runs.
+
+    Sweep    items computed together, in one pass over one space
+    Walk     sweeps that share their outer loops: row after row (schedule/fusion.py)
+    Stage    a step, or a walk: what runs one after the other
+    Plan     the stages of a graph, and what is where
+
+A pointwise item is computed where it is used, unless it is worth computing once: it is used twice
+and not cheap, or something needs it in memory.  Then it is a *root*, as reductions are.  Roots over
+the same space join one sweep, if each needs of the others only the element at the same place; what
+only its own sweep needs is never written to memory.
+"""
+
+from __future__ import annotations
+
+import bisect
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from wengert._engine.backends.llvm.ir.affine import Flat, Index, counters, is_one
+from wengert._engine.backends.llvm.kernels import KERNELS, is_served
+from wengert._engine.backends.llvm.lowering import lowered
+from wengert._engine.backends.llvm.lowering.loop_ir import (
+    Held,
+    Item,
+    Map,
+    Number,
+    Part,
+    Read,
+    Reduce,
+    Select,
+    Step,
+    View,
+)
+from wengert._engine.backends.llvm.lowering.registry import specs_of
+from wengert._engine.backends.llvm.lowering.strided_views import strided_view
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.spec import Spec
+
+from .fma_fusion import fold
+from .fusion import Access, Sweep, Walk, roots_of, space_of, walks_of
+from .iteration_space import column_rows
+from .loop_fission import parted
+
+_CHEAP = 6  # this much work is done again rather than written to memory
+_COSTLY = 12  # so of what is computed for every element that is chosen from several
+_BACK = 64  # so many sweeps of a space are asked whether they take another item
+_LARGEST = 120  # the work that is put into one expression
+
+
+class Plan:
+    """The stages of a graph.
+
+    Attributes
+    ----------
+    inputs : list of Item
+        Of the graph's inputs and variables, in order.
+    outputs : list of Item
+        For each output and update the item whose memory is that of the result.
+    stages : list of Walk or Item
+        An item is a step.
+    stored : list of Item
+        What is kept in memory between stages, outputs among it, in order of the stages.
+    items : dict from Node to Item or tuple of Item
+    """
+
+    def __init__(self, graph: Graph, layouts: str = "") -> None:
+        self._graph = weakref.ref(graph)  # programs are kept as long as graphs, and not longer
+        lowering = lowered(graph, layouts)
+        self.items = lowering.items
+        self.inputs = [lowering.held[n] for n in (*graph.inputs, *graph.variables)]
+        self.outputs: list[Item] = []
+        taken: set[Item] = set()
+        for node in (*graph.outputs, *graph.updates.values()):
+            items = self.items[node]
+            several = isinstance(items, tuple)
+            for x, spec in zip(items if several else [items], specs_of(node), strict=True):
+                self.outputs.append(_result(x, spec, taken))
+        results = [*self.outputs, *_flat_items([self.items[n] for n in graph.effects])]
+        self.reachable = _reachable(results)
+        if fold(self.reachable, _consumers(self.reachable, results)):
+            self.reachable = _reachable(results)
+        self._consumers = _consumers(self.reachable)
+        self._choose_roots()
+        self._stages: list[Sweep | Item] = []
+        self._position: dict[Item, int] = {}
+        self._by_space: dict[Any, list[int]] = {}
+        self._accesses: dict[Item, list[Access]] = {}
+        for item in self.reachable:
+            if item.is_root and not isinstance(item.rule, Held):
+                self._place(item)
+        self._stages = parted(self._stages, self.accesses)
+        self._number([x.roots if isinstance(x, Sweep) else [x] for x in self._stages])
+        self.stages = walks_of(self._stages, self.accesses, self._position)
+        for walk in self.stages:
+            if isinstance(walk, Walk) and not walk.rows:
+                walk.rows = column_rows(walk.sweeps[0])
+        self._number([roots_of(stage) for stage in self.stages])
+        self.stored = self._found_stored()
+
+    @property
+    def graph(self) -> Graph:
+        """The graph, while it lives."""
+        found = self._graph()
+        assert found is not None, "the graph of this plan is gone"
+        return found
+
+    # ---- roots ---------------------------------------------------------------------------------
+
+    def _choose_roots(self) -> None:
+        outputs = set(self.outputs)
+        for item in self.reachable:
+            rule = item.rule
+            if isinstance(rule, Step):
+                strided = is_strided(item)
+                for x in item.operands:
+                    if not is_in_memory(x) and not (strided and strided_view(x)):
+                        x.is_root = x.is_flat = True
+            if isinstance(rule, Map):
+                for x in item.operands:
+                    if x.weight > _CHEAP and _repeats(x, item):
+                        self._make_root(x)
+            if isinstance(rule, Select):  # each element is computed of every operand
+                costly = [x for x in item.operands if x.weight > _COSTLY]
+                for x in costly if len(costly) > 1 else ():
+                    self._make_root(x)
+            weight = rule.weight
+            for x in item.operands:
+                if not x.is_root:
+                    weight += x.weight
+            item.weight = weight
+            many = self._consumers.get(item, 0) > 1
+            if item in outputs or (many and weight > _CHEAP) or weight > _LARGEST:
+                self._make_root(item)
+            item.is_flat = item.is_root or rule.takes_flat(item)
+            for read in _places(item):
+                x = read.operand
+                if read.index is None or (isinstance(read.index, Flat) and not x.is_flat):
+                    self._make_root(x)
+
+    def _make_root(self, item: Item) -> None:
+        if isinstance(item.rule, Number) and not item.shape:
+            return
+        item.is_root = item.is_flat = True
+
+    # ---- stages --------------------------------------------------------------------------------
+
+    def _place(self, root: Item) -> None:
+        """Give a root its place: in a sweep that is there, or a new stage at the end."""
+        if isinstance(root.rule, Part):
+            self._position[root] = self._position[root.operands[0]]
+            return
+        if isinstance(root.rule, Step):
+            self._position[root] = len(self._stages)
+            self._stages.append(root)
+            return
+        space = space_of(root)
+        accesses = self.accesses(root)
+        here = counters(space)
+        first = 0
+        for access in accesses:
+            x = access.item
+            if isinstance(x.rule, Held):
+                continue
+            position = self._position[x]
+            shared = isinstance(self._stages[position], Sweep) and not isinstance(x.rule, Reduce)
+            if not shared or access.index != here or x.shape != space:
+                position += 1
+            first = max(first, position)
+        places = self._by_space.setdefault(space, [])
+        for k in range(max(bisect.bisect_left(places, first), len(places) - _BACK), len(places)):
+            sweep = self._stages[places[k]]
+            assert isinstance(sweep, Sweep)
+            if sweep.takes(root):
+                sweep.add(root, accesses)
+                self._position[root] = places[k]
+                return
+        sweep = Sweep(space)
+        sweep.add(root, accesses)
+        self._position[root] = len(self._stages)
+        places.append(len(self._stages))
+        self._stages.append(sweep)
+
+    def _number(self, stages: Sequence[Sequence[Item]]) -> None:
+        """Note of all roots in which stage they are now."""
+        for k, roots in enumerate(stages):
+            for item in roots:
+                self._position[item] = k
+        for item in self.reachable:
+            if isinstance(item.rule, Part):
+                self._position[item] = self._position[item.operands[0]]
+
+    def accesses(self, root: Item) -> list[Access]:
+        """What a root reads from memory, or from other roots."""
+        found = self._accesses.get(root)
+        if found is None:
+            found = self._accesses[root] = accesses_of(root)
+        return found
+
+    def position_of(self, item: Item) -> int:
+        """The stage that writes an item."""
+        whole = item.operands[0] if isinstance(item.rule, Part) else item
+        return self._position[whole]
+
+    def _found_stored(self) -> list[Item]:
+        """The roots that somebody reads from memory."""
+        needed: dict[Item, None] = dict.fromkeys(
+            x for x in self.outputs if not isinstance(x.rule, Held)
+        )
+        for stage in self.stages:
+            if isinstance(stage, Walk):
+                self._note_needs(stage, needed)
+                continue
+            strided = is_strided(stage)
+            for x in stage.operands:
+                view = strided_view(x) if strided else None
+                needed[owner_of(x) if view is None else view[0]] = None
+        for item in self.reachable:
+            if isinstance(item.rule, Part):
+                needed[item] = None
+        return sorted(
+            (x for x in needed if x.is_root and not isinstance(x.rule, Held)),
+            key=lambda x: (self._position[x], x.number),
+        )
+
+    def _note_needs(self, walk: Walk, needed: dict[Item, None]) -> None:
+        """What a walk reads from memory; what its sweeps hand to each other it keeps itself."""
+        made: set[Item] = set()
+        for sweep in walk.sweeps:
+            mine = {r for r in sweep.roots if not isinstance(r.rule, Reduce)}
+            here = counters(sweep.space)
+            for root in sweep.roots:
+                for access in self.accesses(root):
+                    x = access.item
+                    if x in made:
+                        if not isinstance(x.rule, Reduce) or not is_one_place(
+                            access.index, walk.rows
+                        ):
+                            walk.local[x] = None
+                    elif x not in mine or access.index != here:
+                        needed[x] = None
+            made.update(sweep.roots)
+
+
+def is_one_place(index: Index | None, rows: int) -> bool:
+    """Whether an index is one place of each row: such a number is kept in a register."""
+    return (
+        isinstance(index, tuple)
+        and not isinstance(index, Flat)
+        and all(c < rows for form in index for c, _ in form.terms)
+    )
+
+
+def is_in_memory(item: Item) -> bool:
+    """Whether a step can be given an item as it is: it lies in memory in C order."""
+    if isinstance(item.rule, View) and item.rule.keeps_order:
+        return is_in_memory(item.operands[0])
+    return item.is_root
+
+
+def is_strided(step: Item) -> bool:
+    """Whether a step's operands may lie anyhow."""
+    return is_served(step.node) and KERNELS[step.node.op.name].strided
+
+
+def owner_of(item: Item) -> Item:
+    """The item whose memory one is that is the same in another shape."""
+    while not item.is_root:
+        item = item.operands[0]
+    return item
+
+
+def accesses_of(root: Item) -> list[Access]:
+    """What a root reads: stored items, and where, expressions taken apart."""
+    found: dict[Access, None] = {}
+    start = counters(space_of(root))
+    first = root.operands[0] if isinstance(root.rule, Reduce) else root
+    if first.is_root and first is not root:
+        return [Access(first, start)]
+    seen: set[Any] = set()
+    pending: list[tuple[Item, Index]] = [(first, start)]
+    while pending:
+        item, index = pending.pop()
+        for read in item.reads(index):
+            x = read.operand
+            if x.is_root or read.index is None:
+                found[Access(x, read.index)] = None
+            elif (x, read.index) not in seen:
+                seen.add((x, read.index))
+                pending.append((x, read.index))
+    return list(found)
+
+
+def _places(item: Item) -> Sequence[Read]:
+    if isinstance(item.rule, Reduce) or type(item.rule) is Map:  # all is known of where they read
+        return ()
+    return item.reads(counters(item.shape))
+
+
+def _repeats(x: Item, item: Item) -> bool:
+    """Whether elements of an operand are used for several elements of the item."""
+    return sum(not is_one(n) for n in x.shape) < sum(not is_one(n) for n in item.shape)
+
+
+def _result(x: Item, spec: Spec, taken: set[Item]) -> Item:
+    """The item that a result is stored by."""
+    same = x
+    while (
+        isinstance(same.rule, View)
+        and same.rule.keeps_order
+        and isinstance(same.operands[0].rule, Reduce | Part | View)
+    ):
+        same = same.operands[0]
+    if isinstance(same.rule, Reduce | Part) and same not in taken and same.dtype == spec.dtype:
+        taken.add(same)
+        return same
+    if (
+        isinstance(x.rule, Held | Reduce | Part | Number)
+        or x in taken
+        or x.dtype != spec.dtype
+        or (x.shape != spec.shape)
+    ):
+        dtype = spec.dtype
+        x = Item(Map("copy", lambda s, v: s.cast(v, dtype)), (x,), spec.shape, dtype)
+    taken.add(x)
+    return x
+
+
+def _flat_items(items: Sequence[Any]) -> list[Item]:
+    found: list[Item] = []
+    for x in items:
+        found += x if isinstance(x, tuple) else [x]
+    return found
+
+
+def _reachable(outputs: Sequence[Item]) -> list[Item]:
+    """All items that some depend on, operands first."""
+    seen = set(outputs)
+    pending = list(outputs)
+    while pending:
+        for x in pending.pop().operands:
+            if x not in seen:
+                seen.add(x)
+                pending.append(x)
+    return sorted(seen, key=lambda x: x.number)
+
+
+def _consumers(items: Sequence[Item], results: Sequence[Item] = ()) -> dict[Item, int]:
+    """How many items use each, and results."""
+    count: dict[Item, int] = dict.fromkeys(results, 1)
+    for item in items:
+        for x in dict.fromkeys(item.operands):
+            count[x] = count.get(x, 0) + 1
+    return count

@@ -1,0 +1,78 @@
+"""Workspace: where what is kept between stages lies, in one piece of memory.
+
+A place is used again as soon as what it held is no longer needed, by something of about the same
+size; places begin on lines of the cache.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+
+from wengert._engine.backends.llvm.ir.affine import Length, size_of
+from wengert._engine.backends.llvm.lowering.loop_ir import Item, Part
+from wengert._engine.backends.llvm.lowering.strided_views import strided_view
+
+from .fusion import Walk, roots_of
+from .scheduling import Plan, owner_of
+
+_LINE = 64  # bytes of a line of the cache
+
+
+def arranged(plan: Plan, items: Sequence[Item]) -> tuple[list[Length], Length]:
+    """For each item where it lies in the memory that is shared, and how much that is."""
+    last = last_uses(plan)
+    free: list[tuple[Length, Length]] = []  # size and offset of places that are free again
+    dying: list[tuple[int, int, Length, Length]] = []
+    offsets: dict[Item, Length] = {}
+    total: Length = 0
+    for item in sorted(items, key=plan.position_of):
+        now = plan.position_of(item)
+        size = _rounded(size_of(item.shape) * item.dtype.itemsize)
+        while dying and dying[0][0] < now:
+            free.append(heapq.heappop(dying)[2:])
+        place = next((f for f in free if _serves(f[0], size)), None)
+        if place is None:
+            place = size, total
+            total = total + size
+        else:
+            free.remove(place)
+        offsets[item] = place[1]
+        heapq.heappush(dying, (last.get(item, now), item.number, *place))
+    return [offsets[x] for x in items], total
+
+
+def ends_with(plan: Plan, step: Item, item: Item) -> bool:
+    """Whether nobody needs what a step made after another step has read it."""
+    if not isinstance(item.rule, Part) or item in plan.outputs:
+        return False
+    readers = [x for x in step.operands if owner_of(x) is item]
+    return len(readers) == 1 and last_uses(plan).get(item) == plan.position_of(step)
+
+
+def _serves(place: Length, size: Length) -> bool:
+    if type(place) is int and type(size) is int:
+        return size <= place <= 2 * size
+    return bool(place == size)
+
+
+def _rounded(size: Length) -> Length:
+    """A little more than a size, so that what follows begins on a line of the cache, or nearly."""
+    return -(-size // _LINE) * _LINE if type(size) is int else size + _LINE
+
+
+def last_uses(plan: Plan) -> dict[Item, int]:
+    """The stage after which an item is no longer needed."""
+    last: dict[Item, int] = {}
+    for k, stage in enumerate(plan.stages):
+        if isinstance(stage, Walk):
+            for root in roots_of(stage):
+                for access in plan.accesses(root):
+                    last[access.item] = k
+        else:
+            for x in stage.operands:
+                last[owner_of(x)] = k
+                view = strided_view(x)
+                if view is not None:
+                    last[view[0]] = k
+    return last

@@ -1,0 +1,160 @@
+"""Scopes: where the text of a value goes, in a function with branches and loops.
+
+Text that is straight is a *stage*.  A branch or a loop stands between two stages of its scope, and
+has a scope of its own inside:
+
+    stage 0    branch (scope: stage 0, loop (scope ...), stage 1)    stage 1    loop    stage 2 ...
+
+A value is written into the last stage that one of its operands belongs to.  So what depends on
+stage 0 only is computed before the branch, whenever it is asked for, and all that comes later may
+use it; what is loaded from memory that a branch has written belongs to the stage behind it.
+
+    Scope     its stages; `branch` and `loop` open others in it
+    deepest   of several scopes the innermost
+    sees      whether what is computed in one can be used in another
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Name, Section
+
+
+class Scope:
+    """A stretch of a function.
+
+    Parameters
+    ----------
+    container : Section
+        Its place.
+    homes : dict
+        Of every stage its scope and number; all scopes of a function share it.
+    parent : Scope, optional
+    condition : str
+        The i1 under which it is reached, beside what its parent is reached under.
+
+    Attributes
+    ----------
+    stages : list of Section
+    opened : int
+        The number of the parent's stage that it follows.
+    depth : int
+    """
+
+    def __init__(
+        self,
+        container: Section,
+        homes: dict[Section, tuple[Scope, int]],
+        parent: Scope | None = None,
+        condition: Name = "",
+    ) -> None:
+        self.container, self.homes = container, homes
+        self.parent, self.condition = parent, condition
+        self.depth: int = 0 if parent is None else parent.depth + 1
+        self.opened = -1 if parent is None else len(parent.stages) - 1
+        self.stages: list[Section] = []
+        self._branches: list[Scope] = []
+        self.advance()
+
+    @property
+    def function(self) -> Function:
+        """The function that it belongs to."""
+        return self.container.function
+
+    @property
+    def now(self) -> Section:
+        """The last stage."""
+        return self.stages[-1]
+
+    def advance(self) -> None:
+        """Begin a new stage, behind all that has been written."""
+        stage = self.container.inside()
+        self.homes[stage] = (self, len(self.stages))
+        self.stages.append(stage)
+
+    def chain(self) -> Iterable[Scope]:
+        """The scope and those that it lies in, from inside outwards."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
+    def branch(self, condition: Name, stage: int) -> Scope:
+        """The scope of what happens only if an i1 holds; `stage` is the last that it has to see."""
+        for known in self._branches:
+            if known.condition == condition and known.opened >= stage:
+                return known
+        n = self.function.number()
+        ahead = self.container.inside()
+        ahead.write(f"br i1 {condition}, label %then{n}, label %done{n}")
+        ahead.label(f"then{n}")
+        body = Scope(self.container.inside(), self.homes, self, condition)
+        behind = self.container.inside()
+        behind.write(f"br label %done{n}")
+        behind.label(f"done{n}")
+        self.advance()
+        self._branches.append(body)
+        return body
+
+    def loop(self, stop: Name) -> Loop:
+        """A loop that counts from 0 to before an i64; it has to be finished."""
+        return Loop(self, stop)
+
+
+class Loop:
+    """A loop that is being written.
+
+    Attributes
+    ----------
+    ahead : Section
+        What happens before it.
+    body : Scope
+    counter : str
+        The i64 that counts, in the body.
+    """
+
+    def __init__(self, scope: Scope, stop: Name) -> None:
+        self.scope, self._n = scope, scope.function.number()
+        self.ahead = scope.container.inside()
+        head = scope.container.inside()
+        self._cell = scope.function.slot("i64")
+        head.write(f"store i64 0, ptr {self._cell}")
+        head.write(f"br label %head{self._n}")
+        head.label(f"head{self._n}")
+        self.counter = head.value(f"load i64, ptr {self._cell}")
+        more = head.value(f"icmp slt i64 {self.counter}, {stop}")
+        head.write(f"br i1 {more}, label %body{self._n}, label %done{self._n}")
+        head.label(f"body{self._n}")
+        self.body = Scope(scope.container.inside(), scope.homes, scope, f"body{self._n}")
+
+    def leave_unless(self, condition: Name) -> None:
+        """End the loop here if an i1 of the body does not hold."""
+        n, body = self.scope.function.number(), self.body
+        text = body.container.inside()
+        text.write(f"br i1 {condition}, label %go{n}, label %done{self._n}")
+        text.label(f"go{n}")
+        body.advance()
+
+    def finish(self) -> Section:
+        """What happens at the end of every turn, to be written; the loop is closed behind it."""
+        last = self.body.container.inside()
+        end = self.scope.container.inside()
+        following = end.value(f"add nsw i64 {self.counter}, 1")
+        end.write(f"store i64 {following}, ptr {self._cell}")
+        end.write(f"br label %head{self._n}")
+        end.label(f"done{self._n}")
+        self.scope.advance()
+        return last
+
+
+def deepest(scopes: Iterable[Scope]) -> Scope:
+    """The innermost of scopes that lie in each other; of those beside each other the later."""
+    return max(scopes, key=lambda s: (s.depth, s.container.rank))
+
+
+def sees(scope: Scope, other: Scope, stage: int) -> bool:
+    """Whether what is computed in a stage of another scope can be used in the end of this one."""
+    if scope is other:
+        return True
+    return any(s.parent is other and s.opened >= stage for s in scope.chain())

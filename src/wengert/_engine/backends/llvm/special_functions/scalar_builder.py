@@ -1,0 +1,258 @@
+"""Writer: what elements are computed with.
+
+    fused        a product and a sum, rounded once
+    called       a ufunc of NumPy's or SciPy's
+    chosen       one of two by a condition
+    branch       what happens only if a condition holds
+    repeat       a loop over values that change
+    quadrature   Gauss' rule over panels, whose points are the lanes of vectors
+
+The loops are those that scipy/special/loops.py and quadrature.py ask an element for.  Loops cannot
+be interrupted while they run, so each has an end: an integral of more panels than `_MOST` is left
+to the interpreter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import log
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.backends.llvm.ir.llvm_types import BOOL, F64, I64, in_register
+from wengert._engine.backends.llvm.ir.memory_access import load, store
+from wengert._engine.backends.llvm.ir.scalar_language import Language
+from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
+
+from .branch_scopes import Scope, deepest
+from .scipy_symbols import Unserved
+from .traced_scalar import Element
+
+_POINTS = 8  # of an integral that are computed side by side
+_MOST = 1 << 18  # panels
+_WHOLE = 64  # exponents up to which a power is a product
+
+
+class Writer:
+    """Writes the instructions of one function.
+
+    Parameters
+    ----------
+    language : Language
+    scope : Scope
+        The function's.
+    """
+
+    def __init__(self, language: Language, scope: Scope) -> None:
+        self.language, self.scope = language, scope
+        self.loops = 0  # how many there are
+        self.flag = ""  # where is said that there is no result
+
+    # ---- elements ------------------------------------------------------------------------------
+
+    def wrapped(self, value: Any, scope: Scope) -> Element:
+        """A value as an element; `scope` where it is a constant."""
+        section = value.section
+        home = self.scope.homes.get(section) if section is not None else None
+        return Element(self, value, scope if home is None else home[0])
+
+    def constant(self, x: Any, scope: Scope) -> Element:
+        """A number of Python or NumPy."""
+        dtype = np.asarray(x).dtype
+        return Element(self, self.language.constant(x, dtype), scope)
+
+    def called(self, ufunc: Any, inputs: Sequence[Any]) -> Any:
+        """A ufunc of elements and numbers."""
+        scope = deepest(x.scope for x in inputs if isinstance(x, Element))
+        operands = [_seen(x, scope) for x in inputs]
+        name, s = ufunc.__name__, self.language
+        if getattr(np, name, None) is not ufunc:
+            found = s.special(name, *operands)
+        elif name == "power":
+            found = self._power(*operands)
+        elif name == "logaddexp":
+            found = _logaddexp(s, *operands)
+        elif name == "square":
+            found = operands[0] * operands[0]
+        elif len(operands) == 1:
+            found = s.unary(name, operands[0])
+        elif len(operands) == 2:
+            found = s.binary(name, *operands)
+        else:
+            raise Unserved(name)
+        if isinstance(found, tuple):
+            return tuple(self.wrapped(x, scope) for x in found)
+        return self.wrapped(found, scope)
+
+    def _power(self, x: Any, y: Any) -> Any:
+        """x**y; products where y is a small whole number."""
+        s = self.language
+        whole = isinstance(y, int | float) and y == int(y) and abs(y) <= _WHOLE
+        if not whole or not isinstance(x, Lane) or x.dtype.kind != "f":
+            return s.binary("power", x, y)
+        found, power, left = None, x, abs(int(y))
+        while left:
+            if left & 1:
+                found = power if found is None else found * power
+            left >>= 1
+            power = power * power if left else power
+        if found is None:
+            return s.constant(1.0, x.dtype)
+        return found if y > 0 else 1.0 / found
+
+    def fused(self, x: Any, y: Any, z: Any) -> Element:
+        """x * y + z, rounded once."""
+        given = x, y, z
+        scope = deepest(v.scope for v in given if isinstance(v, Element))
+        return self.wrapped(self.language.fma(*[_seen(v, scope) for v in given]), scope)
+
+    def chosen(self, condition: Any, x: Any, y: Any) -> Element:
+        """x where the condition holds, else y."""
+        given = condition, x, y
+        scope = deepest(v.scope for v in given if isinstance(v, Element))
+        found = self.language.where(*[_seen(v, scope) for v in given])
+        if not isinstance(found, Lane | Pair):
+            return self.constant(found, scope)
+        return self.wrapped(found, scope)
+
+    def branch(self, mask: Element, others: Sequence[Element]) -> Scope:
+        """The scope of what happens only if the mask holds, from which all of these are seen."""
+        seen = [mask, *others]
+        scope = deepest(x.scope for x in seen)
+        stage = max(x.stage for x in seen if x.scope is scope)
+        condition = mask.seen_in(scope)
+        if condition.width > 1:
+            raise Unserved("a branch for some points of an integral")
+        return scope.branch(condition.name, stage)
+
+    def refuse(self, condition: Element) -> None:
+        """Say that there is no native result if a condition holds: the interpreter has one."""
+        if not self.flag:
+            self.flag = self.scope.function.slot("i1", 8)
+            self.scope.stages[0].write(f"store i1 false, ptr {self.flag}")
+        section = condition.scope.now
+        value = condition.seen_in(condition.scope)
+        old = section.value(f"load i1, ptr {self.flag}")
+        section.write(f"store i1 {section.value(f'or i1 {old}, {value.name}')}, ptr {self.flag}")
+
+    # ---- loops ---------------------------------------------------------------------------------
+
+    def _inner(self, values: Sequence[Any]) -> Scope:
+        return deepest(x.scope for x in values if isinstance(x, Element))
+
+    def repeat(
+        self,
+        step: Callable[..., Any],
+        state: Sequence[Element],
+        times: int,
+        going: Callable[..., Any] | None,
+    ) -> tuple[Element, ...]:
+        """What values become by so many steps, or while `going` of them holds."""
+        self.loops += 1
+        s, scope = self.language, self._inner(state)
+        loop = scope.loop(str(times))
+        dtypes = [x.dtype for x in state]
+        slots = [self._slot(scope, d, 1) for d in dtypes]
+        for x, slot in zip(state, slots, strict=True):
+            store(s, loop.ahead, slot, x.seen_in(scope), 1, None)
+        body, first = loop.body, loop.body.now
+
+        def loaded(section: Any, home: Scope) -> list[Element]:
+            pieces = zip(slots, dtypes, strict=True)
+            return [Element(self, load(s, section, p, d, 1, None), home) for p, d in pieces]
+
+        now = loaded(first, body)
+        counter = s.cast(Lane(s, first, loop.counter, I64, 1), F64)
+        if going is not None:
+            loop.leave_unless(going(*now).seen_in(body).name)
+        following = step(Element(self, counter, body), *now)
+        last = loop.finish()
+        for x, d, slot in zip(following, dtypes, slots, strict=True):
+            value = x.seen_in(body) if isinstance(x, Element) else s.constant(x, d)
+            store(s, last, slot, s.cast(value, d), 1, None)
+        return tuple(loaded(scope.now, scope))
+
+    def _slot(self, scope: Scope, dtype: Any, width: int) -> str:
+        part = np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+        number = width * (2 if dtype.kind == "c" else 1)
+        kind = "i8" if dtype == BOOL else in_register(part)
+        return scope.function.slot(f"[{number} x {kind}]", 64)
+
+    def quadrature(
+        self,
+        f: Callable[[Any, Any], Any],
+        bounds: tuple[Any, Any],
+        panels: Any,
+        rule: tuple[Any, Any],
+        dtype: Any,
+    ) -> Element:
+        """The integral of f between bounds, by a rule of points and weights on panels.
+
+        f takes points, and what picks the numbers that belong to them.
+        """
+        self.loops += 24
+        s, dtype = self.language, np.dtype(dtype)
+        low, high = bounds
+        number = np.where(panels < 2.0 * _MOST, np.ceil(np.maximum(panels, 4.0)), 2.0 * _MOST)
+        some = (high > low) & (number <= _MOST)
+        scope = self._inner([low, high, number])
+        steps = len(rule[0]) // _POINTS
+        turns: Any = np.where(some, number, 0.0)
+        turns = turns.astype(I64) * steps
+        half = (high - low) / (2.0 * number)
+        loop = scope.loop(turns.seen_in(scope).name)
+        total = self._slot(scope, dtype, _POINTS)
+        store(s, loop.ahead, total, s.constant(0, dtype), _POINTS, None)
+        body = loop.body
+        turn = Lane(s, body.now, loop.counter, I64, 1)
+        panel = s.lane(body.now, f"udiv i64 {turn.name}, {steps}", I64, 1)
+        start = (turn - panel * steps) * (8 * _POINTS)
+        nodes, weights = [self._table(body, v, start) for v in rule]
+        centre = s.cast(panel, F64) * 2.0 + 1.0
+        points = Element(self, centre + nodes, body) * half + low
+        found = f(points, slice(None))
+        value = found.seen_in(body) if isinstance(found, Element) else s.constant(found, dtype)
+        value = s.cast(value, dtype)
+        last = loop.finish()
+        sum_ = load(s, last, total, dtype, _POINTS, None) + value * s.cast(weights, dtype)
+        store(s, last, total, sum_, _POINTS, None)
+        whole = load(s, scope.now, total, dtype, _POINTS, None)
+        parts = [whole.real, whole.imag] if type(whole) is Pair else [whole]
+        added = [self._added(scope.now, x) for x in parts]
+        sums = Pair(s, added[0], added[1], dtype) if len(added) == 2 else added[0]
+        result = Element(self, sums, scope) * half
+        self.refuse((high > low) & (number > _MOST))
+        return np.where(high > low, result, 0.0)  # type: ignore[return-value]
+
+    def _table(self, scope: Scope, values: Any, start: Lane) -> Lane:
+        """Some of the numbers of a table, from a place on that is counted in bytes."""
+        listed = ", ".join(f"double {self.language.constant(v, F64).name}" for v in values)
+        name = f"rule.{len(values)}.{'nodes' if values[0] < 0 else 'weights'}"
+        base = self.language.module.constant(name, f"[{len(values)} x double]", f"[{listed}]")
+        address = scope.now.value(f"getelementptr i8, ptr {base}, i64 {start.name}")
+        found: Lane = load(self.language, scope.now, address, F64, _POINTS, None)
+        return found
+
+    def _added(self, section: Any, lanes: Lane) -> Lane:
+        """The sum of all lanes."""
+        s = self.language
+        callee = s.module.declare(
+            f"llvm.vector.reduce.fadd.v{_POINTS}f64", "double", ["double", f"<{_POINTS} x double>"]
+        )
+        text = f"call reassoc double {callee}(double -0.0, {lanes.kind} {lanes.name})"
+        return s.lane(section, text, F64, 1)
+
+
+def _seen(x: Any, scope: Scope) -> Any:
+    """What the language takes for an element, or a number."""
+    if isinstance(x, Element):
+        return x.seen_in(scope)
+    return x[()] if isinstance(x, np.ndarray) else x
+
+
+def _logaddexp(s: Language, x: Any, y: Any) -> Any:
+    """log(exp(x) + exp(y)), in NumPy's steps."""
+    x, y = [s.cast(v, F64) for v in (x, y)]
+    near = s.max(x, y) + s.log1p(s.exp(-s.abs(x - y)))
+    return s.where(s.equal(x, y), x + log(2.0), near)

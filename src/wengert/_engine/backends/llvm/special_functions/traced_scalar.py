@@ -1,0 +1,295 @@
+"""Element: one number of native code that NumPy's functions take for an array.
+
+The values of a family (scipy/special/family.py) are written with NumPy, for many elements at once.
+The same function is read once with elements in place of arrays: what it calls comes here by NumPy's
+protocols and is written as instructions.  So there is one formula, and native code computes it.
+
+    x[mask]         the number, under the condition that it holds: a branch
+    x[mask] = y     written in that branch; x is in memory from then on
+    x[i, None]      the number beside many points of an integral: it is repeated for them
+    mask.any()      True: what may be needed is written, and skipped when it runs
+    x += y          a new number under the old name
+
+An element has length 1.  Arrays of objects, such as the coefficients of power series, may hold
+elements; what NumPy does with the two together is done to each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.backends.llvm.ir.llvm_types import C128, F64, in_register
+from wengert._engine.backends.llvm.ir.memory_access import load, store
+from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
+
+from .branch_scopes import Scope, deepest, sees
+from .scipy_symbols import Unserved
+
+
+class Element(np.lib.mixins.NDArrayOperatorsMixin):
+    """One number, or one for each point of an integral.
+
+    Parameters
+    ----------
+    writer : Writer
+        What knows the language, and writes loops.
+    value : Lane or Pair
+    scope : Scope
+        Where it belongs.
+    """
+
+    shape, ndim, size = (1,), 1, 1
+
+    def __init__(self, writer: Any, value: Any, scope: Scope) -> None:
+        self.writer, self._value, self.scope = writer, value, scope
+        self._slot = ""
+        self._written = 0  # the rank of the last place in its scope that wrote it
+
+    # ---- what it is ----------------------------------------------------------------------------
+
+    @property
+    def value(self) -> Any:
+        """The lane, or the pair of a complex number; read anew where it is in memory."""
+        if not self._slot:
+            return self._value
+        width = max(1, self._value.width)
+        language = self.writer.language
+        return load(language, self.scope.now, self._slot, self._value.dtype, width, None)
+
+    @property
+    def stage(self) -> int:
+        """The number of the stage of its scope in which it is computed."""
+        value = self.value
+        found = None if value.section is None else self.scope.homes[value.section]
+        return found[1] if found is not None and found[0] is self.scope else 0
+
+    def seen_in(self, scope: Scope) -> Any:
+        """The lane or pair, where it is used in a scope.
+
+        Of a branch that lies beside, under the same condition, it is brought there in memory.
+
+        Raises
+        ------
+        AssertionError
+            It is not known there.
+        """
+        value = self.value
+        if value.section is None or sees(scope, self.scope, self.stage):
+            return value
+        known = {s.condition for s in scope.chain()}
+        own = [s for s in self.scope.chain() if s not in set(scope.chain())]
+        if not own or not all(s.condition in known for s in own):
+            raise AssertionError(f"{self} is not known under {sorted(known)}")
+        language, width = self.writer.language, max(1, value.width)
+        slot = self._place(value)
+        store(language, self.scope.now, slot, value, width, None)
+        return load(language, scope.now, slot, value.dtype, width, None)
+
+    @property
+    def dtype(self) -> Any:
+        """NumPy's."""
+        return self._value.dtype
+
+    @property
+    def real(self) -> Any:
+        """The real part."""
+        return self._part("real")
+
+    @real.setter
+    def real(self, part: Any) -> None:
+        self._replace(part, self.imag)
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part."""
+        if self.dtype.kind == "c":
+            return self._part("imag")
+        return self.writer.constant(0.0, self.scope)
+
+    @imag.setter
+    def imag(self, part: Any) -> None:
+        self._replace(self.real, part)
+
+    def _part(self, name: str) -> Any:
+        value = self.value
+        return self.writer.wrapped(getattr(value, name, value), self.scope)
+
+    def _replace(self, real: Any, imag: Any) -> None:
+        language = self.writer.language
+        self.scope = deepest([self.scope, real.scope, imag.scope])
+        parts = [language.cast(x.seen_in(self.scope), F64) for x in (real, imag)]
+        self._value = Pair(language, parts[0], parts[1], C128)
+
+    def __len__(self) -> int:
+        return 1
+
+    def __bool__(self) -> bool:
+        raise TypeError("what is computed natively has no truth value while it is written")
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise Unserved("an array of what is computed natively")
+
+    def __repr__(self) -> str:
+        return f"<element {self._value}>"
+
+    # ---- as arrays do --------------------------------------------------------------------------
+
+    def any(self, *_: Any) -> bool:
+        """True: it may be."""
+        return True
+
+    def astype(self, dtype: Any) -> Element:
+        """The value in another dtype."""
+        cast = self.writer.language.cast(self.value, np.dtype(dtype))
+        return self.writer.wrapped(cast, self.scope)  # type: ignore[no-any-return]
+
+    def copy(self) -> Element:
+        """The same, which is changed by itself."""
+        return self.writer.wrapped(self.value, self.scope)  # type: ignore[no-any-return]
+
+    def __getitem__(self, index: Any) -> Any:
+        mask = index[0] if isinstance(index, tuple) else index
+        if not isinstance(mask, Element) or mask.dtype.kind != "b":
+            return self.copy()  # a column, a row, the points of some elements
+        if mask.value.width == 0:
+            return self.copy()
+        kept = self.copy()  # read ahead of the branch
+        scope = self.writer.branch(mask, [kept])
+        return self.writer.wrapped(_moved(kept.seen_in(scope), scope), scope)
+
+    def __setitem__(self, mask: Any, x: Any) -> None:
+        x = x.copy() if isinstance(x, Element) else self.writer.constant(x, mask.scope)
+        inside = mask.value.name in [s.condition for s in x.scope.chain()]
+        self.in_memory()
+        scope = x.scope if inside else self.writer.branch(mask, [self, x])
+        language, dtype = self.writer.language, self._value.dtype
+        section = scope.now
+        place = next((s.container for s in scope.chain() if s.parent is self.scope), section)
+        if place.rank < self._written:
+            raise AssertionError("two branches write an element in another order than they stand")
+        self._written = place.rank
+        value = _moved(language.cast(x.seen_in(scope), dtype), scope)
+        store(language, section, self._slot, value, max(1, self._value.width), None)
+
+    def in_memory(self) -> None:
+        """Give it a place in memory, which branches may write."""
+        if self._slot:
+            return
+        value, language = self._value, self.writer.language
+        width = max(1, value.width)
+        self._slot = self._place(value)
+        home = self.scope.stages[0]
+        if value.section is not None and value.section in self.scope.homes:
+            found, number = self.scope.homes[value.section]
+            home = self.scope.stages[number] if found is self.scope else home
+        store(language, home, self._slot, value, width, None)
+        self._written = home.rank
+
+    def _place(self, value: Any) -> str:
+        number = max(1, value.width) * (2 if type(value) is Pair else 1)
+        kind = in_register(_part_of(value))
+        return self.scope.function.slot(f"[{number} x {kind}]", 64)
+
+    # ---- NumPy's protocols ---------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        out = options.pop("out", None)
+        if out is not None and out[0] is not None and out[0] is not inputs[0]:
+            raise Unserved(f"{ufunc.__name__} into another array")
+        if method != "__call__" or any(v is not None for v in options.values()):
+            raise Unserved(f"{ufunc.__name__}.{method}")
+        arrays = [x for x in inputs if isinstance(x, np.ndarray) and x.ndim]
+        if any(x.dtype != object for x in arrays):
+            raise Unserved(f"{ufunc.__name__} of an array beside what is computed natively")
+        if arrays:
+            return over_objects(ufunc, *inputs)
+        return self.writer.called(ufunc, inputs)
+
+    def __array_function__(self, function: Any, _: Any, inputs: Any, options: Any) -> Any:
+        known = FUNCTIONS.get(function)
+        if known is None:
+            raise Unserved(function.__name__)
+        return known(*inputs, **options)
+
+
+def _part_of(value: Any) -> Any:
+    return value.real.dtype if type(value) is Pair else value.dtype
+
+
+def _moved(value: Any, scope: Scope) -> Any:
+    """The same value, as belonging to a scope that can see it."""
+    if type(value) is Pair:
+        real, imag = _moved(value.real, scope), _moved(value.imag, scope)
+        return Pair(value.language, real, imag, value.dtype)
+    if value.width == 0:
+        return value
+    return Lane(value.language, scope.stages[0], value.name, value.dtype, value.width)
+
+
+def over_objects(function: Callable[..., Any], *inputs: Any) -> Any:
+    """A function of arrays of objects, for each of what they hold."""
+    arrays = [x if isinstance(x, np.ndarray) else _boxed(x) for x in inputs]
+    shape = np.broadcast_shapes(*[x.shape for x in arrays])
+    found = np.empty(shape, object)
+    spread = [np.broadcast_to(x, shape) for x in arrays]
+    for place in np.ndindex(shape):
+        found[place] = function(*[x[place] for x in spread])
+    return found
+
+
+def _boxed(x: Any) -> Any:
+    box = np.empty((), object)
+    box[()] = x
+    return box
+
+
+# ---- functions of NumPy that are no ufuncs -------------------------------------------------------
+
+
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    if any(isinstance(v, np.ndarray) and v.ndim for v in (condition, x, y)):
+        return over_objects(_where, condition, x, y)
+    return _some((condition, x, y)).writer.chosen(condition, x, y)
+
+
+def _some(values: Any) -> Element:
+    return next(v for v in values if isinstance(v, Element))
+
+
+def _clip(x: Any, low: Any, high: Any) -> Any:
+    return np.minimum(np.maximum(x, low), high)
+
+
+def _like(value: Any) -> Callable[..., Any]:
+    def made(x: Element, dtype: Any = None) -> Element:
+        made = x.writer.constant(np.dtype(dtype or x.dtype).type(value), x.scope)
+        return made  # type: ignore[no-any-return]
+
+    return made
+
+
+def _full_like(x: Any, value: Any, dtype: Any = None) -> Any:
+    if isinstance(value, Element):
+        return value.copy()
+    return x.writer.constant(np.dtype(dtype or x.dtype).type(value), x.scope)
+
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    np.where: _where,
+    np.clip: _clip,
+    np.zeros_like: _like(0),
+    np.empty_like: _like(0),
+    np.ones_like: _like(1),
+    np.full_like: _full_like,
+    np.any: lambda x, *_: True,
+    np.round: lambda x: np.rint(x),
+    np.real: lambda x: x.real,
+    np.imag: lambda x: x.imag,
+    np.iscomplexobj: lambda x: x.dtype.kind == "c",
+    np.broadcast_to: lambda x, shape: x,
+    np.shape: lambda x: (),
+    np.ndim: lambda x: 0,
+}

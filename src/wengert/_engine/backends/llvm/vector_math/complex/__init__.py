@@ -1,0 +1,64 @@
+"""Complex arithmetic and functions, as NumPy's ufuncs.
+
+arithmetic     + - * /, sign, absolute value, whole powers
+comparisons    comparisons (the real part first), logic, the larger and the smaller
+exponential    exp, log, power, sqrt and their relatives
+trigonometric  sin, sinh, ... and their inverses
+
+Arithmetic is done in the dtype of the pair, step by step as NumPy does it.  The functions of
+complex64 are computed in float64 and rounded once: their special cases are then those of
+complex128, and no digit is lost.  Branch cuts, the sign of zero and infinities are those of Annex G
+of C99, which NumPy follows as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from wengert._engine.backends.llvm.ir.llvm_types import BOOL, C128, Dtype, part_of
+from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
+
+from . import arithmetic, comparisons, exponential, trigonometric
+
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.ir.scalar_language import Language
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {**exponential.FUNCTIONS, **trigonometric.FUNCTIONS}
+
+
+def computed(s: Language, ufunc: str, outer: Dtype, operands: Sequence[Any]) -> Any:
+    """A leaf of which an operand is complex, in the dtype of NumPy's loop."""
+    if ufunc in arithmetic.RULES:
+        return arithmetic.RULES[ufunc](s, *operands)
+    if ufunc in comparisons.RULES:
+        return comparisons.RULES[ufunc](s, *operands)
+    if ufunc.startswith("logical"):
+        return s.computed(ufunc, BOOL, *[s.cast(x, BOOL) for x in operands])
+    if ufunc == "power":
+        exponent = arithmetic.whole_exponent(operands[1])
+        if exponent is not None:
+            return arithmetic.whole_power(s, operands[0], exponent)
+    if ufunc not in _FUNCTIONS:
+        raise NotImplementedError(f"{ufunc} of {part_of(outer)} pairs")
+    parts = [part for x in operands for part in _parts(s, x)]
+    real, imag = _FUNCTIONS[ufunc](s, *parts)
+    return s.cast(Pair(s, real, imag, C128), outer)
+
+
+def has_rule(ufunc: str) -> bool:
+    """Whether a ufunc of complex numbers can be computed."""
+    known = arithmetic.RULES, comparisons.RULES, _FUNCTIONS, ("power",)
+    return ufunc.startswith("logical") or any(ufunc in some for some in known)
+
+
+def _parts(s: Language, x: Any) -> list[Lane]:
+    """Both parts as float64; a part that is constant is computed, so that it may be fused."""
+    wide = s.cast(x, C128)
+    section = wide.section
+    if section is None:
+        return [wide.real, wide.imag]
+    return [
+        s.lane(section, f"freeze double {part.name}", part.dtype, 1) if part.width == 0 else part
+        for part in (wide.real, wide.imag)
+    ]

@@ -1,0 +1,139 @@
+"""Arithmetic of complex numbers, in NumPy's order of operations.
+
+Nothing is fused, so z * conj(z) is real.  Quotients are R. L. Smith's (Algorithm 116, CACM 5,
+1962), which NumPy uses: no square of the divisor overflows.
+"""
+
+from __future__ import annotations
+
+from math import nan
+from typing import TYPE_CHECKING, Any
+
+from wengert._engine.backends.llvm.ir.llvm_types import part_of
+from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
+
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.ir.scalar_language import Language
+
+_LARGEST = 100  # NumPy multiplies for whole exponents below it
+
+
+def _add(s: Language, x: Pair, y: Pair) -> Pair:
+    return Pair(s, x.real + y.real, x.imag + y.imag, x.dtype)
+
+
+def _subtract(s: Language, x: Pair, y: Pair) -> Pair:
+    return Pair(s, x.real - y.real, x.imag - y.imag, x.dtype)
+
+
+def multiply(s: Language, x: Pair, y: Pair) -> Pair:
+    """The product, each part of two products."""
+    real = x.real * y.real - x.imag * y.imag
+    return Pair(s, real, x.real * y.imag + x.imag * y.real, x.dtype)
+
+
+def divide(s: Language, x: Pair, y: Pair) -> Pair:
+    """The quotient, by the ratio of the smaller to the larger part of the divisor."""
+    a, b = s.abs(y.real), s.abs(y.imag)
+    flat = s.less_equal(b, a)
+    large, small = s.where(flat, y.real, y.imag), s.where(flat, y.imag, y.real)
+    ratio = small / large
+    scale = 1.0 / (large + small * ratio)
+    one = s.where(flat, x.real, x.imag)
+    two = s.where(flat, x.imag, x.real)
+    cross = one * ratio
+    real = (one + two * ratio) * scale
+    imag = s.where(flat, two - cross, cross - two) * scale
+    empty = s.logical_and(s.equal(a, 0.0), s.equal(b, 0.0))
+    real = s.where(empty, x.real / a, real)
+    return Pair(s, real, s.where(empty, x.imag / a, imag), x.dtype)
+
+
+def _reciprocal(s: Language, x: Pair) -> Pair:
+    flat = s.less_equal(s.abs(x.imag), s.abs(x.real))
+    large, small = s.where(flat, x.real, x.imag), s.where(flat, x.imag, x.real)
+    ratio = small / large
+    size = large + small * ratio
+    whole, part = 1.0 / size, ratio / size
+    return Pair(s, s.where(flat, whole, part), s.where(flat, -part, -whole), x.dtype)
+
+
+def _negative(s: Language, x: Pair) -> Pair:
+    return Pair(s, -x.real, -x.imag, x.dtype)
+
+
+def _conjugate(s: Language, x: Pair) -> Pair:
+    return Pair(s, x.real, -x.imag, x.dtype)
+
+
+def _absolute(s: Language, x: Pair) -> Lane:
+    found: Lane = s.binary("hypot", x.real, x.imag)
+    return found
+
+
+def _sign(s: Language, x: Pair) -> Pair:
+    """z / |z|; along an axis if one part is infinite, NaN if both are, 0 of 0."""
+    size = _absolute(s, x)
+    real, imag = s.isinf(x.real), s.isinf(x.imag)
+    parts = []
+    for part, this, other in ((x.real, real, imag), (x.imag, imag, real)):
+        ratio = part / s.where(s.equal(size, 0.0), 1.0, size)
+        one = s.copysign(s.cast(1.0, part.dtype), part)
+        endless = s.where(this, s.where(other, float("nan"), one), s.cast(0.0, part.dtype))
+        ratio = s.where(s.isinf(size), endless, ratio)
+        parts.append(s.where(s.equal(size, 0.0), 0.0, ratio))
+    return Pair(s, parts[0], parts[1], x.dtype)
+
+
+def _rint(s: Language, x: Pair) -> Pair:
+    return Pair(s, s.rint(x.real), s.rint(x.imag), x.dtype)
+
+
+def whole_exponent(y: Pair) -> int | None:
+    """The exponent, if it is a constant, whole, and small enough for products."""
+    if y.width:
+        return None
+    from wengert._engine.backends.llvm.ir.scalar_language import (
+        constant_value,  # the language computes pairs here
+    )
+
+    value = complex(constant_value(y))
+    if value.imag or abs(value.real) >= _LARGEST or value.real != int(value.real):
+        return None
+    return int(value.real)
+
+
+def whole_power(s: Language, x: Pair, n: int) -> Any:
+    """x**n by squaring, in the order of NumPy's products."""
+    if n == 0:
+        one = s.cast(1.0, part_of(x.dtype))
+        return Pair(s, one, s.cast(0.0, part_of(x.dtype)), x.dtype)
+    # NumPy starts from 1, which makes NaN of an infinite part, except for n = 1, 2, 3.
+    out = None if 1 <= n <= 3 else s.constant(1.0, x.dtype)
+    power, left = x, abs(n)
+    while left:
+        if left & 1:
+            out = power if out is None else multiply(s, out, power)
+        left >>= 1
+        power = multiply(s, power, power) if left else power
+    assert out is not None
+    out = out if n > 0 else divide(s, s.constant(1.0, x.dtype), out)
+    empty = s.logical_and(s.equal(x.real, 0.0), s.equal(x.imag, 0.0))
+    return s.where(empty, complex(0.0) if n > 0 else complex(nan, nan), out)
+
+
+RULES: dict[str, Any] = {
+    "add": _add,
+    "subtract": _subtract,
+    "multiply": multiply,
+    "divide": divide,
+    "negative": _negative,
+    "positive": lambda s, x: x,
+    "conj": _conjugate,
+    "conjugate": _conjugate,
+    "absolute": _absolute,
+    "sign": _sign,
+    "rint": _rint,
+    "square": lambda s, x: multiply(s, x, x),
+    "reciprocal": _reciprocal,
+}

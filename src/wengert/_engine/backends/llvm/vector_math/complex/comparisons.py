@@ -1,0 +1,76 @@
+"""Choices: comparisons of complex numbers, and what follows from them.
+
+NumPy orders complex numbers as words are ordered: by the real parts, and where these are equal by
+the imaginary parts.  A number of which a part is NaN is neither less nor greater.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
+
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.ir.scalar_language import Language
+
+Rule = Callable[..., Any]
+
+
+def _before(word: str, swapped: bool = False) -> Rule:
+    """x < y or x <= y (`word` compares imaginary parts); of (y, x) if swapped."""
+
+    def rule(s: Language, x: Pair, y: Pair) -> Lane:
+        if swapped:
+            x, y = y, x
+        known = s.logical_not(s.logical_or(s.isnan(x.imag), s.isnan(y.imag)))
+        real = s.logical_and(s.less(x.real, y.real), known)
+        imag = s.logical_and(s.equal(x.real, y.real), s.binary(word, x.imag, y.imag))
+        found: Lane = s.logical_or(real, imag)
+        return found
+
+    return rule
+
+
+def _extreme(word: str) -> Rule:
+    wins = _before("less_equal", swapped=word == "greater")
+
+    def rule(s: Language, x: Pair, y: Pair) -> Any:
+        return s.where(s.logical_or(_isnan(s, x), wins(s, x, y)), x, y)
+
+    return rule
+
+
+def _equal(s: Language, x: Pair, y: Pair) -> Any:
+    return s.logical_and(s.equal(x.real, y.real), s.equal(x.imag, y.imag))
+
+
+def _not_equal(s: Language, x: Pair, y: Pair) -> Any:
+    return s.logical_or(s.not_equal(x.real, y.real), s.not_equal(x.imag, y.imag))
+
+
+def _isnan(s: Language, x: Pair) -> Any:
+    return s.logical_or(s.isnan(x.real), s.isnan(x.imag))
+
+
+def _isinf(s: Language, x: Pair) -> Any:
+    return s.logical_or(s.isinf(x.real), s.isinf(x.imag))
+
+
+def _isfinite(s: Language, x: Pair) -> Any:
+    return s.logical_and(s.isfinite(x.real), s.isfinite(x.imag))
+
+
+RULES: dict[str, Rule] = {
+    "equal": _equal,
+    "not_equal": _not_equal,
+    "less": _before("less"),
+    "less_equal": _before("less_equal"),
+    "greater": _before("less", swapped=True),
+    "greater_equal": _before("less_equal", swapped=True),
+    "maximum": _extreme("greater"),
+    "minimum": _extreme("less"),
+    "isnan": _isnan,
+    "isinf": _isinf,
+    "isfinite": _isfinite,
+}

@@ -1,0 +1,211 @@
+"""Exponential, logarithm, powers and roots of complex numbers, of float64 parts.
+
+    polar               exp(x) (cos y + i sin y) without an early overflow
+    log_of_size         log |z|, with all digits where |z| is close to 1
+    sqrt                the root with non-negative real part
+
+Every function takes the parts of its operands as lanes and returns two lanes.  Formulas: W. Kahan,
+"Branch cuts for complex elementary functions", 1987.
+"""
+
+from __future__ import annotations
+
+from math import inf, log, nan
+from typing import Any
+
+from wengert._engine.backends.llvm.ir.llvm_types import C128
+from wengert._engine.backends.llvm.ir.simd_value import Pair
+
+from .arithmetic import divide
+
+_LN2, _LN10 = log(2.0), log(10.0)
+_LN2_REST, _LN2_LAST = 2.3190468138462996e-17, 5.707708438416212e-34
+Parts = tuple[Any, Any]
+
+
+def polar(s: Any, x: Any, y: Any) -> Parts:
+    """exp(x + i y)."""
+    steep = s.less(700.0, x)
+    size = s.exp(s.where(steep, x * 0.5, x))
+    again = s.where(steep, size, 1.0)
+    real, imag = size * s.cos(y) * again, size * s.sin(y) * again
+    wild = s.logical_not(s.isfinite(y))
+    gone = s.logical_and(s.equal(x, -inf), wild)
+    real = s.where(gone, 0.0, s.where(s.logical_and(s.equal(x, inf), wild), inf, real))
+    imag = s.where(gone, s.copysign(s.cast(0.0, y.dtype), y), imag)
+    level = s.equal(y, 0.0)
+    return s.where(level, size * again, real), s.where(level, y, imag)
+
+
+def _turned(cosine: Any, sine: Any, by_cosine: Any, by_sine: Any) -> Parts:
+    """Cosine and sine of the sum of two angles."""
+    return cosine * by_cosine - sine * by_sine, sine * by_cosine + cosine * by_sine
+
+
+def _exp2(s: Any, x: Any, y: Any) -> Parts:
+    steep = s.less(1000.0, x)
+    size = s.exp2(s.where(steep, x * 0.5, x))
+    again = s.where(steep, size, 1.0)
+    # The angle y log 2 carries an error of its own: it is a sum of three, each rounded once.
+    angle, more = y * _LN2, y * _LN2_REST
+    lost = s.fma(y, _LN2, -angle), s.fma(y, _LN2_REST, -more) + y * _LN2_LAST
+    rest = s.where(s.isfinite(lost[0] + lost[1]), lost[0] + lost[1], 0.0)
+    cosine, sine = _turned(s.cos(angle), s.sin(angle), s.cos(more), s.sin(more))
+    cosine, sine = _turned(cosine, sine, s.cos(rest), s.sin(rest))
+    real, imag = size * cosine * again, size * sine * again
+    wild = s.logical_not(s.isfinite(y))
+    gone = s.logical_and(s.equal(x, -inf), wild)
+    real = s.where(gone, 0.0, s.where(s.logical_and(s.equal(x, inf), wild), inf, real))
+    imag = s.where(gone, s.copysign(s.cast(0.0, y.dtype), y), imag)
+    level = s.equal(y, 0.0)
+    return s.where(level, size * again, real), s.where(level, y, imag)
+
+
+def _expm1(s: Any, x: Any, y: Any) -> Parts:
+    """expm1(x) cos y - 2 sin(y/2)**2, and the imaginary part of exp."""
+    real, imag = polar(s, x, y)
+    half = s.sin(y * 0.5)
+    small = s.expm1(x)
+    close = s.fma(small, s.cos(y), -2.0 * (half * half))
+    real = s.where(s.less(s.abs(x), 40.0), close, real - 1.0)
+    return s.where(s.equal(y, 0.0), small, real), imag
+
+
+# ---- logarithms --------------------------------------------------------------------------------
+
+
+def two_sum(a: Any, b: Any) -> Parts:
+    """a + b and what rounding took off (Knuth)."""
+    total = a + b
+    other = total - a
+    return total, (a - (total - other)) + (b - other)
+
+
+def _square(s: Any, x: Any) -> Parts:
+    product = x * x
+    return product, s.fma(x, x, -product)
+
+
+def _small_logarithm(s: Any, start: Any, x: Any, y: Any) -> Parts:
+    """log1p(start + x*x + y*y) / 2, the sum with twice the digits; and whether it is in range."""
+    (one, lost_one), (two, lost_two) = _square(s, x), _square(s, y)
+    total, rest_one = two_sum(one, start)
+    total, rest_two = two_sum(total, two)
+    # On the unit circle nothing is left of the total: then all digits come from what was lost.
+    rest, last_one = two_sum(rest_one, rest_two)
+    lost, last_two = two_sum(lost_one, lost_two)
+    rest, last_three = two_sum(rest, lost)
+    total, last_four = two_sum(total, rest)
+    total = total + (last_four + (last_three + (last_one + last_two)))
+    near = s.less(s.abs(total), 0.5)
+    return 0.5 * s.log1p(s.where(near, total, 0.0)), near
+
+
+def log_of_size(s: Any, x: Any, y: Any) -> Any:
+    """log |x + i y|."""
+    a, b = s.abs(x), s.abs(y)
+    large, small = s.max(a, b), s.min(a, b)
+    huge, tiny = s.less(2.0**500, large), s.less(large, 2.0**-400)
+    factor = s.where(huge, 2.0**-600, s.where(tiny, 2.0**600, s.cast(1.0, x.dtype)))
+    added = s.where(huge, 600 * _LN2, s.where(tiny, -600 * _LN2, s.cast(0.0, x.dtype)))
+    one, two = large * factor, small * factor
+    far = 0.5 * s.log(s.fma(one, one, two * two)) + added
+    close, near = _small_logarithm(s, s.cast(-1.0, x.dtype), large, small)
+    found = s.where(near, close, far)
+    return s.where(s.logical_or(s.isinf(x), s.isinf(y)), inf, found)
+
+
+def _log(s: Any, x: Any, y: Any) -> Parts:
+    return log_of_size(s, x, y), s.arctan2(y, x)
+
+
+def _log2(s: Any, x: Any, y: Any) -> Parts:
+    real, imag = _log(s, x, y)
+    return real * (1.0 / _LN2), imag * (1.0 / _LN2)
+
+
+def _log10(s: Any, x: Any, y: Any) -> Parts:
+    real, imag = _log(s, x, y)
+    return real * (1.0 / _LN10), imag * (1.0 / _LN10)
+
+
+def _log1p(s: Any, x: Any, y: Any) -> Parts:
+    """|1 + z|**2 - 1 is 2 x + x*x + y*y."""
+    close, near = _small_logarithm(s, x + x, x, y)
+    moved = 1.0 + x
+    return s.where(near, close, log_of_size(s, moved, y)), s.arctan2(y, moved)
+
+
+# ---- roots and powers --------------------------------------------------------------------------
+
+
+def sqrt(s: Any, x: Any, y: Any) -> Parts:
+    """t = sqrt((|x| + |z|) / 2) and y / 2t, in this order for x >= 0, else in the other."""
+    a, b = s.abs(x), s.abs(y)
+    large = s.max(a, b)
+    ones = s.cast(1.0, x.dtype)
+    huge, tiny = s.less(2.0**500, large), s.less(large, 2.0**-400)
+    factor = s.where(huge, 2.0**-600, s.where(tiny, 2.0**600, ones))
+    back = s.where(huge, 2.0**300, s.where(tiny, 2.0**-300, ones))
+    one, two = a * factor, b * factor
+    size = s.sqrt(s.fma(one, one, two * two))
+    t = s.sqrt(0.5 * (one + size)) * back
+    other = b / (t + t)
+    right = s.less_equal(0.0, x)
+    real, imag = s.where(right, t, other), s.where(right, other, t)
+    empty = s.equal(large, 0.0)
+    real, imag = s.where(empty, 0.0, real), s.where(empty, 0.0, imag)
+    endless, broken = s.isinf(x), s.isnan(y)
+    real = s.where(endless, s.where(right, inf, s.where(broken, nan, s.cast(0.0, x.dtype))), real)
+    imag = s.where(endless, s.where(right, s.where(broken, nan, s.cast(0.0, x.dtype)), inf), imag)
+    upward = s.isinf(y)
+    real, imag = s.where(upward, inf, real), s.where(upward, inf, imag)
+    return real, s.copysign(imag, y)
+
+
+def _power(s: Any, x: Any, y: Any, u: Any, v: Any) -> Parts:
+    """exp(w log z); products for whole w below 100, as NumPy; 0**0 is 1."""
+    size, angle = _log(s, x, y)
+    along = s.equal(v, 0.0)
+    one, two = u * size - v * angle, u * angle + v * size
+    # C's product of an infinite number is infinite, even if a part of it is NaN (Annex G).
+    lost = s.logical_and(along, s.logical_and(s.isnan(one), s.isnan(two)))
+    real, imag = polar(s, s.where(lost, u * size, one), s.where(lost, u * angle, two))
+    count = s.abs(u)
+    straight = s.logical_and(along, s.less(count, 100.0))
+    straight = s.logical_and(straight, s.equal(s.floor(count), count))
+    left = s.cast(s.where(straight, count, 0.0), "i8")
+    few = s.logical_and(s.less(0.0, u), s.less(u, 4.0))
+    (a, b), (p, q) = (s.cast(1.0, x.dtype), s.cast(0.0, x.dtype)), (x, y)
+    for step in range(7):
+        odd = s.not_equal((left >> step) & 1, 0)
+        # NumPy starts from 1, which makes NaN of an infinite part, except for 1, 2, 3.
+        first = s.logical_and(few, s.equal(left & ((1 << step) - 1), 0))
+        c, d = a * p - b * q, a * q + b * p
+        c, d = s.where(first, p, c), s.where(first, q, d)
+        a, b = s.where(odd, c, a), s.where(odd, d, b)
+        p, q = p * p - q * q, p * q + q * p
+    down = s.less(u, 0.0)
+    inverse = divide(s, s.constant(1.0, C128), Pair(s, a, b, C128))
+    c, d = inverse.real, inverse.imag
+    a, b = s.where(down, c, a), s.where(down, d, b)
+    real, imag = s.where(straight, a, real), s.where(straight, b, imag)
+    empty = s.logical_and(s.equal(x, 0.0), s.equal(y, 0.0))
+    vanishes = s.where(s.less(0.0, u), 0.0, s.cast(nan, x.dtype))
+    none = s.logical_and(s.equal(u, 0.0), s.equal(v, 0.0))
+    real = s.where(none, 1.0, s.where(empty, vanishes, real))
+    return real, s.where(none, 0.0, s.where(empty, vanishes, imag))
+
+
+FUNCTIONS: dict[str, Any] = {
+    "exp": polar,
+    "exp2": _exp2,
+    "expm1": _expm1,
+    "log": _log,
+    "log2": _log2,
+    "log10": _log10,
+    "log1p": _log1p,
+    "sqrt": sqrt,
+    "power": _power,
+    "float_power": _power,
+}

@@ -1,0 +1,312 @@
+"""Whole numbers and truth values: leaves of dtypes that are not floating point, as NumPy's ufuncs.
+
+They wrap around; dividing by zero gives zero; a shift by the size or more gives what shifting
+again and again would.  LLVM leaves these cases undefined, so they are chosen away first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert._engine.backends.llvm.ir.llvm_types import BOOL, F32, F64, I64, Dtype
+from wengert._engine.backends.llvm.ir.simd_value import Lane
+
+from . import call_leaf
+
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.ir.scalar_language import Language
+
+_PLAIN = {
+    "add": "add",
+    "subtract": "sub",
+    "multiply": "mul",
+    "bitwise_and": "and",
+    "bitwise_or": "or",
+    "bitwise_xor": "xor",
+}
+_OF_TRUTH = {
+    "add": "or",
+    "multiply": "and",
+    "maximum": "or",
+    "minimum": "and",
+    "logical_and": "and",
+    "logical_or": "or",
+    "logical_xor": "xor",
+    **{k: v for k, v in _PLAIN.items() if k.startswith("bitwise")},
+}
+
+
+def computed(s: Language, ufunc: str, outer: Dtype, operands: Sequence[Lane]) -> Any:
+    """A leaf of whole numbers or truth values, in the dtype of NumPy's loop."""
+    x = operands[0]
+    if ufunc.startswith("logical") and x.dtype != BOOL:
+        return computed(s, ufunc, BOOL, [s.cast(v, BOOL) for v in operands])
+    if x.dtype == BOOL:
+        if ufunc in _OF_TRUTH:
+            return s.emit(_OF_TRUTH[ufunc], BOOL, *operands)
+        if ufunc in ("logical_not", "invert"):
+            return s.emit("xor", BOOL, x, s.constant(True, BOOL))
+        if ufunc in ("absolute", "positive"):
+            return x
+    if ufunc in _PLAIN:
+        return s.emit(_PLAIN[ufunc], outer, *operands)
+    if ufunc in _RULES:
+        return _RULES[ufunc](s, *operands)
+    if ufunc in ("isnan", "isinf", "isfinite"):
+        return s.constant(ufunc == "isfinite", BOOL)
+    if ufunc in ("positive", "conj", "conjugate", "rint", "floor", "ceil", "trunc"):
+        return x
+    raise NotImplementedError(f"{ufunc} of {x.dtype}")
+
+
+def has_rule(ufunc: str) -> bool:
+    """Whether a ufunc is known here for whole numbers."""
+    return ufunc in _RULES or ufunc in _PLAIN or ufunc in _OF_TRUTH or ufunc == "logical_not"
+
+
+def from_float(s: Language, x: Lane, dtype: Dtype) -> Any:
+    """Floating-point numbers as whole numbers, towards zero; what is outside as x86 does.
+
+    LLVM's plain conversion is undefined outside; NumPy's there is what the machine gives: the
+    smallest int32 or int64, of which smaller dtypes keep the low bits.
+    """
+    wide: Dtype
+    if dtype.itemsize == 8 or dtype.str[1:] == "u4":
+        wide, low = I64, -9223372036854775808.0
+    else:
+        wide, low = np.dtype(np.int32), -2147483648.0
+    if x.dtype.itemsize < 4:
+        x = s.cast(x, np.dtype(np.float32))
+    if dtype.str[1:] == "u8":
+        return _to_uint64(s, x)
+    inside = s.binary("logical_and", s.less_equal(low, x), s.less(x, -low))
+    whole = s.converted("fptosi", s.where(inside, x, 0.0), wide)
+    smallest = int(np.iinfo(wide).min)
+    return s.cast(s.select(inside, whole, s.constant(smallest, wide)), dtype)
+
+
+def _to_uint64(s: Language, x: Lane) -> Any:
+    half = 9223372036854775808.0
+    signed = from_float(s, x, I64)
+    upper = from_float(s, x - half, I64)
+    flipped = s.emit("xor", I64, upper, s.constant(np.iinfo(np.int64).min, I64))
+    large = s.less_equal(half, x)
+    chosen = s.select(large, flipped, signed)
+    return s.cast(chosen, np.dtype(np.uint64))
+
+
+def compared_by_size(s: Language, ufunc: str, x: Lane, y: Lane) -> Lane:
+    """Truth values of a signed and an unsigned number of one size, by what they are worth."""
+    signed, other = (x, y) if x.dtype.kind == "i" else (y, x)
+    below = s.compare("less", signed, s.constant(0, signed.dtype))
+    smaller = ("less", "less_equal") if signed is x else ("greater", "greater_equal")
+    bits = s.compare(ufunc, s.cast(x, other.dtype), s.cast(y, other.dtype))
+    return s.select(below, s.constant(ufunc in (*smaller, "not_equal"), BOOL), bits)
+
+
+def _sign(s: Language, x: Lane) -> Any:
+    one, zero = s.constant(1, x.dtype), s.constant(0, x.dtype)
+    positive = s.select(s.compare("less", zero, x), one, zero)
+    if x.dtype.kind == "u":
+        return positive
+    return s.select(s.compare("less", x, zero), s.constant(-1, x.dtype), positive)
+
+
+def _absolute(s: Language, x: Lane) -> Any:
+    if x.dtype.kind == "u":
+        return x
+    zero = s.constant(0, x.dtype)
+    return s.select(s.compare("less", x, zero), s.emit("sub", x.dtype, zero, x), x)
+
+
+def _extreme(word: str) -> Any:
+    def rule(s: Language, x: Lane, y: Lane) -> Any:
+        return s.select(s.compare(word, x, y), x, y)
+
+    return rule
+
+
+def _divisor(s: Language, x: Lane, y: Lane) -> tuple[Lane, Lane, Lane | None]:
+    """A divisor that LLVM defines; where it was zero, and where the quotient wraps around."""
+    zero, one = s.constant(0, y.dtype), s.constant(1, y.dtype)
+    empty = s.compare("equal", y, zero)
+    if y.dtype.kind == "u":
+        return s.select(empty, one, y), empty, None
+    least = s.constant(np.iinfo(x.dtype).min, x.dtype)
+    minus = s.compare("equal", y, s.constant(-1, y.dtype))
+    wraps = s.emit("and", BOOL, minus, s.compare("equal", x, least))
+    return s.select(s.emit("or", BOOL, empty, wraps), one, y), empty, wraps
+
+
+def _quotient(s: Language, x: Lane, y: Lane) -> tuple[Lane, Lane]:
+    """x / y towards zero, and the rest, for y != 0.
+
+    Processors divide whole numbers one lane at a time, so those of up to 32 bits are divided as
+    floating-point numbers.  That is exact: x / y is at least 1 / y away from a whole number which
+    it is not, more than the rounding of a quotient of numbers with so few digits.
+    """
+    unsigned = x.dtype.kind == "u"
+    if x.dtype.itemsize == 8:
+        words = ("udiv", "urem") if unsigned else ("sdiv", "srem")
+        whole, rest = (s.emit(word, x.dtype, x, y) for word in words)
+        return whole, rest
+    wide = F64 if x.dtype.itemsize == 4 else F32
+    ratio = s.emit("fdiv", wide, s.cast(x, wide), s.cast(y, wide))
+    middle = I64 if x.dtype.str[1:] == "u4" else np.dtype(np.int32)
+    whole = s.cast(s.converted("fptosi", ratio, middle), x.dtype)
+    return whole, s.emit("sub", x.dtype, x, s.emit("mul", x.dtype, whole, y))
+
+
+def _floor_divide(s: Language, x: Lane, y: Lane) -> Any:
+    zero = s.constant(0, x.dtype)
+    divisor, empty, _ = _divisor(s, x, y)
+    quotient, rest = _quotient(s, x, divisor)
+    if x.dtype.kind == "u":
+        return s.select(empty, zero, quotient)
+    down = _rest_is_against(s, rest, divisor)
+    lower = s.emit("sub", x.dtype, quotient, s.cast(down, x.dtype))
+    return s.select(empty, zero, lower)
+
+
+def _rest_is_against(s: Language, rest: Lane, divisor: Lane) -> Lane:
+    """Whether a remainder is not zero and has the other sign than the divisor."""
+    zero = s.constant(0, rest.dtype)
+    other = s.compare("less", s.emit("xor", rest.dtype, rest, divisor), zero)
+    found: Lane = s.emit("and", BOOL, s.compare("not_equal", rest, zero), other)
+    return found
+
+
+def _remainder(s: Language, x: Lane, y: Lane) -> Any:
+    zero = s.constant(0, x.dtype)
+    divisor, empty, _ = _divisor(s, x, y)
+    _, rest = _quotient(s, x, divisor)
+    if x.dtype.kind == "u":
+        return s.select(empty, zero, rest)
+    against = _rest_is_against(s, rest, divisor)
+    moved = s.select(against, s.emit("add", x.dtype, rest, divisor), rest)
+    return s.select(empty, zero, moved)
+
+
+def _fmod(s: Language, x: Lane, y: Lane) -> Any:
+    divisor, empty, _ = _divisor(s, x, y)
+    return s.select(empty, s.constant(0, x.dtype), _quotient(s, x, divisor)[1])
+
+
+def _left_shift(s: Language, x: Lane, y: Lane) -> Any:
+    fits = _fits(s, x, y)
+    moved = s.emit("shl", x.dtype, x, s.select(fits, y, s.constant(0, y.dtype)))
+    return s.select(fits, moved, s.constant(0, x.dtype))
+
+
+def _right_shift(s: Language, x: Lane, y: Lane) -> Any:
+    fits = _fits(s, x, y)
+    most = s.constant(8 * x.dtype.itemsize - 1, y.dtype)
+    if x.dtype.kind == "i":
+        return s.emit("ashr", x.dtype, x, s.select(fits, y, most))
+    moved = s.emit("lshr", x.dtype, x, s.select(fits, y, most))
+    return s.select(fits, moved, s.constant(0, x.dtype))
+
+
+def _fits(s: Language, x: Lane, y: Lane) -> Lane:
+    """Whether the distance is from zero to below the size."""
+    found: Lane = s.emit("icmp ult", BOOL, y, s.constant(8 * x.dtype.itemsize, y.dtype))
+    return found
+
+
+def _power(s: Language, x: Lane, y: Lane) -> Any:
+    """By squaring; a negative exponent, which NumPy refuses, gives zero here (see lowering)."""
+    zero = s.constant(0, y.dtype)
+    if y.width == 0:
+        return _constant_power(s, x, int(y.name))
+    unsigned = np.dtype(f"u{x.dtype.itemsize}")
+    lanes = [s.cast(x, unsigned), s.cast(s.select(s.compare("less", y, zero), zero, y), unsigned)]
+    found = s.cast(call_leaf(s, "whole_power", unsigned, lanes), x.dtype)
+    return s.select(s.compare("less", y, zero), s.constant(0, x.dtype), found)
+
+
+def _constant_power(s: Language, x: Lane, n: int) -> Lane:
+    if n <= 0:
+        return s.constant(int(n == 0), x.dtype)  # type: ignore[no-any-return]
+    out = None
+    while n:
+        if n & 1:
+            out = x if out is None else s.emit("mul", x.dtype, out, x)
+        n >>= 1
+        x = s.emit("mul", x.dtype, x, x) if n else x
+    assert out is not None
+    return out
+
+
+def _bitwise_count(s: Language, x: Lane) -> Any:
+    return s.cast(s.intrinsic("ctpop", x.dtype, _absolute(s, x)), np.dtype(np.uint8))
+
+
+def _invert(s: Language, x: Lane) -> Any:
+    ones = s.constant(-1 if x.dtype.kind == "i" else np.iinfo(x.dtype).max, x.dtype)
+    return s.emit("xor", x.dtype, x, ones)
+
+
+def _negative(s: Language, x: Lane) -> Any:
+    return s.emit("sub", x.dtype, s.constant(0, x.dtype), x)
+
+
+def _divide(s: Language, x: Lane, y: Lane) -> Any:
+    return s.binary("divide", s.cast(x, F64), s.cast(y, F64))
+
+
+def _reciprocal(s: Language, x: Lane) -> Any:
+    return from_float(s, s.binary("divide", 1.0, s.cast(x, F64)), x.dtype)
+
+
+def _unsigned(s: Language, x: Lane) -> Lane:
+    """The size, of which that of the smallest number has a place only without sign."""
+    found: Lane = s.cast(_absolute(s, x), np.dtype(f"u{x.dtype.itemsize}"))
+    return found
+
+
+def _gcd(s: Language, x: Lane, y: Lane) -> Any:
+    a, b = _unsigned(s, x), _unsigned(s, y)
+    return s.cast(call_leaf(s, "gcd", a.dtype, [a, b]), x.dtype)
+
+
+def _lcm(s: Language, x: Lane, y: Lane) -> Any:
+    a, b = _unsigned(s, x), _unsigned(s, y)
+    common = call_leaf(s, "gcd", a.dtype, [a, b])
+    zero, one = s.constant(0, a.dtype), s.constant(1, a.dtype)
+    divisor = s.select(s.compare("equal", common, zero), one, common)
+    return s.cast(s.emit("mul", a.dtype, _quotient(s, a, divisor)[0], b), x.dtype)
+
+
+def _square(s: Language, x: Lane) -> Any:
+    return s.emit("mul", x.dtype, x, x)
+
+
+def _comparison(word: str) -> Any:
+    return lambda s, x, y: s.compare(word, x, y)
+
+
+_COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+_RULES = {
+    "sign": _sign,
+    "absolute": _absolute,
+    "maximum": _extreme("greater_equal"),
+    "minimum": _extreme("less_equal"),
+    "floor_divide": _floor_divide,
+    "remainder": _remainder,
+    "fmod": _fmod,
+    "left_shift": _left_shift,
+    "right_shift": _right_shift,
+    "power": _power,
+    "bitwise_count": _bitwise_count,
+    "invert": _invert,
+    "negative": _negative,
+    "divide": _divide,
+    "square": _square,
+    "reciprocal": _reciprocal,
+    "gcd": _gcd,
+    "lcm": _lcm,
+    **{word: _comparison(word) for word in _COMPARISONS},
+}

@@ -1,0 +1,71 @@
+"""Repeat: a loop inside a leaf, which goes on until no lane needs another turn.
+
+Some functions have no fixed number of steps: the remainder of a huge quotient, the greatest common
+divisor.  All lanes take the same steps; a lane that is done must not be changed by further ones.
+The values live in stack slots, as everything that changes in a loop does (assembly.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wengert._engine.backends.llvm.ir.llvm_types import in_register, of_width
+from wengert._engine.backends.llvm.ir.simd_value import Lane
+
+
+def repeat(
+    s: Any,
+    values: Sequence[Lane],
+    unfinished: Callable[..., Lane],
+    step: Callable[..., Sequence[Lane]],
+) -> list[Lane]:
+    """What values become by steps that are repeated while one lane is unfinished.
+
+    Parameters
+    ----------
+    s : Language
+    values : sequence of Lane
+        What changes.
+    unfinished : callable
+        Of the values: truth values.
+    step : callable
+        Of the values: the next ones, with the same dtypes.  Of what is finished, and of NaN, it
+        has to make what is finished.
+    """
+    lanes, section, width = s.together(*values)
+    kinds = [of_width(in_register(x.dtype), width) for x in lanes]
+    slots = [section.function.slot(kind, align=64) for kind in kinds]
+    number = section.function.number()
+
+    def keep(found: Sequence[Lane]) -> None:
+        for x, kind, slot in zip(found, kinds, slots, strict=True):
+            section.write(f"store {kind} {s.widened(x, width).name}, ptr {slot}, align 64")
+
+    def kept() -> list[Lane]:
+        pieces = zip(lanes, kinds, slots, strict=True)
+        return [
+            s.lane(section, f"load {k}, ptr {p}, align 64", x.dtype, width) for x, k, p in pieces
+        ]
+
+    keep(lanes)
+    section.write(f"br label %again{number}")
+    section.label(f"again{number}")
+    now = kept()
+    flags = s.widened(unfinished(*now), width)
+    section.write(f"br i1 {_any(s, flags, width)}, label %turn{number}, label %rest{number}")
+    section.label(f"turn{number}")
+    keep(step(*now))
+    section.write(f"br label %again{number}")
+    section.label(f"rest{number}")
+    return kept()
+
+
+def _any(s: Any, flags: Lane, width: int) -> str:
+    """Whether one of the truth values holds."""
+    if width == 1:
+        return flags.name
+    assert flags.section is not None
+    kind = of_width("i1", width)
+    callee = s.module.declare(f"llvm.vector.reduce.or.v{width}i1", "i1", [kind])
+    return flags.section.value(f"call i1 {callee}({kind} {flags.name})")
